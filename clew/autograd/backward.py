@@ -1,0 +1,226 @@
+"""`backward` and `grad`: checks on what was asked for, then the engine."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.autograd.explain import why_no_history
+from clew.core import engine
+from clew.core.node import Edge, live_edge
+from clew.core.tensor import Tensor, wrap
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, (tuple, list)) or _is_iterator(value) else (value,)
+
+
+def _is_iterator(value: Any) -> bool:
+    return hasattr(value, "__iter__") and not isinstance(value, Tensor)
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Tensors | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Tensors | None = None,
+) -> None:
+    """Add the gradients of the leaves that `tensors` were computed from into their `.grad`."""
+    if inputs is not None and not len(as_tuple(inputs)):
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    roots = as_tuple(tensors)
+    given = as_tuple(grad_tensors if grad_tensors is not None else grad_variables)
+    edges, grads = root_edges(roots, given or (None,) * len(roots), create_graph)
+    targets = None if inputs is None else target_edges(as_tuple(inputs))
+    captured = engine.backward(
+        edges,
+        grads,
+        keep_graph=create_graph if retain_graph is None else retain_graph,
+        create_graph=create_graph,
+        targets=targets,
+        accumulate=True,
+    )
+    if inputs is not None:
+        _accumulate_captured(as_tuple(inputs), captured)
+
+
+def _accumulate_captured(inputs: tuple[Tensor, ...], captured: Any) -> None:
+    """Non-leaf `inputs` get their gradient too."""
+    for tensor in inputs:
+        edge = live_edge(tensor)
+        if edge is None or edge[0].is_accumulator:
+            continue
+        grad = captured.get(edge)
+        if grad is not None:
+            tensor._grad = grad if tensor._grad is None else tensor._grad + grad
+
+
+def root_edges(
+    roots: tuple[Any, ...], given: tuple[Any, ...], create_graph: bool
+) -> tuple[list[Edge], list[Tensor]]:
+    if len(given) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
+    edges: list[Edge] = []
+    grads: list[Tensor] = []
+    for index, (root, grad) in enumerate(zip(roots, given, strict=True)):
+        if isinstance(root, tuple) and len(root) == 2:
+            edges.append((root[0], root[1]))  # a gradient edge
+            grads.append(_grad_for_edge(root, grad))
+            continue
+        edge = live_edge(root)
+        if edge is None:
+            raise errors.no_history(index, why_no_history(root))
+        edges.append(edge)
+        grads.append(initial_grad(root, grad))
+    return edges, grads
+
+
+def _grad_for_edge(edge: Any, grad: Tensor | None) -> Tensor:
+    shape, dtype = edge[0].meta[edge[1]]
+    return wrap(np.ones(shape, dtype)) if grad is None else grad
+
+
+def initial_grad(root: Tensor, grad: Any) -> Tensor:
+    """The gradient that backward starts from: ones for a scalar, else what the caller gave."""
+    array = root._array
+    if grad is None:
+        if array.size != 1:
+            raise RuntimeError(
+                "grad can be implicitly created only for scalar outputs\n"
+                f"  This output has shape {errors.shape_list(array.shape)}: reduce it (`.mean()` "
+                "or `.sum()`), or pass `gradient=` with its shape." + errors.at_user_line()
+            )
+        if array.dtype.kind == "c":
+            raise RuntimeError(
+                f"grad can be implicitly created only for real scalar outputs but got {root.dtype}"
+                + errors.at_user_line()
+            )
+        return wrap(np.ones(array.shape, array.dtype))
+    if not isinstance(grad, Tensor):
+        raise TypeError(
+            f"gradients can be either Tensors or None, but got {type(grad).__name__}"
+        )
+    if grad._array.shape != array.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[0] has a shape of {grad.shape} and output[0] has a "
+            f"shape of {root.shape}." + errors.at_user_line()
+        )
+    if (grad._array.dtype.kind == "c") != (array.dtype.kind == "c"):
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. "
+            f"Mismatch in dtype: grad_output[0] has a dtype of {grad.dtype} and output[0] has a "
+            f"dtype of {root.dtype}." + errors.at_user_line()
+        )
+    return grad
+
+
+def target_edges(inputs: tuple[Any, ...]) -> list[Edge]:
+    edges = []
+    for tensor in inputs:
+        edge = tensor if isinstance(tensor, tuple) else live_edge(tensor)
+        if edge is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+        edges.append((edge[0], edge[1]))
+    return edges
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Tensors | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]:
+    """The gradients of `outputs` with respect to `inputs`; nothing is accumulated."""
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
+        )
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To "
+            "accumulate gradient for other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    roots, wanted = as_tuple(outputs), as_tuple(inputs)
+    if not wanted:
+        raise ValueError("grad requires non-empty inputs.")
+    keep = create_graph if retain_graph is None else retain_graph
+    given = as_tuple(grad_outputs) or (None,) * len(roots)
+    if is_grads_batched:
+        return _batched_grad(roots, wanted, given, keep, create_graph, allow_unused,
+                             materialize_grads)
+    edges, grads = root_edges(roots, given, create_graph)
+    targets = target_edges(wanted)
+    captured = engine.backward(
+        edges, grads, keep_graph=keep, create_graph=create_graph, targets=targets, accumulate=False
+    )
+    return tuple(
+        _captured_grad(captured.get(edge), tensor, index, allow_unused, materialize_grads)
+        for index, (edge, tensor) in enumerate(zip(targets, wanted, strict=True))
+    )
+
+
+def _captured_grad(
+    found: Tensor | None, tensor: Tensor, index: int, allow_unused: bool | None, materialize: bool
+) -> Any:
+    if found is not None:
+        return found
+    if materialize:
+        return wrap(np.zeros_like(tensor._array))
+    if not allow_unused:
+        raise RuntimeError(
+            "One of the differentiated Tensors appears to not have been used in the graph. Set "
+            "allow_unused=True if this is the desired behavior.\n"
+            f"  It is input {index}, of shape {errors.shape_list(tensor._array.shape)}."
+            + errors.at_user_line()
+        )
+    return None
+
+
+def _batched_grad(
+    roots: tuple[Any, ...],
+    inputs: tuple[Any, ...],
+    given: tuple[Any, ...],
+    keep_graph: bool,
+    create_graph: bool,
+    allow_unused: bool | None,
+    materialize: bool,
+) -> tuple[Any, ...]:
+    """One gradient for each row of the given ones, stacked."""
+    sizes = {g._array.shape[0] for g in given if g is not None}
+    if len(sizes) != 1:
+        raise RuntimeError(
+            "is_grads_batched=True needs grad_outputs whose first dimension is the batch"
+        )
+    count = sizes.pop()
+    rows = []
+    for row in range(count):
+        grads = [None if g is None else g[row] for g in given]
+        rows.append(
+            grad(
+                roots, inputs, grads, retain_graph=keep_graph or row + 1 < count,
+                create_graph=create_graph, allow_unused=allow_unused,
+                materialize_grads=materialize,
+            )  # fmt: skip
+        )
+    stack = rows[0][0].__class__.stack_rows if rows else None
+    if stack is None:
+        raise RuntimeError("is_grads_batched=True needs at least one row of gradients")
+    return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))

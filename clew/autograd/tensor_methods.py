@@ -1,0 +1,179 @@
+"""Tensor's methods and attributes that concern its history and gradient."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from clew import errors
+from clew.autograd.backward import backward as run_backward
+from clew.core.node import AccumulateGrad, Hooks, RemovableHandle, edge_of, live_edge
+from clew.core.public import methods, public
+from clew.core.storage import INFERENCE
+from clew.core.tensor import NoHistory, Tensor, alias, sync
+from clew.core.state import local
+from clew.source import user_where
+
+
+def backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of this tensor's leaves into their `.grad`."""
+    run_backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Ask for gradients of this leaf, or stop asking."""
+    if self.grad_fn is not None:
+        if requires_grad:
+            return self
+        raise RuntimeError(
+            "you can only change requires_grad flags of leaf variables. If you want to use a "
+            "computed variable in a subgraph that doesn't require differentiation use var_no_grad "
+            "= var.detach()." + errors.at_user_line()
+        )
+    if requires_grad and not (self.dtype.is_floating_point or self.dtype.is_complex):
+        raise RuntimeError(
+            "only Tensors of floating point dtype can require gradients"
+            + errors.at_user_line()
+        )
+    if requires_grad and self._storage is INFERENCE and not local.state.inference:
+        raise errors.inference_requires_grad()
+    self._requires_grad = bool(requires_grad)
+    if not requires_grad:
+        self._node = None
+    return self
+
+
+@public(function=True, out=False)
+def detach(self: Tensor) -> Tensor:
+    """The same memory without history."""
+    result = alias(self)
+    if self.requires_grad:
+        result._reason = NoHistory("detach", "detach()", user_where(1), self._node)
+    return result
+
+
+@public(function=True, out=False)
+def detach_(self: Tensor) -> Tensor:
+    """Forget this tensor's history."""
+    if self._view is not None:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using "
+            "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+            "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+            "these gradients." + errors.at_user_line()
+        )
+    if self.requires_grad:
+        self._reason = NoHistory("detach", "detach_()", user_where(1), self._node)
+    self._node, self._output_nr, self._requires_grad = None, 0, False
+    return self
+
+
+def _get_data(self: Tensor) -> Tensor:
+    result = alias(self)
+    if self.requires_grad:
+        result._reason = NoHistory("detach", ".data", user_where(1), self._node)
+    return result
+
+
+def _set_data(self: Tensor, value: Tensor) -> None:
+    self._array = value._array
+    self._storage = value._storage
+    if isinstance(self._node, AccumulateGrad):
+        self._node.follow(self)
+
+
+def _get_grad(self: Tensor) -> Tensor | None:
+    if self._grad is None and self._requires_grad and not self.is_leaf and not self.retains_grad:
+        made_at = errors.describe(None if self._node is None else self._node.where)
+        warnings.warn(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+            ".grad attribute won't be populated during autograd.backward(). If you indeed want the "
+            ".grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
+            "Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
+            f"Tensor instead.\n  It became a non-leaf at {made_at}",
+            stacklevel=3,
+        )
+    return self._grad
+
+
+def _set_grad(self: Tensor, value: Tensor | None) -> None:
+    if value is None:
+        self._grad = None
+        return
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"assigned grad expected to be a Tensor or None but got grad of type "
+            f"{type(value).__name__}"
+        )
+    if value is self:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if value._array.shape != self._array.shape:
+        raise RuntimeError("assigned grad has data of a different size")
+    if value.dtype is not self.dtype:
+        raise RuntimeError(
+            f"assigned grad has data of a different type: expected {self.dtype}, got {value.dtype}"
+        )
+    self._grad = value
+
+
+def _del_grad(self: Tensor) -> None:
+    self._grad = None
+
+
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of a non-leaf in its `.grad`, too."""
+    edge = live_edge(self)
+    if edge is None:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    node, number = edge
+    if not node.is_accumulator:
+        node.more().retained[number] = weakref.ref(self)
+
+
+def _retains_grad(self: Tensor) -> bool:
+    node = self._node
+    if node is None or node.is_accumulator or node.extras is None:
+        return False
+    reference = node.extras.retained.get(self._output_nr)
+    return reference is not None and reference() is self
+
+
+def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
+    """Call `hook(grad)` when this tensor's gradient is known; it may return another."""
+    edge = live_edge(self)
+    if edge is None:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    node, number = edge
+    return node.more().tensor_hooks.setdefault(number, Hooks()).add(hook)
+
+
+def register_post_accumulate_grad_hook(
+    self: Tensor, hook: Callable[[Tensor], None]
+) -> RemovableHandle:
+    """Call `hook(tensor)` after a gradient was added into this leaf's `.grad`."""
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    node = edge_of(self)[0]
+    if not isinstance(node, AccumulateGrad):
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return node.post_accumulate_hooks.add(hook)
+
+
+methods(
+    backward=backward,
+    requires_grad_=requires_grad_,
+    retain_grad=retain_grad,
+    register_hook=register_hook,
+    register_post_accumulate_grad_hook=register_post_accumulate_grad_hook,
+    data=property(_get_data, _set_data),
+    grad=property(_get_grad, _set_grad, _del_grad),
+    retains_grad=property(_retains_grad),
+)

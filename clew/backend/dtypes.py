@@ -1,0 +1,270 @@
+"""dtypes and PyTorch's type promotion.
+
+A `dtype` is a singleton that wraps the NumPy dtype which stores it. Promotion follows categories
+(bool < integer < float < complex): a Python number, or a 0-dim tensor beside tensors with
+dimensions, only matters when its category is higher than everybody else's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+BOOL, INTEGER, FLOAT, COMPLEX = range(4)
+
+
+# The words that PyTorch's error messages use.
+_SCALAR_NAMES = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int",
+    "int64": "Long", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
+    "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+}  # fmt: skip
+
+
+class dtype:
+    """The type of a tensor's elements, e.g. `clew.float32`."""
+
+    __slots__ = ("category", "is_signed", "itemsize", "name", "np", "order", "scalar_name")
+
+    def __init__(self, name: str, np_dtype: Any, category: int, order: int) -> None:
+        self.name = name
+        self.np = np.dtype(np_dtype)
+        self.category = category
+        self.order = order
+        self.itemsize = self.np.itemsize
+        self.scalar_name = _SCALAR_NAMES[name]
+        self.is_signed = not (name.startswith("uint") or name == "bool")
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.category == FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        return self.category == COMPLEX
+
+    def to_real(self) -> dtype:
+        return _REAL_OF.get(self, self)
+
+    def to_complex(self) -> dtype:
+        return _COMPLEX_OF.get(self, self)
+
+    def __repr__(self) -> str:
+        # PyTorch's spelling: programs compare and print it, and `import clew as torch` is the norm.
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    def __deepcopy__(self, memo: object) -> dtype:
+        return self
+
+    def __copy__(self) -> dtype:
+        return self
+
+
+bool_ = dtype("bool", np.bool_, BOOL, 0)
+uint8 = dtype("uint8", np.uint8, INTEGER, 1)
+int8 = dtype("int8", np.int8, INTEGER, 2)
+int16 = dtype("int16", np.int16, INTEGER, 3)
+int32 = dtype("int32", np.int32, INTEGER, 4)
+int64 = dtype("int64", np.int64, INTEGER, 5)
+uint16 = dtype("uint16", np.uint16, INTEGER, 6)
+uint32 = dtype("uint32", np.uint32, INTEGER, 7)
+uint64 = dtype("uint64", np.uint64, INTEGER, 8)
+float16 = dtype("float16", np.float16, FLOAT, 9)
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOAT, 10)
+float32 = dtype("float32", np.float32, FLOAT, 11)
+float64 = dtype("float64", np.float64, FLOAT, 12)
+complex64 = dtype("complex64", np.complex64, COMPLEX, 13)
+complex128 = dtype("complex128", np.complex128, COMPLEX, 14)
+
+ALL_DTYPES = (
+    bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
+    float16, bfloat16, float32, float64, complex64, complex128,
+)  # fmt: skip
+BY_NAME = {d.name: d for d in ALL_DTYPES}
+BY_NUMPY: dict[np.dtype, dtype] = {d.np: d for d in ALL_DTYPES}
+
+_WIDE_UNSIGNED = frozenset({uint16, uint32, uint64})
+_REAL_OF = {complex64: float32, complex128: float64}
+_COMPLEX_OF = {float16: complex64, bfloat16: complex64, float32: complex64, float64: complex128}
+
+# Low-precision types are computed in float32 and rounded once at the end.
+LOW_PRECISION = frozenset({float16.np, bfloat16.np})
+
+_default_dtype = float32
+
+
+def get_default_dtype() -> dtype:
+    """The dtype of floating-point tensors made from Python numbers."""
+    return _default_dtype
+
+
+def set_default_dtype(d: dtype) -> None:
+    global _default_dtype
+    if not isinstance(d, dtype):
+        raise TypeError(f"invalid dtype object: {d!r}")
+    if d.category != FLOAT:
+        raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
+    _default_dtype = d
+
+
+def default_complex() -> dtype:
+    return complex128 if _default_dtype is float64 else complex64
+
+
+def of_array(array: np.ndarray) -> dtype:
+    """The clew dtype that an ndarray's elements have."""
+    found = BY_NUMPY.get(array.dtype)
+    if found is None:
+        native = array.dtype.newbyteorder("=")
+        found = BY_NUMPY.get(native)
+    if found is None:
+        raise TypeError(
+            f"can't convert np.ndarray of type {array.dtype}. The only supported types are: "
+            + ", ".join(d.name for d in ALL_DTYPES)
+            + "."
+        )
+    return found
+
+
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """The smallest dtype that both convert to, by PyTorch's table."""
+    if a is b:
+        return a
+    if (a in _WIDE_UNSIGNED or b in _WIDE_UNSIGNED) and FLOAT not in (a.category, b.category):
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{a.scalar_name} and {b.scalar_name}"
+        )
+    if a.category != b.category:
+        low, high = (a, b) if a.category < b.category else (b, a)
+        if high.category == COMPLEX and low is float64:
+            return complex128
+        return high
+    return _promote_same_category(a, b)
+
+
+def _promote_same_category(a: dtype, b: dtype) -> dtype:
+    if a.category == FLOAT:
+        if {a, b} == {float16, bfloat16}:
+            return float32
+        return a if a.order > b.order else b
+    if a.category == COMPLEX:
+        return complex128
+    if {a, b} == {uint8, int8}:
+        return int16
+    return a if a.order > b.order else b
+
+
+def scalar_dtype(value: bool | int | float | complex) -> dtype:
+    """The dtype that a Python number has when it stands alone."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool_
+    if isinstance(value, (int, np.integer)):
+        return int64
+    if isinstance(value, (float, np.floating)):
+        return _default_dtype
+    return default_complex()
+
+
+class Promotion:
+    """Collects operands by how much they count: with dimensions, 0-dim, Python number."""
+
+    __slots__ = ("dimensioned", "number", "zero_dim")
+
+    def __init__(self) -> None:
+        self.dimensioned: dtype | None = None
+        self.zero_dim: dtype | None = None
+        self.number: dtype | None = None
+
+    def add_array(self, array: np.ndarray) -> None:
+        d = BY_NUMPY[array.dtype]
+        if array.ndim:
+            self.dimensioned = d if self.dimensioned is None else promote_types(self.dimensioned, d)
+        else:
+            self.zero_dim = d if self.zero_dim is None else promote_types(self.zero_dim, d)
+
+    def add_number(self, value: bool | int | float | complex) -> None:
+        d = scalar_dtype(value)
+        self.number = d if self.number is None else promote_types(self.number, d)
+
+    def result(self) -> dtype:
+        result: dtype | None = None
+        for candidate in (self.dimensioned, self.zero_dim, self.number):
+            if candidate is None:
+                continue
+            if result is None:
+                result = candidate
+            elif candidate.category > result.category:
+                # A complex number beside real float64 tensors must not lose their precision.
+                result = (
+                    promote_types(result, candidate) if result.category == FLOAT else candidate
+                )
+        if result is None:
+            raise ValueError("nothing to promote")
+        return result
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether an in-place or `out=` result of type `from_` may be stored as `to`."""
+    return from_.category <= to.category
+
+
+def is_floating_array(array: np.ndarray) -> bool:
+    return BY_NUMPY[array.dtype].category == FLOAT
+
+
+class finfo:
+    """Machine limits of a floating-point dtype."""
+
+    def __init__(self, type: dtype | None = None) -> None:
+        self._dtype = get_default_dtype() if type is None else type
+        if self._dtype.category < FLOAT:
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                f"'{self._dtype.name}'"
+            )
+        real = self._dtype.to_real()
+        info: Any = (
+            ml_dtypes.finfo(real.np) if real is bfloat16 else np.finfo(real.np)
+        )
+        self.bits = real.itemsize * 8
+        self.eps = float(info.eps)
+        self.max = float(info.max)
+        self.min = float(info.min)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = 10.0 ** -int(info.precision)
+        self.dtype = real.name
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})"
+        )
+
+
+class iinfo:
+    """Limits of an integer dtype."""
+
+    def __init__(self, type: dtype) -> None:
+        if type.category > INTEGER:
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                f"'{type.name}'"
+            )
+        if type.category == BOOL:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        info = np.iinfo(type.np)
+        self.bits = info.bits
+        self.max = int(info.max)
+        self.min = int(info.min)
+        self.dtype = type.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -1,0 +1,208 @@
+"""The Mersenne Twister behind every random stream, in step with PyTorch's CPU generator.
+
+NumPy's ``MT19937`` produces the same 32-bit words as PyTorch's engine; this module adds what
+PyTorch keeps beside the words: the seed, the second normal of a pair, and the 5056-byte state
+layout, so that a state saved by one library continues in the other.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+UInt8Array = npt.NDArray[np.uint8]
+UInt32Array = npt.NDArray[np.uint32]
+UInt64Array = npt.NDArray[np.uint64]
+
+DEFAULT_SEED = 67280421310721
+STATE_BYTES = 5056
+
+_WORDS = 624
+_UNIT_53 = 2.0**-53
+_MASK_53 = np.uint64(2**53 - 1)
+_HALF_WORD = np.uint64(32)
+# Below this count one plain call is cheaper than drawing pairs and swapping their halves.
+_PAIRED_DRAW = 256
+
+# PyTorch saves its state as a C structure of 64-bit cells; 32-bit members share a cell.
+_STATE_DTYPE = np.dtype(
+    {
+        "names": [
+            "seed",
+            "left",
+            "seeded",
+            "next",
+            "words",
+            "normal",
+            "has_normal",
+            "float_normal",
+            "has_float_normal",
+        ],
+        "formats": ["<u8", "<i4", "<i4", "<u8", ("<u8", (_WORDS,)), "<f8", "<i4", "<f4", "<u1"],
+        "offsets": [0, 8, 12, 16, 24, 5024, 5040, 5048, 5052],
+        "itemsize": STATE_BYTES,
+    }
+)
+
+
+class Generator:
+    """A stream of random words on the CPU, equal to ``torch.Generator`` bit for bit.
+
+    ``lock`` guards the stream: every function that draws holds it for the whole of its draw.
+    """
+
+    def __init__(self, device: str = "cpu") -> None:
+        if str(device) != "cpu":
+            raise RuntimeError(f"Generator: expected device cpu, got {device}")
+        self.lock = threading.RLock()
+        self.next_normal: float | None = None
+        self._next_float_normal: float | None = None
+        self._bits = np.random.MT19937(0)
+        self._numpy = np.random.Generator(self._bits)
+        self.manual_seed(DEFAULT_SEED)
+
+    @property
+    def device(self) -> str:
+        """Where the stream lives: always ``'cpu'``."""
+        return "cpu"
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Restart the stream from ``seed`` (negative seeds count from 2**64) and return itself."""
+        seed = int(seed)
+        if not -(2**63) <= seed < 2**64:
+            raise ValueError("Overflow when unpacking long long")
+        with self.lock:
+            self._seed = seed % 2**64
+            np.random.RandomState(self._bits).seed(self._seed & 0xFFFFFFFF)
+            self._untouched = True
+            self.next_normal = None
+            self._next_float_normal = None
+        return self
+
+    def seed(self) -> int:
+        """Restart the stream from a seed the operating system chose, and return that seed."""
+        # 53 bits, so that the seed survives a trip through a double.
+        self.manual_seed(secrets.randbits(53))
+        return self._seed
+
+    def initial_seed(self) -> int:
+        """Return the seed of the last ``manual_seed`` or ``seed``."""
+        return self._seed
+
+    def clone_state(self) -> Generator:
+        """Return a new generator that will produce the same numbers as this one."""
+        return Generator().set_state(self.get_state())
+
+    def get_state(self) -> UInt8Array:
+        """Return the whole state as the 5056 bytes that ``torch.Generator.get_state`` returns."""
+        record = np.zeros((), dtype=_STATE_DTYPE)
+        with self.lock:
+            words = self._bits.state["state"]
+            record["seed"] = self._seed
+            # PyTorch counts the words left plus one; a new seed has none left and none used.
+            record["left"] = _WORDS + 1 - words["pos"]
+            record["seeded"] = 1
+            record["next"] = 0 if self._untouched else words["pos"]
+            record["words"] = words["key"]
+            if self.next_normal is not None:
+                record["normal"], record["has_normal"] = self.next_normal, 1
+            if self._next_float_normal is not None:
+                record["float_normal"], record["has_float_normal"] = self._next_float_normal, 1
+        return np.frombuffer(record.tobytes(), dtype=np.uint8).copy()
+
+    def set_state(self, state: UInt8Array) -> Generator:
+        """Continue from a state saved by ``get_state`` here or in PyTorch, and return itself."""
+        data = np.asarray(state)
+        if data.dtype != np.uint8:
+            raise TypeError(f"RNG state must be a torch.ByteTensor, got an array of {data.dtype}")
+        if data.size != STATE_BYTES:
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG "
+                f"state size to be {data.size}"
+            )
+        record = np.frombuffer(data.tobytes(), dtype=_STATE_DTYPE)[0]
+        left, used = int(record["left"]), int(record["next"])
+        if not record["seeded"] or not 1 <= left <= _WORDS or used > _WORDS:
+            raise RuntimeError("Invalid mt19937 state")
+        with self.lock:
+            self._seed = int(record["seed"])
+            self._set_words(record["words"].astype(np.uint32), _WORDS + 1 - left)
+            self._untouched = left == 1 and used == 0
+            self.next_normal = float(record["normal"]) if record["has_normal"] else None
+            self._next_float_normal = (
+                float(record["float_normal"]) if record["has_float_normal"] else None
+            )
+        return self
+
+    def random32(self, n: int) -> UInt32Array:
+        """Draw ``n`` words of 32 bits."""
+        if n == 0:
+            return np.empty(0, np.uint32)
+        with self.lock:
+            self._untouched = False
+            if n < _PAIRED_DRAW:
+                return self._bits.random_raw(n).astype(np.uint32)
+            pairs = self._pairs(n // 2)
+            # The first word of a pair is its high half: turn the halves round, to read in order.
+            turned = (pairs << _HALF_WORD) | (pairs >> _HALF_WORD)
+            words = turned.astype("<u8", copy=False).view("<u4")
+            if n % 2:
+                words = np.append(words, self._bits.random_raw(1).astype(np.uint32))
+            return words
+
+    def random64(self, n: int) -> UInt64Array:
+        """Draw ``n`` words of 64 bits, each from two of 32 bits with the high half first."""
+        if n == 0:
+            return np.empty(0, np.uint64)
+        with self.lock:
+            self._untouched = False
+            return self._pairs(n)
+
+    def doubles(self, n: int) -> npt.NDArray[np.float64]:
+        """Draw ``n`` doubles in [0, 1) with 53 random bits each."""
+        return (self.random64(n) & _MASK_53).astype(np.float64) * _UNIT_53
+
+    @contextmanager
+    def one_by_one(self) -> Iterator[Callable[[], float]]:
+        """Give a function that draws one double in [0, 1), for samplers that reject.
+
+        Doubles are drawn in blocks; on leaving, the stream stands just after the last one used.
+        """
+        with self.lock:
+            start: Any = self._bits.state["state"]
+            was_untouched = self._untouched
+            drawn = 0
+            block: Iterator[float] = iter(())
+            used = 0
+
+            def draw() -> float:
+                nonlocal block, drawn, used
+                if used == drawn:
+                    size = min(max(64, drawn), 65536)
+                    block = iter(self.doubles(size).tolist())
+                    drawn += size
+                used += 1
+                return next(block)
+
+            try:
+                yield draw
+            finally:
+                self._set_words(start["key"], start["pos"])
+                self._untouched = was_untouched and used == 0
+                if used:
+                    self._pairs(used)
+
+    def _pairs(self, n: int) -> UInt64Array:
+        return self._numpy.integers(0, 2**64 - 1, n, dtype=np.uint64, endpoint=True)
+
+    def _set_words(self, key: UInt32Array, position: int) -> None:
+        self._bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": position}}
+
+
+default_generator = Generator()

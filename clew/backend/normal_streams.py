@@ -1,0 +1,220 @@
+"""Normal numbers from uniform ones, in the arithmetic PyTorch uses for each size and dtype.
+
+PyTorch has two algorithms. Contiguous outputs of 16 elements or more are made in blocks of 16
+(eight radii, eight angles); all others come one pair at a time in double precision, and the second
+number of a pair waits in the generator for the next call.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from .mt19937 import Generator
+
+Float32Array = npt.NDArray[np.float32]
+Float64Array = npt.NDArray[np.float64]
+
+BLOCK = 16
+_HALF = BLOCK // 2
+_UNIT_24 = np.float32(2.0**-24)
+_MASK_24 = np.uint32(2**24 - 1)
+# Rows of 16 per pass: the working set of the polynomial steps then stays in the second-level cache.
+_ROWS_PER_PASS = 1024
+
+# The single-precision polynomials of the Cephes library, which PyTorch's AVX2 path evaluates.
+_LOG_POLYNOMIAL = [
+    7.0376836292e-2,
+    -1.1514610310e-1,
+    1.1676998740e-1,
+    -1.2420140846e-1,
+    1.4249322787e-1,
+    -1.6668057665e-1,
+    2.0000714765e-1,
+    -2.4999993993e-1,
+    3.3333331174e-1,
+]
+_SIN_POLYNOMIAL = [-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]
+_COS_POLYNOMIAL = [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]
+# ln 2 and pi / 4 as sums of short floats, so that their multiples subtract without error.
+_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
+_QUARTER_PI = [0.78515625, 2.4187564849853515625e-4, 3.77489497744594108e-8]
+_QUARTER_COSINE = np.array([1.0, 0.0, -1.0, 0.0])
+_QUARTER_SINE = np.array([0.0, 1.0, 0.0, -1.0])
+
+
+def single(value: float) -> float:
+    """Return ``value`` rounded to single precision, as a Python float."""
+    return float(np.float32(value))
+
+
+def libm(function: Callable[[float], float], values: Float64Array) -> Float64Array:
+    """Apply a function of the C library; NumPy's own may differ from it in the last bit."""
+    flat = np.fromiter(map(function, values.ravel().tolist()), np.float64, values.size)
+    return flat.reshape(values.shape)
+
+
+def scale_and_shift(values: Float64Array, scale: float, shift: float) -> Float64Array:
+    """Return ``values * scale + shift`` rounded once, as a fused multiply-add does."""
+    product = values * scale
+    if shift == 0.0:
+        return product
+    # Dekker's product and Knuth's sum recover what the two roundings lost.
+    high, low = _split(values)
+    scale_high, scale_low = _split(np.asarray(scale, np.float64))
+    product_error = (
+        ((high * scale_high - product) + high * scale_low) + low * scale_high
+    ) + low * scale_low
+    total = product + shift
+    part = total - product
+    total_error = (product - (total - part)) + (shift - part)
+    return total + (total_error + product_error)
+
+
+def _split(values: Float64Array) -> tuple[Float64Array, Float64Array]:
+    shifted = values * 134217729.0
+    high = shifted - (shifted - values)
+    return high, values - high
+
+
+def normal_pairs(generator: Generator, n: int, exact: bool) -> Float64Array:
+    """Draw ``n`` standard normals one pair at a time, starting with a number left waiting.
+
+    ``exact`` asks for the C library's last bit; results to be rounded to a smaller dtype lose it.
+    """
+    out = np.empty(n, np.float64)
+    with generator.lock:
+        start = 0
+        if n and generator.next_normal is not None:
+            out[0], generator.next_normal = generator.next_normal, None
+            start = 1
+        fresh = n - start
+        if fresh == 0:
+            return out
+        uniforms = generator.doubles(2 * ((fresh + 1) // 2)).reshape(-1, 2)
+        pairs = _box_muller_pairs(uniforms, exact)
+        if fresh % 2:
+            # The number that waits is kept in full, whatever the caller rounds to.
+            generator.next_normal = float(_box_muller_pairs(uniforms[-1:], True)[0, 1])
+        out[start:] = pairs.ravel()[:fresh]
+    return out
+
+
+def _box_muller_pairs(uniforms: Float64Array, exact: bool) -> Float64Array:
+    logs = libm(math.log1p, -uniforms[:, 1]) if exact else np.log1p(-uniforms[:, 1])
+    radius = np.sqrt(-2.0 * logs)
+    theta = 2.0 * math.pi * uniforms[:, 0]
+    pairs = np.empty(uniforms.shape, np.float64)
+    pairs[:, 0] = radius * np.cos(theta)
+    pairs[:, 1] = radius * np.sin(theta)
+    return pairs
+
+
+def normal_blocks_float64(generator: Generator, n: int, mean: float, std: float) -> Float64Array:
+    """Draw ``n >= 16`` normals in double precision, in blocks of 16."""
+    with generator.lock:
+        out = generator.doubles(n)
+        tail = generator.doubles(BLOCK) if n % BLOCK else out[:0]
+    whole = n - n % BLOCK
+    out[:whole] = _box_muller_float64(out[:whole], mean, std)
+    if tail.size:
+        out[-BLOCK:] = _box_muller_float64(tail, mean, std)
+    return out
+
+
+def _box_muller_float64(uniforms: Float64Array, mean: float, std: float) -> Float64Array:
+    rows = uniforms.reshape(-1, BLOCK)
+    radius = np.sqrt(-2.0 * libm(math.log, 1.0 - rows[:, :_HALF]))
+    theta = 2.0 * math.pi * rows[:, _HALF:]
+    normals = np.concatenate([radius * np.cos(theta), radius * np.sin(theta)], axis=1)
+    return scale_and_shift(normals, std, mean).ravel()
+
+
+def normal_blocks_float32(
+    generator: Generator, n: int, mean: float, std: float, buffered: bool = False
+) -> Float32Array:
+    """Draw ``n >= 16`` normals in single precision, in blocks of 16.
+
+    A last block that is not full is drawn again as 16 new numbers over the last 16 places.
+    ``buffered`` is the way of the half dtypes: the numbers of that last block are drawn only once.
+    """
+    whole = n - n % BLOCK
+    with generator.lock:
+        words = generator.random32(whole if buffered else n)[:whole]
+        tail = generator.random32(BLOCK) if n != whole else words[:0]
+    out = np.empty(n, np.float32)
+    mean, std = single(mean), single(std)
+    rows = out[:whole].reshape(-1, BLOCK)
+    word_rows = words.reshape(-1, BLOCK)
+    for first in range(0, rows.shape[0], _ROWS_PER_PASS):
+        part = slice(first, first + _ROWS_PER_PASS)
+        _box_muller_float32(word_rows[part], mean, std, rows[part])
+    if tail.size:
+        _box_muller_float32(tail.reshape(1, BLOCK), mean, std, out[-BLOCK:].reshape(1, BLOCK))
+    return out
+
+
+def _box_muller_float32(
+    words: npt.NDArray[np.uint32], mean: float, std: float, out: Float32Array
+) -> None:
+    """Turn rows of 16 words into rows of 16 normals, in emulated fused single precision.
+
+    Every number is a float32 held in a float64: products are then exact, so a multiply-add followed
+    by one rounding is what the processor's fused instruction computes.
+    """
+    uniforms = (words & _MASK_24).astype(np.float32) * _UNIT_24
+    radius = _round(np.sqrt(_round(-2.0 * _log_float32(np.float32(1) - uniforms[:, :_HALF]))))
+    theta = _round(single(2.0 * math.pi) * uniforms[:, _HALF:].astype(np.float64))
+    sine, cosine = _sincos_float32(theta)
+    out[:, :_HALF] = radius * cosine
+    out[:, _HALF:] = radius * sine
+    if mean != 0.0 or std != 1.0:
+        out[...] = out.astype(np.float64) * std + mean
+
+
+def _round(values: Float64Array) -> Float64Array:
+    return values.astype(np.float32).astype(np.float64)
+
+
+def _polynomial(coefficients: list[float], x: Float64Array) -> Float64Array:
+    value: Float64Array = np.full_like(x, single(coefficients[0]))
+    for coefficient in coefficients[1:]:
+        value *= x
+        value += single(coefficient)
+        value = _round(value)
+    return value
+
+
+def _log_float32(values: Float32Array) -> Float64Array:
+    fraction, exponent = np.frexp(values)
+    small = fraction < np.float32(math.sqrt(0.5))
+    power = (exponent - small).astype(np.float64)
+    # Below sqrt(1/2) the fraction counts twice; both steps are exact.
+    x = ((fraction - np.float32(1)) + fraction * small).astype(np.float64)
+    square = _round(x * x)
+    cubic = _round(_polynomial(_LOG_POLYNOMIAL, x) * x)
+    tail = _round(cubic * square + _round(power * single(_LN2_LOW)))
+    tail = _round(tail - 0.5 * square)
+    return _round(power * _LN2_HIGH + _round(x + tail))
+
+
+def _sincos_float32(theta: Float64Array) -> tuple[Float64Array, Float64Array]:
+    octant = (_round(theta * single(4.0 / math.pi)).astype(np.int32) + 1) & ~1
+    turns = octant.astype(np.float64)
+    x = theta
+    for part in _QUARTER_PI:
+        x = _round(x - turns * single(part))
+    square = _round(x * x)
+    cosine = _round(_polynomial(_COS_POLYNOMIAL, square) * square)
+    cosine = _round(_round(cosine * square - 0.5 * square) + 1.0)
+    sine = _round(_round(_polynomial(_SIN_POLYNOMIAL, square) * square) * x + x)
+    # Turn (cosine, sine) back by the quarter turns that were taken out.
+    quarters = (octant >> 1) & 3
+    turn_cosine, turn_sine = _QUARTER_COSINE.take(quarters), _QUARTER_SINE.take(quarters)
+    return (
+        sine * turn_cosine + cosine * turn_sine,
+        cosine * turn_cosine - sine * turn_sine,
+    )

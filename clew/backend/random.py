@@ -1,0 +1,463 @@
+"""PyTorch's CPU random functions over NumPy arrays, bit for bit.
+
+Each function takes the generator first and returns a new C-contiguous array. The reference is
+PyTorch on x86 processors with AVX2 and FMA, where a multiplication followed by an addition rounds
+once; ``scale_and_shift`` reproduces that.
+
+A destination that is not contiguous is filled in the order of its memory, not of its indices:
+PyTorch walks a permuted tensor by descending strides (``empty(4, 8).t().uniform_()`` fills the
+4 x 8 storage row by row). The caller draws in that order and transposes; for ``normal`` it also passes
+``contiguous=False``, because such tensors get the pairwise algorithm at any size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from .mt19937 import DEFAULT_SEED, Generator, default_generator
+from .normal_streams import (
+    BLOCK,
+    libm,
+    normal_blocks_float32,
+    normal_blocks_float64,
+    normal_pairs,
+    scale_and_shift,
+    single,
+)
+from .rejection import binomial, dirichlet, poisson, standard_gamma
+
+__all__ = [
+    "DEFAULT_SEED", "Generator", "default_generator",
+    "uniform", "normal", "log_normal", "cauchy", "exponential", "geometric",
+    "randint", "random_", "randperm", "bernoulli_scalar", "bernoulli_tensor", "multinomial",
+    "poisson", "binomial", "standard_gamma", "dirichlet",
+]  # fmt: skip
+
+Array = npt.NDArray[Any]
+Float64Array = npt.NDArray[np.float64]
+Shape = Sequence[int] | int
+
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_MANTISSA_BITS: dict[np.dtype[Any], int] = {
+    np.dtype(np.float16): 11, _BFLOAT16: 8, np.dtype(np.float32): 24, np.dtype(np.float64): 53,
+}  # fmt: skip
+_REAL_OF_COMPLEX: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64),
+}  # fmt: skip
+_DOUBLE = np.dtype(np.float64)
+_INT64_MIN = -(2**63)
+# From this range on PyTorch takes 64 bits for one integer, so that the remainder stays even.
+_WIDE_RANGE = 2**28
+# From this length on PyTorch shuffles in another order with 64-bit draws.
+_LONG_PERMUTATION = (2**32 - 1) // 20
+
+
+def _length(shape: Shape) -> int:
+    return shape if isinstance(shape, int) else math.prod(shape)
+
+
+def _floating(dtype: npt.DTypeLike, function: str) -> np.dtype[Any]:
+    kind = np.dtype(dtype)
+    if kind not in _MANTISSA_BITS:
+        raise NotImplementedError(f'"{function}" not implemented for {kind.name!r}')
+    return kind
+
+
+def uniform(
+    generator: Generator, shape: Shape, dtype: npt.DTypeLike, low: float = 0.0, high: float = 1.0
+) -> Array:
+    """Draw from [low, high). Complex dtypes draw their real and imaginary parts in turn."""
+    kind = np.dtype(dtype)
+    if kind in _REAL_OF_COMPLEX:
+        parts = uniform(generator, 2 * _length(shape), _REAL_OF_COMPLEX[kind], low, high)
+        return parts.view(kind).reshape(shape)
+    kind = _floating(kind, "check_uniform_bounds")
+    _check_uniform_bounds(kind, low, high)
+    n = _length(shape)
+    if kind == _DOUBLE:
+        values: Array = generator.doubles(n)
+        if (low, high) != (0.0, 1.0):
+            values = scale_and_shift(values, high - low, low)
+    else:
+        values = _uniform_float32(generator, n)
+        if (low, high) != (0.0, 1.0):
+            start = single(low)
+            width = single(single(high) - start)
+            values = (values.astype(np.float64) * width + start).astype(np.float32)
+        values = values.astype(kind, copy=False)
+    # Rounding can reach the excluded bound; PyTorch then gives the other one.
+    values[values == np.asarray(high).astype(kind)] = low
+    return values.reshape(shape)
+
+
+def _check_uniform_bounds(kind: np.dtype[Any], low: float, high: float) -> None:
+    largest = float(ml_dtypes.finfo(kind).max)
+    for name, bound in (("from", low), ("to", high)):
+        if not -largest <= bound <= largest:
+            raise RuntimeError(f"{name} is out of bounds for {kind.name}")
+    if low > high:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
+        )
+    if high - low > largest:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{kind.name}>::max(), but found "
+            f"to={high} and from={low} which result in to-from to exceed the limit"
+        )
+
+
+def _uniform_float32(generator: Generator, n: int) -> npt.NDArray[np.float32]:
+    words = generator.random32(n) & np.uint32(2**24 - 1)
+    return words.astype(np.float32) * np.float32(2.0**-24)
+
+
+def normal(
+    generator: Generator,
+    shape: Shape,
+    dtype: npt.DTypeLike,
+    mean: float = 0.0,
+    std: float = 1.0,
+    *,
+    contiguous: bool = True,
+) -> Array:
+    """Draw normals; ``contiguous=False`` is for destinations whose memory is not contiguous.
+
+    ``torch.normal`` with a tensor of means or deviations is ``normal(0, 1) * std + mean`` in the
+    destination's dtype, or ``normal(0, std) + mean`` where only the mean is a tensor.
+    """
+    kind = np.dtype(dtype)
+    if not std >= 0.0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+    if kind in _REAL_OF_COMPLEX:
+        real = _REAL_OF_COMPLEX[kind]
+        # The two parts share the variance.
+        parts = normal(
+            generator, 2 * _length(shape), real, mean, std / math.sqrt(2.0), contiguous=contiguous
+        )
+        return parts.view(kind).reshape(shape)
+    kind = _floating(kind, "normal_kernel_cpu")
+    n = _length(shape)
+    if n < BLOCK or not contiguous:
+        values = scale_and_shift(normal_pairs(generator, n, kind == _DOUBLE), std, mean)
+        return _cast(values, kind).reshape(shape)
+    if kind == _DOUBLE:
+        return normal_blocks_float64(generator, n, mean, std).reshape(shape)
+    singles = normal_blocks_float32(generator, n, mean, std, buffered=kind != np.float32)
+    return singles.astype(kind, copy=False).reshape(shape)
+
+
+def log_normal(
+    generator: Generator, shape: Shape, dtype: npt.DTypeLike, mean: float = 1.0, std: float = 2.0
+) -> Array:
+    """Draw numbers whose logarithm is normal."""
+    if not std > 0.0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    kind = _floating(dtype, "log_normal_cpu")
+    normals = normal_pairs(generator, _length(shape), kind == _DOUBLE)
+    normals = scale_and_shift(normals, std, mean)
+    values = libm(math.exp, normals) if kind == _DOUBLE else np.exp(normals)
+    return _cast(values, kind).reshape(shape)
+
+
+def cauchy(
+    generator: Generator,
+    shape: Shape,
+    dtype: npt.DTypeLike,
+    median: float = 0.0,
+    sigma: float = 1.0,
+) -> Array:
+    """Draw from the Cauchy distribution."""
+    if not sigma > 0.0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    kind = _floating(dtype, "cauchy_cpu")
+    angles = math.pi * (generator.doubles(_length(shape)) - 0.5)
+    tangents = libm(math.tan, angles) if kind == _DOUBLE else np.tan(angles)
+    return _cast(scale_and_shift(tangents, sigma, median), kind).reshape(shape)
+
+
+def exponential(
+    generator: Generator, shape: Shape, dtype: npt.DTypeLike, lambd: float = 1.0
+) -> Array:
+    """Draw from the exponential distribution of rate ``lambd``."""
+    if not lambd > 0.0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    kind = _floating(dtype, "exponential_cpu")
+    negated = -generator.doubles(_length(shape))
+    logs = libm(math.log1p, negated) if kind == _DOUBLE else np.log1p(negated)
+    return _cast((-1.0 / lambd) * logs, kind).reshape(shape)
+
+
+def geometric(generator: Generator, shape: Shape, dtype: npt.DTypeLike, p: float) -> Array:
+    """Draw the number of trials, of probability ``p`` each, up to the first success."""
+    if not 0.0 < p < 1.0:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    kind = np.dtype(dtype)
+    if kind == np.bool_ or kind in _REAL_OF_COMPLEX:
+        raise NotImplementedError(f'"geometric_cpu" not implemented for {kind.name!r}')
+    with np.errstate(divide="ignore"):
+        trials = np.ceil(np.log(generator.doubles(_length(shape))) / math.log(1.0 - p))
+    return _cast(trials, kind).reshape(shape)
+
+
+def _cast(values: Float64Array, kind: np.dtype[Any]) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if kind.itemsize == 2 and kind in _MANTISSA_BITS:
+            # PyTorch reaches the half dtypes through single precision and so rounds twice.
+            return values.astype(np.float32).astype(kind)
+        return values.astype(kind, copy=False)
+
+
+def randint(
+    generator: Generator, low: int, high: int, shape: Shape, dtype: npt.DTypeLike = np.int64
+) -> Array:
+    """Draw integers from [low, high)."""
+    return random_(generator, shape, dtype, low, high)
+
+
+def random_(
+    generator: Generator,
+    shape: Shape,
+    dtype: npt.DTypeLike,
+    low: int | None = None,
+    high: int | None = None,
+) -> Array:
+    """Draw integers from [low, high), from [low, largest] or, without bounds, from [0, largest].
+
+    The largest integer of a floating dtype is the last one before gaps appear.
+    """
+    kind, n = np.dtype(dtype), _length(shape)
+    if kind in _REAL_OF_COMPLEX:
+        raise NotImplementedError(f'"random_kernel_cpu" not implemented for {kind.name!r}')
+    if low is None:
+        if high is None:
+            return _random_without_bounds(generator, n, kind).reshape(shape)
+        low = 0
+    if high is None and low == _INT64_MIN:
+        if kind == np.float16:
+            raise NotImplementedError(
+                "\"random_full_64_bits_range_kernel_cpu\" not implemented for 'float16'"
+            )
+        if kind not in (np.int64, _DOUBLE, np.float32, _BFLOAT16):
+            raise RuntimeError(
+                "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16"
+            )
+        words = generator.random64(n).view(np.int64)
+        return words.astype(kind, copy=False).reshape(shape)
+    low, span = _checked_span(kind, low, high)
+    draw = generator.random64(n) if span >= _WIDE_RANGE else generator.random32(n)
+    offsets = (draw % draw.dtype.type(span)).astype(np.int64)
+    return (offsets + np.int64(low)).astype(kind, copy=False).reshape(shape)
+
+
+def _random_without_bounds(generator: Generator, n: int, kind: np.dtype[Any]) -> Array:
+    if kind == np.bool_:
+        return (generator.random32(n) & np.uint32(1)).astype(np.bool_)
+    if kind.kind == "u" and kind.itemsize > 1:
+        raise NotImplementedError(f'"random_kernel_cpu" not implemented for {kind.name!r}')
+    count = _largest_integer(kind) + 1
+    if kind in (np.int64, _DOUBLE):
+        return (generator.random64(n) % np.uint64(count)).astype(kind)
+    return (generator.random32(n) % np.uint32(count)).astype(kind)
+
+
+def _largest_integer(kind: np.dtype[Any]) -> int:
+    if kind == np.bool_:
+        return 1
+    if kind in _MANTISSA_BITS:
+        return int(2 ** _MANTISSA_BITS[kind])
+    return int(np.iinfo(kind).max)
+
+
+def _checked_span(kind: np.dtype[Any], low: int, high: int | None) -> tuple[int, int]:
+    """Return the first integer to draw and how many there are."""
+    if high is not None and low >= high:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+    smallest, largest = -math.inf, math.inf
+    if kind in _MANTISSA_BITS:
+        low, high = _representable(kind, low, high)
+        largest = float(ml_dtypes.finfo(kind).max)
+        smallest = -largest
+    elif kind == np.bool_:
+        smallest, largest = 0, 1
+    else:
+        smallest, largest = np.iinfo(kind).min, np.iinfo(kind).max
+    last = high - 1 if high is not None else _largest_integer(kind)
+    for name, bound in (("from", low), ("to - 1", last)):
+        if not smallest <= bound <= largest:
+            raise RuntimeError(f"{name} is out of bounds for {kind.name}")
+    return low, last - low + 1
+
+
+def _representable(kind: np.dtype[Any], low: int, high: int | None) -> tuple[int, int | None]:
+    """Move bounds inwards where rounding to ``kind`` would carry a drawn integer outside them."""
+    bits = _MANTISSA_BITS[kind]
+    after = _rounded(kind, low + 1)
+    if after < low:
+        low = after + _gap(low + 1, bits)
+    if high is not None:
+        before = _rounded(kind, high - 1)
+        if before >= high:
+            high = before - _gap(high - 1, bits)
+        if low >= high:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but "
+                f"got from={low} >= to={high}"
+            )
+    return low, high
+
+
+def _rounded(kind: np.dtype[Any], value: int) -> int:
+    with np.errstate(over="ignore"):
+        rounded = float(np.asarray(value, np.float64).astype(kind))
+    return int(rounded) if math.isfinite(rounded) else _INT64_MIN
+
+
+def _gap(value: int, bits: int) -> int:
+    return 1 << (abs(value).bit_length() - bits)
+
+
+def randperm(generator: Generator, n: int, dtype: npt.DTypeLike = np.int64) -> Array:
+    """Draw a permutation of 0..n-1, as ``for i: swap(a[i], a[i + r % (n - i)])`` would leave it."""
+    kind = np.dtype(dtype)
+    _check_permutation(n, kind)
+    if n < 2:
+        return np.arange(n).astype(kind)
+    places = np.arange(n - 1)
+    partners = places + generator.random32(n - 1) % (n - places).astype(np.uint32)
+    return _apply_swaps(partners, n).astype(kind, copy=False)
+
+
+def _check_permutation(n: int, kind: np.dtype[Any]) -> None:
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    if kind == np.bool_ or kind in _REAL_OF_COMPLEX or (kind.kind == "u" and kind.itemsize > 1):
+        raise NotImplementedError(f'"randperm" not implemented for {kind.name!r}')
+    if kind in _MANTISSA_BITS:
+        if kind != _BFLOAT16 and n > _largest_integer(kind) + 1:
+            raise RuntimeError(
+                f"n cannot be greater than {_largest_integer(kind) + 1} for {kind.name} type."
+            )
+    elif n > np.iinfo(kind).max:
+        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
+    if n >= _LONG_PERMUTATION:
+        raise NotImplementedError(
+            f"randperm of {n} elements: lengths from {_LONG_PERMUTATION} on are not supported"
+        )
+
+
+def _apply_swaps(partners: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
+    """Return range(n) after swapping each place i with ``partners[i] >= i`` in turn.
+
+    A place holds its own number until a swap first points at it; then it holds what stood at the
+    pointing place. So what stands at place i when its turn comes is found by following the last
+    earlier swap that points at i, back to a place that no swap points at. Sorting brings together
+    the turns that point at one place, and doubling follows all chains at once.
+    """
+    turns = np.arange(n - 1)
+    keys = (partners << 32) | turns
+    keys.sort()
+    place, turn = keys >> 32, keys & 0xFFFFFFFF
+    same_as_previous = np.zeros(n - 1, np.bool_)
+    same_as_previous[1:] = place[1:] == place[:-1]
+    # A place's own turn can only be the last of those that point at it, and brings nothing in.
+    own = place == turn
+    source = np.arange(n)
+    source[place[~own]] = turn[~own]
+    while True:
+        further = source[source]
+        if np.array_equal(further, source):
+            break
+        source = further
+    # What turn t moves to place t stood at its partner: put there by the turn before, or untouched.
+    earlier = np.where(same_as_previous, np.roll(turn, 1), place)
+    result = np.empty(n, np.int64)
+    result[turn] = np.where(same_as_previous | own, source[earlier], place)
+    result[n - 1] = source[n - 1]
+    return result
+
+
+def bernoulli_scalar(
+    generator: Generator, p: float, shape: Shape, dtype: npt.DTypeLike = np.float32
+) -> Array:
+    """Draw ones with probability ``p`` and zeros otherwise."""
+    if not 0.0 <= p <= 1.0:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return (generator.doubles(_length(shape)) < p).astype(dtype).reshape(shape)
+
+
+def bernoulli_tensor(generator: Generator, p: Array, dtype: npt.DTypeLike | None = None) -> Array:
+    """Draw ones with the probability that stands at each place of ``p``.
+
+    Double probabilities are compared with 53 random bits, all others with 24.
+    """
+    kind = _floating(p.dtype, "bernoulli_tensor_cpu_p_")
+    if not np.all((p >= 0) & (p <= 1)):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    draws: Array = (
+        generator.doubles(p.size) if kind == _DOUBLE else _uniform_float32(generator, p.size)
+    )
+    chances: Array = p.ravel().astype(draws.dtype, copy=False)
+    return (draws < chances).astype(kind if dtype is None else dtype).reshape(p.shape)
+
+
+def multinomial(
+    generator: Generator, probs: Array, num_samples: int, replacement: bool = False
+) -> npt.NDArray[np.int64]:
+    """Draw ``num_samples`` categories from each row of weights.
+
+    Without replacement, or for a single sample, the winners are the largest of
+    ``probs / exponential``. Equal quotients come in index order, where PyTorch's order is that of
+    its partial sort; outside half precision they arise only between categories of weight zero.
+    """
+    _check_multinomial(probs, num_samples, replacement)
+    rows = probs.reshape(-1, probs.shape[-1])
+    if replacement and num_samples > 1:
+        chosen = _multinomial_with_replacement(generator, rows, num_samples)
+    else:
+        scores = (rows / exponential(generator, rows.shape, rows.dtype)).astype(rows.dtype)
+        if num_samples == 1:
+            chosen = np.argmax(scores, axis=-1, keepdims=True)
+        else:
+            chosen = np.argsort(-scores, axis=-1, kind="stable")[:, :num_samples]
+    return np.ascontiguousarray(chosen.reshape(*probs.shape[:-1], num_samples), dtype=np.int64)
+
+
+def _check_multinomial(probs: Array, num_samples: int, replacement: bool) -> None:
+    if probs.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if probs.dtype not in _MANTISSA_BITS:
+        raise RuntimeError(
+            "multinomial only supports floating-point dtypes for input, got: " + probs.dtype.name
+        )
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > probs.shape[-1]:
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
+    if probs.shape[-1] > 2**24:
+        raise RuntimeError("number of categories cannot exceed 2^24")
+    if not np.all((probs >= 0) & np.isfinite(probs)):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not np.all(np.any(probs > 0, axis=-1)):
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+def _multinomial_with_replacement(
+    generator: Generator, rows: Array, num_samples: int
+) -> npt.NDArray[np.int64]:
+    precision = rows.dtype if rows.dtype == _DOUBLE else np.dtype(np.float32)
+    totals = np.cumsum(rows.astype(precision), axis=-1, dtype=precision)
+    totals /= totals[:, -1:].copy()
+    totals[:, -1] = 1
+    draws = generator.doubles(rows.shape[0] * num_samples).reshape(-1, num_samples)
+    found = [np.searchsorted(total, draw) for total, draw in zip(totals.astype(np.float64), draws)]
+    return np.stack(found) if found else np.empty((0, num_samples), np.int64)

@@ -1,0 +1,1 @@
+"""The benchmark behind `clew bench`: clew and PyTorch, side by side, in interleaved rounds."""

@@ -1,0 +1,79 @@
+"""One engine in one process: answers requests, one JSON object a line, until its input ends.
+
+Started as `python -m clew.bench.worker ENGINE`. The requests:
+
+    {"do": "prepare", "id": WORKLOAD, "seconds": S}  ->  {"answer": [...], "calls": N}
+    {"do": "round"}                                  ->  {"seconds": seconds of one call}
+
+`prepare` also finds how many calls of the workload last about S seconds; a round times that many.
+A failing request is answered with {"error": "Type: message"}, and the worker goes on.
+"""
+
+import gc
+import importlib
+import json
+import sys
+import time
+from typing import Any
+
+from clew.bench.workloads import WORKLOADS, Prepared, prepare
+
+
+class Worker:
+    """An engine's module, and the workload that was prepared last."""
+
+    def __init__(self, engine: str) -> None:
+        self.module = importlib.import_module(engine)
+        self.prepared: Prepared | None = None
+        self.calls = 1
+
+    def handle(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["do"] == "prepare":
+            return self.prepare(request["id"], request["seconds"])
+        return self.time_round()
+
+    def prepare(self, workload_id: str, seconds: float) -> dict[str, Any]:
+        self.prepared = prepare(WORKLOADS[workload_id], self.module)
+        answer = self.prepared.answer()
+        self.calls = 1
+        while (elapsed := self._elapsed()) < seconds:
+            # Aim a little past the goal, growing at most tenfold: the first calls are slow.
+            growth = min(10.0, 1.1 * seconds / max(elapsed, 1e-9))
+            self.calls = max(self.calls + 1, int(self.calls * growth))
+        return {"answer": answer, "calls": self.calls}
+
+    def time_round(self) -> dict[str, Any]:
+        gc.collect()
+        return {"seconds": self._elapsed() / self.calls}
+
+    def _elapsed(self) -> float:
+        if self.prepared is None:
+            raise RuntimeError("a round was asked for before a workload was prepared")
+        run = self.prepared.run
+        started = time.perf_counter()
+        for _ in range(self.calls):
+            run()
+        return time.perf_counter() - started
+
+
+def main() -> None:
+    worker = Worker(sys.argv[1])
+    # The garbage collector stays on, as it is for users, but does not walk what was imported:
+    # how much that is differs between the engines and has nothing to do with the workload.
+    gc.collect()
+    gc.freeze()
+    _send({"ready": worker.module.__version__})
+    for line in sys.stdin:
+        try:
+            _send(worker.handle(json.loads(line)))
+        except Exception as error:  # reported to the runner, which shows it in the table
+            _send({"error": f"{type(error).__name__}: {error}"})
+
+
+def _send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

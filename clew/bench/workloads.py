@@ -1,0 +1,155 @@
+"""What is measured. Each workload is written once, against a torch-like module `t`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+FORWARD = "forward"
+BACKWARD = "forward+backward"
+
+# The function to measure, made for an engine: it takes the input tensors and gives one tensor.
+Maker = Callable[[Any], Callable[..., Any]]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One row of the benchmark: a function of small float32 tensors, and which passes to time."""
+
+    group: str
+    name: str
+    mode: str
+    make: Maker
+    shapes: tuple[Shape, ...]
+
+    @property
+    def id(self) -> str:
+        return f"{self.group}/{self.name}/{self.mode}"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A workload bound to an engine: `run` is timed, `answer` gives its numbers to compare."""
+
+    run: Callable[[], Any]
+    answer: Callable[[], list[float]]
+
+
+def prepare(workload: Workload, t: Any) -> Prepared:
+    """Bind `workload` to the torch-like module `t`, on the same numbers for every engine."""
+    function = workload.make(t)
+    inputs = [_input(t, shape, i) for i, shape in enumerate(workload.shapes)]
+
+    def forward() -> Any:
+        return function(*inputs)
+
+    if workload.mode == FORWARD:
+        return Prepared(forward, lambda: _numbers(forward()))
+
+    # A gradient made beforehand, so that the reduction to a scalar is not part of the time.
+    gradient = t.ones_like(forward().detach())
+
+    def forward_and_backward() -> None:
+        for x in inputs:
+            x.grad = None
+        function(*inputs).backward(gradient)
+
+    def answer() -> list[float]:
+        forward_and_backward()
+        return [number for x in inputs for number in _numbers(x.grad)]
+
+    return Prepared(forward_and_backward, answer)
+
+
+def _input(t: Any, shape: Shape, which: int) -> Any:
+    """Numbers between 0.25 and 1.25 in no order: fit for log, sqrt and pow as well."""
+    count = 1
+    for size in shape:
+        count *= size
+    values = [0.25 + (0.618034 * (i + 1) + 0.37 * which) % 1.0 for i in range(count)]
+    return t.tensor(values).reshape(shape).requires_grad_()
+
+
+def _numbers(tensor: Any) -> list[float]:
+    flat: list[float] = tensor.detach().reshape(-1).tolist()
+    return flat
+
+
+VECTOR: Shape = (8,)
+MATRIX: Shape = (8, 8)
+
+
+def _tiny_chain(t: Any) -> Callable[..., Any]:
+    """200 operations: 40 times mul, add, tanh, sub, and a scalar mul, as in a hand-written cell."""
+
+    def chain(x: Any, w: Any, b: Any) -> Any:
+        h = x
+        for _ in range(40):
+            h = t.tanh(h * w + b) - x
+            h = h * 0.5
+        return h
+
+    return chain
+
+
+def _cross_entropy(t: Any) -> Callable[..., Any]:
+    target = t.tensor([3, 1, 4, 1, 5, 2, 6, 0])
+    return lambda logits: t.nn.functional.cross_entropy(logits, target)
+
+
+def _where(t: Any) -> Callable[..., Any]:
+    condition = t.tensor([True, False, True, True, False, False, True, False])
+    return lambda a, b: t.where(condition, a, b)
+
+
+# The most used operations, in order of use: name, function, shapes of the inputs.
+_OPS: tuple[tuple[str, Maker, tuple[Shape, ...]], ...] = (
+    ("getitem", lambda t: lambda a: a[2:6], (VECTOR,)),
+    ("add", lambda t: lambda a, b: a + b, (VECTOR, VECTOR)),
+    ("mul", lambda t: lambda a, b: a * b, (VECTOR, VECTOR)),
+    ("sub", lambda t: lambda a, b: a - b, (VECTOR, VECTOR)),
+    ("div", lambda t: lambda a, b: a / b, (VECTOR, VECTOR)),
+    ("matmul", lambda t: lambda a, b: a @ b, (MATRIX, MATRIX)),
+    ("pow", lambda t: lambda a: a**2, (VECTOR,)),
+    ("neg", lambda t: lambda a: -a, (VECTOR,)),
+    ("sum", lambda t: lambda a: a.sum(), (VECTOR,)),
+    ("mean", lambda t: lambda a: a.mean(), (VECTOR,)),
+    ("cat", lambda t: lambda a, b: t.cat([a, b]), (VECTOR, VECTOR)),
+    ("sqrt", lambda t: lambda a: a.sqrt(), (VECTOR,)),
+    ("log", lambda t: lambda a: a.log(), (VECTOR,)),
+    ("exp", lambda t: lambda a: a.exp(), (VECTOR,)),
+    ("max", lambda t: lambda a: a.max(), (VECTOR,)),
+    ("unsqueeze", lambda t: lambda a: a.unsqueeze(0), (VECTOR,)),
+    ("clamp", lambda t: lambda a: a.clamp(0.5, 1.0), (VECTOR,)),
+    ("softmax", lambda t: lambda a: t.softmax(a, dim=-1), (MATRIX,)),
+    ("view", lambda t: lambda a: a.view(64), (MATRIX,)),
+    ("reshape", lambda t: lambda a: a.reshape(4, 16), (MATRIX,)),
+    ("norm", lambda t: lambda a: a.norm(), (VECTOR,)),
+    ("squeeze", lambda t: lambda a: a.squeeze(0), ((1, 8),)),
+    ("abs", lambda t: lambda a: a.abs(), (VECTOR,)),
+    ("transpose", lambda t: lambda a: a.transpose(0, 1), (MATRIX,)),
+    ("tanh", lambda t: lambda a: a.tanh(), (VECTOR,)),
+    ("sigmoid", lambda t: lambda a: a.sigmoid(), (VECTOR,)),
+    ("relu", lambda t: lambda a: t.nn.functional.relu(a), (VECTOR,)),
+    ("cross_entropy", _cross_entropy, (MATRIX,)),
+    ("mse_loss", lambda t: lambda a, b: t.nn.functional.mse_loss(a, b), (VECTOR, VECTOR)),
+    (
+        "linear",
+        lambda t: lambda x, w, b: t.nn.functional.linear(x, w, b),
+        (MATRIX, MATRIX, VECTOR),
+    ),
+    ("where", _where, (VECTOR, VECTOR)),
+)
+
+
+def _all_workloads() -> tuple[Workload, ...]:
+    rows = [("chain", "tiny200", _tiny_chain, (VECTOR, VECTOR, VECTOR))]
+    rows += [("op", name, make, shapes) for name, make, shapes in _OPS]
+    return tuple(
+        Workload(group, name, mode, make, shapes)
+        for group, name, make, shapes in rows
+        for mode in (FORWARD, BACKWARD)
+    )
+
+
+WORKLOADS: dict[str, Workload] = {workload.id: workload for workload in _all_workloads()}

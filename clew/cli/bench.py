@@ -1,0 +1,77 @@
+"""`clew bench`: clew's times beside PyTorch's, on the same machine at the same moment."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+
+from clew.bench.report import as_json, results_table, summary_lines
+from clew.bench.runner import BenchError, Result, run_benchmark
+from clew.bench.workloads import WORKLOADS, Workload
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser("bench", help="compare clew's speed with PyTorch's")
+    parser.add_argument("--filter", default="", help="only workloads whose name contains this")
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
+    parser.add_argument("--rounds", type=int, default=11, help="rounds (default 11)")
+    parser.add_argument(
+        "--round-ms", type=float, default=10.0, help="length of one round (default 10 ms)"
+    )
+    # One by default: tensors this small gain nothing from more, and an engine that spins while its
+    # threads wait would lose to the other for reasons that are not the workload's.
+    parser.add_argument("--threads", type=int, default=1, help="threads of each engine (default 1)")
+    parser.add_argument("--json", type=Path, help="also write all the numbers to this file")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 when every workload ran and agreed, 1 when one did not, 2 when nothing could run."""
+    workloads = [w for w in WORKLOADS.values() if args.filter in w.id]
+    if not workloads or args.rounds < 1 or args.threads < 1:
+        reason = "--rounds and --threads must be at least 1"
+        if not workloads:
+            reason = f"no workload's name contains {args.filter!r}; see clew bench --list"
+        print(f"clew bench: {reason}", file=sys.stderr)
+        return 2
+    if args.list:
+        print("\n".join(workload.id for workload in workloads))
+        return 0
+    try:
+        results, versions = _measure(workloads, args)
+    except BenchError as error:
+        print(f"clew bench: {error}", file=sys.stderr)
+        return 2
+
+    console = Console()
+    console.print(results_table(results))
+    for line in summary_lines(results):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if args.json is not None:
+        settings = {
+            "versions": versions,
+            "rounds": args.rounds,
+            "round_ms": args.round_ms,
+            "threads": args.threads,
+        }
+        args.json.write_text(json.dumps(as_json(results, settings), indent=1) + "\n")
+        console.print(f"Numbers: {args.json.resolve()}", soft_wrap=True, highlight=False)
+    return 0 if all(result.ok for result in results) else 1
+
+
+def _measure(
+    workloads: list[Workload], args: argparse.Namespace
+) -> tuple[list[Result], dict[str, str]]:
+    # On stderr, so that the table alone can be sent to a file.
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("measuring", total=len(workloads))
+        return run_benchmark(
+            workloads,
+            rounds=args.rounds,
+            round_seconds=args.round_ms / 1e3,
+            threads=args.threads,
+            on_result=lambda _: progress.advance(task),
+        )

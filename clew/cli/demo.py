@@ -1,0 +1,234 @@
+"""`clew demo`: train a small network on two spirals and show what its gradients did."""
+
+import argparse
+import math
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import clew
+import clew.nn.functional as F
+from clew.cli.picture import Picture, write_picture
+from clew.cli.textchart import text_chart
+
+POINTS_PER_ARM = 300
+SIZES = (2, 32, 32, 2)
+LEARNING_RATE = 0.01
+PICTURE_GRID = 160
+VIEW = 1.15  # half the side of the square that the picture shows; the spirals end at radius 1
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser("demo", help="train a small network on two spirals")
+    parser.add_argument("--steps", type=_positive, default=500, help="train steps (default 500)")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default 0)")
+    parser.add_argument(
+        "--out",
+        type=_svg_path,
+        default=Path("clew-demo.svg"),
+        help="where to write the picture, an SVG file (default clew-demo.svg)",
+    )
+    parser.set_defaults(run=run)
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return value
+
+
+def _svg_path(text: str) -> Path:
+    path = Path(text)
+    if path.suffix.lower() != ".svg":
+        raise argparse.ArgumentTypeError(f"the picture is an SVG: {text!r} should end in .svg")
+    return path
+
+
+@dataclass
+class Layer:
+    """One linear layer, with Adam's running moments of its two parameters."""
+
+    name: str
+    weight: clew.Tensor
+    bias: clew.Tensor
+
+    def __post_init__(self) -> None:
+        self.moments = [
+            (p, clew.zeros_like(p), clew.zeros_like(p)) for p in (self.weight, self.bias)
+        ]
+
+
+@dataclass
+class LayerReport:
+    """What one train step did to a layer's weight."""
+
+    name: str
+    shape: tuple[int, ...]
+    weight_norm: float
+    grad_norm: float
+    update_norm: float
+
+
+def two_spirals(points_per_arm: int) -> tuple[clew.Tensor, clew.Tensor]:
+    """Points of two interleaved spiral arms, and the arm (0 or 1) of each."""
+    radius = clew.linspace(0.08, 1.0, points_per_arm)
+    arms = []
+    for arm in range(2):
+        angle = 3.5 * math.pi * radius + math.pi * arm
+        points = clew.stack([radius * clew.cos(angle), radius * clew.sin(angle)], dim=1)
+        arms.append(points + 0.015 * clew.randn(points_per_arm, 2))
+    labels = clew.cat([clew.zeros(points_per_arm), clew.ones(points_per_arm)]).long()
+    return clew.cat(arms), labels
+
+
+def make_layers(sizes: tuple[int, ...]) -> list[Layer]:
+    layers = []
+    for i, (fan_in, fan_out) in enumerate(pairwise(sizes), start=1):
+        # The first layer starts steep: two raw coordinates have to be bent into two turns.
+        gain = 3.0 if i == 1 else 1.5
+        weight = clew.randn(fan_out, fan_in) * (gain / math.sqrt(fan_in))
+        bias = clew.zeros(fan_out)
+        name = f"hidden {i}" if i < len(sizes) - 1 else "output"
+        layers.append(Layer(name, weight.requires_grad_(), bias.requires_grad_()))
+    return layers
+
+
+def forward(layers: list[Layer], x: clew.Tensor) -> clew.Tensor:
+    for layer in layers[:-1]:
+        x = clew.tanh(F.linear(x, layer.weight, layer.bias))
+    return F.linear(x, layers[-1].weight, layers[-1].bias)
+
+
+def train_step(
+    layers: list[Layer], x: clew.Tensor, y: clew.Tensor, step: int
+) -> tuple[float, list[LayerReport]]:
+    """One forward, backward and Adam update; the loss, and what happened to each layer."""
+    loss = F.cross_entropy(forward(layers, x), y)
+    loss.backward()
+    reports = []
+    with clew.no_grad():
+        for layer in layers:
+            before = layer.weight.clone()
+            grad_norm = layer.weight.grad.norm().item()
+            adam_update(layer, step)
+            reports.append(
+                LayerReport(
+                    name=layer.name,
+                    shape=tuple(layer.weight.shape),
+                    weight_norm=before.norm().item(),
+                    grad_norm=grad_norm,
+                    update_norm=(layer.weight - before).norm().item(),
+                )
+            )
+    return loss.item(), reports
+
+
+def adam_update(layer: Layer, step: int, beta1: float = 0.9, beta2: float = 0.999) -> None:
+    for parameter, mean, square in layer.moments:
+        grad = parameter.grad
+        mean.mul_(beta1).add_(grad, alpha=1 - beta1)
+        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        corrected_mean = mean / (1 - beta1**step)
+        corrected_square = square / (1 - beta2**step)
+        parameter -= LEARNING_RATE * corrected_mean / (corrected_square.sqrt() + 1e-8)
+        parameter.grad = None
+
+
+def train(
+    layers: list[Layer], x: clew.Tensor, y: clew.Tensor, steps: int, console: Console
+) -> tuple[list[float], list[LayerReport]]:
+    columns = (
+        TextColumn("training"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]:.4f}"),
+        TimeElapsedColumn(),
+    )
+    losses: list[float] = []
+    reports: list[LayerReport] = []
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("training", total=steps, loss=math.nan)
+        for step in range(1, steps + 1):
+            loss, reports = train_step(layers, x, y, step)
+            losses.append(loss)
+            progress.update(task, advance=1, loss=loss)
+    return losses, reports
+
+
+def gradient_table(reports: list[LayerReport]) -> Table:
+    table = Table(title="Gradients at the last step", title_justify="left")
+    table.add_column("layer")
+    table.add_column("shape")
+    for heading in ("weight norm", "grad norm", "update / weight"):
+        table.add_column(heading, justify="right")
+    for report in reports:
+        table.add_row(
+            report.name,
+            " × ".join(map(str, report.shape)),
+            f"{report.weight_norm:.3f}",
+            f"{report.grad_norm:.2e}",
+            f"{report.update_norm / report.weight_norm:.2e}",
+        )
+    return table
+
+
+def draw(
+    layers: list[Layer],
+    x: clew.Tensor,
+    y: clew.Tensor,
+    losses: list[float],
+    accuracy: float,
+    path: Path,
+) -> None:
+    axis = clew.linspace(-VIEW, VIEW, PICTURE_GRID)
+    with clew.no_grad():
+        # Rows run from top to bottom in a picture, while y runs from bottom to top.
+        rows, columns = clew.meshgrid(-axis, axis, indexing="ij")
+        grid = clew.stack([columns.reshape(-1), rows.reshape(-1)], dim=1)
+        second_arm = clew.softmax(forward(layers, grid), dim=1)[:, 1]
+    write_picture(
+        Picture(
+            probability=second_arm.reshape(PICTURE_GRID, PICTURE_GRID).numpy(),
+            points=x.numpy(),
+            labels=y.numpy(),
+            view=VIEW,
+            losses=losses,
+            accuracy=accuracy,
+        ),
+        path,
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    console = Console()
+    clew.manual_seed(args.seed)
+    x, y = two_spirals(POINTS_PER_ARM)
+    layers = make_layers(SIZES)
+    parameters = sum(layer.weight.numel() + layer.bias.numel() for layer in layers)
+    console.print(
+        f"Two spirals, {len(x)} points. A network {'-'.join(map(str, SIZES))} with tanh, "
+        f"{parameters} parameters, Adam."
+    )
+
+    started = time.perf_counter()
+    losses, reports = train(layers, x, y, args.steps, console)
+    seconds = time.perf_counter() - started
+    with clew.no_grad():
+        accuracy = (forward(layers, x).argmax(dim=1) == y).float().mean().item()
+
+    console.print("\n[bold]Loss[/bold] (logarithmic)")
+    console.print(text_chart(losses, width=min(72, console.width - 10), height=8))
+    console.print(gradient_table(reports))
+    console.print(
+        f"\n{args.steps} steps in {seconds:.2f} s ({1e3 * seconds / args.steps:.2f} ms a step), "
+        f"loss {losses[-1]:.4f}, [bold]accuracy {accuracy:.1%}[/bold]"
+    )
+    draw(layers, x, y, losses, accuracy, args.out)
+    console.print(f"Picture: {args.out.resolve()}", soft_wrap=True, highlight=False)
+    return 0

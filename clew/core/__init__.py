@@ -1,0 +1,1 @@
+"""The core: tensors, graph nodes and the backward engine."""

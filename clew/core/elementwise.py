@@ -1,0 +1,256 @@
+"""Elementwise operations: one row each, from which function, method and in-place form follow.
+
+The row gives the forward over arrays of one common dtype, the gradients, and a rule that says how
+the common dtype and the dtype of the result are found. The functions made here have a short path
+for float32 and float64 operands, because for small tensors the path is what an operation costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.inplace import apply_inplace
+from clew.core.op import Formula, Op
+from clew.core.state import local
+from clew.core.storage import INFERENCE, Storage
+from clew.core.tensor import Tensor, _new, sync, wrap
+
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+_ndarray = np.ndarray
+
+# How the dtype of the computation and of the result follow from the operands.
+SAME = "same"  # the promoted dtype
+FLOAT = "float"  # the promoted dtype; integers become the default float
+BOOL = "bool"  # computed in the promoted dtype, the result is bool
+REAL = "real"  # the promoted dtype; complex gives its real dtype
+NUMBER = (bool, int, float, complex, np.number, np.bool_)
+
+
+class Elementwise(Op):
+    """An operation on corresponding elements of its broadcast inputs."""
+
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        *,
+        grads: Mapping[str, Formula] | None = None,
+        inputs: tuple[str, ...] | None = None,
+        rule: str = SAME,
+        node: str | None = None,
+        jvp: Formula | None = None,
+        kinks: str = "",
+        non_differentiable: str = "",
+    ) -> None:
+        super().__init__(
+            name, forward, grads=grads, inputs=inputs, node=node, jvp=jvp, kinks=kinks,
+            non_differentiable=non_differentiable,
+        )  # fmt: skip
+        self.rule = rule
+
+    def compute(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> np.ndarray:
+        compute, result = self.result_dtype(inputs)
+        arrays = [_as_operand(value, compute) for value in inputs]
+        try:
+            out = self.forward(*arrays, **params)
+        except ValueError as error:
+            raise self._explain(inputs, error) from None
+        except OverflowError:
+            raise RuntimeError(
+                f"value cannot be converted to type {compute.name} without overflow"
+                + errors.at_user_line()
+            ) from None
+        if out.dtype is not result.np:
+            out = np.asarray(out).astype(result.np, copy=False)
+        return out
+
+    def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
+        """The dtype to compute in and the dtype of the result."""
+        promotion = dtypes.Promotion()
+        for value in inputs:
+            if isinstance(value, Tensor):
+                promotion.add_array(value._array)
+            elif value is not None:
+                promotion.add_number(value)
+        promoted = promotion.result()
+        if self.rule == FLOAT and promoted.category < dtypes.FLOAT:
+            promoted = dtypes.get_default_dtype()
+        result = promoted
+        if self.rule == BOOL:
+            result = dtypes.bool_
+        elif self.rule == REAL:
+            result = promoted.to_real()
+        compute = dtypes.float32 if promoted.np in dtypes.LOW_PRECISION else promoted
+        return compute, result
+
+    def _explain(self, inputs: tuple[Any, ...], error: ValueError) -> Exception:
+        shapes = [value._array.shape for value in inputs if isinstance(value, Tensor)]
+        for index, a in enumerate(shapes):
+            for b in shapes[index + 1 :]:
+                mismatch = errors.broadcast_mismatch(self.name, a, b)
+                if mismatch is not None:
+                    return mismatch
+        return error
+
+
+def _as_operand(value: Any, compute: dtypes.dtype) -> Any:
+    if isinstance(value, Tensor):
+        array = value._array
+        return array if array.dtype is compute.np else array.astype(compute.np)
+    if value is None:
+        return None
+    # NumPy treats Python numbers as weak, except that a float would turn integers into float64.
+    return np.asarray(value).astype(compute.np) if compute.category < dtypes.FLOAT else value
+
+
+def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
+    """The function `op(input)`, with a short path for float32 and float64."""
+    forward = op.forward
+    plan = op.plan(1) if op.differentiable else None
+    floats_stay = op.rule in (SAME, FLOAT, REAL)
+
+    def function(input: Tensor) -> Tensor:
+        state = local.state
+        array = input._array
+        dtype = array.dtype
+        if not floats_stay or (dtype is not F32 and dtype is not F64) or state.intercept:
+            return op(input)
+        result = forward(array)
+        if type(result) is not _ndarray:
+            result = np.asarray(result)
+        out: Tensor = _new(Tensor)
+        out._array = result
+        out._storage = INFERENCE if state.inference else Storage()
+        out._requires_grad = False
+        out._node = None
+        out._output_nr = 0
+        out._view = None
+        out._grad = None
+        if input._view is not None:
+            sync(input)
+        if input._requires_grad:
+            if state.grad_enabled and plan is not None:
+                out._reason = None
+                op.attach(state, plan, (input,), {}, (out,))
+            else:
+                out._reason = op.reason(state, 1, (input,))
+        else:
+            out._reason = input._reason
+        return out
+
+    return _named(function, op.name)
+
+
+def operator(op: Elementwise) -> Callable[[Any, Any], Any]:
+    """The dunder method of a binary operation: unknown operand types are left to the other side."""
+    function = binary(op)
+
+    def method(self: Tensor, other: Any) -> Any:
+        if isinstance(other, (Tensor, *NUMBER, np.ndarray)):
+            return function(self, other)
+        return NotImplemented
+
+    return _named(method, op.name)
+
+
+def reflected(op: Elementwise) -> Callable[[Any, Any], Any]:
+    """The reflected dunder method: `other op self`."""
+    function = binary(op)
+
+    def method(self: Tensor, other: Any) -> Any:
+        if isinstance(other, (*NUMBER, np.ndarray)):
+            return function(other, self)
+        return NotImplemented
+
+    return _named(method, "r" + op.name)
+
+
+def binary(op: Elementwise) -> Callable[[Any, Any], Tensor]:
+    """The function `op(input, other)`; either may be a Python number."""
+    forward = op.forward
+    plans = [None, *(op.plan(mask) for mask in (1, 2, 3))] if op.differentiable else [None] * 4
+    floats_stay = op.rule in (SAME, FLOAT)
+
+    def function(input: Any, other: Any) -> Tensor:
+        state = local.state
+        if not floats_stay or state.intercept or not isinstance(input, Tensor):
+            return op(*operands(op, input, other))
+        array = input._array
+        dtype = array.dtype
+        if dtype is not F32 and dtype is not F64:
+            return op(*operands(op, input, other))
+        if isinstance(other, Tensor):
+            right = other._array
+            if right.dtype is not dtype:
+                return op(input, other)
+            if other._view is not None:
+                sync(other)
+            mask = 2 if other._requires_grad else 0
+            reason = other._reason
+        elif type(other) is float or type(other) is int:
+            right, mask, reason = other, 0, None
+        else:
+            return op(*operands(op, input, other))
+        try:
+            result = forward(array, right)
+        except (ValueError, OverflowError):
+            return op(input, other)
+        if type(result) is not _ndarray:
+            result = np.asarray(result)
+        out: Tensor = _new(Tensor)
+        out._array = result
+        out._storage = INFERENCE if state.inference else Storage()
+        out._requires_grad = False
+        out._node = None
+        out._output_nr = 0
+        out._view = None
+        out._grad = None
+        if input._view is not None:
+            sync(input)
+        if input._requires_grad:
+            mask |= 1
+        if mask:
+            plan = plans[mask]
+            if state.grad_enabled and plan is not None:
+                out._reason = None
+                op.attach(state, plan, (input, other), {}, (out,))
+            else:
+                out._reason = op.reason(state, mask, (input, other))
+        else:
+            out._reason = input._reason or reason
+        return out
+
+    return _named(function, op.name)
+
+
+def operands(op: Op, *values: Any) -> tuple[Any, ...]:
+    """Check operands: tensors and numbers pass, 0-dim arrays become numbers."""
+    for position, value in enumerate(values):
+        if not isinstance(value, Tensor) and not isinstance(value, NUMBER):
+            if isinstance(value, np.ndarray):
+                return tuple(wrap(v) if isinstance(v, np.ndarray) else v for v in values)
+            raise errors.wrong_argument(
+                op.name, op.inputs[position], position + 1, "Tensor or Number", value
+            )
+    if not any(isinstance(value, Tensor) for value in values):
+        raise errors.wrong_argument(op.name, op.inputs[0], 1, "Tensor", values[0])
+    return values
+
+
+def inplace(op: Op) -> Callable[..., Tensor]:
+    """The method `x.op_(...)` of an operation."""
+
+    def method(self: Tensor, *others: Any) -> Tensor:
+        return apply_inplace(op, self, *others)
+
+    return _named(method, op.name + "_")
+
+
+def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    function.__name__ = function.__qualname__ = name
+    return function

@@ -1,0 +1,276 @@
+"""The backward engine: walks the graph from its roots and hands each node its gradient.
+
+Nodes run in the order of their sequence numbers, newest first, each when all gradients for it have
+arrived. The walk uses a heap and counts, never recursion, so depth does not matter.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.node import Edge, Extras, Node
+from clew.core.state import State, local
+from clew.core.tensor import Tensor, wrap
+from clew.source import user_where
+
+Grads = list[Tensor | None]
+
+
+class Run:
+    """One backward pass."""
+
+    def __init__(
+        self,
+        roots: Sequence[Edge],
+        *,
+        keep_graph: bool,
+        create_graph: bool,
+        targets: Sequence[Edge] | None = None,
+        accumulate: bool = True,
+    ) -> None:
+        self.keep_graph = keep_graph
+        self.create_graph = create_graph
+        self.accumulate = accumulate
+        self.buffers: dict[Node, Grads] = {}
+        # Gradients whose memory this run made itself, so that more may be added in place.
+        self.owned: set[int] = set()
+        self.dependencies = count_dependencies([node for node, _ in roots])
+        self.targets: dict[Node, set[int]] = {}
+        self.captured: dict[Edge, Tensor | None] = {}
+        self.needed: set[Node] | None = None
+        self.final_callbacks: list[Callable[[], None]] = []
+        if targets is not None:
+            for node, number in targets:
+                self.targets.setdefault(node, set()).add(number)
+            self.needed = nodes_leading_to(set(self.targets), self.dependencies)
+
+    def run(self, roots: Sequence[Edge], grads: Sequence[Tensor]) -> None:
+        for (node, number), grad in zip(roots, grads, strict=True):
+            self.receive(node, number, grad)
+        waiting = self.dependencies
+        heap = [(-node.seq, id(node), node) for node in self.buffers if not waiting[node]]
+        heapq.heapify(heap)
+        state = local.state
+        freed = None if self.keep_graph else errors.Freed(user_where(3))
+        push, pop = heapq.heappush, heapq.heappop
+        needed = self.needed
+        while heap:
+            node = pop(heap)[2]
+            results = self.step(state, node, freed)
+            for edge, grad in zip(node.edges, results, strict=True):
+                if edge is None:
+                    continue
+                following = edge[0]
+                if grad is not None and (needed is None or following in needed):
+                    self.receive(following, edge[1], grad)
+                waiting[following] -= 1
+                if not waiting[following] and (needed is None or following in needed):
+                    push(heap, (-following.seq, id(following), following))
+
+    def step(self, state: State, node: Node, freed: errors.Freed | None) -> Sequence[Any]:
+        """Run one node: its hooks, its backward, the checks on what it returns."""
+        grads = self.buffers.pop(node, None)
+        if grads is None:
+            grads = [None] * len(node.meta)
+        elif self.owned:
+            # From here on the node may keep them, or hand them on.
+            self.owned.difference_update(map(id, grads))
+        extras = node.extras
+        if extras is not None:
+            run_tensor_hooks(extras, grads)
+        if node in self.targets:
+            for number in self.targets[node]:
+                self.captured[node, number] = grads[number]
+        if self.needed is not None and not self.should_run(node):
+            return (None,) * len(node.edges)
+        if extras is not None:
+            run_pre_hooks(extras, grads)
+        results: Sequence[Any] = node.apply(tuple(grads))
+        if state.anomaly:
+            check_finite(state, node, results)
+        if extras is not None and extras.post_hooks:
+            results = after_node(extras, results, grads)
+        if freed is not None:
+            node.release(freed)
+        return results
+
+    def should_run(self, node: Node) -> bool:
+        """In a run for given inputs, a node runs only if one of them lies behind it."""
+        if node.is_accumulator:
+            return self.accumulate and node in self.targets
+        needed = self.needed
+        return needed is None or any(e is not None and e[0] in needed for e in node.edges)
+
+    def receive(self, node: Node, number: int, grad: Tensor) -> None:
+        """Add a gradient to what has arrived for an output of `node`."""
+        shape, dtype = node.meta[number]
+        array = grad._array
+        if array.shape != shape or array.dtype is not dtype:
+            grad = fit(grad, shape, dtype, node)
+        grads = self.buffers.get(node)
+        if grads is None:
+            if len(node.meta) == 1:
+                self.buffers[node] = [grad]
+                return
+            grads = self.buffers[node] = [None] * len(node.meta)
+        have = grads[number]
+        if have is None:
+            grads[number] = grad
+        elif self.create_graph:
+            grads[number] = have + grad
+        elif id(have) in self.owned:
+            np.add(have._array, grad._array, out=have._array)
+        else:
+            total = wrap(have._array + grad._array)
+            self.owned.add(id(total))
+            grads[number] = total
+
+
+def count_dependencies(roots: list[Node]) -> dict[Node, int]:
+    """How many gradients each reachable node waits for."""
+    counts: dict[Node, int] = dict.fromkeys(roots, 0)
+    stack = list(counts)
+    while stack:
+        for edge in stack.pop().edges:
+            if edge is not None:
+                node = edge[0]
+                if node in counts:
+                    counts[node] += 1
+                else:
+                    counts[node] = 1
+                    stack.append(node)
+    return counts
+
+
+def nodes_leading_to(targets: set[Node], nodes: dict[Node, int]) -> set[Node]:
+    """The nodes from which a target can be reached; sequence numbers order them."""
+    needed = targets & nodes.keys()
+    for node in sorted(nodes, key=lambda n: -1 if n.is_accumulator else n.seq):
+        if node not in needed and any(e is not None and e[0] in needed for e in node.edges):
+            needed.add(node)
+    return needed
+
+
+def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype, node: Node) -> Tensor:
+    """A gradient in the shape and dtype of what it is the gradient of."""
+    if grad._array.shape != shape:
+        grad = sum_to_shape(grad, shape, node)
+    want = dtypes.BY_NUMPY[dtype]
+    have = dtypes.BY_NUMPY[grad._array.dtype]
+    if have is not want:
+        if have.is_complex and not want.is_complex:
+            grad = grad.real
+        grad = grad.to(want)
+    return grad
+
+
+def sum_to_shape(grad: Tensor, shape: tuple[int, ...], node: Node) -> Tensor:
+    have = grad._array.shape
+    extra = len(have) - len(shape)
+    dims = list(range(extra))
+    if extra >= 0:
+        dims += [
+            extra + i for i, n in enumerate(shape) if n == 1 and have[extra + i] != 1
+        ]
+    if extra < 0 or any(
+        have[extra + i] != n and n != 1 for i, n in enumerate(shape)
+    ):
+        raise RuntimeError(
+            f"Function {node.name()} returned an invalid gradient at index 0 - got "
+            f"{errors.shape_list(have)} but expected shape compatible with "
+            f"{errors.shape_list(shape)}"
+        )
+    if dims:
+        grad = grad.sum(dims, keepdim=True)
+    return grad.reshape(shape) if extra else grad
+
+
+def run_tensor_hooks(extras: Extras, grads: Grads) -> None:
+    """Hooks of the tensors whose gradients these are, then the gradients they retain."""
+    for number, hooks in extras.tensor_hooks.items():
+        grad = grads[number]
+        if grad is None:
+            continue
+        for hook in list(hooks.values()):
+            grad = checked_hook_result(hook(grad), grad)
+        grads[number] = grad
+    for number, reference in extras.retained.items():
+        tensor, grad = reference(), grads[number]
+        if tensor is not None and grad is not None:
+            tensor._grad = grad.clone() if tensor._grad is None else tensor._grad + grad
+
+
+def run_pre_hooks(extras: Extras, grads: Grads) -> None:
+    for hook in list(extras.pre_hooks.values()):
+        result = hook(tuple(grads))
+        if result is not None:
+            grads[:] = list(result) if isinstance(result, tuple | list) else [result]
+
+
+def checked_hook_result(result: Any, grad: Tensor) -> Tensor:
+    if result is None:
+        return grad
+    if not isinstance(result, Tensor):
+        raise TypeError(f"expected Tensor, but hook returned '{type(result).__name__}'")
+    if result._array.shape != grad._array.shape:
+        raise RuntimeError("hook '<hook>' has changed the size of value")
+    if result._array.dtype != grad._array.dtype:
+        raise RuntimeError(
+            f"hook '<hook>' has changed the type of value (was {grad.dtype} got {result.dtype})"
+        )
+    return result
+
+
+def after_node(extras: Extras, results: Sequence[Any], grads: Grads) -> Sequence[Any]:
+    for hook in list(extras.post_hooks.values()):
+        replaced = hook(tuple(results), tuple(grads))
+        if replaced is not None:
+            results = replaced if isinstance(replaced, tuple) else (replaced,)
+    return results
+
+
+def check_finite(state: State, node: Node, results: Sequence[Any]) -> None:
+    """Anomaly mode: the first NaN that backward produces names the forward line it came from."""
+    if not state.anomaly_check_nan:
+        return
+    for number, grad in enumerate(results):
+        if grad is not None and np.isnan(grad._array).any():
+            raise RuntimeError(
+                f"Function '{node.name()}' returned nan values in its {number}th output.\n"
+                f"  The forward call was {errors.describe(node.where)}"
+                + (f" in module {node.module_path}" if node.module_path else "")
+            )
+
+
+def backward(
+    roots: Sequence[Edge],
+    grads: Sequence[Tensor],
+    *,
+    keep_graph: bool,
+    create_graph: bool,
+    targets: Sequence[Edge] | None = None,
+    accumulate: bool = True,
+) -> dict[Edge, Tensor | None]:
+    """Run backward; the gradients that arrived at `targets` are returned by edge."""
+    state = local.state
+    run = Run(
+        roots,
+        keep_graph=keep_graph,
+        create_graph=create_graph,
+        targets=targets,
+        accumulate=accumulate,
+    )
+    grad_enabled, state.grad_enabled = state.grad_enabled, create_graph
+    state.backward_depth += 1
+    try:
+        run.run(roots, grads)
+    finally:
+        state.grad_enabled = grad_enabled
+        state.backward_depth -= 1
+    return run.captured

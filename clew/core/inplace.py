@@ -1,0 +1,196 @@
+"""Writing into tensors: the in-place form of every operation, and what it does to history.
+
+An in-place operation is its out-of-place form whose result is stored in its first input. The
+input's history becomes the node of that operation. For a view, the base's history becomes a
+`CopySlices` node that joins the old base with the new values; all views of that base then take
+their history from it again (see `tensor.sync`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.node import (
+    Node,
+    edge_of,
+    next_sequence_number,
+    restore,
+)
+from clew.core.op import Op, OpNode, fill_node, grad_mask
+from clew.core.state import State, local
+from clew.core.storage import INFERENCE, Storage
+from clew.core.tensor import Tensor, View, _new, forbid_view_write, sync
+from clew.source import user_where
+
+
+def apply_inplace(op: Op, target: Tensor, *others: Any, **params: Any) -> Tensor:
+    """Run `op(target, *others, **params)` and store the result in `target`."""
+    state = local.state
+    if state.intercept is not None:
+        return state.intercept(op, (target, *others), params, inplace=True)
+    return run_inplace(state, op, (target, *others), params)
+
+
+def run_inplace(
+    state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]
+) -> Tensor:
+    target: Tensor = inputs[0]
+    mask = check_write(state, op.name + "_", inputs)
+    recorded = mask and op.can_differentiate(target)
+    plan = op.plan(mask) if recorded else None
+    if plan is not None and 0 in plan.saves_input:
+        # The formula needs the value from before the write.
+        inputs = (_before_write(target), *inputs[1:])
+    result = op.compute(inputs, params)
+    if type(result) is tuple or type(result) is list:
+        result = result[0]
+    store(target, result, op.name + "_")
+    if plan is not None:
+        _record(state, op, plan, inputs, params, target)
+    elif mask and not op.can_differentiate(target):
+        target._reason = op.reason(state, mask, inputs)
+    return target
+
+
+def _before_write(target: Tensor) -> Tensor:
+    node, number = edge_of(target) if target._requires_grad else (None, 0)
+    return restore(target._array.copy(), Storage(), node, number)
+
+
+def _record(
+    state: State, op: Op, plan: Any, inputs: tuple[Any, ...], params: dict[str, Any],
+    target: Tensor,
+) -> None:
+    node: OpNode = _new(op.node_class)
+    node.meta = ((target._array.shape, target._array.dtype),)
+    fill_node(node, state, plan, inputs, params, (target,))
+    rebase(state, target, node)
+
+
+def check_write(state: State, writer: str, inputs: tuple[Any, ...]) -> int:
+    """Refuse writes that PyTorch refuses; the mask of inputs that require grad otherwise."""
+    target: Tensor = inputs[0]
+    if target._storage is INFERENCE and not state.inference:
+        raise errors.inference_inplace()
+    strides, shape = target._array.strides, target._array.shape
+    if 0 in strides and any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True)):
+        raise errors.overlapping_write()
+    if not state.grad_enabled:
+        return 0
+    mask = grad_mask(inputs)
+    if mask & 1:
+        check_leaf(target, writer)
+    if mask:
+        forbid_view_write(target)
+    return mask
+
+
+def check_leaf(target: Tensor, writer: str) -> None:
+    """A leaf that requires grad must not be written to while grad mode is on."""
+    view = target._view
+    if view is not None:
+        base = view.base
+        if base._requires_grad and (base._node is None or base._node.is_accumulator):
+            raise errors.leaf_in_place(writer, is_view=True)
+    elif target._node is None or target._node.is_accumulator:
+        raise errors.leaf_in_place(writer, is_view=False)
+
+
+def store(target: Tensor, result: Any, writer: str) -> None:
+    """Put `result` into the target's memory and note who wrote, and where."""
+    array = target._array
+    if type(result) is not np.ndarray:
+        result = np.asarray(result)
+    if result.shape != array.shape and np.broadcast_shapes(result.shape, array.shape) != array.shape:
+        raise errors.in_place_shape(array.shape, result.shape)
+    if result.dtype is not array.dtype:
+        have, want = dtypes.of_array(result), dtypes.of_array(array)
+        if not dtypes.can_cast(have, want):
+            raise errors.in_place_dtype(have.scalar_name, want.scalar_name)
+    if result is not array:
+        np.copyto(array, result, casting="unsafe")
+    target._storage.bump(writer, user_where(3))
+
+
+def rebase(state: State, target: Tensor, node: Node) -> None:
+    """Make `node` the history of a tensor that has just been written to."""
+    view = target._view
+    if view is None:
+        target._node, target._output_nr, target._requires_grad = node, 0, True
+        target._reason = None
+        target._storage.rewrites += 1
+        return
+    base = view.base
+    base._node = CopySlices(state, base, view, node)
+    base._output_nr, base._requires_grad = 0, True
+    base._reason = None
+    target._storage.rewrites += 1
+    sync(target)
+
+
+class CopySlices(Node):
+    """The history of a base after a write through one of its views.
+
+    The gradient of the old base is the incoming one with the written part set to zero; the gradient
+    of what was written is that part.
+    """
+
+    __slots__ = ("links",)
+
+    def __init__(self, state: State, base: Tensor, view: View, node: Node) -> None:
+        old = edge_of(base) if base._requires_grad else None
+        self.edges = (old, (node, 0))
+        self.meta = ((base._array.shape, base._array.dtype),)
+        self.extras = None
+        self.seq = next_sequence_number()
+        self.where = node.where
+        self.module_path = state.module_path
+        # Only how to view, not the view itself, which would keep the base alive in a cycle.
+        self.links = tuple((link.op, link.params, link.index) for link in view.chain())
+
+    def part(self, whole: Tensor) -> Tensor:
+        for op, params, index in self.links:
+            result = op(whole, **params)
+            whole = result if index is None else result[index]
+        return whole
+
+    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        g = grads[0]
+        if g is None:
+            return None, None
+        of_base = None
+        if self.edges[0] is not None:
+            of_base = g.clone()
+            self.part(of_base).zero_()
+        return of_base, self.part(g)
+
+
+def become(target: Tensor, compute: Callable[[Tensor], Tensor], writer: str) -> Tensor:
+    """The in-place form of a function made of several operations.
+
+    The function runs on a stand-in that has the target's history and a copy of its values, so that
+    what its steps save is not what is then overwritten.
+    """
+    state = local.state
+    mask = check_write(state, writer, (target,))
+    if mask:
+        result = compute(_before_write(target))
+    else:
+        result = compute(restore(target._array, target._storage, None, 0))
+    if state.grad_enabled and result._requires_grad and not mask:
+        forbid_view_write(target)
+    store(target, result._array, writer)
+    if state.grad_enabled and result._requires_grad and result._node is not None:
+        rebase(state, target, result._node)
+    return target
+
+
+def bump_version(target: Tensor, writer: str, where: tuple[CodeType, int] | None = None) -> None:
+    """Note a write that was done to a tensor's memory by other means."""
+    target._storage.bump(writer, where or user_where(2))

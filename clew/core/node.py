@@ -1,0 +1,328 @@
+"""Node: one step of the computation, seen from backward.
+
+A node knows its operation, the edges to the nodes that made its inputs, what it saved, the line of
+the user's program that asked for it and the module that was running. It never refers to its own
+outputs, so that a dropped result frees its graph at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.core.state import local
+from clew.core.storage import INFERENCE, Storage
+from clew.core.tensor import Tensor, _new, sync
+
+Edge = tuple["Node", int]
+Meta = tuple[tuple[int, ...], np.dtype]
+
+next_sequence_number = itertools.count().__next__
+ACCUMULATE_SEQUENCE = 1 << 62
+
+
+class RemovableHandle:
+    """What registering a hook returns: `remove()` takes the hook out again."""
+
+    _next_id = itertools.count().__next__
+
+    def __init__(self, hooks: OrderedDict[int, Any]) -> None:
+        self.id = RemovableHandle._next_id()
+        self._hooks = weakref.ref(hooks)
+
+    def remove(self) -> None:
+        hooks = self._hooks()
+        if hooks is not None:
+            hooks.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+class Hooks(OrderedDict[int, Any]):
+    """Hooks by id, in order of registration."""
+
+    def add(self, hook: Any) -> RemovableHandle:
+        handle = RemovableHandle(self)
+        self[handle.id] = hook
+        return handle
+
+
+class Extras:
+    """The rarely used parts of a node: hooks, retained gradients, the user's metadata."""
+
+    __slots__ = ("metadata", "post_hooks", "pre_hooks", "retained", "tensor_hooks")
+
+    def __init__(self) -> None:
+        self.tensor_hooks: dict[int, Hooks] = {}
+        self.pre_hooks = Hooks()
+        self.post_hooks = Hooks()
+        self.retained: dict[int, weakref.ref[Tensor]] = {}
+        self.metadata: dict[str, Any] = {}
+
+
+class Node:
+    """One step of the graph. Subclasses say what its backward does."""
+
+    __slots__ = ("__weakref__", "edges", "extras", "meta", "module_path", "seq", "where")
+
+    is_accumulator = False
+
+    edges: tuple[Edge | None, ...]
+    meta: tuple[Meta, ...]
+    extras: Extras | None
+    seq: int
+    where: tuple[CodeType, int] | None
+    module_path: str | None
+
+    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        """Gradients of the inputs, one per edge, from the gradients of the outputs."""
+        raise NotImplementedError(f"{type(self).__name__} does not define a backward")
+
+    def release(self, freed: errors.Freed) -> None:
+        """Drop what was saved; `freed` says which backward did it."""
+
+    def __call__(self, *grads: Tensor | None) -> Any:
+        results = self.apply(grads)
+        return results[0] if len(results) == 1 else results
+
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+
+    def more(self) -> Extras:
+        if self.extras is None:
+            self.extras = Extras()
+        return self.extras
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return self.more().metadata
+
+    @property
+    def _input_metadata(self) -> list[Meta]:
+        return list(self.meta)
+
+    def _sequence_nr(self) -> int:
+        return self.seq
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` after this node's backward."""
+        return self.more().post_hooks.add(hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before this node's backward."""
+        return self.more().pre_hooks.add(hook)
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {hex(id(self))}>"
+
+
+_accumulate_lock = threading.Lock()
+
+
+class AccumulateGrad(Node):
+    """The end of a path: adds a gradient into a leaf's `.grad`.
+
+    It refers to its leaf weakly. A leaf's `.grad` may itself have a graph (create_graph=True) that
+    ends here; a strong reference would close that cycle and leak the whole graph.
+    """
+
+    __slots__ = ("_array", "_storage", "_variable", "post_accumulate_hooks")
+
+    is_accumulator = True
+
+    def __init__(self, variable: Tensor) -> None:
+        self.edges = ()
+        self.meta = ((variable._array.shape, variable._array.dtype),)
+        self.extras = None
+        self.seq = ACCUMULATE_SEQUENCE
+        self.where = None
+        self.module_path = None
+        self.post_accumulate_hooks = Hooks()
+        self.follow(variable)
+
+    def follow(self, variable: Tensor) -> None:
+        """Point at a leaf, also after its `.data` was replaced."""
+        self._variable = weakref.ref(variable)
+        self._array = variable._array
+        self._storage = variable._storage
+        self.meta = ((variable._array.shape, variable._array.dtype),)
+
+    @property
+    def variable(self) -> Tensor:
+        """The leaf. If the user's object is gone, an equal one around the same memory."""
+        tensor = self._variable()
+        if tensor is None:
+            tensor = restore(self._array, self._storage, self, 0)
+            self._variable = weakref.ref(tensor)
+        return tensor
+
+    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        grad = grads[0]
+        variable = self._variable()
+        if grad is None:
+            return ()
+        if variable is None:
+            if not self.post_accumulate_hooks:
+                return ()
+            variable = self.variable
+        with _accumulate_lock:
+            accumulate_into(variable, grad)
+        for hook in list(self.post_accumulate_hooks.values()):
+            hook(variable)
+        return ()
+
+
+def accumulate_into(variable: Tensor, grad: Tensor) -> None:
+    """`variable.grad += grad`, in place only when no graph of the gradient is asked for."""
+    have = variable._grad
+    if have is None:
+        variable._grad = own(grad)
+    elif local.state.grad_enabled:
+        variable._grad = have + grad
+    else:
+        np.add(have._array, grad._array, out=have._array, casting="unsafe")
+        have._storage.bump("AccumulateGrad", None)
+
+
+def own(grad: Tensor) -> Tensor:
+    """`grad` as a tensor whose memory nobody else can see."""
+    if local.state.grad_enabled and grad._requires_grad:
+        return grad.clone()
+    result: Tensor = _new(Tensor)
+    result._array = np.array(grad._array, order="C")
+    result._storage = Storage()
+    result._requires_grad = False
+    result._node = None
+    result._output_nr = 0
+    result._view = None
+    result._reason = None
+    result._grad = None
+    return result
+
+
+def edge_of(tensor: Tensor) -> Edge:
+    """Where a gradient for this tensor goes. The tensor must require grad."""
+    node = tensor._node
+    if node is None:
+        node = tensor._node = AccumulateGrad(tensor)
+    return node, tensor._output_nr
+
+
+def restore(array: np.ndarray, storage: Storage, node: Node | None, output_nr: int) -> Tensor:
+    """A tensor around saved memory, connected to its place in the graph."""
+    tensor: Tensor = _new(Tensor)
+    tensor._array = array
+    tensor._storage = storage
+    tensor._requires_grad = node is not None
+    tensor._node = node
+    tensor._output_nr = output_nr
+    tensor._view = None
+    tensor._reason = None
+    tensor._grad = None
+    return tensor
+
+
+# A saved tensor is a plain tuple (array, storage, version, node, output_nr): making an object for
+# each would cost more than the check that it serves. `node` is OWN for a node's own output.
+Saved = tuple[np.ndarray, Storage, int, Any, int]
+OWN: Any = "own output"
+
+
+class Packed:
+    """A saved tensor that went through the user's pack hook."""
+
+    __slots__ = ("node", "output_nr", "packed", "unpack")
+
+    def __init__(self, tensor: Tensor, hooks: Any, node: Any, output_nr: int) -> None:
+        pack, self.unpack = hooks
+        self.node, self.output_nr = node, output_nr
+        state = local.state
+        # The hook may compute, and what it computes is not part of the graph it serves.
+        kept, state.saved_hooks = state.saved_hooks, ()
+        try:
+            self.packed = pack(tensor)
+        finally:
+            state.saved_hooks = kept
+
+
+def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed:
+    """What a node keeps of a tensor: its memory, the version it had, its place in the graph."""
+    storage = tensor._storage
+    if storage is INFERENCE:
+        raise errors.inference_saved()
+    if output_of:
+        node, output_nr = OWN, tensor._output_nr
+    elif tensor._requires_grad:
+        node, output_nr = edge_of(tensor)
+    else:
+        node, output_nr = None, 0
+    hooks = local.state.saved_hooks
+    if hooks:
+        own_view = restore(tensor._array, storage, None, 0)
+        return Packed(own_view if output_of else tensor, hooks[-1], node, output_nr)
+    return tensor._array, storage, storage.version, node, output_nr
+
+
+def unpack(saved: Any, holder: Node, name: str) -> Any:
+    """The tensor back from what was saved; numbers and None were saved as they are."""
+    if type(saved) is tuple:
+        array, storage, version, node, output_nr = saved
+        if storage.version != version:
+            raise errors.modified_in_place(holder, name, array, storage, version)
+        if node is OWN:
+            node = holder
+        elif node is not None and node.is_accumulator:
+            leaf = node._variable()
+            if leaf is not None and leaf._array is array:
+                return leaf
+        return restore(array, storage, node, output_nr)
+    if type(saved) is Packed:
+        return _unpack_hooked(saved, holder)
+    return saved
+
+
+def _unpack_hooked(saved: Packed, holder: Node) -> Tensor:
+    result = saved.unpack(saved.packed)
+    if not isinstance(result, Tensor):
+        raise TypeError(
+            "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+            f"{type(result)}"
+        )
+    node = holder if saved.node is OWN else saved.node
+    return restore(result._array, result._storage, node, saved.output_nr)
+
+
+def reachable(roots: list[Node]) -> Iterator[Node]:
+    """Every node that the roots lead to, each once, without recursion."""
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        stack.extend(edge[0] for edge in node.edges if edge is not None)
+
+
+def live_edge(tensor: Tensor) -> Edge | None:
+    """The edge of a tensor, after bringing a view's history up to date; None without history."""
+    if tensor._view is not None:
+        sync(tensor)
+    return edge_of(tensor) if tensor._requires_grad else None

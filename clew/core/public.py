@@ -1,0 +1,115 @@
+"""How an operation gets its public names.
+
+`@public()` puts a function into the `clew` namespace and onto Tensor as a method. What can be
+derived is derived here, once: the in-place method `name_`, the `out=` argument of the function,
+PyTorch's aliases.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.inplace import become, bump_version
+from clew.core.state import local
+from clew.core.tensor import Tensor
+
+# Everything that `clew/__init__.py` makes available as `clew.<name>`.
+FUNCTIONS: dict[str, Any] = {}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def public(
+    *,
+    name: str | None = None,
+    function: bool = True,
+    method: bool = True,
+    inplace: bool = False,
+    out: bool = True,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[F], F]:
+    """Export a function as `clew.<name>` and `Tensor.<name>`, and what follows from it."""
+
+    def export(implementation: F) -> F:
+        own_name = name or implementation.__name__
+        for each in (own_name, *aliases):
+            if function:
+                FUNCTIONS[each] = with_out(implementation) if out else implementation
+            if method:
+                setattr(Tensor, each, implementation)
+            if inplace:
+                setattr(Tensor, each + "_", inplace_method(implementation, each + "_"))
+        return implementation
+
+    return export
+
+
+def methods(**named: Any) -> None:
+    """Attach methods to Tensor under the given names."""
+    for name, implementation in named.items():
+        setattr(Tensor, name, implementation)
+
+
+def inplace_method(implementation: Callable[..., Any], name: str) -> Callable[..., Tensor]:
+    """The method `x.name_(...)` of a function whose result replaces its first argument."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return become(self, lambda stand_in: implementation(stand_in, *args, **kwargs), name)
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+def with_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function with an `out=` argument."""
+
+    @functools.wraps(implementation)
+    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is None:
+            return implementation(*args, **kwargs)
+        refuse_history(args, kwargs, out)
+        result = implementation(*args, **kwargs)
+        if isinstance(out, Tensor):
+            return deliver(result, out)
+        for each, target in zip(result, out, strict=True):
+            deliver(each, target)
+        return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
+
+    return function
+
+
+def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
+    if not local.state.grad_enabled:
+        return
+    outs = [out] if isinstance(out, Tensor) else list(out)
+    if any(isinstance(v, Tensor) and v.requires_grad for v in [*args, *kwargs.values(), *outs]):
+        raise RuntimeError(
+            "functions with out=... arguments don't support automatic differentiation, but one of "
+            "the arguments requires grad." + errors.at_user_line()
+        )
+
+
+def deliver(result: Tensor, out: Tensor) -> Tensor:
+    """Store a result in the tensor that the caller gave as `out=`."""
+    have, want = result.dtype, out.dtype
+    if not dtypes.can_cast(have, want):
+        raise errors.in_place_dtype(have.scalar_name, want.scalar_name)
+    if out._array.shape != result._array.shape:
+        if out._array.size:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape "
+                f"{errors.shape_list(out._array.shape)}, which does not match the required output "
+                f"shape {errors.shape_list(result._array.shape)}.",
+                stacklevel=4,
+            )
+        out._array = np.empty(result._array.shape, out._array.dtype)
+    np.copyto(out._array, result._array, casting="unsafe")
+    bump_version(out, "out=")
+    return out

@@ -1,0 +1,58 @@
+"""What is true of the running thread: grad mode, who intercepts operations, the module path.
+
+One object per thread, fetched once per operation: reading a thread-local costs more than
+everything else that an operation asks about itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+class State:
+    """The per-thread switches that an operation looks at."""
+
+    __slots__ = (
+        "anomaly",
+        "anomaly_check_nan",
+        "backward_depth",
+        "grad_enabled",
+        "inference",
+        "intercept",
+        "module_path",
+        "no_grad_reason",
+        "saved_hooks",
+    )
+
+    def __init__(self) -> None:
+        self.grad_enabled = True
+        self.inference = False
+        # Forward mode, tracing and the like see every operation before it runs, or None.
+        self.intercept: Callable[..., Any] | None = None
+        self.saved_hooks: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...] = ()
+        # Why results made now have no history: set by whoever switched grad mode off.
+        self.no_grad_reason: Any = None
+        self.module_path: str | None = None
+        self.anomaly = False
+        self.anomaly_check_nan = True
+        self.backward_depth = 0
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        # NumPy keeps its floating-point error mode per context, so each thread sets it once.
+        # Infinities and NaNs are ordinary values here, as in PyTorch.
+        np.seterr(all="ignore")
+        self.state = State()
+
+
+local = _Local()
+
+
+def current() -> State:
+    """The running thread's state."""
+    return local.state

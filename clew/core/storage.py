@@ -1,0 +1,38 @@
+"""Storage: what a tensor and all its views share besides memory.
+
+It counts writes, and remembers the last writer, so that backward can say who overwrote a tensor
+that it needs. It also counts rewrites of history, by which a view notices that its base (or another
+view of it) has a new `grad_fn`.
+"""
+
+from __future__ import annotations
+
+from types import CodeType
+
+
+class Storage:
+    """Version, last writer and history count of one piece of memory."""
+
+    # Class-level defaults keep creation at the cost of an empty object: most storages are
+    # never written to after they are made.
+    version: int = 0
+    rewrites: int = 0
+    writer: str | None = None
+    written_at: tuple[CodeType, int] | None = None
+
+    def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
+        """Note a write, by whom and on which line of the user's program."""
+        self.version += 1
+        self.writer = writer
+        self.written_at = where
+
+
+class InferenceStorage(Storage):
+    """Storage of tensors made in inference mode: nothing is counted."""
+
+    def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
+        return
+
+
+# All inference tensors share one storage: there is nothing to keep apart.
+INFERENCE = InferenceStorage()

@@ -1,0 +1,320 @@
+"""Tensor: one ndarray, and what autograd knows about it.
+
+This file holds the object and its history. Operations are attached as methods by `clew.ops`.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Iterator
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.backend import dtypes
+from clew.core.state import local
+from clew.core.storage import INFERENCE, Storage
+
+if TYPE_CHECKING:
+    from clew.core.node import Node
+    from clew.core.op import Op
+
+_new = object.__new__
+_ndarray = np.ndarray
+
+
+class Size(tuple[int, ...]):
+    """The shape of a tensor: a tuple that prints and slices as PyTorch's does."""
+
+    def numel(self) -> int:
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __getitem__(self, index: Any) -> Any:
+        result = tuple.__getitem__(self, index)
+        return Size(result) if isinstance(index, slice) else result
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, times: Any) -> Size:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self) -> Any:
+        return Size, (tuple(self),)
+
+
+class View:
+    """How a view was made from its base: a chain of view operations, to replay when needed."""
+
+    __slots__ = ("base", "index", "kind", "op", "params", "parent", "seen", "where")
+
+    def __init__(
+        self,
+        source: Tensor,
+        op: Op,
+        params: dict[str, Any],
+        index: int | None = None,
+        kind: str | None = None,
+        where: tuple[CodeType, int] | None = None,
+    ) -> None:
+        parent = source._view
+        self.base: Tensor = source if parent is None else parent.base
+        self.parent: View | None = parent
+        self.op = op
+        self.params = params
+        self.index = index
+        # "no_grad" or "multi" views may not be written to in ways that need their history.
+        self.kind = kind if parent is None or kind is not None else parent.kind
+        self.where = where
+        self.seen = source._storage.rewrites
+
+    def chain(self) -> list[View]:
+        links: list[View] = []
+        link: View | None = self
+        while link is not None:
+            links.append(link)
+            link = link.parent
+        return links[::-1]
+
+    def replay(self, base: Tensor) -> Tensor:
+        """The same view of another tensor of the base's shape."""
+        current = base
+        for link in self.chain():
+            result = link.op(current, **link.params)
+            current = result if link.index is None else result[link.index]
+        return current
+
+
+class NoHistory:
+    """Why a tensor that was computed from one with history has none itself."""
+
+    __slots__ = ("ancestor", "kind", "op", "where")
+
+    def __init__(
+        self,
+        kind: str,
+        op: str,
+        where: tuple[CodeType, int] | None,
+        ancestor: Node | None = None,
+    ) -> None:
+        self.kind = kind
+        self.op = op
+        self.where = where
+        # The last differentiable ancestor, named by text so that no graph is kept alive.
+        self.ancestor = None if ancestor is None else (ancestor.name(), ancestor.where)
+
+
+class Tensor:
+    """A multi-dimensional array with PyTorch's API and a history for backward."""
+
+    __slots__ = (
+        "__dict__",
+        "__weakref__",
+        "_array",
+        "_grad",
+        "_node",
+        "_output_nr",
+        "_reason",
+        "_requires_grad",
+        "_storage",
+        "_tangent",
+        "_view",
+    )
+
+    # NumPy must leave `ndarray * tensor` to Tensor.__rmul__.
+    __array_priority__ = 1000
+
+    _array: np.ndarray
+    _storage: Storage
+    _requires_grad: bool
+    _node: Node | None
+    _output_nr: int
+    _view: View | None
+    _reason: NoHistory | None
+    _grad: Tensor | None
+    _tangent: Any
+
+    if TYPE_CHECKING:
+        # Operations are attached by `clew.ops`; these lines tell type checkers that they exist.
+        def __getattr__(self, name: str) -> Any: ...
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __eq__(self, other: object) -> Tensor: ...  # type: ignore[override]  # elementwise
+        def __ne__(self, other: object) -> Tensor: ...  # type: ignore[override]  # elementwise
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def __iter__(self) -> Iterator[Tensor]: ...
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    # -- what the array says ---------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._array.shape)
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        return dtypes.BY_NUMPY[self._array.dtype]
+
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim
+
+    # -- history ---------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        if self._view is not None:
+            sync(self)
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    @property
+    def grad_fn(self) -> Node | None:
+        if self._view is not None:
+            sync(self)
+        node = self._node
+        return None if node is None or node.is_accumulator else node
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def output_nr(self) -> int:
+        return self._output_nr
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self._view is None else self._view.base
+
+    @property
+    def _version(self) -> int:
+        if self._storage is INFERENCE:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return self._storage.version
+
+    def is_inference(self) -> bool:
+        return self._storage is INFERENCE
+
+
+def wrap(array: Any, reason: NoHistory | None = None) -> Tensor:
+    """A tensor without history around a fresh array."""
+    if type(array) is not _ndarray:
+        array = np.asarray(array)
+    tensor: Tensor = _new(Tensor)
+    tensor._array = array
+    tensor._storage = INFERENCE if local.state.inference else Storage()
+    tensor._requires_grad = False
+    tensor._node = None
+    tensor._output_nr = 0
+    tensor._view = None
+    tensor._reason = reason
+    tensor._grad = None
+    return tensor
+
+
+def alias(tensor: Tensor, array: np.ndarray | None = None) -> Tensor:
+    """A tensor without history that shares memory, version counter and writer with another."""
+    result: Tensor = _new(Tensor)
+    result._array = tensor._array if array is None else array
+    result._storage = tensor._storage
+    result._requires_grad = False
+    result._node = None
+    result._output_nr = 0
+    result._view = None
+    result._reason = tensor._reason
+    result._grad = None
+    return result
+
+
+def tangent_of(tensor: Any) -> Tensor | None:
+    """The forward-mode tangent; the slot is only ever filled inside a dual level."""
+    return getattr(tensor, "_tangent", None)
+
+
+def sync(tensor: Tensor) -> None:
+    """Bring a view's history up to date after its base (or a sibling) was written to."""
+    view = tensor._view
+    if view is None or view.seen == tensor._storage.rewrites:
+        return
+    from_base = _replay_history(tensor, view)
+    tensor._node = from_base._node
+    tensor._output_nr = from_base._output_nr
+    tensor._requires_grad = from_base._requires_grad
+    view.seen = tensor._storage.rewrites
+
+
+def _replay_history(tensor: Tensor, view: View) -> Tensor:
+    if view.kind is not None and view.base._requires_grad:
+        raise RuntimeError(_forbidden_view_text(view, tensor, "its base or another view of its "
+                                                "base has been modified inplace"))
+    state = local.state
+    grad_enabled, state.grad_enabled = state.grad_enabled, True
+    try:
+        return view.replay(view.base)
+    finally:
+        state.grad_enabled = grad_enabled
+
+
+def _forbidden_view_text(view: View, tensor: Tensor, what: str) -> str:
+    if view.kind == "multi":
+        name = "a multi-output view" if tensor._node is None else tensor._node.name()
+        return (
+            f"Output {view.index} of {name} is a view and {what}. This view is the output of a "
+            "function that returns multiple views. Such functions do not allow the output views "
+            "to be modified inplace. You should replace the inplace operation by an out-of-place "
+            "one."
+        )
+    return (
+        f"A view was created in no_grad mode and {what} with grad mode enabled. Given that this "
+        "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+        "moving both the view and the inplace either both inside the no_grad block (if you don't "
+        "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+    )
+
+
+def forbid_view_write(tensor: Tensor) -> None:
+    """Raise when writing to this view would need a history that it cannot have."""
+    view = tensor._view
+    if view is not None and view.kind is not None:
+        raise RuntimeError(_forbidden_view_text(view, tensor, "is being modified inplace"))
+
+
+TensorRef = weakref.ref[Tensor]

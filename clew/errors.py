@@ -1,0 +1,207 @@
+"""The catalogue of errors: PyTorch's exception type and leading words, then what clew knows.
+
+Each function returns the exception to raise. Texts say what happened, on which lines of the user's
+program, and what to write instead; where a popular fix makes things worse, they say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from clew.source import Where, describe, user_where
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from clew.core.node import Node
+    from clew.core.storage import Storage
+
+Place = tuple[CodeType, int] | None
+
+
+class Freed:
+    """Stands where saved tensors were, after a backward has used and dropped them."""
+
+    __slots__ = ("where",)
+
+    def __init__(self, where: Place) -> None:
+        self.where = where
+
+
+def shape_list(shape: Sequence[int]) -> str:
+    return "[" + ", ".join(map(str, shape)) + "]"
+
+
+def at_user_line() -> str:
+    """A closing line that names the user's line that is running now."""
+    where = user_where(2)
+    return "" if where is None else f"\n  at {where}"
+
+
+def add_note(error: BaseException, text: str) -> BaseException:
+    """The same error with one more line of explanation."""
+    first, *rest = error.args if error.args else ("",)
+    error.args = (f"{first}\n  {text}", *rest)
+    return error
+
+
+def _in_module(node: Node) -> str:
+    return f" in module {node.module_path}" if node.module_path else ""
+
+
+def inference_saved() -> RuntimeError:
+    return RuntimeError(
+        "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+        "inference mode in computation tracked by autograd. To work around this, you can make a "
+        "clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+        "`torch.inference_mode()`." + at_user_line()
+    )
+
+
+def inference_requires_grad() -> RuntimeError:
+    return RuntimeError(
+        "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+        + at_user_line()
+    )
+
+
+def inference_inplace() -> RuntimeError:
+    return RuntimeError(
+        "Inplace update to inference tensor outside InferenceMode is not allowed."
+        "You can make a clone to get a normal tensor before doing inplace update."
+        + at_user_line()
+    )
+
+
+def modified_in_place(
+    node: Node, name: str, array: np.ndarray, storage: Storage, version: int
+) -> RuntimeError:
+    """Backward needs a tensor that was overwritten after it was saved."""
+    made_by = f"which is {'output' if name == 'out' else 'input'} `{name}` of {node.name()}"
+    writer = storage.writer or "a write"
+    lines = [
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [{array.dtype.name} {shape_list(array.shape)}], {made_by}, is at version "
+        f"{storage.version}; expected version {version} instead.",
+        f"  saved by {node.name()} at {describe(node.where)}{_in_module(node)}",
+        f"  overwritten by `{writer}` at {describe(storage.written_at)}",
+        f"  needed by backward at {describe(user_where(1))}",
+        f"  Write a new tensor instead of changing this one ({_out_of_place_advice(writer)}), or "
+        "clone it before the write.",
+    ]
+    return RuntimeError("\n".join(lines))
+
+
+def _out_of_place_advice(writer: str) -> str:
+    operators = {"add_": "x = x + y", "sub_": "x = x - y", "mul_": "x = x * y", "div_": "x = x / y"}
+    if writer in operators:
+        return f"`{operators[writer]}` for `{operators[writer].replace('x = x ', 'x ')}`".replace(
+            "`x + y`", "`x += y`"
+        ).replace("`x - y`", "`x -= y`").replace("`x * y`", "`x *= y`").replace(
+            "`x / y`", "`x /= y`"
+        )
+    if writer.endswith("_") and not writer.startswith("_"):
+        return f"`x = x.{writer[:-1]}(...)` for `x.{writer}(...)`"
+    if "optimizer" in writer.lower():
+        return "call backward before the optimizer's step"
+    return "`torch.where` or `torch.cat` for a slice assignment"
+
+
+def backward_twice(node: Node, freed: Freed) -> RuntimeError:
+    return RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors "
+        "after they have already been freed). Saved intermediate values of the graph are freed "
+        "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+        "backward through the graph a second time or if you need to access saved tensors after "
+        "calling backward.\n"
+        f"  The shared node is {node.name()}, built at {describe(node.where)}{_in_module(node)}\n"
+        f"  freed by the backward at {describe(freed.where)}\n"
+        f"  asked for again at {describe(user_where(1))}\n"
+        "  If that line runs once but backward runs in a loop, move it into the loop. If it "
+        "carries state from one step to the next, detach the state between steps. For two losses "
+        "over one graph, call (loss1 + loss2).backward(). retain_graph=True is rarely what is "
+        "wanted: it keeps every step's graph alive."
+    )
+
+
+def no_history(index: int, explanation: str) -> RuntimeError:
+    return RuntimeError(
+        f"element {index} of tensors does not require grad and does not have a grad_fn\n"
+        f"  {explanation}\n"
+        "  Setting requires_grad on the loss itself hides this error and trains nothing."
+    )
+
+
+def leaf_in_place(op: str, is_view: bool) -> RuntimeError:
+    what = "a view of a leaf Variable" if is_view else "a leaf Variable"
+    return RuntimeError(
+        f"{what} that requires grad is being used in an in-place operation.\n"
+        f"  `{op}` writes to a leaf at {describe(user_where(2))}\n"
+        "  To update a parameter, write inside `with torch.no_grad():`. `p = p - lr * p.grad` is "
+        "not the same: it makes p a non-leaf, and its next .grad is None."
+    )
+
+
+def in_place_shape(target: Sequence[int], result: Sequence[int]) -> RuntimeError:
+    return RuntimeError(
+        f"output with shape {shape_list(target)} doesn't match the broadcast shape "
+        f"{shape_list(result)}" + at_user_line()
+    )
+
+
+def in_place_dtype(result: str, target: str) -> RuntimeError:
+    return RuntimeError(
+        f"result type {result} can't be cast to the desired output type {target}" + at_user_line()
+    )
+
+
+def overlapping_write() -> RuntimeError:
+    return RuntimeError(
+        "unsupported operation: more than one element of the written-to tensor refers to a single "
+        "memory location. Please clone() the tensor before performing the operation."
+        + at_user_line()
+    )
+
+
+def broadcast_mismatch(op: str, a: Sequence[int], b: Sequence[int]) -> RuntimeError | None:
+    """The error for two shapes that do not broadcast, or None when they do."""
+    longest = max(len(a), len(b))
+    for back in range(1, longest + 1):
+        size_a = a[-back] if back <= len(a) else 1
+        size_b = b[-back] if back <= len(b) else 1
+        if size_a != size_b and size_a != 1 and size_b != 1:
+            return RuntimeError(
+                f"The size of tensor a ({size_a}) must match the size of tensor b ({size_b}) at "
+                f"non-singleton dimension {longest - back}\n"
+                f"  `{op}` got shapes {shape_list(a)} and {shape_list(b)}"
+                f"{at_user_line()}"
+            )
+    return None
+
+
+def dimension_out_of_range(dim: int, ndim: int) -> IndexError:
+    low, high = (-ndim, ndim - 1) if ndim else (-1, 0)
+    return IndexError(
+        f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
+        + at_user_line()
+    )
+
+
+def not_differentiable(op: str, argument: str, why: str) -> RuntimeError:
+    return RuntimeError(
+        f"the derivative for '{argument}' of '{op}' is not implemented: {why}" + at_user_line()
+    )
+
+
+def line_of(where: Place) -> str:
+    """`file.py:12` for a place, for messages that name lines without their text."""
+    return "an unknown place" if where is None else Where(*where).short
+
+
+def wrong_argument(function: str, name: str, position: int, expected: str, got: Any) -> TypeError:
+    return TypeError(
+        f"{function}(): argument '{name}' (position {position}) must be {expected}, not "
+        f"{type(got).__name__}" + at_user_line()
+    )

@@ -1,0 +1,1 @@
+"""Numerical kernels: pure functions from NumPy arrays to NumPy arrays, without autograd."""

@@ -1,0 +1,141 @@
+"""Depthwise convolution: every input channel alone makes `multiplier` output channels.
+
+There is nothing to sum over but the kernel's taps, so each tap is one multiply-add on arrays. At
+stride one the padded planes are taken flat: a tap is then a shift of one long contiguous run, and
+positions whose window would wrap around a line's end are computed and dropped.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from clew.kernels.im2col import Window, pad_spatial
+from clew.kernels.precision import Array
+
+Shape = tuple[int, ...]
+
+# Planes handled together should stay in cache while all taps pass over them.
+_BLOCK_BYTES = 1 << 18
+
+
+def depthwise_forward(x: Array, w: Array, window: Window, counts: Shape) -> Array:
+    """x (N, C, *S) with w (C * multiplier, 1, *K) to (N, C * multiplier, *counts)."""
+    weight = w.reshape(x.shape[1], -1, *window.kernel)
+    dtype = np.result_type(x, w)
+    out = np.empty((*x.shape[:2], weight.shape[1], *counts), dtype)
+    for image, block in _blocks(x.shape, window, weight.shape[1] * dtype.itemsize):
+        padded = pad_spatial(x[image, block], window)
+        if max(window.stride) == 1:
+            out[image, block] = _flat_forward(padded, weight[block], window, dtype)[
+                (..., *map(slice, counts))
+            ]
+            continue
+        total = np.zeros(out[image, block].shape, dtype)
+        for tap, where in window.taps(counts):
+            total += padded[(slice(None), None, *where)] * _per_plane(weight[block], tap)
+        out[image, block] = total
+    return out.reshape(x.shape[0], w.shape[0], *counts)
+
+
+def depthwise_grad_input(g: Array, w: Array, window: Window, input_shape: Shape) -> Array:
+    """Adjoint of `depthwise_forward` in x."""
+    channels, counts = input_shape[1], g.shape[2:]
+    weight = w.reshape(channels, -1, *window.kernel)
+    grads = g.reshape(g.shape[0], channels, weight.shape[1], *counts)
+    out = np.empty(input_shape, np.result_type(g, w))
+    interior = (..., *window.interior(input_shape[2:]))
+    for image, block in _blocks(input_shape, window, weight.shape[1] * out.itemsize):
+        total = np.zeros((len(weight[block]), *window.padded(input_shape[2:])), out.dtype)
+        if max(window.stride) == 1:
+            laid, span = _lay_flat(grads[image, block], total.shape[1:])
+            flat = total.reshape(len(total), -1)
+            for tap, shift in _shifts(window, total.shape[1:]):
+                part = laid[:, :, :span] * weight[(block, slice(None), *tap)][:, :, None]
+                flat[:, shift : shift + span] += _sum_multiplier(part)
+        else:
+            for tap, where in window.taps(counts):
+                part = grads[image, block] * _per_plane(weight[block], tap)
+                total[(slice(None), *where)] += _sum_multiplier(part)
+        out[image, block] = total[interior]
+    return out
+
+
+def depthwise_grad_weight(g: Array, x: Array, window: Window, weight_shape: Shape) -> Array:
+    """Adjoint of `depthwise_forward` in w."""
+    channels, counts = x.shape[1], g.shape[2:]
+    multiplier = weight_shape[0] // channels
+    grads = g.reshape(g.shape[0], channels, multiplier, *counts)
+    out = np.zeros((channels, multiplier, *window.kernel), np.result_type(g, x))
+    for image, block in _blocks(x.shape, window, multiplier * out.itemsize):
+        padded = pad_spatial(x[image, block], window)
+        if max(window.stride) == 1:
+            laid, span = _lay_flat(grads[image, block], padded.shape[1:])
+            flat = padded.reshape(len(padded), 1, -1)
+            # vecdot conjugates its first argument, which must not happen here.
+            left = np.conj(laid[:, :, :span])
+            for tap, shift in _shifts(window, padded.shape[1:]):
+                dots = np.vecdot(left, flat[:, :, shift : shift + span])
+                out[(block, slice(None), *tap)] += dots
+            continue
+        for tap, where in window.taps(counts):
+            part = grads[image, block] * padded[(slice(None), None, *where)]
+            dots = part.reshape(*part.shape[:2], -1).sum(axis=2, dtype=out.dtype)
+            out[(block, slice(None), *tap)] += dots
+    return out.reshape(weight_shape)
+
+
+def _blocks(shape: Shape, window: Window, plane_itemsize: int) -> Iterator[tuple[int, slice]]:
+    """Every image, a cache-sized block of channels at a time."""
+    plane = max(1, prod(window.padded(shape[2:])) * plane_itemsize)
+    step = max(1, _BLOCK_BYTES // plane)
+    for image in range(shape[0]):
+        for first in range(0, shape[1], step):
+            yield image, slice(first, first + step)
+
+
+def _shifts(window: Window, padded: Shape) -> Iterator[tuple[Shape, int]]:
+    """Every tap with its distance from the window's first element in the flat padded plane."""
+    for tap in product(*map(range, window.kernel)):
+        shift = 0
+        for t, d, size in zip(tap, window.dilation, padded, strict=True):
+            shift = shift * size + t * d
+        yield tap, shift
+
+
+def _flat_forward(
+    padded: Array, weight: Array, window: Window, dtype: np.dtype[np.generic]
+) -> Array:
+    """Every flat position's window sum, on the padded grid; only whole windows are meaningful."""
+    flat = padded.reshape(len(padded), 1, -1)
+    shifts = list(_shifts(window, padded.shape[1:]))
+    span = flat.shape[2] - shifts[-1][1]
+    total = np.zeros((*weight.shape[:2], flat.shape[2]), dtype)
+    scratch = np.empty((*weight.shape[:2], span), dtype)
+    for tap, shift in shifts:
+        factor = weight[(slice(None), slice(None), *tap)][:, :, None]
+        np.multiply(flat[:, :, shift : shift + span], factor, out=scratch)
+        total[:, :, :span] += scratch
+    return total.reshape(*weight.shape[:2], *padded.shape[1:])
+
+
+def _lay_flat(grads: Array, padded: Shape) -> tuple[Array, int]:
+    """(C, multiplier, *L) with zeros up to the padded grid, flat, and where its last value ends."""
+    laid = np.zeros((*grads.shape[:2], *padded), grads.dtype)
+    laid[(..., *map(slice, grads.shape[2:]))] = grads
+    last = 0
+    for count, size in zip(grads.shape[2:], padded, strict=True):
+        last = last * size + count - 1
+    return laid.reshape(*grads.shape[:2], -1), last + 1
+
+
+def _per_plane(weight: Array, tap: Shape) -> Array:
+    """One tap's factors (C, multiplier), shaped to multiply (C, multiplier, *L)."""
+    factor = weight[(slice(None), slice(None), *tap)]
+    return factor.reshape(*factor.shape, *(1,) * len(tap))
+
+
+def _sum_multiplier(part: Array) -> Array:
+    """Sum over axis 1, which is most often of length one."""
+    return part[:, 0] if part.shape[1] == 1 else part.sum(axis=1, dtype=part.dtype)

@@ -1,0 +1,306 @@
+"""Pooling over the spatial axes of (N, C, *S).
+
+Maximum pooling selects: `max_pool` gives the values and, as PyTorch does, their flat indices in
+the spatial volume; the linear part is `gather_by_index`, whose adjoint is `scatter_by_index`.
+Averages are separable; `avg_pool` and `adaptive_avg_pool` have adjoints of the same name.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from clew.kernels.im2col import Sizes, expand
+from clew.kernels.precision import Array, is_inexact, widened
+from clew.kernels.separable import AxisTable, apply_table
+
+Shape = tuple[int, ...]
+
+
+def pool_output_size(
+    size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
+) -> int:
+    """Number of windows along one axis, by PyTorch's rule.
+
+    With `ceil_mode` a last partial window counts only if it starts inside the input or its left
+    padding.
+    """
+    if kernel < 1:
+        raise RuntimeError(f"kernel size should be greater than zero, but got {kernel}")
+    if stride < 1:
+        raise RuntimeError(f"stride should not be zero, but got {stride}")
+    if dilation < 1:
+        raise RuntimeError(f"dilation should be greater than zero, but got dilation: {dilation}")
+    extent = dilation * (kernel - 1) + 1
+    if not 0 <= padding <= extent // 2:
+        raise RuntimeError(
+            f"pad should be at most half of effective kernel size, and not negative, but got "
+            f"pad={padding}, kernel_size={kernel} and dilation={dilation}"
+        )
+    room = size + 2 * padding - extent
+    count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
+    if ceil_mode and (count - 1) * stride >= size + padding:
+        count -= 1
+    return count
+
+
+def _pool_shape(
+    spatial: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
+) -> Shape:
+    counts = tuple(
+        pool_output_size(*axis, ceil_mode)
+        for axis in zip(spatial, kernel, stride, padding, dilation, strict=True)
+    )
+    if min(counts) < 1 or 0 in spatial:
+        raise RuntimeError(
+            f"Given input size per channel: {spatial}. Calculated output size per channel: "
+            f"{counts}. Output size is too small"
+        )
+    return counts
+
+
+def _parameters(
+    x_shape: Sequence[int], kernel_size: Sizes, stride: Sizes | None, padding: Sizes
+) -> tuple[Shape, Shape, Shape, Shape]:
+    """Spatial sizes, kernel, stride (by default the kernel) and padding, one entry per axis."""
+    spatial = tuple(x_shape[2:])
+    kernel = expand(kernel_size, len(spatial), "kernel_size")
+    steps = kernel if stride is None else expand(stride, len(spatial), "stride")
+    return spatial, kernel, steps, expand(padding, len(spatial), "padding")
+
+
+# --- maximum ---------------------------------------------------------------------------------
+
+
+def max_pool(
+    x: Array,
+    *,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+) -> tuple[Array, Array]:
+    """Largest value of every window, and its flat index in the spatial volume (int64).
+
+    The first of equal values is chosen; the last NaN, where a window has any.
+    """
+    spatial, kernel, steps, pads = _parameters(x.shape, kernel_size, stride, padding)
+    spacing = expand(dilation, len(spatial), "dilation")
+    counts = _pool_shape(spatial, kernel, steps, pads, spacing, ceil_mode)
+    positions = [
+        _window_positions(*axis)
+        for axis in zip(spatial, counts, kernel, steps, pads, spacing, strict=True)
+    ]
+    return _max_over(x, positions)
+
+
+def adaptive_max_pool(x: Array, *, output_size: Sizes) -> tuple[Array, Array]:
+    """Largest value of each of `output_size` nearly equal windows, and its flat index."""
+    spatial = x.shape[2:]
+    sizes = expand(output_size, len(spatial), "output_size")
+    _check_not_empty(spatial)
+    positions = []
+    for size, count in zip(spatial, sizes, strict=True):
+        start, stop = _adaptive_bounds(size, count)
+        longest = int((stop - start).max(initial=1))
+        taps = np.arange(longest)[:, None]
+        positions.append(np.minimum(start + taps, stop - 1))
+    return _max_over(x, positions)
+
+
+def _window_positions(
+    size: int, count: int, kernel: int, stride: int, padding: int, dilation: int
+) -> Array:
+    """(kernel, count) input positions of each window's taps.
+
+    Taps in the padding are replaced by the window's nearest tap inside: looking twice at one value
+    changes neither the maximum nor which of equals comes first.
+    """
+    start = np.arange(count) * stride - padding
+    first = np.maximum(0, -(start // dilation))
+    last = np.minimum(kernel - 1, (size - 1 - start) // dilation)
+    if (last < first).any():
+        raise RuntimeError(
+            f"a window of max pooling lies wholly in the padding (input size {size}, "
+            f"kernel_size={kernel}, padding={padding}, dilation={dilation})"
+        )
+    taps = np.clip(np.arange(kernel)[:, None], first, last)
+    return start + taps * dilation
+
+
+def _max_over(x: Array, positions: list[Array]) -> tuple[Array, Array]:
+    """Maximum over windows that are products of per-axis position lists, last axis first."""
+    spatial = x.shape[2:]
+    values = widened(x)
+    index_dtype = np.int32 if prod(spatial) < 2**31 else np.int64
+    index = np.zeros((1,) * x.ndim, index_dtype)
+    has_nan = is_inexact(x.dtype) and x.size > 0 and bool(np.isnan(values.max()))
+    volume = 1
+    for axis in range(len(spatial) - 1, -1, -1):
+        along = np.arange(spatial[axis], dtype=index_dtype) * index_dtype(volume)
+        shaped = along.reshape(-1, *(1,) * (len(spatial) - 1 - axis))
+        index = np.broadcast_to(index + shaped, values.shape)
+        values, index = _max_along(values, index, positions[axis], axis + 2, has_nan)
+        volume *= spatial[axis]
+    return values.astype(x.dtype, copy=False), index.astype(np.int64)
+
+
+def _max_along(
+    values: Array, index: Array, positions: Array, axis: int, has_nan: bool
+) -> tuple[Array, Array]:
+    best, best_index = _pick(values, positions[0], axis).copy(), _pick(index, positions[0], axis)
+    best_index = best_index.copy()
+    for tap in range(1, positions.shape[0]):
+        candidate = _pick(values, positions[tap], axis)
+        better = candidate > best
+        if has_nan:
+            better |= np.isnan(candidate)
+        np.maximum(best, candidate, out=best)
+        np.copyto(best_index, _pick(index, positions[tap], axis), where=better)
+    return best, best_index
+
+
+def _pick(array: Array, positions: Array, axis: int) -> Array:
+    """The given positions of one axis, as a view where they are evenly spaced."""
+    steps = np.diff(positions)
+    step = int(steps[0]) if steps.size else 1
+    if positions.size and step > 0 and (steps == step).all():
+        chosen = slice(int(positions[0]), int(positions[-1]) + 1, step)
+        return array[(slice(None),) * axis + (chosen,)]
+    return np.take(array, positions, axis=axis)
+
+
+def fractional_max_pool(
+    x: Array, *, kernel_size: Sizes, output_size: Sizes, samples: Array
+) -> tuple[Array, Array]:
+    """Maxima of pseudo-randomly placed windows, and flat indices.
+
+    `samples` (N, C, axes), uniform in [0, 1), places each plane's windows. As in PyTorch the
+    entries stand for (width, height) with two spatial axes, (depth, height, width) with three.
+    """
+    spatial = x.shape[2:]
+    dims = len(spatial)
+    kernel = expand(kernel_size, dims, "kernel_size")
+    counts = expand(output_size, dims, "output_size")
+    ordered = samples[..., ::-1] if dims == 2 else samples
+    flat_index = np.zeros((*x.shape[:2], *(1,) * (2 * dims)), np.int64)
+    for axis, (size, count, width) in enumerate(zip(spatial, counts, kernel, strict=True)):
+        if count + width - 1 > size:
+            raise RuntimeError(
+                f"fractional_max_pool: pool size {width} too large relative to input size {size}"
+            )
+        starts = _fractional_starts(ordered[..., axis], size, count, width)
+        where = starts[..., None] + np.arange(width)
+        shape = [*x.shape[:2], *(1,) * (2 * dims)]
+        shape[2 + axis], shape[2 + dims + axis] = count, width
+        flat_index = flat_index * size + where.reshape(shape)
+    flat_index = flat_index.reshape(*x.shape[:2], prod(counts), prod(kernel))
+    return _max_of_candidates(x, flat_index, counts)
+
+
+def _fractional_starts(sample: Array, size: int, count: int, width: int) -> Array:
+    last = np.full((*sample.shape, 1), size - width, np.int64)
+    if count == 1:
+        return last
+    alpha = sample.dtype.type(size - width) / sample.dtype.type(count - 1)
+    steps = np.arange(count - 1).astype(sample.dtype)
+    moved = ((steps + sample[..., None]) * alpha).astype(np.int64)
+    return np.concatenate([moved - (sample * alpha).astype(np.int64)[..., None], last], axis=-1)
+
+
+def _max_of_candidates(x: Array, candidates: Array, counts: Shape) -> tuple[Array, Array]:
+    """Maximum over the last axis of flat candidate indices (N, C, windows, taps)."""
+    flat = widened(x).reshape(*x.shape[:2], 1, prod(x.shape[2:]))
+    best_index = candidates[..., 0]
+    best = np.take_along_axis(flat[:, :, 0], best_index, axis=2)
+    for tap in range(1, candidates.shape[3]):
+        value = np.take_along_axis(flat[:, :, 0], candidates[..., tap], axis=2)
+        better = (value > best) | np.isnan(value) if is_inexact(x.dtype) else value > best
+        best = np.where(better, value, best)
+        best_index = np.where(better, candidates[..., tap], best_index)
+    shape = (*x.shape[:2], *counts)
+    return best.astype(x.dtype, copy=False).reshape(shape), best_index.reshape(shape)
+
+
+# --- selection by index ----------------------------------------------------------------------
+
+
+def gather_by_index(x: Array, indices: Array) -> Array:
+    """The elements of each plane of x (N, C, *S) at flat `indices` (N, C, *L)."""
+    flat = x.reshape(*x.shape[:2], prod(x.shape[2:]))
+    wanted = indices.reshape(*indices.shape[:2], prod(indices.shape[2:]))
+    return np.take_along_axis(flat, wanted, axis=2).reshape(indices.shape)
+
+
+def scatter_by_index(g: Array, indices: Array, *, spatial: Sequence[int]) -> Array:
+    """Adjoint of `gather_by_index`: add g (N, C, *L) into planes (N, C, *spatial) of zeros."""
+    planes, volume = g.shape[0] * g.shape[1], prod(spatial)
+    wide = widened(g).ravel()
+    out = np.zeros(planes * volume, wide.dtype)
+    np.add.at(out, _absolute(indices, planes, volume), wide)
+    return out.reshape(*g.shape[:2], *spatial).astype(g.dtype, copy=False)
+
+
+def max_unpool(x: Array, indices: Array, *, spatial: Sequence[int]) -> Array:
+    """Put x (N, C, *L) at its flat indices of planes (N, C, *spatial) of zeros.
+
+    Where an index repeats the last value stays, as in PyTorch; otherwise it is
+    `scatter_by_index`, and `gather_by_index` is its adjoint.
+    """
+    planes, volume = x.shape[0] * x.shape[1], prod(spatial)
+    if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= volume):
+        wrong = indices.min() if indices.min() < 0 else indices.max()
+        raise RuntimeError(
+            f"Found an invalid max index: {wrong} (output volumes are of size "
+            f"{'x'.join(map(str, spatial))})"
+        )
+    out = np.zeros(planes * volume, x.dtype)
+    out[_absolute(indices, planes, volume)] = x.ravel()
+    return out.reshape(*x.shape[:2], *spatial)
+
+
+def _absolute(indices: Array, planes: int, volume: int) -> Array:
+    """Indices into each plane as indices into all planes together."""
+    per_plane = indices.reshape(planes, prod(indices.shape[2:]))
+    return (per_plane + np.arange(planes)[:, None] * volume).ravel()
+
+
+# --- averages --------------------------------------------------------------------------------
+
+
+def avg_pool(
+    x: Array,
+    *,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Array:
+    """Average of every window; see PyTorch for what the divisor counts."""
+    _require_inexact(x, "avg_pool")
+    tables = _avg_tables(
+        x.shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+    return _apply_all(x, tables)
+
+
+def avg_pool_adjoint(
+    g: Array,
+    *,
+    input_shape: Sequence[int],
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Array:
+    """Adjoint of `avg_pool`: spread g (N, C, *L) over the windows of (N, C, *S)."""
+    tables = _avg_tables(
+        input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+    return _apply_all(g, [table.transposed for table in tables])

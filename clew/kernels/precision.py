@@ -1,0 +1,27 @@
+"""In which dtype a kernel computes when the storage dtype has no fast or accurate arithmetic."""
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from typing import Any
+
+Array = NDArray[Any]
+
+_HALF_DTYPES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
+
+
+def compute_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """float32 for the two 16-bit floats, which BLAS does not know; any other dtype itself."""
+    resolved = np.dtype(dtype)
+    return np.dtype(np.float32) if resolved in _HALF_DTYPES else resolved
+
+
+def widened(array: Array) -> Array:
+    """The array in its compute dtype; the array itself when that is its own dtype."""
+    return array.astype(compute_dtype(array.dtype), copy=False)
+
+
+def is_inexact(dtype: DTypeLike) -> bool:
+    """Whether values of the dtype are real or complex floating point numbers."""
+    return compute_dtype(dtype).kind in "fc"

@@ -1,0 +1,74 @@
+"""Reading dimension and shape arguments as PyTorch does."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.core.tensor import Tensor
+
+
+def wrap_dim(dim: Any, ndim: int) -> int:
+    """A dimension counted from the front; a 0-dim tensor has the dimensions 0 and -1."""
+    dim = operator.index(dim)
+    limit = ndim or 1
+    if not -limit <= dim < limit:
+        raise errors.dimension_out_of_range(dim, ndim)
+    return dim % limit
+
+
+def wrap_dims(dims: int | Iterable[int] | None, ndim: int) -> tuple[int, ...]:
+    """Several dimensions, each once; None or an empty list means all of them."""
+    if dims is None:
+        return tuple(range(ndim))
+    listed = [dims] if isinstance(dims, (int, np.integer, Tensor)) else list(dims)
+    if not listed:
+        return tuple(range(ndim))
+    wrapped = tuple(wrap_dim(dim, ndim) for dim in listed)
+    if len(set(wrapped)) != len(wrapped):
+        repeated = next(d for d in wrapped if wrapped.count(d) > 1)
+        raise RuntimeError(
+            f"dim {repeated} appears multiple times in the list of dims" + errors.at_user_line()
+        )
+    return wrapped
+
+
+def shape_argument(args: tuple[Any, ...]) -> tuple[int, ...]:
+    """A shape given as `f(2, 3)`, `f((2, 3))` or `f(Size)`."""
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        args = tuple(args[0])
+    return tuple(operator.index(n) for n in args)
+
+
+def infer_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """Fill in the one -1 of a shape for `size` elements."""
+    known = 1
+    unknown = -1
+    for index, n in enumerate(shape):
+        if n == -1:
+            if unknown >= 0:
+                raise RuntimeError("only one dimension can be inferred" + errors.at_user_line())
+            unknown = index
+        elif n < 0:
+            raise RuntimeError(f"invalid shape dimension {n}" + errors.at_user_line())
+        else:
+            known *= n
+    if unknown >= 0:
+        if known == 0:
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {errors.shape_list(shape)} "
+                "because the unspecified dimension size -1 can be any value and is ambiguous"
+                + errors.at_user_line()
+            )
+        if size % known == 0:
+            return (*shape[:unknown], size // known, *shape[unknown + 1 :])
+    elif known == size:
+        return shape
+    raise RuntimeError(
+        f"shape '{errors.shape_list(shape)}' is invalid for input of size {size}"
+        + errors.at_user_line()
+    )

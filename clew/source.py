@@ -1,0 +1,83 @@
+"""The user's line: where in the user's program an operation was asked for.
+
+Recording must be cheap because it happens for every node, so what is kept is only the code object
+and the instruction offset of the innermost frame outside clew. Turning that into file, line and
+text happens when somebody asks, which is mostly when something went wrong.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+# Packages whose frames are clew's own. Filled by `clew/__init__.py` once everything is imported.
+INTERNAL_PACKAGES: set[str | None] = {"clew", "clew.core", "clew.ops", "clew.backend"}
+
+_getframe = sys._getframe
+
+
+class Where(NamedTuple):
+    """A place in a program: a code object and the offset of the instruction being run."""
+
+    code: CodeType
+    lasti: int
+
+    @property
+    def filename(self) -> str:
+        return self.code.co_filename
+
+    @property
+    def lineno(self) -> int:
+        return self.position[0]
+
+    @property
+    def position(self) -> tuple[int, int, int]:
+        """Line, first column, last column (columns are -1 when the compiler kept none)."""
+        for index, (line, _, start, end) in enumerate(self.code.co_positions()):
+            if index * 2 == self.lasti:
+                return (
+                    self.code.co_firstlineno if line is None else line,
+                    -1 if start is None else start,
+                    -1 if end is None else end,
+                )
+        return self.code.co_firstlineno, -1, -1
+
+    @property
+    def text(self) -> str:
+        """The source line itself, or an empty string when the source is not at hand."""
+        return linecache.getline(self.filename, self.lineno).strip()
+
+    @property
+    def short(self) -> str:
+        """`file.py:12`, with the path as short as it can be said from here."""
+        path = self.filename
+        relative = os.path.relpath(path) if os.path.isabs(path) else path
+        return f"{relative if len(relative) < len(path) else path}:{self.lineno}"
+
+    def __str__(self) -> str:
+        text = self.text
+        return f"{self.short}: {text}" if text else self.short
+
+
+def user_frame(depth: int = 1) -> FrameType | None:
+    """The innermost frame, at least `depth` above the caller, that is not clew's own."""
+    frame: FrameType | None = _getframe(depth + 1)
+    while frame is not None and frame.f_globals.get("__package__") in INTERNAL_PACKAGES:
+        frame = frame.f_back
+    return frame
+
+
+def user_where(depth: int = 1) -> Where | None:
+    """The user's line, from the running stack."""
+    frame = user_frame(depth + 1)
+    return None if frame is None else Where(frame.f_code, frame.f_lasti)
+
+
+def describe(where: tuple[CodeType, int] | None) -> str:
+    """A place for a message; `None` (the place is unknown) reads as such."""
+    if where is None:
+        return "an unknown place"
+    return str(Where(*where))

@@ -1,0 +1,1 @@
+"""Tests: PyTorch is the oracle, tables of cases drive the checks."""

@@ -1,0 +1,184 @@
+"""Derivatives of one call, clew against torch: first, second (both reverse), and forward mode.
+
+Each check takes clew's and torch's callable and one set of torch arguments. Cotangents and
+tangents are random but the same on both sides. Where torch raises, clew must raise alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import clew
+
+from . import oracle
+
+Function = Callable[..., Any]
+
+
+def _random_like(tensors: list[torch.Tensor], seed: int) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randn(t.shape, dtype=t.dtype, generator=generator) for t in tensors]
+
+
+def _differentiable(result: Any) -> list[Any]:
+    return [t for t in oracle.tensors_in(result) if t.requires_grad]
+
+
+def _leaves(args: Any) -> list[Any]:
+    return [t for t in oracle.tensors_in(args) if t.requires_grad]
+
+
+def _run_pair(ours: Callable[[], Any], theirs: Callable[[], Any]) -> tuple[Any, Any] | None:
+    """Both results; None when both raise alike. An exception of clew alone is passed on."""
+    expected, expected_error = oracle.outcome(theirs)
+    actual, error = oracle.outcome(ours)
+    if expected_error is not None:
+        oracle.assert_same_error(error, expected_error)
+        return None
+    if error is not None:
+        raise error
+    return actual, expected
+
+
+def _first_grads(
+    library: Any, function: Function, args: Any, kwargs: Any, create_graph: bool
+) -> tuple[list[Any], list[Any]]:
+    """(inputs that require grad, gradients of <result, fixed cotangent> by them)."""
+    inputs = _leaves((args, kwargs))
+    outputs = _differentiable(function(*args, **kwargs))
+    if not outputs or not inputs:
+        return inputs, [None] * len(inputs)
+    shapes = [torch.empty(tuple(t.shape), dtype=_torch_dtype(t)) for t in outputs]
+    cotangents = _random_like(shapes, seed=1)
+    if library is not torch:
+        cotangents = oracle.to_clew(cotangents)
+    grads = library.autograd.grad(
+        outputs, inputs, cotangents, create_graph=create_graph, allow_unused=True
+    )
+    return inputs, list(grads)
+
+
+def _torch_dtype(tensor: Any) -> torch.dtype:
+    dtype: torch.dtype = getattr(torch, oracle.short_name(tensor.dtype))
+    return dtype
+
+
+def _assert_same_grads(
+    actual: list[Any], expected: list[Any], where: str, absent_is_zero: bool, tol: Any
+) -> None:
+    assert len(actual) == len(expected), f"{where}: {len(actual)} but torch has {len(expected)}"
+    for i, (ours, theirs) in enumerate(zip(actual, expected, strict=True)):
+        place = f"{where}[{i}]"
+        if theirs is None or ours is None:
+            if ours is theirs:
+                continue
+            assert absent_is_zero, f"{place}: {_absent(ours)} but torch has {_absent(theirs)}"
+            present = oracle.to_numpy(theirs if ours is None else ours)
+            assert not present.any(), f"{place}: {_absent(ours)} but torch has {_absent(theirs)}"
+            continue
+        oracle.assert_same(ours, theirs, *tol, grad_flag=False, where=place)
+
+
+def _absent(grad: Any) -> str:
+    return "no gradient" if grad is None else "a gradient"
+
+
+def check_grad(
+    ours: Function, theirs: Function, args: Any, kwargs: Any, tol: Any = (None, None)
+) -> None:
+    """The gradient by every input that requires grad equals torch's; None stays None."""
+    ours_args, ours_kwargs = oracle.to_clew((args, kwargs))
+    pair = _run_pair(
+        lambda: _first_grads(clew, ours, ours_args, ours_kwargs, create_graph=False),
+        lambda: _first_grads(torch, theirs, args, kwargs, create_graph=False),
+    )
+    if pair is not None:
+        _assert_same_grads(pair[0][1], pair[1][1], "grad", absent_is_zero=False, tol=tol)
+
+
+def _second_grads(library: Any, function: Function, args: Any, kwargs: Any) -> list[Any]:
+    inputs, grads = _first_grads(library, function, args, kwargs, create_graph=True)
+    through = [g for g in grads if g is not None and g.requires_grad]
+    if not through:
+        return [None] * len(inputs)
+    return list(_grad_of(library, through, grads, inputs))
+
+
+def _grad_of(library: Any, through: list[Any], grads: list[Any], inputs: list[Any]) -> Any:
+    # Cotangents are drawn for all gradients, so that both sides agree on them even where
+    # one side's gradient is a constant and takes no part.
+    shapes = [
+        torch.empty(tuple(x.shape), dtype=_torch_dtype(x)) for x in inputs
+    ]
+    drawn = _random_like(shapes, seed=2)
+    chosen = [d for d, g in zip(drawn, grads, strict=True) if any(g is t for t in through)]
+    cotangents = chosen if library is torch else oracle.to_clew(chosen)
+    return library.autograd.grad(through, inputs, cotangents, allow_unused=True)
+
+
+def check_gradgrad(
+    ours: Function, theirs: Function, args: Any, kwargs: Any, tol: Any = (None, None)
+) -> None:
+    """The gradient of <gradient, random> equals torch's; a zero may stand for None."""
+    ours_args, ours_kwargs = oracle.to_clew((args, kwargs))
+    pair = _run_pair(
+        lambda: _second_grads(clew, ours, ours_args, ours_kwargs),
+        lambda: _second_grads(torch, theirs, args, kwargs),
+    )
+    if pair is not None:
+        _assert_same_grads(pair[0], pair[1], "second grad", absent_is_zero=True, tol=tol)
+
+
+def _with_tangents(value: Any, tangents: list[Any], originals: list[Any], make_dual: Any) -> Any:
+    if oracle.is_tensor(value):
+        for tensor, tangent in zip(originals, tangents, strict=True):
+            if value is tensor:
+                return make_dual(value, tangent)
+        return value
+    if isinstance(value, (list, tuple)):
+        return type(value)(_with_tangents(v, tangents, originals, make_dual) for v in value)
+    if isinstance(value, dict):
+        return {k: _with_tangents(v, tangents, originals, make_dual) for k, v in value.items()}
+    return value
+
+
+def _inexact(args: Any) -> list[Any]:
+    tensors = oracle.tensors_in(args)
+    return [t for t in tensors if t.dtype.is_floating_point or t.dtype.is_complex]
+
+
+def _jvp(library: Any, function: Function, args: Any, kwargs: Any) -> list[Any]:
+    """(value, tangent) of each floating-point result; the tangent is None where there is none."""
+    inputs = _inexact((args, kwargs))
+    shapes = [torch.empty(tuple(t.shape), dtype=_torch_dtype(t)) for t in inputs]
+    tangents: list[Any] = _random_like(shapes, seed=3)
+    if library is not torch:
+        tangents = oracle.to_clew(tangents)
+    forward_ad = library.autograd.forward_ad
+    with forward_ad.dual_level():
+        duals = _with_tangents((args, kwargs), tangents, inputs, forward_ad.make_dual)
+        results = _inexact(function(*duals[0], **duals[1]))
+        unpacked = [forward_ad.unpack_dual(r) for r in results]
+        return [(u.primal, u.tangent) for u in unpacked]
+
+
+def check_jvp(
+    ours: Function, theirs: Function, args: Any, kwargs: Any, tol: Any = (None, None)
+) -> None:
+    """Forward mode, all floating-point inputs dual: the tangents equal torch's."""
+    ours_args, ours_kwargs = oracle.to_clew((args, kwargs))
+    pair = _run_pair(
+        lambda: _jvp(clew, ours, ours_args, ours_kwargs),
+        lambda: _jvp(torch, theirs, args, kwargs),
+    )
+    if pair is None:
+        return
+    actual, expected = pair
+    for part, where in ((0, "primal"), (1, "tangent")):
+        _assert_same_grads(
+            [a[part] for a in actual], [e[part] for e in expected], where,
+            absent_is_zero=True, tol=tol,
+        )

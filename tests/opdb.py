@@ -1,0 +1,342 @@
+"""clew against PyTorch on the samples of PyTorch's own op database (op_db).
+
+    python -m tests.opdb                      coverage report over all ops in scope
+    python -m tests.opdb --op softmax         one op (all its variants), or a pattern: 'fft.*'
+    python -m tests.opdb --what forward,grad  only these checks
+    python -m tests.opdb --missing            only list what clew does not have yet
+    python -m tests.opdb --dtype float32      only this dtype
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import operator
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+import clew
+
+from . import oracle
+from .derivatives import check_grad, check_gradgrad, check_jvp
+from .opdb_expected import out_of_scope
+
+MAX_SAMPLES = {"forward": 20, "variants": 6, "grad": 20, "gradgrad": 6, "jvp": 6, "errors": 40}
+MAX_ELEMENTS = 5_000
+FORWARD_DTYPES = (
+    torch.float32, torch.float64, torch.int64, torch.bool, torch.complex64, torch.bfloat16,
+)
+WHATS = tuple(MAX_SAMPLES)
+
+UNINITIALISED = {
+    "empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "resize_",
+    "resize_as_",
+}
+"""Ops whose values mean nothing; only shape and dtype are compared."""
+
+UP_TO_A_PHASE = {"linalg.svd", "svd", "linalg.eigh", "linalg.eig"}
+"""Ops whose vectors are unique up to a phase; compared after the op_db sample's own reduction."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One check that failed: which op, which check, which dtype, and the first line of why."""
+
+    op: str
+    what: str
+    dtype: str
+    message: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.op, self.what, self.dtype
+
+
+def full_name(op: Any) -> str:
+    """'div.floor_rounding' for the variant floor_rounding of div."""
+    return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else str(op.name)
+
+
+def ops_in_scope() -> list[Any]:
+    """The OpInfos that clew is to cover."""
+    return [op for op in op_db if out_of_scope(full_name(op)) is None]
+
+
+def is_missing(op: Any) -> bool:
+    """Whether clew has no function and no method of the op's name."""
+    return not oracle.exists(op.name)
+
+
+# ---------------------------------------------------------------- samples
+
+
+def _spread(items: Iterable[Any], cap: int) -> list[Any]:
+    """At most `cap` items, evenly spaced over the first few hundred, the first one included."""
+    pool = list(itertools.islice(items, 12 * cap))
+    step = max(1, -(-len(pool) // cap))
+    return pool[::step]
+
+
+def _small(sample: Any) -> bool:
+    tensors = oracle.tensors_in((sample.input, sample.args, sample.kwargs))
+    return all(t.numel() <= MAX_ELEMENTS for t in tensors)
+
+
+def samples(op: Any, what: str, dtype: torch.dtype, requires_grad: bool) -> Iterator[Any]:
+    """The op's sample inputs in op_db: few, small, and the same on every run."""
+    torch.default_generator.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = op.sample_inputs("cpu", dtype, requires_grad=requires_grad)
+        yield from _spread(filter(_small, found), MAX_SAMPLES[what])
+
+
+def _representable(tensor: torch.Tensor) -> bool:
+    """Error inputs may be on other devices, have no memory, or more dimensions than NumPy."""
+    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+        return False
+    has_memory = tensor.numel() == 0 or tensor.untyped_storage().nbytes() > 0
+    return has_memory and tensor.dim() <= oracle.MAX_DIMS
+
+
+def _describe(sample: Any) -> str:
+    parts = [_brief(a) for a in (sample.input, *sample.args)]
+    parts += [f"{k}={_brief(v)}" for k, v in sample.kwargs.items()]
+    return f"({', '.join(parts)})"[:160]
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{oracle.short_name(value.dtype)}{list(value.shape)}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_brief(v) for v in value)}]"
+    return repr(value)
+
+
+# ---------------------------------------------------------------- checks
+
+
+def _forward(function: Callable[..., Any], ours: Callable[..., Any], sample: Any, name: str) -> None:
+    """Same result and same effect on the inputs, or the same kind of exception."""
+    theirs_in = (sample.input, *sample.args), sample.kwargs
+    ours_in = oracle.to_clew(theirs_in)
+    oracle.seed_both()
+    expected, expected_error = oracle.outcome(function, *theirs_in[0], **theirs_in[1])
+    oracle.seed_both()
+    actual, error = oracle.outcome(ours, *ours_in[0], **ours_in[1])
+    if expected_error is not None:
+        oracle.assert_same_error(error, expected_error)
+        return
+    if error is not None:
+        raise error
+    base = name.partition(".")[0] if name.startswith("resize") else name
+    if base in UNINITIALISED:
+        actual, expected = clew.zeros_like(actual), torch.zeros_like(expected)
+    if name in UP_TO_A_PHASE:
+        reduce = sample.output_process_fn_grad
+        actual, expected = oracle.counterpart(reduce)(actual), reduce(expected)
+    oracle.assert_same(actual, expected)
+    if base not in UNINITIALISED:
+        oracle.assert_same(ours_in, theirs_in, where="input after the call", rtol=0, atol=0)
+
+
+def _variants(op: Any) -> dict[str, Callable[..., Any]]:
+    """The other ways to call the op: method, in-place, operator, and its aliases."""
+    forms = {
+        "method": op.method_variant, "in-place": op.inplace_variant,
+        "operator": op.operator_variant, "in-place operator": op.inplace_operator_variant,
+    }
+    forms |= {f"alias {alias.name}": alias.op for alias in op.aliases}
+    return {label: form for label, form in forms.items() if form is not None}
+
+
+def _check_forward(op: Any, dtype: torch.dtype) -> None:
+    ours = oracle.counterpart(op.op)
+    for sample in samples(op, "forward", dtype, requires_grad=False):
+        _naming(sample, _forward, op.op, ours, sample, op.name)
+
+
+def _check_variants(op: Any, dtype: torch.dtype) -> None:
+    for label, form in _variants(op).items():
+        is_operator = form in vars(operator).values()
+        ours = form if is_operator else oracle.counterpart(form)
+        for sample in samples(op, "variants", dtype, requires_grad=False):
+            if isinstance(sample.input, torch.Tensor) or label.startswith("alias"):
+                _naming(sample, _forward, form, ours, sample, op.name, label=label)
+
+
+def _check_derivative(
+    check: Callable[..., None], what: str, op: Any, dtype: torch.dtype
+) -> None:
+    ours = oracle.counterpart(op.op)
+    for sample in samples(op, what, dtype, requires_grad=what != "jvp"):
+        reduce = sample.output_process_fn_grad
+        ours_reduce = oracle.counterpart(reduce)
+
+        def theirs_call(*args: Any, reduce: Any = reduce, **kwargs: Any) -> Any:
+            oracle.seed_both()
+            return reduce(op.op(*args, **kwargs))
+
+        def ours_call(*args: Any, reduce: Any = ours_reduce, **kwargs: Any) -> Any:
+            oracle.seed_both()
+            return reduce(ours(*args, **kwargs))
+
+        args = (sample.input, *sample.args)
+        _naming(sample, check, ours_call, theirs_call, args, sample.kwargs)
+
+
+def _check_errors(op: Any, _dtype: torch.dtype | None) -> None:
+    torch.default_generator.manual_seed(0)
+    ours = oracle.counterpart(op.op)
+    for error_input in _spread(op.error_inputs("cpu"), MAX_SAMPLES["errors"]):
+        sample = error_input.sample_input
+        args = (sample.input, *sample.args)
+        if not all(map(_representable, oracle.tensors_in((args, sample.kwargs)))):
+            continue
+        ours_args, ours_kwargs = oracle.to_clew((args, sample.kwargs))
+        _, expected = oracle.outcome(op.op, *args, **sample.kwargs)
+        if expected is None:
+            continue
+        _, actual = oracle.outcome(ours, *ours_args, **ours_kwargs)
+        _naming(sample, oracle.assert_same_error, actual, expected)
+
+
+class CheckFailed(AssertionError):
+    """A check failed on one sample; says which sample."""
+
+
+def _naming(
+    sample: Any, check: Callable[..., None], *args: Any, label: str = ""
+) -> None:
+    try:
+        check(*args)
+    except Exception as error:
+        kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+        place = f" {label}" if label else ""
+        text = f"{kind}{oracle.first_line(error)}  <-{place} {_describe(sample)}"
+        raise CheckFailed(text) from error
+
+
+def _dtypes(op: Any, what: str) -> tuple[torch.dtype | None, ...]:
+    if what == "errors":
+        return (None,) if op.error_inputs_func is not None else ()
+    if what == "forward":
+        return tuple(d for d in FORWARD_DTYPES if d in op.supported_dtypes("cpu"))
+    if what == "variants":
+        supported = [d for d in FORWARD_DTYPES if d in op.supported_dtypes("cpu")]
+        return tuple(supported[:1])
+    claims = {
+        "grad": op.supports_autograd,
+        "gradgrad": op.supports_autograd and op.supports_gradgrad,
+        "jvp": op.supports_autograd and op.supports_forward_ad,
+    }
+    if not claims[what]:
+        return ()
+    supported = [d for d in op.supported_backward_dtypes("cpu") if d in op.supported_dtypes("cpu")]
+    return tuple(d for d in (torch.float64, torch.complex128) if d in supported)
+
+
+_CHECKS: dict[str, Callable[[Any, Any], None]] = {
+    "forward": _check_forward,
+    "variants": _check_variants,
+    "grad": lambda op, dtype: _check_derivative(check_grad, "grad", op, dtype),
+    "gradgrad": lambda op, dtype: _check_derivative(check_gradgrad, "gradgrad", op, dtype),
+    "jvp": lambda op, dtype: _check_derivative(check_jvp, "jvp", op, dtype),
+    "errors": _check_errors,
+}
+
+
+def failures(op: Any, what: str, only_dtype: str | None = None) -> Iterator[Failure]:
+    """Run one check of one op over its dtypes; yields the first failure of each dtype."""
+    for dtype in _dtypes(op, what):
+        label = "-" if dtype is None else oracle.short_name(dtype)
+        if only_dtype not in (None, label):
+            continue
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _CHECKS[what](op, dtype)
+        except CheckFailed as error:
+            yield Failure(full_name(op), what, label, str(error))
+        except (oracle.Missing, oracle.Untranslatable) as error:
+            yield Failure(full_name(op), what, label, f"{type(error).__name__}: {error}")
+
+
+# ---------------------------------------------------------------- report
+
+
+def _selected(pattern: str | None) -> list[Any]:
+    if pattern is None:
+        return ops_in_scope()
+    return [
+        op for op in op_db
+        if any(fnmatchcase(n, pattern) for n in (op.name, full_name(op)))
+        or fnmatchcase(op.name, f"*.{pattern}")
+    ]
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.opdb", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--op", metavar="NAME", help="an op_db name or pattern")
+    parser.add_argument("--what", default=",".join(WHATS), help=f"of {', '.join(WHATS)}")
+    parser.add_argument("--dtype", help="only this dtype")
+    parser.add_argument("--missing", action="store_true", help="only list the missing ops")
+    parser.add_argument("--times", action="store_true", help="also list the slowest ops")
+    arguments = parser.parse_args(argv)
+    unknown = set(arguments.what.split(",")) - set(WHATS)
+    if unknown:
+        parser.error(f"unknown check {', '.join(sorted(unknown))}; choose of {', '.join(WHATS)}")
+    return arguments
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the coverage report; the exit status is 1 when anything is missing or fails."""
+    arguments = _arguments(argv)
+    torch.set_num_threads(1)
+    chosen = _selected(arguments.op)
+    if not chosen:
+        print(f"no op of op_db matches {arguments.op!r}")
+        return 2
+    missing = sorted({op.name for op in chosen if is_missing(op)})
+    present = sorted((op for op in chosen if not is_missing(op)), key=full_name)
+    print(f"missing: {len(missing)} names")
+    for name in missing:
+        print(f"  {name}")
+    if arguments.missing:
+        return int(bool(missing))
+    failed, slow = _report_failures(present, arguments.what.split(","), arguments.dtype)
+    if arguments.times:
+        for seconds, name in sorted(slow, reverse=True)[:25]:
+            print(f"  {seconds:6.2f} s  {name}")
+    print(f"{len(present)} ops checked, {len(present) - len(failed)} pass, "
+          f"{len(failed)} fail, {len(missing)} missing")
+    return int(bool(missing or failed))
+
+
+def _report_failures(
+    present: list[Any], whats: list[str], dtype: str | None
+) -> tuple[set[str], list[tuple[float, str]]]:
+    failed: set[str] = set()
+    slow: list[tuple[float, str]] = []
+    for op in present:
+        start = time.perf_counter()
+        for what in whats:
+            for failure in failures(op, what, dtype):
+                failed.add(failure.op)
+                print(f"FAIL {failure.op:32} {what:8} {failure.dtype:10} {failure.message}")
+                sys.stdout.flush()
+        slow.append((time.perf_counter() - start, full_name(op)))
+    return failed, slow
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,428 @@
+"""Translation between PyTorch (the oracle) and clew, and comparison of their results.
+
+`to_clew(value)` turns a nested structure of torch values into the same structure of clew values:
+same dtype, same strides, same `requires_grad`, and the same tensor wherever one occurs twice.
+`counterpart(function)` finds what clew has in place of a torch function.
+`assert_same(clew_result, torch_result)` compares two nested results and names the first difference.
+"""
+
+from __future__ import annotations
+
+import cmath
+import functools
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import torch
+
+import clew
+
+Array = np.ndarray[Any, Any]
+
+TOLERANCES: dict[str, tuple[float, float]] = {
+    "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+    "float32": (1.3e-6, 1e-5),
+    "float64": (1e-7, 1e-7),
+    "complex64": (1.3e-6, 1e-5),
+    "complex128": (1e-7, 1e-7),
+}
+"""(rtol, atol) per dtype name; what is not listed is compared exactly."""
+
+MAX_DIMS = 64
+
+_NAMESPACES = (
+    "", "nn.functional", "linalg", "fft", "special", "signal.windows", "nn.utils.rnn", "Tensor",
+)
+
+
+class Missing(Exception):
+    """clew has nothing under the name that torch has."""
+
+
+class Untranslatable(Exception):
+    """A torch value has no clew form (a torch module object, for example)."""
+
+
+# ---------------------------------------------------------------- names
+
+
+def short_name(torch_or_clew_value: object) -> str:
+    """'float32' of torch.float32, 'strided' of torch.strided; both libraries print alike."""
+    return str(torch_or_clew_value).rpartition(".")[2]
+
+
+def lookup(root: Any, dotted: str) -> Any:
+    """The attribute at a dotted path; raises Missing where the path ends early."""
+    value = root
+    for part in dotted.split("."):
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            raise Missing(f"{dotted!r} is not in {getattr(root, '__name__', root)}") from None
+    return value
+
+
+def find(dotted: str) -> Any:
+    """What clew has for `torch.<dotted>`: a function, a Tensor method, or an in-place method."""
+    for path in (dotted, f"Tensor.{dotted}", f"Tensor.{dotted}_"):
+        try:
+            return lookup(clew, path)
+        except Missing:
+            continue
+    raise Missing(f"{dotted!r} is not in clew")
+
+
+def exists(dotted: str) -> bool:
+    """Whether clew has a function or a Tensor method of that name."""
+    try:
+        find(dotted)
+    except Missing:
+        return False
+    return True
+
+
+@functools.cache
+def _torch_names() -> dict[int, list[str]]:
+    """All public dotted names of each torch function, by identity."""
+    names: dict[int, list[str]] = {}
+    for space in _NAMESPACES:
+        owner = lookup(torch, space) if space else torch
+        for name in dir(owner):
+            if name in ("__class__", "__dict__"):
+                continue
+            value = getattr(owner, name, None)
+            if callable(value) and not isinstance(value, type):
+                names.setdefault(id(value), []).append(f"{space}.{name}" if space else name)
+    return names
+
+
+def counterpart(function: Callable[..., Any]) -> Callable[..., Any]:
+    """clew's version of a torch function, of a partial of one, or of test code that calls one."""
+    names = _torch_names().get(id(function), [])
+    for name in names:
+        if exists(name):
+            return find(name)
+    if names:
+        raise Missing(f"{names[0]!r} is not in clew")
+    if isinstance(function, functools.partial):
+        return functools.partial(
+            counterpart(function.func), *to_clew(function.args), **to_clew(function.keywords)
+        )
+    if isinstance(function, types.FunctionType):
+        return _retarget(function)
+    raise Missing(f"no counterpart is known for {function!r}")
+
+
+def seed_both(seed: int = 0) -> None:
+    """Start both libraries' random streams anew; torch.manual_seed would format a traceback."""
+    torch.default_generator.manual_seed(seed)
+    clew.manual_seed(seed)
+
+
+def _seeded(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    clew.manual_seed(42)
+    return op(*args, **kwargs)
+
+
+def _retarget(function: types.FunctionType) -> Callable[..., Any]:
+    """The same Python function, with clew wherever its code or its closure says torch."""
+    bindings = dict(function.__globals__)
+    for name in _global_names(function.__code__):
+        if name in bindings:
+            bindings[name] = _rebind(name, bindings[name])
+    closure = tuple(
+        types.CellType(_rebind("", cell.cell_contents)) for cell in function.__closure__ or ()
+    )
+    copy = types.FunctionType(
+        function.__code__, bindings, function.__name__, function.__defaults__, closure
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    return copy
+
+
+def _global_names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _global_names(constant)
+
+
+def _rebind(name: str, value: Any) -> Any:
+    if value is torch:
+        return clew
+    if value is torch.nn.functional:
+        return clew.nn.functional
+    if name == "wrapper_set_seed":
+        return _seeded
+    if isinstance(value, types.FunctionType) and value.__module__.startswith("torch.testing"):
+        return counterpart(value)
+    if id(value) in _torch_names():
+        return counterpart(value)
+    if isinstance(value, (torch.Tensor, torch.dtype)):
+        return to_clew(value)
+    return value
+
+
+# ---------------------------------------------------------------- torch -> clew
+
+
+def to_clew(value: Any, memo: dict[int, Any] | None = None) -> Any:
+    """The same nested value with clew tensors, dtypes, devices and functions in it."""
+    memo = {} if memo is None else memo
+    if isinstance(value, torch.Tensor):
+        if id(value) not in memo:
+            # The memo also holds the torch tensor, so that its id stays its own.
+            memo[id(value)] = (tensor_to_clew(value), value)
+        return memo[id(value)][0]
+    if isinstance(value, torch.Size):
+        return clew.Size(value)
+    if isinstance(value, (list, tuple)):
+        items = [to_clew(item, memo) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, dict):
+        return {key: to_clew(item, memo) for key, item in value.items()}
+    if isinstance(value, slice):
+        return slice(*(to_clew(p, memo) for p in (value.start, value.stop, value.step)))
+    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return lookup(clew, short_name(value))
+    if isinstance(value, torch.device):
+        return clew.device(str(value))
+    return _plain_to_clew(value)
+
+
+def _plain_to_clew(value: Any) -> Any:
+    plain = (bool, int, float, complex, str, range, type(None), type(...), np.ndarray, np.generic)
+    if isinstance(value, plain):
+        return value
+    if isinstance(value, type) and value in (bool, int, float, complex):
+        return value
+    if callable(value) and not isinstance(value, (type, torch.nn.Module)):
+        return counterpart(value)
+    raise Untranslatable(f"{type(value).__name__} has no clew form")
+
+
+def tensor_to_clew(tensor: torch.Tensor) -> Any:
+    """A clew tensor with the same values, strides and requires_grad, in memory of its own."""
+    if tensor.layout != torch.strided or tensor.device.type != "cpu":
+        raise Untranslatable(f"a {tensor.layout} tensor on {tensor.device} has no clew form")
+    if tensor.dim() > MAX_DIMS:
+        raise Untranslatable(f"NumPy arrays have at most {MAX_DIMS} dimensions")
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    is_bfloat16 = plain.dtype == torch.bfloat16
+    if is_bfloat16:
+        plain = plain.view(torch.int16)
+    result = clew.from_numpy(_same_strides(plain))
+    if is_bfloat16:
+        result = result.view(clew.bfloat16)
+    return result.requires_grad_() if tensor.requires_grad else result
+
+
+def _same_strides(plain: torch.Tensor) -> Array:
+    if plain.is_contiguous():
+        return plain.numpy().copy()
+    span = 1 + sum((n - 1) * s for n, s in zip(plain.shape, plain.stride(), strict=True))
+    memory = plain.as_strided((span,), (1,), plain.storage_offset()).numpy().copy()
+    strides = tuple(s * memory.itemsize for s in plain.stride())
+    return np.lib.stride_tricks.as_strided(memory, tuple(plain.shape), strides)
+
+
+# ---------------------------------------------------------------- either -> NumPy
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether the value is a tensor of either library."""
+    return isinstance(value, (torch.Tensor, clew.Tensor))
+
+
+def to_numpy(tensor: Any) -> Array:
+    """The values of a tensor of either library; bfloat16 comes as ml_dtypes.bfloat16."""
+    plain = tensor.detach()
+    if isinstance(plain, torch.Tensor):
+        plain = plain.resolve_conj().resolve_neg()
+        plain = plain.clone() if plain._is_zerotensor() else plain
+    if short_name(plain.dtype) == "bfloat16":
+        library = torch if isinstance(plain, torch.Tensor) else clew
+        bits: Array = plain.view(library.int16).numpy()
+        return bits.view(ml_dtypes.bfloat16)
+    array: Array = plain.numpy()
+    return array
+
+
+def to_torch(value: Any) -> Any:
+    """A torch tensor (or nested list of them) with the values of a clew one."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(to_torch(item) for item in value)
+    if not is_tensor(value):
+        return value
+    array = np.array(to_numpy(value))
+    if array.dtype == ml_dtypes.bfloat16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def tensors_in(value: Any) -> list[Any]:
+    """All tensors of a nested value, in order of occurrence, each one once."""
+    found: list[Any] = []
+
+    def walk(item: Any) -> None:
+        if is_tensor(item):
+            if all(item is not other for other in found):
+                found.append(item)
+        elif isinstance(item, (list, tuple)):
+            for part in item:
+                walk(part)
+        elif isinstance(item, dict):
+            for part in item.values():
+                walk(part)
+
+    walk(value)
+    return found
+
+
+# ---------------------------------------------------------------- comparison
+
+
+def assert_same(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    *,
+    grad_flag: bool = True,
+    where: str = "result",
+) -> None:
+    """Raise AssertionError unless clew's result equals torch's in structure and in values."""
+    if isinstance(expected, torch.Tensor):
+        _assert_same_tensor(actual, expected, rtol, atol, grad_flag, where)
+    elif isinstance(expected, (list, tuple)):
+        _assert_same_sequence(actual, expected, rtol, atol, grad_flag, where)
+    elif isinstance(expected, dict):
+        assert list(actual) == list(expected), f"{where}: keys {list(actual)}"
+        for key, theirs in expected.items():
+            place = f"{where}[{key!r}]"
+            assert_same(actual[key], theirs, rtol, atol, grad_flag=grad_flag, where=place)
+    elif callable(expected) and not isinstance(expected, type):
+        assert callable(actual), f"{where}: {actual!r} is not callable"
+    elif isinstance(expected, (torch.dtype, torch.device, torch.layout, torch.memory_format)):
+        assert str(actual) == str(expected), f"{where}: {actual} but torch has {expected}"
+    elif isinstance(expected, (float, complex)):
+        assert type(actual) is type(expected), f"{where}: type {type(actual).__name__}"
+        close = cmath.isclose(actual, expected, rel_tol=rtol or 1e-6, abs_tol=atol or 1e-8)
+        both_nan = cmath.isnan(actual) and cmath.isnan(expected)
+        assert close or both_nan, f"{where}: {actual} but torch has {expected}"
+    else:
+        assert type(actual) is type(expected), (
+            f"{where}: type {type(actual).__name__} but torch has {type(expected).__name__}"
+        )
+        assert actual == expected, f"{where}: {actual!r} but torch has {expected!r}"
+
+
+def _assert_same_sequence(
+    actual: Any,
+    expected: Any,
+    rtol: float | None,
+    atol: float | None,
+    grad_flag: bool,
+    where: str,
+) -> None:
+    assert isinstance(actual, (list, tuple)), f"{where}: {type(actual).__name__}, not a sequence"
+    assert len(actual) == len(expected), (
+        f"{where}: {len(actual)} items but torch has {len(expected)}"
+    )
+    for name in field_names(expected):
+        assert hasattr(actual, name), f"{where}: no field {name!r}, which torch's result has"
+        index = next(i for i, item in enumerate(expected) if item is getattr(expected, name))
+        assert getattr(actual, name) is actual[index], f"{where}: field {name!r} is misplaced"
+    for i, (ours, theirs) in enumerate(zip(actual, expected, strict=True)):
+        assert_same(ours, theirs, rtol, atol, grad_flag=grad_flag, where=f"{where}[{i}]")
+
+
+def field_names(value: Any) -> list[str]:
+    """Field names of a namedtuple, or of one of torch.return_types; none for plain tuples."""
+    if hasattr(value, "_fields"):
+        return list(value._fields)
+    if type(value).__module__ != "torch.return_types":
+        return []
+    descriptor = types.MemberDescriptorType
+    return [n for n, d in vars(type(value)).items() if isinstance(d, descriptor)]
+
+
+def _assert_same_tensor(
+    actual: Any,
+    expected: torch.Tensor,
+    rtol: float | None,
+    atol: float | None,
+    grad_flag: bool,
+    where: str,
+) -> None:
+    assert isinstance(actual, clew.Tensor), f"{where}: {type(actual).__name__}, not a Tensor"
+    assert tuple(actual.shape) == tuple(expected.shape), (
+        f"{where}: shape {tuple(actual.shape)} but torch has {tuple(expected.shape)}"
+    )
+    assert str(actual.dtype) == str(expected.dtype), (
+        f"{where}: dtype {actual.dtype} but torch has {expected.dtype}"
+    )
+    if grad_flag:
+        assert actual.requires_grad == expected.requires_grad, (
+            f"{where}: requires_grad={actual.requires_grad} but torch {expected.requires_grad}"
+        )
+    default = TOLERANCES.get(short_name(expected.dtype), (0.0, 0.0))
+    rtol = default[0] if rtol is None else rtol
+    atol = default[1] if atol is None else atol
+    assert_same_values(to_numpy(actual), to_numpy(expected), rtol, atol, where)
+
+
+def _widest(array: Array) -> Array:
+    if array.dtype.kind in "biu":
+        return array
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def assert_same_values(
+    actual: Array, expected: Array, rtol: float, atol: float, where: str = "result"
+) -> None:
+    """Raise AssertionError unless |actual - expected| <= atol + rtol |expected|, NaNs equal."""
+    ours, theirs = _widest(actual), _widest(expected)
+    if ours.dtype.kind in "biu":
+        wrong = ours != theirs
+    else:
+        with np.errstate(all="ignore"):
+            wrong = ~np.isclose(ours, theirs, rtol=rtol, atol=atol, equal_nan=True)
+    if not wrong.any():
+        return
+    place = tuple(int(i) for i in np.argwhere(wrong)[0])
+    raise AssertionError(
+        f"{where}: {int(wrong.sum())} of {wrong.size} values differ (rtol {rtol}, atol {atol}); "
+        f"at {place}: {ours[place]} but torch has {theirs[place]}"
+    )
+
+
+# ---------------------------------------------------------------- exceptions
+
+
+def assert_same_error(actual: BaseException | None, expected: BaseException, words: int = 0) -> None:
+    """clew must raise what torch raises (or a subclass), with the same first `words` words."""
+    name = type(expected).__name__
+    text = f"torch raises {name}: {first_line(expected)}"
+    assert actual is not None, f"nothing raised, but {text}"
+    kinds = [kind.__name__ for kind in type(actual).__mro__]
+    assert name in kinds, f"{type(actual).__name__} ({first_line(actual)}) raised, but {text}"
+    ours, theirs = (first_line(e).split()[:words] for e in (actual, expected))
+    assert ours == theirs, f"the message begins {' '.join(ours)!r}, but {text}"
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an exception's message."""
+    return str(error).strip().split("\n")[0]
+
+
+def outcome(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    """(result, None), or (None, the exception) when the call raises."""
+    try:
+        return function(*args, **kwargs), None
+    except Exception as error:
+        return None, error

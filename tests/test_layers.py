@@ -1,0 +1,174 @@
+"""Imports inside clew point downwards only, and `import clew` brings in nothing optional."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "clew"
+
+# From bottom to top. A part may import its own rank and every rank below it.
+RANKS: tuple[frozenset[str], ...] = (
+    frozenset({"errors", "source"}),
+    frozenset({"backend"}),
+    frozenset({"kernels"}),
+    frozenset({"core"}),
+    frozenset({"ops"}),
+    frozenset({"autograd"}),
+    frozenset({"nn", "linalg", "fft", "special", "random", "utils", "func", "testing"}),
+    frozenset({"__init__"}),
+    frozenset({"bench"}),
+    frozenset({"cli"}),
+)
+# A single module directly in clew/ that no rank names belongs to the library.
+LIBRARY = next(i for i, parts in enumerate(RANKS) if "nn" in parts)
+
+# Packages that clew works without: only these may be imported inside a function.
+OPTIONAL = frozenset({"torch", "jax", "cupy", "matplotlib", "mpi4py", "onnx", "safetensors"})
+NEVER_AT_IMPORT = frozenset({"torch", "jax", "cupy", "matplotlib"})
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def rank_of(part: str) -> int:
+    for rank, parts in enumerate(RANKS):
+        if part in parts:
+            return rank
+    assert not (PACKAGE / part).is_dir(), f"give the package clew/{part} its rank in RANKS"
+    return LIBRARY
+
+
+def part_of_file(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def package_of_file(path: Path) -> list[str]:
+    return ["clew", *path.relative_to(PACKAGE).parts[:-1]]
+
+
+def part_of_module(dotted: str, name: str | None) -> str:
+    """The part of clew that `import dotted` or `from dotted import name` reaches."""
+    pieces = dotted.split(".")
+    if len(pieces) > 1:
+        return pieces[1]
+    is_part = name is not None and ((PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file())
+    return name if is_part and name is not None else "__init__"
+
+
+def imported_modules(node: ast.AST, package: list[str]) -> Iterator[tuple[str, str | None]]:
+    """(module, name) for each thing that an import statement names, relative ones resolved."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield alias.name, None
+    elif isinstance(node, ast.ImportFrom):
+        base = package[: len(package) - node.level + 1] if node.level else []
+        module = ".".join([*base, *([node.module] if node.module else [])])
+        for alias in node.names:
+            yield module, alias.name
+
+
+def executed_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node but those under `if TYPE_CHECKING:`, which never run: types may look up."""
+    pending = [node]
+    while pending:
+        node = pending.pop(0)
+        yield node
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            pending.extend(node.orelse)
+        else:
+            pending.extend(ast.iter_child_nodes(node))
+
+
+def upward_imports(path: Path, source: str) -> list[str]:
+    own_part = part_of_file(path)
+    return [
+        f"line {node.lineno}: {own_part} imports {target}, which lies above it"
+        for node in executed_nodes(ast.parse(source))
+        for module, name in imported_modules(node, package_of_file(path))
+        if module.split(".")[0] == "clew"
+        and (target := part_of_module(module, name)) != own_part
+        and rank_of(target) > rank_of(own_part)
+    ]
+
+
+def local_imports(path: Path, source: str) -> list[str]:
+    """Imports inside functions of anything but the optional packages."""
+    functions = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    ]
+    return sorted(
+        {
+            f"line {node.lineno}: {module} imported inside a function"
+            for function in functions
+            for node in ast.walk(function)
+            for module, _ in imported_modules(node, package_of_file(path))
+            if module.split(".")[0] not in OPTIONAL
+        }
+    )
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_point_down(path: Path) -> None:
+    assert upward_imports(path, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_only_optional_packages_are_imported_inside_functions(path: Path) -> None:
+    assert local_imports(path, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("core/tensor.py", "from clew.ops import table"),
+        ("core/tensor.py", "import clew"),
+        ("core/tensor.py", "from clew import Tensor"),
+        ("core/tensor.py", "from .. import ops"),
+        ("core/tensor.py", "from ..ops.table import row"),
+        ("core/tensor.py", "def f():\n    import clew.autograd"),
+        ("errors.py", "from clew.backend import dtypes"),
+        ("errors.py", "if TYPE_CHECKING:\n    pass\nelse:\n    from clew.core import node"),
+        ("nn/functional.py", "from clew.cli import main"),
+        ("__init__.py", "from clew.bench import runner"),
+    ],
+)
+def test_an_upward_import_is_found(file: str, source: str) -> None:
+    assert len(upward_imports(PACKAGE / file, source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("core/tensor.py", "from clew.backend import dtypes\nfrom . import storage"),
+        ("core/tensor.py", "from .. import errors\nimport numpy"),
+        ("core/tensor.py", "from clew import errors, source"),
+        ("errors.py", "if TYPE_CHECKING:\n    from clew.core.node import Node"),
+        ("nn/functional.py", "from clew.linalg import norm\nfrom clew.core.tensor import Tensor"),
+        ("__init__.py", "from clew.nn import functional"),
+        ("cli/main.py", "import clew\nfrom clew.bench import runner"),
+    ],
+)
+def test_a_downward_import_is_allowed(file: str, source: str) -> None:
+    assert upward_imports(PACKAGE / file, source) == []
+
+
+def test_an_import_inside_a_function_is_found() -> None:
+    source = "def f():\n    import json\n    import torch\n    from clew.core import tensor\n"
+    found = local_imports(PACKAGE / "nn" / "functional.py", source)
+    assert [line.split(" imported")[0] for line in found] == ["line 2: json", "line 4: clew.core"]
+
+
+def test_import_clew_loads_no_optional_package() -> None:
+    code = "import clew, sys; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=PACKAGE.parent
+    )
+    assert result.returncode == 0, result.stderr
+    loaded = set(result.stdout.split())
+    assert "clew" in loaded
+    assert loaded & NEVER_AT_IMPORT == set()

@@ -1,0 +1,58 @@
+"""Every op of PyTorch's op_db that clew has, against PyTorch; `python -m tests.opdb` reports."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+import torch
+
+from .opdb import WHATS, failures, full_name, is_missing, op_db, ops_in_scope
+from .opdb_expected import DEPARTURES, OUT_OF_SCOPE, out_of_scope
+
+IN_SCOPE = ops_in_scope()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_thread() -> Any:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("what", WHATS)
+@pytest.mark.parametrize("op", [op for op in IN_SCOPE if not is_missing(op)], ids=full_name)
+def test_op(op: Any, what: str) -> None:
+    found = {failure.key: failure.message for failure in failures(op, what)}
+    listed = {key for key in DEPARTURES if key[:2] == (full_name(op), what)}
+    lines = [f"{key[2]}: {message}" for key, message in found.items() if key not in listed]
+    lines += [f"{key[2]}: listed as a departure, but agrees now" for key in listed - set(found)]
+    assert not lines, "\n".join([f"{full_name(op)} {what}", *lines])
+
+
+def test_no_op_in_scope_is_missing() -> None:
+    missing = sorted({op.name for op in IN_SCOPE if is_missing(op)})
+    assert not missing, f"{len(missing)} ops of op_db are not in clew: {', '.join(missing)}"
+
+
+def test_departures_are_of_known_checks_and_give_a_reason() -> None:
+    known = {full_name(op) for op in IN_SCOPE}
+    for (name, what, _dtype), reason in DEPARTURES.items():
+        assert name in known, f"{name} is not an op in scope"
+        assert what in WHATS, f"{what} is not a check"
+        assert len(reason.split()) > 2, f"{name} {what}: {reason!r} explains nothing"
+
+
+def test_each_out_of_scope_pattern_still_matches_an_op() -> None:
+    names = {full_name(op) for op in op_db}
+    left_out = {name for name in names if out_of_scope(name) is not None}
+    for patterns in OUT_OF_SCOPE.values():
+        for pattern in patterns:
+            rest = {p for group in OUT_OF_SCOPE.values() for p in group if p != pattern}
+            assert any(_only_by(name, pattern, rest) for name in left_out), f"{pattern} is idle"
+
+
+def _only_by(name: str, pattern: str, rest: set[str]) -> bool:
+    return fnmatchcase(name, pattern) and not any(fnmatchcase(name, p) for p in rest)

@@ -1,0 +1,291 @@
+"""Every row of tests/cases/* against PyTorch; the row format is described in tests/sampling.py."""
+
+from __future__ import annotations
+
+import importlib
+import operator
+import pkgutil
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import clew
+
+from . import cases as families
+from . import oracle
+from .derivatives import check_grad, check_gradgrad, check_jvp
+from .sampling import Maker, OpCase, Sample
+
+
+def _all_cases() -> Iterator[OpCase]:
+    for module in pkgutil.iter_modules(families.__path__):
+        yield from importlib.import_module(f"{families.__name__}.{module.name}").CASES
+
+
+CASES = list(_all_cases())
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "floor_divide": operator.floordiv, "remainder": operator.mod, "pow": operator.pow,
+    "neg": operator.neg, "positive": operator.pos, "abs": operator.abs,
+    "bitwise_not": operator.invert, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor, "bitwise_left_shift": operator.lshift,
+    "bitwise_right_shift": operator.rshift, "eq": operator.eq, "ne": operator.ne,
+    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "matmul": operator.matmul,
+}
+GRAD_DTYPES = (torch.float64, torch.complex128)
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+every_case_and_dtype = pytest.mark.parametrize(
+    ("case", "dtype"),
+    [(case, dtype) for case in CASES for dtype in case.dtypes],
+    ids=lambda value: value.id if isinstance(value, OpCase) else oracle.short_name(value),
+)
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+# ---------------------------------------------------------------- one call, both libraries
+
+
+def _tolerance(case: OpCase, dtype: torch.dtype) -> tuple[float | None, float | None]:
+    return case.tolerance.get(oracle.short_name(dtype), (None, None))
+
+
+def _compare(
+    ours: Callable[..., Any],
+    theirs: Callable[..., Any],
+    sample: Sample,
+    tolerance: tuple[float | None, float | None],
+    unmutated: bool = True,
+) -> None:
+    """Same result (or kind of exception), and inputs left as they were."""
+    theirs_in = sample.args, sample.kwargs
+    ours_in = oracle.to_clew(theirs_in)
+    oracle.seed_both()
+    expected, expected_error = oracle.outcome(theirs, *theirs_in[0], **theirs_in[1])
+    oracle.seed_both()
+    actual, error = oracle.outcome(ours, *ours_in[0], **ours_in[1])
+    if expected_error is not None:
+        oracle.assert_same_error(error, expected_error)
+        return
+    if error is not None:
+        raise error
+    oracle.assert_same(actual, expected, *tolerance)
+    if unmutated:
+        oracle.assert_same(ours_in, theirs_in, 0, 0, where="input after the call")
+
+
+def _each(samples: Iterable[Sample], check: Callable[[Sample], None]) -> None:
+    """Run a check on every sample, and report all samples that fail."""
+    failed = []
+    for sample in samples:
+        try:
+            check(sample)
+        except Exception as error:
+            kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+            failed.append(f"{sample}: {kind}{oracle.first_line(error)}")
+    assert not failed, f"{len(failed)} samples fail\n" + "\n".join(failed)
+
+
+def _functions(case: OpCase) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    return case.function_of(clew), case.torch_function()
+
+
+def _maker(case: OpCase, dtype: torch.dtype = torch.float64, grad: bool = False) -> Maker:
+    return Maker(dtype, case.domain, grad)
+
+
+# ---------------------------------------------------------------- values
+
+
+@every_case_and_dtype
+def test_forward(case: OpCase, dtype: torch.dtype) -> None:
+    ours, theirs = _functions(case)
+    make = _maker(case, dtype)
+    samples = [*case.samples(make), *case.extremes(make)]
+    _each(samples, lambda s: _compare(ours, theirs, s, _tolerance(case, dtype)))
+
+
+@every_case
+def test_result_requires_grad_as_in_torch(case: OpCase) -> None:
+    ours, theirs = _functions(case)
+    samples = case.samples(_maker(case, grad=True))
+    _each(samples, lambda s: _compare(ours, theirs, s, _tolerance(case, torch.float64)))
+
+
+# ---------------------------------------------------------------- derivatives
+
+
+@pytest.mark.parametrize("dtype", GRAD_DTYPES, ids=oracle.short_name)
+@pytest.mark.parametrize("check", [check_grad, check_gradgrad], ids=["grad", "gradgrad"])
+@every_case
+def test_reverse_mode(case: OpCase, check: Callable[..., None], dtype: torch.dtype) -> None:
+    ours, theirs = _functions(case)
+    samples = case.samples(_maker(case, dtype, grad=True))
+    tolerance = _tolerance(case, dtype)
+    _each(samples, lambda s: check(ours, theirs, s.args, s.kwargs, tolerance))
+
+
+@every_case
+def test_forward_mode(case: OpCase) -> None:
+    ours, theirs = _functions(case)
+    samples = case.samples(_maker(case))
+    tolerance = _tolerance(case, torch.float64)
+    _each(samples, lambda s: check_jvp(ours, theirs, s.args, s.kwargs, tolerance))
+
+
+@every_case
+def test_gradient_at_kinks(case: OpCase) -> None:
+    ours, theirs = _functions(case)
+    samples = case.kinks(_maker(case, grad=True))
+    tolerance = _tolerance(case, torch.float64)
+    _each(samples, lambda s: check_grad(ours, theirs, s.args, s.kwargs, tolerance))
+
+
+# ---------------------------------------------------------------- other ways to call
+
+
+def _tensor_first(samples: Iterable[Sample]) -> list[Sample]:
+    return [s for s in samples if s.args and isinstance(s.args[0], torch.Tensor)]
+
+
+@every_case
+def test_method_equals_function(case: OpCase) -> None:
+    if "method" not in case.variants:
+        assert not hasattr(torch.Tensor, case.name.rpartition(".")[2]) or "." in case.name, (
+            "torch has this method; the row must list it"
+        )
+        return
+    name = case.name.rpartition(".")[2]
+    samples = _tensor_first(case.samples(_maker(case)))
+    ours, theirs = getattr(clew.Tensor, name), getattr(torch.Tensor, name)
+    _each(samples, lambda s: _compare(ours, theirs, s, _tolerance(case, torch.float64)))
+
+
+def _int_or_float(case: OpCase) -> torch.dtype:
+    """float64, or int64 for the ops that torch has for integers only."""
+    if torch.float64 not in case.dtypes:
+        return torch.int64
+    first = next(iter(case.samples(_maker(case))))
+    _, error = oracle.outcome(case.torch_function(), *first.args, **first.kwargs)
+    return torch.float64 if error is None else torch.int64
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if "operator" in c.variants], ids=lambda c: c.id)
+def test_operator(case: OpCase) -> None:
+    symbol = OPERATORS[case.name]
+    samples = [s for s in case.samples(_maker(case, _int_or_float(case))) if not s.kwargs]
+    _each(samples, lambda s: _compare(symbol, symbol, s, _tolerance(case, torch.float64)))
+    swapped = [Sample(*reversed(s.args)) for s in samples if len(s.args) == 2]
+    _each(swapped, lambda s: _compare(symbol, symbol, s, _tolerance(case, torch.float64)))
+
+
+# ---------------------------------------------------------------- in place, out=
+
+
+def _in_place(name: str, versions: list[int]) -> Callable[..., Any]:
+    """x -> op_(copy of x); also notes by how much the copy's version rose."""
+
+    def call(x: Any, *rest: Any, **kwargs: Any) -> Any:
+        target = x.clone()
+        before = target._version
+        result = getattr(target, name)(*rest, **kwargs)
+        versions.append(target._version - before)
+        assert result is target, f"{name} returned another tensor"
+        return result
+
+    return call
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.inplace], ids=lambda c: c.id)
+def test_in_place(case: OpCase) -> None:
+    """The in-place form has torch's value, gradient and number of version bumps."""
+    assert case.inplace is not None
+    ours_versions: list[int] = []
+    theirs_versions: list[int] = []
+    ours = _in_place(case.inplace, ours_versions)
+    theirs = _in_place(case.inplace, theirs_versions)
+    dtype = _int_or_float(case)
+    tolerance = _tolerance(case, dtype)
+
+    def check(sample: Sample) -> None:
+        _compare(ours, theirs, sample, tolerance)
+        check_grad(ours, theirs, sample.args, sample.kwargs, tolerance)
+        assert ours_versions == theirs_versions, "the version was not bumped as in torch"
+
+    _each(_tensor_first(case.samples(_maker(case, dtype, grad=True))), check)
+
+
+def _with_out(function: Callable[..., Any], out: Any) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, out=out, **kwargs)
+        ours, given = oracle.tensors_in(result), oracle.tensors_in(out)
+        same = len(ours) == len(given) and all(a is b for a, b in zip(ours, given, strict=True))
+        assert same, "the result is not the tensor given as out"
+        return result
+
+    return call
+
+
+def _check_out(case: OpCase, sample: Sample, dtype: torch.dtype | None) -> None:
+    """Result written to `out`: of the right dtype (None), or of a given one."""
+    ours, theirs = _functions(case)
+    result, error = oracle.outcome(theirs, *sample.args, **sample.kwargs)
+    if error is not None:
+        return
+    blank = [torch.zeros_like(t, dtype=dtype or t.dtype) for t in oracle.tensors_in(result)]
+    out = blank[0] if len(blank) == 1 else tuple(blank)
+    _compare(
+        _with_out(ours, oracle.to_clew(out)), _with_out(theirs, out), sample,
+        _tolerance(case, torch.float64),
+    )
+
+
+@pytest.mark.parametrize("dtype", [None, torch.float32, torch.int64], ids=str)
+@pytest.mark.parametrize("case", [c for c in CASES if c.out], ids=lambda c: c.id)
+def test_out(case: OpCase, dtype: torch.dtype | None) -> None:
+    make = _maker(case, _int_or_float(case))
+    _each(case.samples(make), lambda s: _check_out(case, s, dtype))
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.out], ids=lambda c: c.id)
+def test_out_refuses_gradients(case: OpCase) -> None:
+    make = _maker(case, _int_or_float(case), grad=True)
+    first = next(iter(case.samples(make)))
+    with torch.no_grad():
+        result = case.torch_function()(*first.args, **first.kwargs)
+    blank = [torch.zeros_like(t) for t in oracle.tensors_in(result)]
+    out = blank[0] if len(blank) == 1 else tuple(blank)
+    ours, theirs = _functions(case)
+    _compare(
+        _with_out(ours, oracle.to_clew(out)), _with_out(theirs, out), first,
+        _tolerance(case, torch.float64),
+    )
+
+
+# ---------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64], ids=oracle.short_name)
+@every_case
+def test_errors(case: OpCase, dtype: torch.dtype) -> None:
+    """clew refuses what torch refuses: same type, same leading words."""
+    ours, theirs = _functions(case)
+
+    def check(sample: Sample) -> None:
+        ours_args, ours_kwargs = oracle.to_clew((sample.args, sample.kwargs))
+        _, expected = oracle.outcome(theirs, *sample.args, **sample.kwargs)
+        assert expected is not None, "torch takes this; it is no error sample"
+        _, actual = oracle.outcome(ours, *ours_args, **ours_kwargs)
+        oracle.assert_same_error(actual, expected, case.error_words)
+
+    _each(case.errors(_maker(case, dtype)), check)
