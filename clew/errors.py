@@ -36,7 +36,7 @@ def shape_list(shape: Sequence[int]) -> str:
 
 def at_user_line() -> str:
     """A closing line that names the user's line that is running now."""
-    where = user_where(2)
+    where = user_where()
     return "" if where is None else f"\n  at {where}"
 
 
@@ -87,7 +87,7 @@ def modified_in_place(
         f"{storage.version}; expected version {version} instead.",
         f"  saved by {node.name()} at {describe(node.where)}{_in_module(node)}",
         f"  overwritten by `{writer}` at {describe(storage.written_at)}",
-        f"  needed by backward at {describe(user_where(1))}",
+        f"  needed by backward at {describe(user_where())}",
         f"  Write a new tensor instead of changing this one ({_out_of_place_advice(writer)}), or "
         "clone it before the write.",
     ]
@@ -118,7 +118,7 @@ def backward_twice(node: Node, freed: Freed) -> RuntimeError:
         "calling backward.\n"
         f"  The shared node is {node.name()}, built at {describe(node.where)}{_in_module(node)}\n"
         f"  freed by the backward at {describe(freed.where)}\n"
-        f"  asked for again at {describe(user_where(1))}\n"
+        f"  asked for again at {describe(user_where())}\n"
         "  If that line runs once but backward runs in a loop, move it into the loop. If it "
         "carries state from one step to the next, detach the state between steps. For two losses "
         "over one graph, call (loss1 + loss2).backward(). retain_graph=True is rarely what is "
@@ -138,7 +138,7 @@ def leaf_in_place(op: str, is_view: bool) -> RuntimeError:
     what = "a view of a leaf Variable" if is_view else "a leaf Variable"
     return RuntimeError(
         f"{what} that requires grad is being used in an in-place operation.\n"
-        f"  `{op}` writes to a leaf at {describe(user_where(2))}\n"
+        f"  `{op}` writes to a leaf at {describe(user_where())}\n"
         "  To update a parameter, write inside `with torch.no_grad():`. `p = p - lr * p.grad` is "
         "not the same: it makes p a non-leaf, and its next .grad is None."
     )

@@ -62,17 +62,17 @@ class Where(NamedTuple):
         return f"{self.short}: {text}" if text else self.short
 
 
-def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost frame, at least `depth` above the caller, that is not clew's own."""
-    frame: FrameType | None = _getframe(depth + 1)
+def user_frame() -> FrameType | None:
+    """The innermost frame on the stack that is not clew's own."""
+    frame: FrameType | None = _getframe(1)
     while frame is not None and frame.f_globals.get("__package__") in INTERNAL_PACKAGES:
         frame = frame.f_back
     return frame
 
 
-def user_where(depth: int = 1) -> Where | None:
+def user_where() -> Where | None:
     """The user's line, from the running stack."""
-    frame = user_frame(depth + 1)
+    frame = user_frame()
     return None if frame is None else Where(frame.f_code, frame.f_lasti)
 
 

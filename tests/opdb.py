@@ -92,7 +92,7 @@ def _small(sample: Any) -> bool:
 
 def samples(op: Any, what: str, dtype: torch.dtype, requires_grad: bool) -> Iterator[Any]:
     """The op's sample inputs in op_db: few, small, and the same on every run."""
-    torch.default_generator.manual_seed(0)
+    oracle.seed_torch()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = op.sample_inputs("cpu", dtype, requires_grad=requires_grad)
@@ -124,13 +124,15 @@ def _brief(value: Any) -> str:
 # ---------------------------------------------------------------- checks
 
 
-def _forward(function: Callable[..., Any], ours: Callable[..., Any], sample: Any, name: str) -> None:
+def _forward(
+    function: Callable[..., Any], ours: Callable[..., Any], sample: Any, name: str
+) -> None:
     """Same result and same effect on the inputs, or the same kind of exception."""
     theirs_in = (sample.input, *sample.args), sample.kwargs
     ours_in = oracle.to_clew(theirs_in)
-    oracle.seed_both()
+    oracle.seed_torch()
     expected, expected_error = oracle.outcome(function, *theirs_in[0], **theirs_in[1])
-    oracle.seed_both()
+    oracle.seed_clew()
     actual, error = oracle.outcome(ours, *ours_in[0], **ours_in[1])
     if expected_error is not None:
         oracle.assert_same_error(error, expected_error)
@@ -182,11 +184,11 @@ def _check_derivative(
         ours_reduce = oracle.counterpart(reduce)
 
         def theirs_call(*args: Any, reduce: Any = reduce, **kwargs: Any) -> Any:
-            oracle.seed_both()
+            oracle.seed_torch()
             return reduce(op.op(*args, **kwargs))
 
         def ours_call(*args: Any, reduce: Any = ours_reduce, **kwargs: Any) -> Any:
-            oracle.seed_both()
+            oracle.seed_clew()
             return reduce(ours(*args, **kwargs))
 
         args = (sample.input, *sample.args)
@@ -194,7 +196,7 @@ def _check_derivative(
 
 
 def _check_errors(op: Any, _dtype: torch.dtype | None) -> None:
-    torch.default_generator.manual_seed(0)
+    oracle.seed_torch()
     ours = oracle.counterpart(op.op)
     for error_input in _spread(op.error_inputs("cpu"), MAX_SAMPLES["errors"]):
         sample = error_input.sample_input

@@ -117,10 +117,18 @@ def counterpart(function: Callable[..., Any]) -> Callable[..., Any]:
     raise Missing(f"no counterpart is known for {function!r}")
 
 
-def seed_both(seed: int = 0) -> None:
-    """Start both libraries' random streams anew; torch.manual_seed would format a traceback."""
-    torch.default_generator.manual_seed(seed)
-    clew.manual_seed(seed)
+_FRESH = torch.Generator().manual_seed(0).get_state()
+
+
+def seed_torch() -> None:
+    """Start torch's random stream anew; torch.manual_seed would also format a traceback."""
+    torch.default_generator.manual_seed(0)
+
+
+def seed_clew() -> None:
+    """Start clew's stream anew, if torch has drawn from its own since `seed_torch`."""
+    if not torch.equal(torch.default_generator.get_state(), _FRESH):
+        clew.manual_seed(0)
 
 
 def _seeded(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -176,7 +184,7 @@ def to_clew(value: Any, memo: dict[int, Any] | None = None) -> Any:
     if isinstance(value, torch.Tensor):
         if id(value) not in memo:
             # The memo also holds the torch tensor, so that its id stays its own.
-            memo[id(value)] = (tensor_to_clew(value), value)
+            memo[id(value)] = (tensor_to_clew(value, memo), value)
         return memo[id(value)][0]
     if isinstance(value, torch.Size):
         return clew.Size(value)
@@ -200,34 +208,41 @@ def _plain_to_clew(value: Any) -> Any:
         return value
     if isinstance(value, type) and value in (bool, int, float, complex):
         return value
+    if isinstance(value, torch.nn.PairwiseDistance):
+        return clew.nn.PairwiseDistance(p=value.norm, eps=value.eps, keepdim=value.keepdim)
     if callable(value) and not isinstance(value, (type, torch.nn.Module)):
         return counterpart(value)
     raise Untranslatable(f"{type(value).__name__} has no clew form")
 
 
-def tensor_to_clew(tensor: torch.Tensor) -> Any:
-    """A clew tensor with the same values, strides and requires_grad, in memory of its own."""
+def tensor_to_clew(tensor: torch.Tensor, memo: dict[int, Any] | None = None) -> Any:
+    """A clew tensor with the same values, strides and requires_grad, in memory of its own.
+
+    Tensors that share memory in torch share it in clew too, if they are given the same memo.
+    """
     if tensor.layout != torch.strided or tensor.device.type != "cpu":
         raise Untranslatable(f"a {tensor.layout} tensor on {tensor.device} has no clew form")
     if tensor.dim() > MAX_DIMS:
         raise Untranslatable(f"NumPy arrays have at most {MAX_DIMS} dimensions")
     plain = tensor.detach().resolve_conj().resolve_neg()
-    is_bfloat16 = plain.dtype == torch.bfloat16
-    if is_bfloat16:
-        plain = plain.view(torch.int16)
-    result = clew.from_numpy(_same_strides(plain))
-    if is_bfloat16:
-        result = result.view(clew.bfloat16)
+    result = clew.from_numpy(_same_strides(plain, {} if memo is None else memo))
     return result.requires_grad_() if tensor.requires_grad else result
 
 
-def _same_strides(plain: torch.Tensor) -> Array:
-    if plain.is_contiguous():
-        return plain.numpy().copy()
-    span = 1 + sum((n - 1) * s for n, s in zip(plain.shape, plain.stride(), strict=True))
-    memory = plain.as_strided((span,), (1,), plain.storage_offset()).numpy().copy()
-    strides = tuple(s * memory.itemsize for s in plain.stride())
-    return np.lib.stride_tricks.as_strided(memory, tuple(plain.shape), strides)
+def _same_strides(plain: torch.Tensor, memo: dict[int, Any]) -> Array:
+    is_bfloat16 = plain.dtype == torch.bfloat16
+    dtype = np.dtype(ml_dtypes.bfloat16) if is_bfloat16 else plain.numpy().dtype
+    if plain.numel() == 0:
+        return np.empty(tuple(plain.shape), dtype)
+    storage = plain.untyped_storage()
+    address = storage.data_ptr()
+    if address not in memo:
+        # The memo also holds the storage, so that its address stays its own.
+        every_byte = torch.empty(0, dtype=torch.uint8).set_(storage)
+        memo[address] = (every_byte.numpy().copy(), storage)
+    strides = tuple(s * dtype.itemsize for s in plain.stride())
+    offset = plain.storage_offset() * dtype.itemsize
+    return np.ndarray(tuple(plain.shape), dtype, memo[address][0], offset, strides)
 
 
 # ---------------------------------------------------------------- either -> NumPy
@@ -244,10 +259,8 @@ def to_numpy(tensor: Any) -> Array:
     if isinstance(plain, torch.Tensor):
         plain = plain.resolve_conj().resolve_neg()
         plain = plain.clone() if plain._is_zerotensor() else plain
-    if short_name(plain.dtype) == "bfloat16":
-        library = torch if isinstance(plain, torch.Tensor) else clew
-        bits: Array = plain.view(library.int16).numpy()
-        return bits.view(ml_dtypes.bfloat16)
+        if plain.dtype == torch.bfloat16:
+            return plain.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     array: Array = plain.numpy()
     return array
 
@@ -404,7 +417,9 @@ def assert_same_values(
 # ---------------------------------------------------------------- exceptions
 
 
-def assert_same_error(actual: BaseException | None, expected: BaseException, words: int = 0) -> None:
+def assert_same_error(
+    actual: BaseException | None, expected: BaseException, words: int = 0
+) -> None:
     """clew must raise what torch raises (or a subclass), with the same first `words` words."""
     name = type(expected).__name__
     text = f"torch raises {name}: {first_line(expected)}"

@@ -14,6 +14,10 @@ check over every row it finds. A row says what is particular to one op:
         errors=mismatched,                    # samples that torch refuses
     )
 
+Fields that few rows need: `extremes` (samples for values only: infinities, NaN), `error_words`
+(how many leading words of a message must agree), `method_order` (where the method takes the
+function's arguments in another order: their positions), `label` (when an op has several rows).
+
 A sample function gets a `Maker`, which knows the dtype, the domain and whether gradients are
 wanted, and returns `Sample(arguments..., keyword=...)`s of torch tensors:
 
@@ -159,6 +163,7 @@ class OpCase:
     extremes: Samples = none
     errors: Samples = none
     error_words: int = 3
+    method_order: tuple[int, ...] = ()
     label: str = ""
     tolerance: dict[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -311,13 +316,22 @@ def scans(make: Maker) -> list[Sample]:
     """Along one dimension, keeping the shape."""
     return [
         Sample(make(5), 0), Sample(make(3, 4), 1), Sample(make.strided(2, 3, 4), dim=-2),
-        Sample(make(), 0), Sample(make(0), 0), Sample(make(2, 0), 1), Sample(make.expanded(4, 2), 0),
+        Sample(make(), 0), Sample(make(0), 0), Sample(make(2, 0), 1),
+        Sample(make.expanded(4, 2), 0),
     ]
 
 
 def bad_dim(make: Maker) -> list[Sample]:
     """A dimension out of range."""
     return [Sample(make(2, 3), 2), Sample(make(2, 3), dim=-3), Sample(make(), 1)]
+
+
+def no_overlap(samples: Samples) -> Samples:
+    """The samples without those whose elements share memory (stride 0)."""
+    return lambda make: [
+        s for s in samples(make) if not (isinstance(s.args[0], torch.Tensor)
+                                         and 0 in s.args[0].stride())
+    ]
 
 
 def repeated_dim(make: Maker) -> list[Sample]:

@@ -142,12 +142,17 @@ def test_conv_transpose(
     x = rng.standard_normal((2, w_shape[0], *counts))
     w = rng.standard_normal(w_shape)
     shape = conv.conv_transpose_output_shape(x.shape, w_shape, output_padding=extra, **params)
-    expected = TORCH_TRANSPOSE[dims](
-        torch.tensor(x), torch.tensor(w), output_padding=extra, **params
-    )
+    tx, tw = torch.tensor(x, requires_grad=True), torch.tensor(w, requires_grad=True)
+    expected = TORCH_TRANSPOSE[dims](tx, tw, output_padding=extra, **params)
     assert shape == tuple(expected.shape)
     out = conv.conv_grad_input(x, w, input_shape=shape, **params)
-    np.testing.assert_allclose(out, expected.numpy(), rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(out, expected.detach().numpy(), rtol=1e-10, atol=1e-11)
+    g = rng.standard_normal(out.shape)
+    expected_x, expected_w = torch.autograd.grad(expected, (tx, tw), torch.tensor(g))
+    grad_x = conv.conv_forward(g, w, output_size=counts, **params)
+    grad_w = conv.conv_grad_weight(x, g, weight_shape=w_shape, **params)
+    np.testing.assert_allclose(grad_x, expected_x.numpy(), rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(grad_w, expected_w.numpy(), rtol=1e-10, atol=1e-11)
 
 
 def test_asymmetric_padding_is_padding_first() -> None:
@@ -271,6 +276,8 @@ def test_own_errors() -> None:
         conv.conv_forward(x[0], w)
     with pytest.raises(RuntimeError, match="to have size"):
         conv.conv_grad_input(np.ones((1, 4, 4, 4)), w, input_shape=x.shape)
+    with pytest.raises(RuntimeError, match="to have size"):
+        conv.conv_forward(x, w, output_size=(3, 4))
     with pytest.raises(RuntimeError, match="output padding must be smaller"):
         conv.conv_transpose_output_shape((1, 4, 3, 3), w.shape, output_padding=1)
     with pytest.raises(RuntimeError, match="Output size is too small"):

@@ -89,7 +89,7 @@ class _GradMode(_Mode):
         self._before.append((state.grad_enabled, state.no_grad_reason))
         state.grad_enabled = self.wanted
         if not self.wanted:
-            state.no_grad_reason = NoHistory("no_grad", "no_grad", user_where(1))
+            state.no_grad_reason = NoHistory("no_grad", "no_grad", user_where())
 
     def __exit__(self, *exc: object) -> None:
         state = local.state
@@ -122,7 +122,7 @@ class set_grad_enabled(_Mode):
         state.grad_enabled = self.mode
         if not self.mode:
             state.no_grad_reason = NoHistory(
-                "no_grad", "set_grad_enabled(False)", user_where(2)
+                "no_grad", "set_grad_enabled(False)", user_where()
             )
 
     def clone(self) -> set_grad_enabled:
@@ -165,7 +165,7 @@ class inference_mode(_Mode):
         state.inference = self.mode
         state.grad_enabled = not self.mode
         if self.mode:
-            state.no_grad_reason = NoHistory("no_grad", "inference_mode", user_where(1))
+            state.no_grad_reason = NoHistory("no_grad", "inference_mode", user_where())
 
     def __exit__(self, *exc: object) -> None:
         state = local.state

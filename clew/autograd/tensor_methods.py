@@ -56,7 +56,7 @@ def detach(self: Tensor) -> Tensor:
     """The same memory without history."""
     result = alias(self)
     if self.requires_grad:
-        result._reason = NoHistory("detach", "detach()", user_where(1), self._node)
+        result._reason = NoHistory("detach", "detach()", user_where(), self._node)
     return result
 
 
@@ -71,7 +71,7 @@ def detach_(self: Tensor) -> Tensor:
             "these gradients." + errors.at_user_line()
         )
     if self.requires_grad:
-        self._reason = NoHistory("detach", "detach_()", user_where(1), self._node)
+        self._reason = NoHistory("detach", "detach_()", user_where(), self._node)
     self._node, self._output_nr, self._requires_grad = None, 0, False
     return self
 
@@ -79,7 +79,7 @@ def detach_(self: Tensor) -> Tensor:
 def _get_data(self: Tensor) -> Tensor:
     result = alias(self)
     if self.requires_grad:
-        result._reason = NoHistory("detach", ".data", user_where(1), self._node)
+        result._reason = NoHistory("detach", ".data", user_where(), self._node)
     return result
 
 

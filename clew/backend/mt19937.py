@@ -97,7 +97,10 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """Return a new generator that will produce the same numbers as this one."""
-        return Generator().set_state(self.get_state())
+        return _restored(self.get_state())
+
+    def __reduce__(self) -> tuple[Callable[[UInt8Array], Generator], tuple[UInt8Array]]:
+        return _restored, (self.get_state(),)
 
     def get_state(self) -> UInt8Array:
         """Return the whole state as the 5056 bytes that ``torch.Generator.get_state`` returns."""
@@ -203,6 +206,10 @@ class Generator:
 
     def _set_words(self, key: UInt32Array, position: int) -> None:
         self._bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": position}}
+
+
+def _restored(state: UInt8Array) -> Generator:
+    return Generator().set_state(state)
 
 
 default_generator = Generator()

@@ -23,7 +23,7 @@ _HALF = BLOCK // 2
 _UNIT_24 = np.float32(2.0**-24)
 _MASK_24 = np.uint32(2**24 - 1)
 # Rows of 16 per pass: the working set of the polynomial steps then stays in the second-level cache.
-_ROWS_PER_PASS = 1024
+_ROWS_PER_PASS = 2048
 
 # The single-precision polynomials of the Cephes library, which PyTorch's AVX2 path evaluates.
 _LOG_POLYNOMIAL = [
@@ -94,35 +94,45 @@ def normal_pairs(generator: Generator, n: int, exact: bool) -> Float64Array:
         fresh = n - start
         if fresh == 0:
             return out
-        uniforms = generator.doubles(2 * ((fresh + 1) // 2)).reshape(-1, 2)
-        pairs = _box_muller_pairs(uniforms, exact)
+        uniforms = generator.doubles(2 * ((fresh + 1) // 2))
+        pairs = _exact_pairs(uniforms) if exact or n < BLOCK else _fast_pairs(uniforms)
         if fresh % 2:
             # The number that waits is kept in full, whatever the caller rounds to.
-            generator.next_normal = float(_box_muller_pairs(uniforms[-1:], True)[0, 1])
-        out[start:] = pairs.ravel()[:fresh]
+            generator.next_normal = float(_exact_pairs(uniforms[-2:])[1])
+        out[start:] = pairs[:fresh]
     return out
 
 
-def _box_muller_pairs(uniforms: Float64Array, exact: bool) -> Float64Array:
-    logs = libm(math.log1p, -uniforms[:, 1]) if exact else np.log1p(-uniforms[:, 1])
-    radius = np.sqrt(-2.0 * logs)
-    theta = 2.0 * math.pi * uniforms[:, 0]
-    pairs = np.empty(uniforms.shape, np.float64)
-    pairs[:, 0] = radius * np.cos(theta)
-    pairs[:, 1] = radius * np.sin(theta)
-    return pairs
+def _exact_pairs(uniforms: Float64Array) -> Float64Array:
+    normals = []
+    values = iter(uniforms.tolist())
+    for turn, chance in zip(values, values):
+        radius = math.sqrt(-2.0 * math.log1p(-chance))
+        theta = 2.0 * math.pi * turn
+        normals.append(radius * math.cos(theta))
+        normals.append(radius * math.sin(theta))
+    return np.array(normals, np.float64)
+
+
+def _fast_pairs(uniforms: Float64Array) -> Float64Array:
+    radius = np.sqrt(-2.0 * np.log1p(-uniforms[1::2]))
+    theta = 2.0 * math.pi * uniforms[::2]
+    normals = np.empty_like(uniforms)
+    normals[::2] = radius * np.cos(theta)
+    normals[1::2] = radius * np.sin(theta)
+    return normals
 
 
 def normal_blocks_float64(generator: Generator, n: int, mean: float, std: float) -> Float64Array:
     """Draw ``n >= 16`` normals in double precision, in blocks of 16."""
-    with generator.lock:
-        out = generator.doubles(n)
-        tail = generator.doubles(BLOCK) if n % BLOCK else out[:0]
     whole = n - n % BLOCK
-    out[:whole] = _box_muller_float64(out[:whole], mean, std)
-    if tail.size:
-        out[-BLOCK:] = _box_muller_float64(tail, mean, std)
-    return out
+    tail = BLOCK if n != whole else 0
+    uniforms = generator.doubles(n + tail)
+    uniforms[whole : whole + tail] = uniforms[n:]
+    out = _box_muller_float64(uniforms[: whole + tail], mean, std)
+    if tail:
+        out[n - BLOCK : n] = out[whole:].copy()
+    return out[:n]
 
 
 def _box_muller_float64(uniforms: Float64Array, mean: float, std: float) -> Float64Array:
@@ -142,19 +152,20 @@ def normal_blocks_float32(
     ``buffered`` is the way of the half dtypes: the numbers of that last block are drawn only once.
     """
     whole = n - n % BLOCK
-    with generator.lock:
-        words = generator.random32(whole if buffered else n)[:whole]
-        tail = generator.random32(BLOCK) if n != whole else words[:0]
-    out = np.empty(n, np.float32)
+    tail = BLOCK if n != whole else 0
+    drawn = whole if buffered else n
+    words = generator.random32(drawn + tail)
+    words[whole : whole + tail] = words[drawn:]
+    word_rows = words[: whole + tail].reshape(-1, BLOCK)
+    rows = np.empty(word_rows.shape, np.float32)
     mean, std = single(mean), single(std)
-    rows = out[:whole].reshape(-1, BLOCK)
-    word_rows = words.reshape(-1, BLOCK)
     for first in range(0, rows.shape[0], _ROWS_PER_PASS):
         part = slice(first, first + _ROWS_PER_PASS)
         _box_muller_float32(word_rows[part], mean, std, rows[part])
-    if tail.size:
-        _box_muller_float32(tail.reshape(1, BLOCK), mean, std, out[-BLOCK:].reshape(1, BLOCK))
-    return out
+    out = rows.ravel()
+    if tail:
+        out[n - BLOCK : n] = rows[-1].copy()
+    return out[:n]
 
 
 def _box_muller_float32(

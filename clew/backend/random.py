@@ -6,8 +6,8 @@ once; ``scale_and_shift`` reproduces that.
 
 A destination that is not contiguous is filled in the order of its memory, not of its indices:
 PyTorch walks a permuted tensor by descending strides (``empty(4, 8).t().uniform_()`` fills the
-4 x 8 storage row by row). The caller draws in that order and transposes; for ``normal`` it also passes
-``contiguous=False``, because such tensors get the pairwise algorithm at any size.
+4 x 8 storage row by row). The caller draws in that order and transposes; for ``normal`` it also
+passes ``contiguous=False``, because such tensors get the pairwise algorithm at any size.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from .dtypes import BY_NUMPY
 from .mt19937 import DEFAULT_SEED, Generator, default_generator
 from .normal_streams import (
     BLOCK,
@@ -30,7 +31,7 @@ from .normal_streams import (
     scale_and_shift,
     single,
 )
-from .rejection import binomial, dirichlet, poisson, standard_gamma
+from .rejection import binomial, dirichlet, not_implemented, poisson, standard_gamma
 
 __all__ = [
     "DEFAULT_SEED", "Generator", "default_generator",
@@ -65,7 +66,17 @@ def _length(shape: Shape) -> int:
 def _floating(dtype: npt.DTypeLike, function: str) -> np.dtype[Any]:
     kind = np.dtype(dtype)
     if kind not in _MANTISSA_BITS:
-        raise NotImplementedError(f'"{function}" not implemented for {kind.name!r}')
+        raise not_implemented(function, kind)
+    return kind
+
+
+def _continuous(dtype: npt.DTypeLike, distribution: str) -> np.dtype[Any]:
+    kind = np.dtype(dtype)
+    if kind not in _MANTISSA_BITS:
+        raise RuntimeError(
+            f"{distribution} distribution is a continuous probability distribution. dtype must be "
+            f"a floating point but you specified {BY_NUMPY[kind].scalar_name}"
+        )
     return kind
 
 
@@ -79,18 +90,20 @@ def uniform(
         return parts.view(kind).reshape(shape)
     kind = _floating(kind, "check_uniform_bounds")
     _check_uniform_bounds(kind, low, high)
-    n = _length(shape)
+    n, unit = _length(shape), (low, high) == (0.0, 1.0)
     if kind == _DOUBLE:
         values: Array = generator.doubles(n)
-        if (low, high) != (0.0, 1.0):
+        if not unit:
             values = scale_and_shift(values, high - low, low)
     else:
         values = _uniform_float32(generator, n)
-        if (low, high) != (0.0, 1.0):
+        if not unit:
             start = single(low)
             width = single(single(high) - start)
             values = (values.astype(np.float64) * width + start).astype(np.float32)
         values = values.astype(kind, copy=False)
+    if unit and kind.itemsize > 2:
+        return values.reshape(shape)
     # Rounding can reach the excluded bound; PyTorch then gives the other one.
     values[values == np.asarray(high).astype(kind)] = low
     return values.reshape(shape)
@@ -175,7 +188,7 @@ def cauchy(
     """Draw from the Cauchy distribution."""
     if not sigma > 0.0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-    kind = _floating(dtype, "cauchy_cpu")
+    kind = _continuous(dtype, "Cauchy")
     angles = math.pi * (generator.doubles(_length(shape)) - 0.5)
     tangents = libm(math.tan, angles) if kind == _DOUBLE else np.tan(angles)
     return _cast(scale_and_shift(tangents, sigma, median), kind).reshape(shape)
@@ -187,7 +200,7 @@ def exponential(
     """Draw from the exponential distribution of rate ``lambd``."""
     if not lambd > 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-    kind = _floating(dtype, "exponential_cpu")
+    kind = _continuous(dtype, "Exponential")
     negated = -generator.doubles(_length(shape))
     logs = libm(math.log1p, negated) if kind == _DOUBLE else np.log1p(negated)
     return _cast((-1.0 / lambd) * logs, kind).reshape(shape)
@@ -199,7 +212,7 @@ def geometric(generator: Generator, shape: Shape, dtype: npt.DTypeLike, p: float
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     kind = np.dtype(dtype)
     if kind == np.bool_ or kind in _REAL_OF_COMPLEX:
-        raise NotImplementedError(f'"geometric_cpu" not implemented for {kind.name!r}')
+        raise not_implemented("geometric_cpu", kind)
     with np.errstate(divide="ignore"):
         trials = np.ceil(np.log(generator.doubles(_length(shape))) / math.log(1.0 - p))
     return _cast(trials, kind).reshape(shape)
@@ -233,33 +246,38 @@ def random_(
     """
     kind, n = np.dtype(dtype), _length(shape)
     if kind in _REAL_OF_COMPLEX:
-        raise NotImplementedError(f'"random_kernel_cpu" not implemented for {kind.name!r}')
+        raise not_implemented("random_kernel_cpu", kind)
     if low is None:
         if high is None:
             return _random_without_bounds(generator, n, kind).reshape(shape)
         low = 0
     if high is None and low == _INT64_MIN:
-        if kind == np.float16:
-            raise NotImplementedError(
-                "\"random_full_64_bits_range_kernel_cpu\" not implemented for 'float16'"
-            )
-        if kind not in (np.int64, _DOUBLE, np.float32, _BFLOAT16):
-            raise RuntimeError(
-                "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16"
-            )
-        words = generator.random64(n).view(np.int64)
-        return words.astype(kind, copy=False).reshape(shape)
+        return _random_all_64_bits(generator, n, kind).reshape(shape)
     low, span = _checked_span(kind, low, high)
     draw = generator.random64(n) if span >= _WIDE_RANGE else generator.random32(n)
     offsets = (draw % draw.dtype.type(span)).astype(np.int64)
     return (offsets + np.int64(low)).astype(kind, copy=False).reshape(shape)
 
 
+def _random_all_64_bits(generator: Generator, n: int, kind: np.dtype[Any]) -> Array:
+    if kind in (np.bool_, np.float16) or _is_wide_unsigned(kind):
+        raise not_implemented("random_full_64_bits_range_kernel_cpu", kind)
+    if kind not in (np.int64, _DOUBLE, np.float32, _BFLOAT16):
+        raise RuntimeError(
+            "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16"
+        )
+    return generator.random64(n).view(np.int64).astype(kind, copy=False)
+
+
+def _is_wide_unsigned(kind: np.dtype[Any]) -> bool:
+    return kind.kind == "u" and kind.itemsize > 1
+
+
 def _random_without_bounds(generator: Generator, n: int, kind: np.dtype[Any]) -> Array:
     if kind == np.bool_:
         return (generator.random32(n) & np.uint32(1)).astype(np.bool_)
-    if kind.kind == "u" and kind.itemsize > 1:
-        raise NotImplementedError(f'"random_kernel_cpu" not implemented for {kind.name!r}')
+    if _is_wide_unsigned(kind):
+        raise not_implemented("random_kernel_cpu", kind)
     count = _largest_integer(kind) + 1
     if kind in (np.int64, _DOUBLE):
         return (generator.random64(n) % np.uint64(count)).astype(kind)
@@ -288,7 +306,8 @@ def _checked_span(kind: np.dtype[Any], low: int, high: int | None) -> tuple[int,
     elif kind == np.bool_:
         smallest, largest = 0, 1
     else:
-        smallest, largest = np.iinfo(kind).min, np.iinfo(kind).max
+        # Bounds are signed 64-bit numbers, so the upper half of uint64 is out of reach.
+        smallest, largest = np.iinfo(kind).min, min(np.iinfo(kind).max, 2**63 - 1)
     last = high - 1 if high is not None else _largest_integer(kind)
     for name, bound in (("from", low), ("to - 1", last)):
         if not smallest <= bound <= largest:
@@ -338,13 +357,13 @@ def randperm(generator: Generator, n: int, dtype: npt.DTypeLike = np.int64) -> A
 def _check_permutation(n: int, kind: np.dtype[Any]) -> None:
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    if kind == np.bool_ or kind in _REAL_OF_COMPLEX or (kind.kind == "u" and kind.itemsize > 1):
-        raise NotImplementedError(f'"randperm" not implemented for {kind.name!r}')
+    if kind == np.bool_ or kind in _REAL_OF_COMPLEX or _is_wide_unsigned(kind):
+        raise not_implemented("randperm", kind)
     if kind in _MANTISSA_BITS:
         if kind != _BFLOAT16 and n > _largest_integer(kind) + 1:
-            raise RuntimeError(
-                f"n cannot be greater than {_largest_integer(kind) + 1} for {kind.name} type."
-            )
+            limit = "2049" if kind == np.float16 else f"2^{_MANTISSA_BITS[kind]}+1"
+            name = BY_NUMPY[kind].scalar_name
+            raise RuntimeError(f"n cannot be greater than {limit} for {name} type.")
     elif n > np.iinfo(kind).max:
         raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
     if n >= _LONG_PERMUTATION:
@@ -390,6 +409,8 @@ def bernoulli_scalar(
     """Draw ones with probability ``p`` and zeros otherwise."""
     if not 0.0 <= p <= 1.0:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    if np.dtype(dtype) in _REAL_OF_COMPLEX:
+        raise not_implemented("bernoulli_scalar_cpu_", np.dtype(dtype))
     return (generator.doubles(_length(shape)) < p).astype(dtype).reshape(shape)
 
 
@@ -435,7 +456,8 @@ def _check_multinomial(probs: Array, num_samples: int, replacement: bool) -> Non
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if probs.dtype not in _MANTISSA_BITS:
         raise RuntimeError(
-            "multinomial only supports floating-point dtypes for input, got: " + probs.dtype.name
+            "multinomial only supports floating-point dtypes for input, got: "
+            + BY_NUMPY[probs.dtype].scalar_name
         )
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")

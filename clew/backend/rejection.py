@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .dtypes import BY_NUMPY
 from .mt19937 import Generator
 from .normal_streams import single
 
@@ -29,13 +30,20 @@ _ONE_THIRD = single(1.0 / 3.0)
 _SQUEEZE = single(0.0331)
 
 
+def not_implemented(function: str, kind: np.dtype[Any]) -> NotImplementedError:
+    """Return PyTorch's error for a kernel that lacks a dtype."""
+    return NotImplementedError(f'"{function}" not implemented for {BY_NUMPY[kind].scalar_name!r}')
+
+
 def _check_dtype(array: Array, function: str) -> None:
     if array.dtype not in (np.float32, np.float64):
-        raise NotImplementedError(f'"{function}" not implemented for {array.dtype.name!r}')
+        raise not_implemented(function, array.dtype)
 
 
 def poisson(generator: Generator, rate: Array) -> Array:
     """Draw one Poisson number for each rate, in the rates' dtype."""
+    if not BY_NUMPY[rate.dtype].is_floating_point:
+        raise not_implemented("poisson_cpu", rate.dtype)
     if not np.all(rate >= 0):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     rates = rate.ravel().astype(np.float64).tolist()
@@ -88,9 +96,8 @@ def binomial(generator: Generator, count: Array, prob: Array) -> Array:
     """Draw how many of ``count`` trials of probability ``prob`` succeed, for each element."""
     _check_dtype(count, "binomial_cpu")
     if count.dtype != prob.dtype:
-        raise RuntimeError(
-            f"Found dtype {prob.dtype.name} but expected {count.dtype.name} for the probabilities"
-        )
+        found, expected = BY_NUMPY[prob.dtype].scalar_name, BY_NUMPY[count.dtype].scalar_name
+        raise RuntimeError(f"Found dtype {found} but expected {expected}")
     counts, probs = np.broadcast_arrays(count, prob)
     narrow: Callable[[float], float] = single if count.dtype == np.float32 else float
     with generator.one_by_one() as draw:

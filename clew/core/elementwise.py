@@ -15,10 +15,11 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.inplace import apply_inplace
-from clew.core.op import Formula, Op
+from clew.core.op import Formula, Op, record
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, _new, sync, wrap
+from clew.source import _getframe
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 _ndarray = np.ndarray
@@ -44,12 +45,13 @@ class Elementwise(Op):
         rule: str = SAME,
         node: str | None = None,
         jvp: Formula | None = None,
+        bare: bool = False,
         kinks: str = "",
         non_differentiable: str = "",
     ) -> None:
         super().__init__(
-            name, forward, grads=grads, inputs=inputs, node=node, jvp=jvp, kinks=kinks,
-            non_differentiable=non_differentiable,
+            name, forward, grads=grads, inputs=inputs, node=node, jvp=jvp, bare=bare,
+            kinks=kinks, non_differentiable=non_differentiable,
         )  # fmt: skip
         self.rule = rule
 
@@ -112,13 +114,13 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
     """The function `op(input)`, with a short path for float32 and float64."""
     forward = op.forward
     plan = op.plan(1) if op.differentiable else None
-    floats_stay = op.rule in (SAME, FLOAT, REAL)
+    floats_stay = op.rule != BOOL
 
     def function(input: Tensor) -> Tensor:
         state = local.state
         array = input._array
         dtype = array.dtype
-        if not floats_stay or (dtype is not F32 and dtype is not F64) or state.intercept:
+        if (dtype is not F32 and dtype is not F64) or state.intercept or not floats_stay:
             return op(input)
         result = forward(array)
         if type(result) is not _ndarray:
@@ -126,76 +128,59 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
         out: Tensor = _new(Tensor)
         out._array = result
         out._storage = INFERENCE if state.inference else Storage()
-        out._requires_grad = False
-        out._node = None
+        out._view = out._grad = None
         out._output_nr = 0
-        out._view = None
-        out._grad = None
         if input._view is not None:
             sync(input)
-        if input._requires_grad:
-            if state.grad_enabled and plan is not None:
-                out._reason = None
-                op.attach(state, plan, (input,), {}, (out,))
-            else:
-                out._reason = op.reason(state, 1, (input,))
+        if input._requires_grad and state.grad_enabled and plan is not None:
+            out._requires_grad = True
+            out._reason = None
+            record(state, plan, op.node_class, (input,), out, _getframe(1))
         else:
-            out._reason = input._reason
+            out._requires_grad = False
+            out._node = None
+            out._reason = (
+                op.reason(state, 1, (input,)) if input._requires_grad else input._reason
+            )
         return out
 
     return _named(function, op.name)
 
 
-def operator(op: Elementwise) -> Callable[[Any, Any], Any]:
-    """The dunder method of a binary operation: unknown operand types are left to the other side."""
-    function = binary(op)
+def binary(op: Elementwise, left: str = "function") -> Callable[[Any, Any], Any]:
+    """`op(input, other)` with a short path for float32 and float64; one may be a Python number.
 
-    def method(self: Tensor, other: Any) -> Any:
-        if isinstance(other, (Tensor, *NUMBER, np.ndarray)):
-            return function(self, other)
-        return NotImplemented
-
-    return _named(method, op.name)
-
-
-def reflected(op: Elementwise) -> Callable[[Any, Any], Any]:
-    """The reflected dunder method: `other op self`."""
-    function = binary(op)
-
-    def method(self: Tensor, other: Any) -> Any:
-        if isinstance(other, (*NUMBER, np.ndarray)):
-            return function(other, self)
-        return NotImplemented
-
-    return _named(method, "r" + op.name)
-
-
-def binary(op: Elementwise) -> Callable[[Any, Any], Tensor]:
-    """The function `op(input, other)`; either may be a Python number."""
+    `left` says what is made: a "function", an "operator" method, or a "reflected" one. Operators
+    leave operands of unknown types to the other side.
+    """
     forward = op.forward
     plans = [None, *(op.plan(mask) for mask in (1, 2, 3))] if op.differentiable else [None] * 4
     floats_stay = op.rule in (SAME, FLOAT)
+    is_operator = left != "function"
 
-    def function(input: Any, other: Any) -> Tensor:
+    def function(input: Any, other: Any) -> Any:
         state = local.state
+        kind = type(other)
+        if isinstance(other, Tensor):
+            right, mask, reason = other._array, 0, other._reason
+            if other._view is not None:
+                sync(other)
+            if other._requires_grad:
+                mask = 2
+        elif kind is float or kind is int:
+            right, mask, reason = other, 0, None
+        elif is_operator and not isinstance(other, (*NUMBER, _ndarray)):
+            return NotImplemented
+        else:
+            return op(*operands(op, input, other))
         if not floats_stay or state.intercept or not isinstance(input, Tensor):
             return op(*operands(op, input, other))
         array = input._array
         dtype = array.dtype
-        if dtype is not F32 and dtype is not F64:
-            return op(*operands(op, input, other))
-        if isinstance(other, Tensor):
-            right = other._array
-            if right.dtype is not dtype:
-                return op(input, other)
-            if other._view is not None:
-                sync(other)
-            mask = 2 if other._requires_grad else 0
-            reason = other._reason
-        elif type(other) is float or type(other) is int:
-            right, mask, reason = other, 0, None
-        else:
-            return op(*operands(op, input, other))
+        if (dtype is not F32 and dtype is not F64) or (
+            right is not other and right.dtype is not dtype
+        ):
+            return op(input, other)
         try:
             result = forward(array, right)
         except (ValueError, OverflowError):
@@ -205,27 +190,30 @@ def binary(op: Elementwise) -> Callable[[Any, Any], Tensor]:
         out: Tensor = _new(Tensor)
         out._array = result
         out._storage = INFERENCE if state.inference else Storage()
-        out._requires_grad = False
-        out._node = None
+        out._view = out._grad = None
         out._output_nr = 0
-        out._view = None
-        out._grad = None
         if input._view is not None:
             sync(input)
         if input._requires_grad:
-            mask |= 1
-        if mask:
-            plan = plans[mask]
-            if state.grad_enabled and plan is not None:
-                out._reason = None
-                op.attach(state, plan, (input, other), {}, (out,))
-            else:
-                out._reason = op.reason(state, mask, (input, other))
+            mask += 1
+        if mask and state.grad_enabled and plans[mask] is not None:
+            out._requires_grad = True
+            out._reason = None
+            record(state, plans[mask], op.node_class, (input, other), out, _getframe(1))
         else:
-            out._reason = input._reason or reason
+            out._requires_grad = False
+            out._node = None
+            out._reason = (
+                op.reason(state, mask, (input, other)) if mask else input._reason or reason
+            )
         return out
 
-    return _named(function, op.name)
+    def reflected(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, (*NUMBER, _ndarray)):
+            return NotImplemented
+        return op(*operands(op, other, self))
+
+    return _named(reflected if left == "reflected" else function, op.name)
 
 
 def operands(op: Op, *values: Any) -> tuple[Any, ...]:

@@ -38,8 +38,9 @@ class Run:
         self.create_graph = create_graph
         self.accumulate = accumulate
         self.buffers: dict[Node, Grads] = {}
-        # Gradients whose memory this run made itself, so that more may be added in place.
-        self.owned: set[int] = set()
+        # A bit for each waiting gradient whose memory this run made itself: more may be added
+        # in place. All other gradients may be seen by somebody else.
+        self.owned: dict[Node, int] = {}
         self.dependencies = count_dependencies([node for node, _ in roots])
         self.targets: dict[Node, set[int]] = {}
         self.captured: dict[Edge, Tensor | None] = {}
@@ -53,34 +54,52 @@ class Run:
     def run(self, roots: Sequence[Edge], grads: Sequence[Tensor]) -> None:
         for (node, number), grad in zip(roots, grads, strict=True):
             self.receive(node, number, grad)
-        waiting = self.dependencies
-        heap = [(-node.seq, id(node), node) for node in self.buffers if not waiting[node]]
+        waiting, buffers, needed = self.dependencies, self.buffers, self.needed
+        heap = [(-node.seq, node) for node in buffers if not waiting[node]]
         heapq.heapify(heap)
         state = local.state
-        freed = None if self.keep_graph else errors.Freed(user_where(3))
+        freed = None if self.keep_graph else errors.Freed(user_where())
+        watched = needed is not None or state.anomaly
         push, pop = heapq.heappush, heapq.heappop
-        needed = self.needed
         while heap:
-            node = pop(heap)[2]
-            results = self.step(state, node, freed)
+            node = pop(heap)[1]
+            if watched or node.extras is not None or node not in buffers:
+                results = self.step(state, node, freed)
+            else:
+                # Nothing to watch: straight to the node's own backward.
+                if self.owned:
+                    self.owned.pop(node, None)
+                results = node.apply(tuple(buffers.pop(node)))
+                if freed is not None:
+                    node.release(freed)
             for edge, grad in zip(node.edges, results, strict=True):
                 if edge is None:
                     continue
-                following = edge[0]
-                if grad is not None and (needed is None or following in needed):
-                    self.receive(following, edge[1], grad)
-                waiting[following] -= 1
-                if not waiting[following] and (needed is None or following in needed):
-                    push(heap, (-following.seq, id(following), following))
+                following, number = edge
+                if needed is not None and following not in needed:
+                    continue
+                if grad is not None:
+                    meta = following.meta
+                    if len(meta) == 1 and following not in buffers:
+                        shape, dtype = meta[0]
+                        array = grad._array
+                        if array.shape != shape or array.dtype is not dtype:
+                            grad = fit(grad, shape, dtype, following)
+                        buffers[following] = [grad]
+                    else:
+                        self.receive(following, number, grad)
+                left = waiting[following] - 1
+                waiting[following] = left
+                if not left:
+                    push(heap, (-following.seq, following))
 
     def step(self, state: State, node: Node, freed: errors.Freed | None) -> Sequence[Any]:
-        """Run one node: its hooks, its backward, the checks on what it returns."""
+        """Run one node with its hooks, captures, and the checks on what it returns."""
         grads = self.buffers.pop(node, None)
         if grads is None:
             grads = [None] * len(node.meta)
-        elif self.owned:
-            # From here on the node may keep them, or hand them on.
-            self.owned.difference_update(map(id, grads))
+        # From here on the node may keep the gradients, or hand them on.
+        self.owned.pop(node, None)
         extras = node.extras
         if extras is not None:
             run_tensor_hooks(extras, grads)
@@ -115,21 +134,19 @@ class Run:
             grad = fit(grad, shape, dtype, node)
         grads = self.buffers.get(node)
         if grads is None:
-            if len(node.meta) == 1:
-                self.buffers[node] = [grad]
-                return
             grads = self.buffers[node] = [None] * len(node.meta)
         have = grads[number]
         if have is None:
             grads[number] = grad
         elif self.create_graph:
             grads[number] = have + grad
-        elif id(have) in self.owned:
-            np.add(have._array, grad._array, out=have._array)
         else:
-            total = wrap(have._array + grad._array)
-            self.owned.add(id(total))
-            grads[number] = total
+            owned = self.owned.get(node, 0)
+            if owned >> number & 1:
+                np.add(have._array, grad._array, out=have._array)
+            else:
+                grads[number] = wrap(have._array + grad._array)
+                self.owned[node] = owned | 1 << number
 
 
 def count_dependencies(roots: list[Node]) -> dict[Node, int]:

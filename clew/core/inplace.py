@@ -115,7 +115,7 @@ def store(target: Tensor, result: Any, writer: str) -> None:
             raise errors.in_place_dtype(have.scalar_name, want.scalar_name)
     if result is not array:
         np.copyto(array, result, casting="unsafe")
-    target._storage.bump(writer, user_where(3))
+    target._storage.bump(writer, user_where())
 
 
 def rebase(state: State, target: Tensor, node: Node) -> None:
@@ -193,4 +193,4 @@ def become(target: Tensor, compute: Callable[[Tensor], Tensor], writer: str) -> 
 
 def bump_version(target: Tensor, writer: str, where: tuple[CodeType, int] | None = None) -> None:
     """Note a write that was done to a tensor's memory by other means."""
-    target._storage.bump(writer, where or user_where(2))
+    target._storage.bump(writer, where or user_where())

@@ -11,7 +11,7 @@ import itertools
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import Any
 
@@ -86,7 +86,7 @@ class Node:
     where: tuple[CodeType, int] | None
     module_path: str | None
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         """Gradients of the inputs, one per edge, from the gradients of the outputs."""
         raise NotImplementedError(f"{type(self).__name__} does not define a backward")
 
@@ -150,7 +150,8 @@ class AccumulateGrad(Node):
         self.edges = ()
         self.meta = ((variable._array.shape, variable._array.dtype),)
         self.extras = None
-        self.seq = ACCUMULATE_SEQUENCE
+        # Newer than every other node, so that it runs as soon as its gradient is complete.
+        self.seq = ACCUMULATE_SEQUENCE + next_sequence_number()
         self.where = None
         self.module_path = None
         self.post_accumulate_hooks = Hooks()

@@ -18,7 +18,8 @@ converting it to the input's dtype, happen once, in the engine.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,13 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.node import (
+    OWN,
     Edge,
     Node,
+    Packed,
     edge_of,
     next_sequence_number,
+    restore,
     save,
     unpack,
 )
@@ -92,16 +96,24 @@ class OpNode(Node):
         if type(saved) is errors.Freed:
             raise errors.backward_twice(self, saved)
         names = self.plan.names
-        pool = [
-            tuple(unpack(each, self, "out") for each in value)
-            if type(value) is SavedMany
-            else unpack(value, self, names[index])
-            for index, value in enumerate(saved)
-        ]
-        pool.extend(self.kept)
+        pool: list[Any] = []
+        attached = local.state.grad_enabled
+        for index, value in enumerate(saved):
+            if type(value) is tuple and not attached:
+                # Without a graph of the gradient, a bare tensor around the memory will do.
+                array, storage, version, _, _ = value
+                if storage.version != version:
+                    raise errors.modified_in_place(self, names[index], array, storage, version)
+                pool.append(restore(array, storage, None, 0))
+            elif type(value) is SavedMany:
+                pool.append(tuple(unpack(each, self, "out") for each in value))
+            else:
+                pool.append(unpack(value, self, names[index]))
+        if self.kept:
+            pool.extend(self.kept)
         return pool
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         op = self.op
         g: Any = grads[0]
         if op.outputs != 1:
@@ -110,14 +122,50 @@ class OpNode(Node):
             g = grads
         elif g is None:
             return (None,) * len(self.edges)
-        pool = self.unpacked()
+        if op.bare:
+            state = local.state
+            if not state.grad_enabled and state.intercept is None:
+                return self.apply_bare(g)
+        pool = self.unpacked() if self.plan.captures else []
         if op.joint is not None:
             _, formula, slots = self.plan.active[0]
             return tuple(formula(g, *[pool[slot] for slot in slots]))
         results: list[Tensor | None] = [None] * len(self.edges)
         for index, formula, slots in self.plan.active:
-            results[index] = formula(g, *[pool[slot] for slot in slots])
-        return tuple(results)
+            count = len(slots)
+            if count == 1:
+                results[index] = formula(g, pool[slots[0]])
+            elif count == 0:
+                results[index] = formula(g)
+            else:
+                results[index] = formula(g, *[pool[slot] for slot in slots])
+        return results
+
+    def apply_bare(self, g: Tensor) -> Sequence[Tensor | None]:
+        """The same formulas over bare arrays: no graph of the gradient is asked for."""
+        saved = self.saved
+        if type(saved) is errors.Freed:
+            raise errors.backward_twice(self, saved)
+        pool: list[Any] = []
+        for index, value in enumerate(saved):
+            if type(value) is tuple:
+                array, storage, version, _, _ = value
+                if storage.version != version:
+                    name = self.plan.names[index]
+                    raise errors.modified_in_place(self, name, array, storage, version)
+                pool.append(array)
+            elif type(value) is Packed:
+                pool.append(unpack(value, self, self.plan.names[index])._array)
+            else:
+                pool.append(value)
+        if self.kept:
+            pool.extend(self.kept)
+        incoming = g._array
+        results: list[Tensor | None] = [None] * len(self.edges)
+        for index, formula, slots in self.plan.active:
+            array = formula(incoming, *[pool[slot] for slot in slots])
+            results[index] = g if array is incoming else wrap(array)
+        return results
 
     def release(self, freed: errors.Freed) -> None:
         if self.plan.saved_count:
@@ -126,15 +174,25 @@ class OpNode(Node):
     def name(self) -> str:
         return self.op.node_name
 
-    def __getattr__(self, name: str) -> Any:
-        # `_saved_self`, `_saved_result`, `_saved_dim`, ...: what PyTorch's nodes show.
-        raw = name.startswith("_raw_saved_")
-        if raw or name.startswith("_saved_"):
-            asked = name.removeprefix("_raw_saved_" if raw else "_saved_")
-            asked = {"result": "out", "self_sym_sizes": "self_shape"}.get(asked, asked)
-            if asked in self.plan.names:
-                return self.unpacked()[self.plan.names.index(asked)]
-        raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+
+def saved_properties(op: Op) -> dict[str, Any]:
+    """`_saved_self`, `_saved_result`, `_saved_dim`, ...: what PyTorch's nodes show."""
+
+    def reader(name: str) -> property:
+        def read(node: OpNode) -> Any:
+            if name not in node.plan.names:
+                return None
+            return node.unpacked()[node.plan.names.index(name)]
+
+        return property(read)
+
+    shown = {"out": "result", "self_shape": "self_sym_sizes"}
+    names = {name for formula in op.formula_names.values() for name in formula}
+    return {
+        f"{prefix}{shown.get(name, name)}": reader(name)
+        for name in names
+        for prefix in ("_saved_", "_raw_saved_")
+    }
 
 
 class Op:
@@ -155,6 +213,7 @@ class Op:
         linear: bool = False,
         multilinear: bool = False,
         jvp: Formula | None = None,
+        bare: bool = False,
         kinks: str = "",
         non_differentiable: str = "",
     ) -> None:
@@ -166,6 +225,8 @@ class Op:
         self.linear = linear
         self.multilinear = multilinear
         self.jvp = jvp
+        # The formulas use nothing but operators, so they hold for bare arrays as they stand.
+        self.bare = bare
         self.kinks = kinks
         self.non_differentiable = non_differentiable
         self.variadic = False
@@ -176,7 +237,8 @@ class Op:
         }
         self.differentiable = bool(self.formula_names)
         self.node_name = node or f"{camel(name)}Backward0"
-        self.node_class = type(self.node_name, (OpNode,), {"__slots__": (), "op": self})
+        members = {"__slots__": (), "op": self, **saved_properties(self)}
+        self.node_class = type(self.node_name, (OpNode,), members)
         self.plans: dict[int, Plan] = {}
         self._check_formulas()
         if name in OPS:
@@ -290,7 +352,7 @@ class Op:
             ancestor = next(
                 t._node for t in inputs if isinstance(t, Tensor) and t._requires_grad
             )
-            return NoHistory("not differentiable", self.name, user_where(2), ancestor)
+            return NoHistory("not differentiable", self.name, user_where(), ancestor)
         for value in inputs:
             if isinstance(value, Tensor) and value._reason is not None:
                 return value._reason
@@ -360,6 +422,55 @@ def fill_node(
     values = [capture_value(capture, inputs, params, outs) for capture in plan.captures]
     node.saved = tuple(values[:count])
     node.kept = tuple(values[count:])
+
+
+def record(
+    state: State,
+    plan: Plan,
+    node_class: type[OpNode],
+    inputs: tuple[Any, ...],
+    out: Tensor,
+    frame: FrameType | None,
+) -> None:
+    """The short way to give one output its history, for operations without parameters."""
+    node: OpNode = _new(node_class)
+    out._node = node
+    array = out._array
+    node.meta = ((array.shape, array.dtype),)
+    node.plan = plan
+    node.extras = None
+    node.kept = ()
+    node.seq = next_sequence_number()
+    node.module_path = state.module_path
+    while frame is not None and frame.f_globals.get("__package__") in INTERNAL_PACKAGES:
+        frame = frame.f_back
+    node.where = None if frame is None else (frame.f_code, frame.f_lasti)
+    edges: list[Edge | None] = []
+    for value in inputs:
+        if isinstance(value, Tensor) and value._requires_grad:
+            source = value._node
+            edges.append(
+                (source, value._output_nr) if source is not None else edge_of(value)
+            )
+        else:
+            edges.append(None)
+    node.edges = tuple(edges)
+    saved: list[Any] = []
+    for kind, key in plan.captures:
+        value = out if kind else inputs[key]
+        if not isinstance(value, Tensor):
+            saved.append(value)
+            continue
+        storage = value._storage
+        if state.saved_hooks or storage is INFERENCE:
+            saved.append(save(value, output_of=kind == OUTPUT))
+        elif kind:
+            saved.append((array, storage, storage.version, OWN, 0))
+        else:
+            edge = edges[key]
+            source, number = edge if edge is not None else (None, 0)
+            saved.append((value._array, storage, storage.version, source, number))
+    node.saved = tuple(saved)
 
 
 def capture_value(

@@ -115,11 +115,20 @@ def conv_forward(
     padding: Padding = 0,
     dilation: Sizes = 1,
     groups: int = 1,
+    output_size: Sequence[int] | None = None,
 ) -> Array:
-    """Cross-correlation of x (N, C, *S) with w (O, C/groups, *K): an array (N, O, *L)."""
+    """Cross-correlation of x (N, C, *S) with w (O, C/groups, *K): an array (N, O, *L).
+
+    `output_size` keeps only the first windows along each spatial axis. The adjoint of a
+    transposed convolution whose output padding made room for one more window needs this.
+    """
     shape = conv_output_shape(
         x.shape, w.shape, stride=stride, padding=padding, dilation=dilation, groups=groups
     )
+    if output_size is not None:
+        wanted = (*shape[:2], *output_size)
+        _check_output(wanted, shape)
+        shape = wanted
     window = Window.of(w.shape[2:], stride, padding, dilation, x.ndim - 2)
     out_dtype = np.result_type(x, w)
     wide_x, wide_w = widened(x), widened(w)
@@ -223,10 +232,16 @@ def _check_output_grad(
         dilation=dilation,
         groups=groups,
     )
-    if g.shape != expected:
+    _check_output(g.shape, expected)
+
+
+def _check_output(shape: Shape, full: Shape) -> None:
+    """Raise unless the shape has all images and channels, and no more windows than there are."""
+    fits = len(shape) == len(full) and all(0 < n <= m for n, m in zip(shape[2:], full[2:]))
+    if not fits or shape[:2] != full[:2]:
         raise RuntimeError(
-            f"Expected the gradient of a convolution of input {list(input_shape)} with weight "
-            f"{list(weight_shape)} to have size {list(expected)}, but got {list(g.shape)}"
+            f"Expected the output of the convolution to have size {list(full)}, or less along "
+            f"spatial dimensions, but got {list(shape)}"
         )
 
 

@@ -1,19 +1,18 @@
-"""Pooling over the spatial axes of (N, C, *S).
+"""Maximum pooling over the spatial axes of (N, C, *S), and selection by index.
 
-Maximum pooling selects: `max_pool` gives the values and, as PyTorch does, their flat indices in
-the spatial volume; the linear part is `gather_by_index`, whose adjoint is `scatter_by_index`.
-Averages are separable; `avg_pool` and `adaptive_avg_pool` have adjoints of the same name.
+Maximum pooling gives the values and, as PyTorch does, their flat indices in the spatial volume.
+Once the indices are known the pooling is linear: it is `gather_by_index`, whose adjoint is
+`scatter_by_index`, and each of the two is the other's derivative. Averages are in `averaging`.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from math import prod
 
 import numpy as np
 
 from clew.kernels.im2col import Sizes, expand
 from clew.kernels.precision import Array, is_inexact, widened
-from clew.kernels.separable import AxisTable, apply_table
+from clew.kernels.separable import adaptive_bounds, check_adaptive, pick
 
 Shape = tuple[int, ...]
 
@@ -45,9 +44,10 @@ def pool_output_size(
     return count
 
 
-def _pool_shape(
+def pool_output_shape(
     spatial: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
 ) -> Shape:
+    """Number of windows along each axis; raises where there is none."""
     counts = tuple(
         pool_output_size(*axis, ceil_mode)
         for axis in zip(spatial, kernel, stride, padding, dilation, strict=True)
@@ -60,7 +60,7 @@ def _pool_shape(
     return counts
 
 
-def _parameters(
+def pool_parameters(
     x_shape: Sequence[int], kernel_size: Sizes, stride: Sizes | None, padding: Sizes
 ) -> tuple[Shape, Shape, Shape, Shape]:
     """Spatial sizes, kernel, stride (by default the kernel) and padding, one entry per axis."""
@@ -68,9 +68,6 @@ def _parameters(
     kernel = expand(kernel_size, len(spatial), "kernel_size")
     steps = kernel if stride is None else expand(stride, len(spatial), "stride")
     return spatial, kernel, steps, expand(padding, len(spatial), "padding")
-
-
-# --- maximum ---------------------------------------------------------------------------------
 
 
 def max_pool(
@@ -86,9 +83,9 @@ def max_pool(
 
     The first of equal values is chosen; the last NaN, where a window has any.
     """
-    spatial, kernel, steps, pads = _parameters(x.shape, kernel_size, stride, padding)
+    spatial, kernel, steps, pads = pool_parameters(x.shape, kernel_size, stride, padding)
     spacing = expand(dilation, len(spatial), "dilation")
-    counts = _pool_shape(spatial, kernel, steps, pads, spacing, ceil_mode)
+    counts = pool_output_shape(spatial, kernel, steps, pads, spacing, ceil_mode)
     positions = [
         _window_positions(*axis)
         for axis in zip(spatial, counts, kernel, steps, pads, spacing, strict=True)
@@ -100,10 +97,10 @@ def adaptive_max_pool(x: Array, *, output_size: Sizes) -> tuple[Array, Array]:
     """Largest value of each of `output_size` nearly equal windows, and its flat index."""
     spatial = x.shape[2:]
     sizes = expand(output_size, len(spatial), "output_size")
-    _check_not_empty(spatial)
+    check_adaptive(spatial, sizes)
     positions = []
     for size, count in zip(spatial, sizes, strict=True):
-        start, stop = _adaptive_bounds(size, count)
+        start, stop = adaptive_bounds(size, count)
         longest = int((stop - start).max(initial=1))
         taps = np.arange(longest)[:, None]
         positions.append(np.minimum(start + taps, stop - 1))
@@ -150,26 +147,16 @@ def _max_over(x: Array, positions: list[Array]) -> tuple[Array, Array]:
 def _max_along(
     values: Array, index: Array, positions: Array, axis: int, has_nan: bool
 ) -> tuple[Array, Array]:
-    best, best_index = _pick(values, positions[0], axis).copy(), _pick(index, positions[0], axis)
+    best, best_index = pick(values, positions[0], axis).copy(), pick(index, positions[0], axis)
     best_index = best_index.copy()
     for tap in range(1, positions.shape[0]):
-        candidate = _pick(values, positions[tap], axis)
+        candidate = pick(values, positions[tap], axis)
         better = candidate > best
         if has_nan:
             better |= np.isnan(candidate)
         np.maximum(best, candidate, out=best)
-        np.copyto(best_index, _pick(index, positions[tap], axis), where=better)
+        np.copyto(best_index, pick(index, positions[tap], axis), where=better)
     return best, best_index
-
-
-def _pick(array: Array, positions: Array, axis: int) -> Array:
-    """The given positions of one axis, as a view where they are evenly spaced."""
-    steps = np.diff(positions)
-    step = int(steps[0]) if steps.size else 1
-    if positions.size and step > 0 and (steps == step).all():
-        chosen = slice(int(positions[0]), int(positions[-1]) + 1, step)
-        return array[(slice(None),) * axis + (chosen,)]
-    return np.take(array, positions, axis=axis)
 
 
 def fractional_max_pool(
@@ -224,9 +211,6 @@ def _max_of_candidates(x: Array, candidates: Array, counts: Shape) -> tuple[Arra
     return best.astype(x.dtype, copy=False).reshape(shape), best_index.reshape(shape)
 
 
-# --- selection by index ----------------------------------------------------------------------
-
-
 def gather_by_index(x: Array, indices: Array) -> Array:
     """The elements of each plane of x (N, C, *S) at flat `indices` (N, C, *L)."""
     flat = x.reshape(*x.shape[:2], prod(x.shape[2:]))
@@ -265,42 +249,3 @@ def _absolute(indices: Array, planes: int, volume: int) -> Array:
     """Indices into each plane as indices into all planes together."""
     per_plane = indices.reshape(planes, prod(indices.shape[2:]))
     return (per_plane + np.arange(planes)[:, None] * volume).ravel()
-
-
-# --- averages --------------------------------------------------------------------------------
-
-
-def avg_pool(
-    x: Array,
-    *,
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Array:
-    """Average of every window; see PyTorch for what the divisor counts."""
-    _require_inexact(x, "avg_pool")
-    tables = _avg_tables(
-        x.shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
-    return _apply_all(x, tables)
-
-
-def avg_pool_adjoint(
-    g: Array,
-    *,
-    input_shape: Sequence[int],
-    kernel_size: Sizes,
-    stride: Sizes | None = None,
-    padding: Sizes = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Array:
-    """Adjoint of `avg_pool`: spread g (N, C, *L) over the windows of (N, C, *S)."""
-    tables = _avg_tables(
-        input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
-    return _apply_all(g, [table.transposed for table in tables])

@@ -4,17 +4,20 @@ Averaging and interpolation are such maps applied axis by axis. The transpose of
 too, so that the adjoint of `apply_table` is `apply_table` with the transposed one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
 from clew.kernels.precision import Array, widened
 
-# Below this many multiply-adds per output value, or this many times the table's own number, a
-# product with the dense matrix is faster than gathering one source after another.
-_DENSE_SIZE = 64
-_DENSE_RATIO = 16
+# A product with the dense matrix does more arithmetic than gathering one source after another, but
+# faster: up to this many input positions per source on the last axis, where a gather is slow, and
+# on other axes, where it copies whole runs.
+_DENSE_RATIO_LAST = 32
+_DENSE_RATIO_OTHER = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,25 +63,58 @@ class AxisTable:
         return self.indices.shape[1] == 1 and bool((self.weights == 1).all())
 
 
+def pick(array: Array, positions: Array, axis: int) -> Array:
+    """The given positions of one axis, as a view where they are evenly spaced."""
+    steps = np.diff(positions)
+    step = int(steps[0]) if steps.size else 1
+    if positions.size and step > 0 and (steps == step).all():
+        chosen = slice(int(positions[0]), int(positions[-1]) + 1, step)
+        return array[(slice(None),) * axis + (chosen,)]
+    return np.take(array, positions, axis=axis)
+
+
+def adaptive_bounds(size: int, count: int) -> tuple[Array, Array]:
+    """First and past-the-last input position of `count` nearly equal windows that cover all."""
+    steps = np.arange(count)
+    return steps * size // count, -(-(steps + 1) * size // count)
+
+
+def check_adaptive(spatial: Sequence[int], sizes: Sequence[int]) -> None:
+    """Raise where an adaptive window would be empty."""
+    if min(sizes) < 0:
+        raise RuntimeError(f"elements of output_size must be greater than or equal to 0 {sizes}")
+    if 0 in spatial:
+        raise RuntimeError(
+            f"Expected input to have non-zero size for non-batch dimensions, but input has "
+            f"spatial sizes {list(spatial)}"
+        )
+
+
+def apply_tables(x: Array, tables: Sequence[AxisTable]) -> Array:
+    """Map the trailing axes of x, one table for each."""
+    wide = widened(x)
+    for offset, table in enumerate(reversed(tables), start=1):
+        wide = apply_table(wide, table, -offset)
+    return wide.astype(x.dtype, copy=False)
+
+
 def apply_table(x: Array, table: AxisTable, axis: int) -> Array:
     """Map one axis of x; a real or complex floating dtype, which the result keeps."""
     axis %= x.ndim
     if table.is_selection:
         return np.take(x, table.indices[:, 0], axis=axis)
     wide = widened(x)
-    out = _product(wide, table, axis) if _prefers_dense(table) else _gather(wide, table, axis)
+    ratio = _DENSE_RATIO_LAST if axis == x.ndim - 1 else _DENSE_RATIO_OTHER
+    dense = table.input_size <= ratio * table.indices.shape[1]
+    out = _product(wide, table, axis) if dense else _gather(wide, table, axis)
     return out.astype(x.dtype, copy=False)
-
-
-def _prefers_dense(table: AxisTable) -> bool:
-    return table.input_size <= max(_DENSE_SIZE, _DENSE_RATIO * table.indices.shape[1])
 
 
 def _product(x: Array, table: AxisTable, axis: int) -> Array:
     matrix = table.dense.astype(x.dtype)
     if axis == x.ndim - 1:
         return np.matmul(x, matrix.T)
-    folded = np.ascontiguousarray(x).reshape(*x.shape[: axis + 1], _size(x.shape[axis + 1 :]))
+    folded = np.ascontiguousarray(x).reshape(*x.shape[: axis + 1], prod(x.shape[axis + 1 :]))
     out = np.matmul(matrix, folded)
     return out.reshape(*x.shape[:axis], table.output_size, *x.shape[axis + 1 :])
 
@@ -88,14 +124,5 @@ def _gather(x: Array, table: AxisTable, axis: int) -> Array:
     weights = table.weights.astype(x.dtype)
     out = np.zeros((*x.shape[:axis], table.output_size, *x.shape[axis + 1 :]), x.dtype)
     for tap in range(table.indices.shape[1]):
-        part = np.take(x, table.indices[:, tap], axis=axis)
-        part *= weights[:, tap][spread]
-        out += part
+        out += pick(x, table.indices[:, tap], axis) * weights[:, tap][spread]
     return out
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size

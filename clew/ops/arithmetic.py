@@ -12,7 +12,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.elementwise import NUMBER, Elementwise, binary, operands, operator, reflected
+from clew.core.elementwise import NUMBER, Elementwise, binary, operands
 from clew.core.inplace import apply_inplace, become
 from clew.core.op import OPS
 from clew.core.public import methods, public
@@ -24,6 +24,8 @@ def conj(value: Any) -> Any:
     """The complex conjugate; real tensors and numbers pass unchanged."""
     if isinstance(value, Tensor):
         return value.conj() if value._array.dtype.kind == "c" else value
+    if type(value) is np.ndarray:
+        return value.conj() if value.dtype.kind == "c" else value
     return value.conjugate() if isinstance(value, complex) else value
 
 
@@ -37,11 +39,12 @@ def _subtract(self: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 ADD = Elementwise(
-    "add", np.add, inputs=("self", "other"), grads={"self": lambda g: g, "other": lambda g: g}
+    "add", np.add, inputs=("self", "other"), grads={"self": lambda g: g, "other": lambda g: g},
+    bare=True,
 )
-SUB = Elementwise("sub", _subtract, grads={"self": lambda g: g, "other": lambda g: -g})
+SUB = Elementwise("sub", _subtract, grads={"self": lambda g: g, "other": lambda g: -g}, bare=True)
 DIV = Elementwise(
-    "div", np.divide, inputs=("self", "other"), rule=FLOAT,
+    "div", np.divide, inputs=("self", "other"), rule=FLOAT, bare=True,
     grads={
         "self": lambda g, other: g / conj(other),
         "other": lambda g, self, other: -g * conj((self / other) / other),
@@ -50,10 +53,10 @@ DIV = Elementwise(
 
 mul = binary_row(
     "mul", np.multiply, lambda g, other: g * conj(other), lambda g, self: g * conj(self),
-    aliases=("multiply",),
+    aliases=("multiply",), bare=True,
 )  # fmt: skip
 MUL = OPS["mul"]
-neg = unary_row("neg", np.negative, lambda g: -g, aliases=("negative",))
+neg = unary_row("neg", np.negative, lambda g: -g, aliases=("negative",), bare=True)
 abs_ = unary_row(
     "abs", np.absolute, lambda g, self: g * self.sgn(), rule=REAL, aliases=("absolute",),
     kinks="0 at 0",
@@ -142,10 +145,10 @@ def _in_place_operator(method: Any) -> Any:
 
 methods(
     add_=_add_, sub_=_sub_, subtract_=_sub_, div_=_div_, divide_=_div_, true_divide_=_div_,
-    __add__=operator(ADD), __radd__=reflected(ADD), __iadd__=_in_place_operator(_add_),
-    __sub__=operator(SUB), __rsub__=reflected(SUB), __isub__=_in_place_operator(_sub_),
-    __mul__=operator(MUL), __rmul__=reflected(MUL),
+    __add__=binary(ADD, "operator"), __radd__=binary(ADD, "reflected"), __iadd__=_in_place_operator(_add_),
+    __sub__=binary(SUB, "operator"), __rsub__=binary(SUB, "reflected"), __isub__=_in_place_operator(_sub_),
+    __mul__=binary(MUL, "operator"), __rmul__=binary(MUL, "reflected"),
     __imul__=_in_place_operator(Tensor.mul_),
-    __truediv__=operator(DIV), __rtruediv__=reflected(DIV), __itruediv__=_in_place_operator(_div_),
+    __truediv__=binary(DIV, "operator"), __rtruediv__=binary(DIV, "reflected"), __itruediv__=_in_place_operator(_div_),
     __neg__=neg, __abs__=abs_,
 )  # fmt: skip

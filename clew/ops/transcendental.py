@@ -1,0 +1,139 @@
+"""Exponentials, logarithms, roots, trigonometric and hyperbolic functions.
+
+Each row saves for backward what PyTorch's does: the result where the derivative is cheapest in
+terms of it (exp, tanh, sqrt), else the input.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from clew.core.op import OPS
+from clew.core.tensor import Tensor
+from clew.ops.arithmetic import conj
+from clew.ops.rows import FLOAT, INEXACT, Row, binary_row, unary_row
+
+LN2, LN10 = math.log(2.0), math.log(10.0)
+
+exp = unary_row("exp", np.exp, lambda g, out: g * conj(out), rule=FLOAT)
+exp2 = unary_row(
+    "exp2", np.exp2, lambda g, out: g * conj(out) * LN2, rule=FLOAT
+)
+expm1 = unary_row("expm1", np.expm1, lambda g, out: g * (conj(out) + 1), rule=FLOAT)
+log = unary_row("log", np.log, lambda g, self: g / conj(self), rule=FLOAT)
+log2 = unary_row("log2", np.log2, lambda g, self: g / (conj(self) * LN2), rule=FLOAT)
+log10 = unary_row("log10", np.log10, lambda g, self: g / (conj(self) * LN10), rule=FLOAT)
+log1p = unary_row(
+    "log1p", np.log1p, lambda g, self: g / conj(self + 1), rule=FLOAT, node="Log1PBackward0"
+)
+
+
+def _rsqrt(self: np.ndarray) -> Any:
+    root = np.sqrt(self, out=np.empty_like(self))
+    return np.reciprocal(root, out=root)
+
+
+sqrt = unary_row(
+    "sqrt", np.sqrt, lambda g, out: g / (2 * conj(out)), rule=FLOAT, kinks="inf at 0"
+)
+rsqrt = unary_row("rsqrt", _rsqrt, lambda g, out: -0.5 * g * conj(out.pow(3)), rule=FLOAT)
+reciprocal = unary_row(
+    "reciprocal", np.reciprocal, lambda g, out: -g * conj(out * out), rule=FLOAT
+)
+
+sin = unary_row("sin", np.sin, lambda g, self: g * conj(self.cos()), rule=FLOAT)
+cos = unary_row("cos", np.cos, lambda g, self: g * -conj(self.sin()), rule=FLOAT)
+tan = unary_row("tan", np.tan, lambda g, out: g * conj(1 + out.pow(2)), rule=FLOAT)
+asin = unary_row(
+    "asin", np.arcsin, lambda g, self: g * conj((1 - self * self).rsqrt()), rule=FLOAT,
+    aliases=("arcsin",),
+)  # fmt: skip
+acos = unary_row(
+    "acos", np.arccos, lambda g, self: g * -conj((1 - self * self).rsqrt()), rule=FLOAT,
+    aliases=("arccos",),
+)  # fmt: skip
+atan = unary_row(
+    "atan", np.arctan, lambda g, self: g / conj(self * self + 1), rule=FLOAT, aliases=("arctan",)
+)
+sinh = unary_row("sinh", np.sinh, lambda g, self: g * conj(self.cosh()), rule=FLOAT)
+cosh = unary_row("cosh", np.cosh, lambda g, self: g * conj(self.sinh()), rule=FLOAT)
+asinh = unary_row(
+    "asinh", np.arcsinh, lambda g, self: g * conj((self.pow(2) + 1).rsqrt()), rule=FLOAT,
+    aliases=("arcsinh",),
+)  # fmt: skip
+acosh = unary_row(
+    "acosh", np.arccosh, lambda g, self: g * conj((self - 1).rsqrt() * (self + 1).rsqrt()),
+    rule=FLOAT, aliases=("arccosh",),
+)  # fmt: skip
+atanh = unary_row(
+    "atanh", np.arctanh, lambda g, self: g / conj(1 - self.pow(2)), rule=FLOAT,
+    aliases=("arctanh",),
+)  # fmt: skip
+
+
+def _tanh_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
+    if output.dtype.kind == "c":
+        output = output.conj()
+    slope = np.multiply(output, output, out=np.empty_like(output))
+    np.subtract(1, slope, out=slope)
+    return np.multiply(grad_output, slope, out=slope)
+
+
+# The gradients of tanh and sigmoid are operations of their own: one pass instead of three.
+TANH_BACKWARD = Row(
+    "tanh_backward", _tanh_backward,
+    grads={
+        "grad_output": lambda g, output: tanh_backward(g, conj(output)),
+        "output": lambda g, grad_output, output: -2 * g * conj(output) * conj(grad_output)
+        if grad_output.dtype.is_complex
+        else -2 * g * output * grad_output,
+    },
+)  # fmt: skip
+
+
+def tanh_backward(g: Tensor, out: Tensor) -> Tensor:
+    """The gradient of `tanh`, from its result."""
+    result: Tensor = TANH_BACKWARD(g, out)
+    return result
+
+
+tanh = unary_row("tanh", np.tanh, tanh_backward, rule=FLOAT)
+
+
+def sigmoid_array(self: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-x)); exp overflows to inf for very negative x, and the result is then 0."""
+    result = np.negative(self, out=np.empty_like(self))
+    np.exp(result, out=result)
+    np.add(result, 1, out=result)
+    return np.reciprocal(result, out=result)
+
+
+def _sigmoid_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
+    if output.dtype.kind == "c":
+        output = output.conj()
+    slope = np.subtract(1, output, out=np.empty_like(output))
+    np.multiply(slope, output, out=slope)
+    return np.multiply(grad_output, slope, out=slope)
+
+
+SIGMOID_BACKWARD = Row(
+    "sigmoid_backward", _sigmoid_backward,
+    grads={
+        "grad_output": lambda g, output: sigmoid_backward(g, conj(output)),
+        "output": lambda g, grad_output, output: g * conj(grad_output) * (1 - 2 * conj(output))
+        if grad_output.dtype.is_complex
+        else g * grad_output * (1 - 2 * output),
+    },
+)  # fmt: skip
+
+
+def sigmoid_backward(g: Tensor, out: Tensor) -> Tensor:
+    """The gradient of `sigmoid`, from its result."""
+    result: Tensor = SIGMOID_BACKWARD(g, out)
+    return result
+
+
+sigmoid = unary_row("sigmoid", sigmoid_array, sigmoid_backward, rule=FLOAT)
