@@ -1,8 +1,8 @@
 """clew: an autograd engine and deep-learning library in Python, with PyTorch's API."""
 
-import sys as _sys
+import math as _math
 
-from clew import source as _source
+from clew.backend.device import device, get_default_device, set_default_device
 from clew.backend.dtypes import (
     ALL_DTYPES as _ALL_DTYPES,
 )
@@ -14,9 +14,21 @@ from clew.backend.dtypes import (
     promote_types,
     set_default_dtype,
 )
+from clew.backend.layout import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    sparse_coo,
+    sparse_csr,
+    strided,
+)
 from clew.core.public import FUNCTIONS as _FUNCTIONS
 from clew.core.tensor import Size, Tensor
 from clew import ops as _ops
+from clew.ops.random import Generator, default_generator
 from clew import autograd
 from clew.autograd.mode import (
     enable_grad,
@@ -26,13 +38,12 @@ from clew.autograd.mode import (
     no_grad,
     set_grad_enabled,
 )
+from clew import random
+from clew.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
 __version__ = "0.1.0"
 
+pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
+
 globals().update(_FUNCTIONS)
 globals().update({d.name: d for d in _ALL_DTYPES})
-
-# Frames of these packages are not the user's lines.
-_source.INTERNAL_PACKAGES.update(
-    module.__package__ for name, module in list(_sys.modules.items()) if name.split(".")[0] == "clew"
-)

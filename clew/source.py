@@ -13,8 +13,20 @@ import sys
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-# Packages whose frames are clew's own. Filled by `clew/__init__.py` once everything is imported.
-INTERNAL_PACKAGES: set[str | None] = {"clew", "clew.core", "clew.ops", "clew.backend"}
+
+def _own_packages() -> frozenset[str | None]:
+    """clew's packages, by name; the command line's programs are users like any other."""
+    root = os.path.dirname(os.path.abspath(__file__))
+    found = {"clew"}
+    for folder, subfolders, files in os.walk(root):
+        subfolders[:] = [name for name in subfolders if name not in ("cli", "bench", "__pycache__")]
+        if "__init__.py" in files and folder != root:
+            found.add("clew." + os.path.relpath(folder, root).replace(os.sep, "."))
+    return frozenset(found)
+
+
+# Packages whose frames are clew's own, so that a line in them is not the user's line.
+INTERNAL_PACKAGES = _own_packages()
 
 _getframe = sys._getframe
 

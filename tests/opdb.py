@@ -129,7 +129,7 @@ def _forward(
 ) -> None:
     """Same result and same effect on the inputs, or the same kind of exception."""
     theirs_in = (sample.input, *sample.args), sample.kwargs
-    ours_in = oracle.to_clew(theirs_in)
+    ours_in, before = oracle.to_clew(theirs_in), oracle.versions(theirs_in)
     oracle.seed_torch()
     expected, expected_error = oracle.outcome(function, *theirs_in[0], **theirs_in[1])
     oracle.seed_clew()
@@ -147,7 +147,7 @@ def _forward(
         actual, expected = oracle.counterpart(reduce)(actual), reduce(expected)
     oracle.assert_same(actual, expected)
     if base not in UNINITIALISED:
-        oracle.assert_same(ours_in, theirs_in, where="input after the call", rtol=0, atol=0)
+        oracle.assert_same_inputs(ours_in, theirs_in, before)
 
 
 def _variants(op: Any) -> dict[str, Callable[..., Any]]:
@@ -191,8 +191,8 @@ def _check_derivative(
             oracle.seed_clew()
             return reduce(ours(*args, **kwargs))
 
-        args = (sample.input, *sample.args)
-        _naming(sample, check, ours_call, theirs_call, args, sample.kwargs)
+        args, kwargs = oracle.fresh_leaves(((sample.input, *sample.args), sample.kwargs))
+        _naming(sample, check, ours_call, theirs_call, args, kwargs)
 
 
 def _check_errors(op: Any, _dtype: torch.dtype | None) -> None:
@@ -279,8 +279,8 @@ def _selected(pattern: str | None) -> list[Any]:
     if pattern is None:
         return ops_in_scope()
     return [
-        op for op in op_db
-        if any(fnmatchcase(n, pattern) for n in (op.name, full_name(op)))
+        op for op in ops_in_scope()
+        if fnmatchcase(op.name, pattern) or fnmatchcase(full_name(op), pattern)
         or fnmatchcase(op.name, f"*.{pattern}")
     ]
 
@@ -306,7 +306,7 @@ def main(argv: list[str] | None = None) -> int:
     torch.set_num_threads(1)
     chosen = _selected(arguments.op)
     if not chosen:
-        print(f"no op of op_db matches {arguments.op!r}")
+        print(f"no op of op_db in scope matches {arguments.op!r}")
         return 2
     missing = sorted({op.name for op in chosen if is_missing(op)})
     present = sorted((op for op in chosen if not is_missing(op)), key=full_name)

@@ -259,8 +259,10 @@ def to_numpy(tensor: Any) -> Array:
     if isinstance(plain, torch.Tensor):
         plain = plain.resolve_conj().resolve_neg()
         plain = plain.clone() if plain._is_zerotensor() else plain
-        if plain.dtype == torch.bfloat16:
-            return plain.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    if short_name(plain.dtype) == "bfloat16":
+        # numpy() refuses bfloat16, and every bfloat16 number is a float32 number.
+        widened: Array = plain.float().numpy()
+        return widened.astype(ml_dtypes.bfloat16)
     array: Array = plain.numpy()
     return array
 
@@ -294,6 +296,22 @@ def tensors_in(value: Any) -> list[Any]:
 
     walk(value)
     return found
+
+
+def fresh_leaves(value: Any, memo: dict[int, torch.Tensor] | None = None) -> Any:
+    """The same torch values, each tensor detached: op_db has leaves that are views of leaves,
+    and those get no gradient from some ops."""
+    memo = {} if memo is None else memo
+    if isinstance(value, torch.Tensor):
+        if id(value) not in memo:
+            memo[id(value)] = value.detach().requires_grad_(value.requires_grad)
+        return memo[id(value)]
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        items = [fresh_leaves(item, memo) for item in value]
+        return value if isinstance(value, torch.Size) else type(value)(items)
+    if isinstance(value, dict):
+        return {key: fresh_leaves(item, memo) for key, item in value.items()}
+    return value
 
 
 # ---------------------------------------------------------------- comparison
@@ -412,6 +430,18 @@ def assert_same_values(
         f"{where}: {int(wrong.sum())} of {wrong.size} values differ (rtol {rtol}, atol {atol}); "
         f"at {place}: {ours[place]} but torch has {theirs[place]}"
     )
+
+
+def versions(value: Any) -> list[int]:
+    """The version counters of all tensors of a nested value."""
+    return [t._version for t in tensors_in(value)]
+
+
+def assert_same_inputs(actual: Any, expected: Any, versions_before: list[int]) -> None:
+    """After the call clew's inputs equal torch's: exactly so where torch has written to none."""
+    exact = versions(expected) == versions_before
+    tolerance = (0.0, 0.0) if exact else (None, None)
+    assert_same(actual, expected, *tolerance, where="input after the call")
 
 
 # ---------------------------------------------------------------- exceptions

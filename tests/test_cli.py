@@ -134,6 +134,10 @@ def test_bench_report_shows_what_failed_and_leaves_it_out_of_the_mean() -> None:
     wrong = Result(WORKLOADS[ids[3]], {"clew": [1e-6], "torch": [1e-6]}, answers_differ=True)
 
     assert ratio(fast) == pytest.approx(0.5)
+    # A burst of noise hit both engines in the last two rounds: clew was slower in every round.
+    noisy = Result(WORKLOADS[ids[0]], {"clew": [2e-6, 9e-6, 6e-6], "torch": [1e-6, 8e-6, 5e-6]})
+    assert ratio(noisy) == pytest.approx(1.2)
+    assert ratio_spread(noisy)[0] <= ratio(noisy) <= ratio_spread(noisy)[1]
     assert ratio_spread(fast) == pytest.approx((0.25, 0.75))
     lines = list(summary_lines([fast, slow, lacking, wrong]))
     assert "clew/torch 2.00; clew no slower in 1 of 2" in lines[0]

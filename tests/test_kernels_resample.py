@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from clew.kernels import grid as grids
@@ -35,12 +35,21 @@ def check_interpolate(
     g = rng.standard_normal(out.shape).astype(x.dtype)
     grad = resample.interpolate_adjoint(g, input_shape=x.shape, **ours)
     assert out.dtype == x.dtype and grad.shape == x.shape and grad.dtype == x.dtype
-    assert np.vdot(out, g) == pytest.approx(np.vdot(x, grad), rel=1e-4, abs=1e-3)
+    close = 1e-10 if x.dtype == np.float64 else 1e-3
+    assert np.vdot(out, g) == pytest.approx(np.vdot(x, grad), rel=close, abs=close)
     tx = torch.tensor(x, requires_grad=True)
     expected = F.interpolate(tx, **torch_args)
     np.testing.assert_allclose(out, expected.detach().numpy(), **tolerance(x.dtype))
-    (expected_grad,) = torch.autograd.grad(expected, tx, torch.tensor(g))
-    np.testing.assert_allclose(grad, expected_grad.numpy(), **tolerance(x.dtype))
+    if not ours["mode"].startswith("nearest"):
+        # torch finds nearest elements in backward by another formula than in forward, and so does
+        # not always have the adjoint.
+        (expected_grad,) = torch.autograd.grad(expected, tx, torch.tensor(g))
+        np.testing.assert_allclose(grad, expected_grad.numpy(), **tolerance(x.dtype))
+
+
+def assume_torch_is_right(size: tuple[int, ...], options: dict[str, Any]) -> None:
+    """Antialiased to a width of one element, torch repeats the first row downwards."""
+    assume(size[-1] > 1 or not options.get("antialias"))
 
 
 @st.composite
@@ -63,6 +72,7 @@ def test_interpolate_to_size(
     config: tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], dtype: Any
 ) -> None:
     shape, size, options = config
+    assume_torch_is_right(size, options)
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
     check_interpolate(x, size, {"size": size, **options}, options)
 
@@ -80,19 +90,23 @@ def test_interpolate_by_scale(
         with pytest.raises(RuntimeError, match="should be greater than 0"):
             resample.interpolate(np.ones(shape), size=size, **options)
         return
+    assume_torch_is_right(size, options)
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
     # "area" takes its windows from the sizes alone.
     ours = options | {"scales": None if options["mode"] == "area" else scales}
     check_interpolate(x, size, {"scale_factor": scales, **options}, ours)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
-def test_nearest_is_exact_for_every_size(mode: str) -> None:
+@pytest.mark.parametrize("dims", [1, 2])
+def test_nearest_is_exact_for_every_size(mode: str, dims: int, dtype: Any) -> None:
     for size in range(1, 40):
-        x = np.arange(size, dtype=np.float64)[None, None]
+        x = np.arange(size, dtype=dtype).reshape(1, 1, *(1,) * (dims - 1), size)
         for count in range(1, 60):
-            out = resample.interpolate(x, size=count, mode=mode)
-            expected = F.interpolate(torch.tensor(x), size=count, mode=mode)
+            shape = (*(1,) * (dims - 1), count)
+            out = resample.interpolate(x, size=shape, mode=mode)
+            expected = F.interpolate(torch.tensor(x), size=shape, mode=mode)
             np.testing.assert_array_equal(out, expected.numpy())
 
 
@@ -105,11 +119,26 @@ def test_larger_images(mode: str, antialias: bool) -> None:
         check_interpolate(x, size, {"size": size, **options}, options)
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_antialias_of_a_single_column(mode: str) -> None:
+    column = np.random.default_rng(0).standard_normal((2, 3, 7, 1))
+    for rows in (3, 10):
+        out = resample.interpolate(column, size=(rows, 1), mode=mode, antialias=True)
+        wide = np.repeat(column, 4, axis=3)
+        expected = F.interpolate(torch.tensor(wide), size=(rows, 4), mode=mode, antialias=True)
+        np.testing.assert_allclose(out, expected.numpy()[..., :1], rtol=1e-10, atol=1e-11)
+
+
 def test_long_signals_do_not_need_dense_matrices() -> None:
     x = np.random.default_rng(0).standard_normal((1, 1, 100_000))
-    check_interpolate(
-        x, (150_001,), {"size": 150_001, "mode": "linear"}, {"mode": "linear"}
-    )
+    out = resample.interpolate(x, size=150_001, mode="linear")
+    # Not torch: it rounds double positions to single precision before it takes their floor.
+    positions = (np.arange(150_001) + 0.5) * (100_000 / 150_001) - 0.5
+    expected = np.interp(positions, np.arange(100_000), x[0, 0])
+    np.testing.assert_allclose(out[0, 0], expected, rtol=1e-10, atol=1e-10)
+    g = np.random.default_rng(1).standard_normal(out.shape)
+    grad = resample.interpolate_adjoint(g, input_shape=x.shape, mode="linear")
+    assert np.vdot(out, g) == pytest.approx(np.vdot(x, grad), rel=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
@@ -125,7 +154,8 @@ def test_interpolate_integers_and_empty_batch() -> None:
     x = np.arange(12, dtype=np.uint8).reshape(1, 1, 3, 4)
     out = resample.interpolate(x, size=(6, 8))
     np.testing.assert_array_equal(out, x.repeat(2, axis=2).repeat(2, axis=3))
-    assert resample.interpolate(np.ones((0, 3, 4, 4)), size=8, mode="bilinear").shape == (0, 3, 8, 8)
+    empty = resample.interpolate(np.ones((0, 3, 4, 4)), size=8, mode="bilinear")
+    assert empty.shape == (0, 3, 8, 8)
 
 
 def test_interpolate_errors() -> None:
@@ -187,14 +217,13 @@ def test_grid_sample(dims: int, mode: str, padding: str, align: bool, dtype: Any
 @pytest.mark.parametrize("padding", grids.PADDING_MODES)
 @pytest.mark.parametrize("mode", ["bilinear", "nearest"])
 def test_grid_sample_with_unreal_points(mode: str, padding: str) -> None:
-    """Infinite and huge coordinates are far outside: zeros or a border value, never a crash."""
+    """Huge coordinates are far outside: zeros or a border value, never a wrong element."""
     x = np.arange(1.0, 13.0).reshape(1, 1, 3, 4)
-    grid = np.array([[np.inf, 0], [-np.inf, 0], [1e30, 0], [-1e30, 0]]).reshape(1, 1, 4, 2)
+    grid = np.array([[1e9, 0], [-1e9, 0], [1e30, 0], [-1e30, 0]]).reshape(1, 1, 4, 2)
     options = {"mode": mode, "padding_mode": padding, "align_corners": False}
     out = grids.grid_sample(x, grid, **options)
-    if padding != "reflection":
-        expected = F.grid_sample(torch.tensor(x), torch.tensor(grid), **options)
-        np.testing.assert_array_equal(out, expected.numpy())
+    expected = F.grid_sample(torch.tensor(x), torch.tensor(grid), **options)
+    np.testing.assert_array_equal(out, expected.numpy())
 
 
 @pytest.mark.parametrize(("dims", "mode", "padding", "align"), SAMPLINGS)
@@ -243,7 +272,8 @@ def test_gather_and_scatter_points_are_adjoint() -> None:
 
 
 def test_border_slope_is_zero_as_in_torch() -> None:
-    slope, offset = grids.padding_coefficients(np.array([-1.0, 0.0, 1.5, 3.0, 4.0]), 4, "border", True)
+    positions = np.array([-1.0, 0.0, 1.5, 3.0, 4.0])
+    slope, offset = grids.padding_coefficients(positions, 4, "border", True)
     np.testing.assert_array_equal(slope, [0, 0, 1, 0, 0])
     np.testing.assert_array_equal(offset, [0, 0, 0, 3, 3])
 

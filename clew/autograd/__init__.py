@@ -1,7 +1,9 @@
 """Automatic differentiation: what users reach as `clew.autograd`."""
 
-from clew.autograd import tensor_methods as _tensor_methods
+from clew.autograd import anomaly_mode, function, graph, tensor_methods
+from clew.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from clew.autograd.backward import backward, grad
+from clew.autograd.function import Function
 from clew.autograd.mode import (
     enable_grad,
     inference_mode,
@@ -11,11 +13,18 @@ from clew.autograd.mode import (
 )
 
 __all__ = [
+    "Function",
+    "anomaly_mode",
     "backward",
+    "detect_anomaly",
     "enable_grad",
+    "function",
     "grad",
+    "graph",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
+    "tensor_methods",
 ]

@@ -34,7 +34,6 @@ _SENTENCES = {
         f"called at {errors.describe(r.where)}."
     ),
     "numpy": lambda r: (
-        f"It was rebuilt from values that had left the graph: {r.op} at "
-        f"{errors.describe(r.where)}."
+        f"It was made from numbers, which carry no history, at {errors.describe(r.where)}. {r.op}"
     ),
 }

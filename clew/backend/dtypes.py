@@ -57,7 +57,7 @@ class dtype:
         return f"torch.{self.name}"
 
     def __reduce__(self) -> str:
-        return self.name
+        return "bool_" if self.name == "bool" else self.name  # its name in this module
 
     def __deepcopy__(self, memo: object) -> dtype:
         return self

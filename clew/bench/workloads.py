@@ -143,8 +143,10 @@ _OPS: tuple[tuple[str, Maker, tuple[Shape, ...]], ...] = (
 
 
 def _all_workloads() -> tuple[Workload, ...]:
-    rows = [("chain", "tiny200", _tiny_chain, (VECTOR, VECTOR, VECTOR))]
-    rows += [("op", name, make, shapes) for name, make, shapes in _OPS]
+    rows: list[tuple[str, str, Maker, tuple[Shape, ...]]] = [
+        ("chain", "tiny200", _tiny_chain, (VECTOR, VECTOR, VECTOR)),
+        *(("op", *row) for row in _OPS),
+    ]
     return tuple(
         Workload(group, name, mode, make, shapes)
         for group, name, make, shapes in rows

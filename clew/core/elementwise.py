@@ -147,16 +147,11 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
     return _named(function, op.name)
 
 
-def binary(op: Elementwise, left: str = "function") -> Callable[[Any, Any], Any]:
-    """`op(input, other)` with a short path for float32 and float64; one may be a Python number.
-
-    `left` says what is made: a "function", an "operator" method, or a "reflected" one. Operators
-    leave operands of unknown types to the other side.
-    """
+def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], Any]:
+    """`op(input, other)` with a short path for float32 and float64; one may be a Python number."""
     forward = op.forward
     plans = [None, *(op.plan(mask) for mask in (1, 2, 3))] if op.differentiable else [None] * 4
     floats_stay = op.rule in (SAME, FLOAT)
-    is_operator = left != "function"
 
     def function(input: Any, other: Any) -> Any:
         state = local.state
@@ -208,12 +203,23 @@ def binary(op: Elementwise, left: str = "function") -> Callable[[Any, Any], Any]
             )
         return out
 
-    def reflected(self: Tensor, other: Any) -> Any:
+    return _named(function, op.name)
+
+
+def operator(op: Elementwise) -> Callable[[Any, Any], Any]:
+    """The dunder method of an operation: operands of unknown types are left to the other side."""
+    return binary(op, is_operator=True)
+
+
+def reflected(op: Elementwise) -> Callable[[Any, Any], Any]:
+    """The reflected dunder method: `other op self`."""
+
+    def method(self: Tensor, other: Any) -> Any:
         if not isinstance(other, (*NUMBER, _ndarray)):
             return NotImplemented
         return op(*operands(op, other, self))
 
-    return _named(reflected if left == "reflected" else function, op.name)
+    return _named(method, "r" + op.name)
 
 
 def operands(op: Op, *values: Any) -> tuple[Any, ...]:

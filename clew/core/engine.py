@@ -7,7 +7,7 @@ arrived. The walk uses a heap and counts, never recursion, so depth does not mat
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,6 @@ class Run:
         self.targets: dict[Node, set[int]] = {}
         self.captured: dict[Edge, Tensor | None] = {}
         self.needed: set[Node] | None = None
-        self.final_callbacks: list[Callable[[], None]] = []
         if targets is not None:
             for node, number in targets:
                 self.targets.setdefault(node, set()).add(number)
@@ -119,6 +118,10 @@ class Run:
             node.release(freed)
         return results
 
+    def will_reach(self, node: Node) -> bool:
+        """Whether a gradient for `node` is computed in this run."""
+        return node in (self.dependencies if self.needed is None else self.needed)
+
     def should_run(self, node: Node) -> bool:
         """In a run for given inputs, a node runs only if one of them lies behind it."""
         if node.is_accumulator:
@@ -174,7 +177,7 @@ def nodes_leading_to(targets: set[Node], nodes: dict[Node, int]) -> set[Node]:
     return needed
 
 
-def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype, node: Node) -> Tensor:
+def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype, node: Node | None) -> Tensor:
     """A gradient in the shape and dtype of what it is the gradient of."""
     if grad._array.shape != shape:
         grad = sum_to_shape(grad, shape, node)
@@ -187,7 +190,7 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype, node: Node) -> Te
     return grad
 
 
-def sum_to_shape(grad: Tensor, shape: tuple[int, ...], node: Node) -> Tensor:
+def sum_to_shape(grad: Tensor, shape: tuple[int, ...], node: Node | None) -> Tensor:
     have = grad._array.shape
     extra = len(have) - len(shape)
     dims = list(range(extra))
@@ -199,7 +202,7 @@ def sum_to_shape(grad: Tensor, shape: tuple[int, ...], node: Node) -> Tensor:
         have[extra + i] != n and n != 1 for i, n in enumerate(shape)
     ):
         raise RuntimeError(
-            f"Function {node.name()} returned an invalid gradient at index 0 - got "
+            f"Function {'' if node is None else node.name()} returned an invalid gradient at index 0 - got "
             f"{errors.shape_list(have)} but expected shape compatible with "
             f"{errors.shape_list(shape)}"
         )
@@ -284,10 +287,10 @@ def backward(
         accumulate=accumulate,
     )
     grad_enabled, state.grad_enabled = state.grad_enabled, create_graph
-    state.backward_depth += 1
+    state.backward_runs.append(run)
     try:
         run.run(roots, grads)
     finally:
         state.grad_enabled = grad_enabled
-        state.backward_depth -= 1
+        state.backward_runs.pop()
     return run.captured

@@ -17,6 +17,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.node import (
+    Edge,
     Node,
     edge_of,
     next_sequence_number,
@@ -25,7 +26,7 @@ from clew.core.node import (
 from clew.core.op import Op, OpNode, fill_node, grad_mask
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE, Storage
-from clew.core.tensor import Tensor, View, _new, forbid_view_write, sync
+from clew.core.tensor import Tensor, View, _new, alias, forbid_view_write, sync, tangent_of, wrap
 from clew.source import user_where
 
 
@@ -78,6 +79,8 @@ def check_write(state: State, writer: str, inputs: tuple[Any, ...]) -> int:
     target: Tensor = inputs[0]
     if target._storage is INFERENCE and not state.inference:
         raise errors.inference_inplace()
+    if state.mutation_guard is not None:
+        state.mutation_guard.before_write(target)
     strides, shape = target._array.strides, target._array.shape
     if 0 in strides and any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True)):
         raise errors.overlapping_write()
@@ -118,16 +121,16 @@ def store(target: Tensor, result: Any, writer: str) -> None:
     target._storage.bump(writer, user_where())
 
 
-def rebase(state: State, target: Tensor, node: Node) -> None:
-    """Make `node` the history of a tensor that has just been written to."""
+def rebase(state: State, target: Tensor, node: Node, number: int = 0) -> None:
+    """Make output `number` of `node` the history of a tensor that has just been written to."""
     view = target._view
     if view is None:
-        target._node, target._output_nr, target._requires_grad = node, 0, True
+        target._node, target._output_nr, target._requires_grad = node, number, True
         target._reason = None
         target._storage.rewrites += 1
         return
     base = view.base
-    base._node = CopySlices(state, base, view, node)
+    base._node = CopySlices(state, base, view, (node, number))
     base._output_nr, base._requires_grad = 0, True
     base._reason = None
     target._storage.rewrites += 1
@@ -143,16 +146,19 @@ class CopySlices(Node):
 
     __slots__ = ("links",)
 
-    def __init__(self, state: State, base: Tensor, view: View, node: Node) -> None:
+    def __init__(self, state: State, base: Tensor, view: View, written: Edge) -> None:
         old = edge_of(base) if base._requires_grad else None
-        self.edges = (old, (node, 0))
+        self.edges = (old, written)
         self.meta = ((base._array.shape, base._array.dtype),)
         self.extras = None
         self.seq = next_sequence_number()
-        self.where = node.where
+        self.where = written[0].where
         self.module_path = state.module_path
         # Only how to view, not the view itself, which would keep the base alive in a cycle.
         self.links = tuple((link.op, link.params, link.index) for link in view.chain())
+
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
 
     def part(self, whole: Tensor) -> Tensor:
         for op, params, index in self.links:
@@ -179,16 +185,40 @@ def become(target: Tensor, compute: Callable[[Tensor], Tensor], writer: str) -> 
     """
     state = local.state
     mask = check_write(state, writer, (target,))
-    if mask:
-        result = compute(_before_write(target))
-    else:
-        result = compute(restore(target._array, target._storage, None, 0))
+    stand_in = _before_write(target) if mask else alias(target)
+    stand_in._tangent = tangent_of(target)
+    result = compute(stand_in)
     if state.grad_enabled and result._requires_grad and not mask:
         forbid_view_write(target)
     store(target, result._array, writer)
     if state.grad_enabled and result._requires_grad and result._node is not None:
-        rebase(state, target, result._node)
+        rebase(state, target, result._node, result._output_nr)
+    tangent = tangent_of(result)
+    if tangent is not None and state.intercept is not None:
+        state.intercept.adopt(write_tangent(target, tangent))
     return target
+
+
+def write_tangent(target: Tensor, tangent: Tensor) -> list[Tensor]:
+    """Store a forward-mode tangent beside a value that was written in place.
+
+    Returns the tensors that have a tangent now and had none before.
+    """
+    view = target._view
+    have = tangent_of(target)
+    if have is not None and have._array.dtype == tangent._array.dtype:
+        have.copy_(tangent)
+        return []
+    if view is None:
+        target._tangent = tangent.clone()
+        return [target]
+    base, given = view.base, []
+    if tangent_of(base) is None:
+        base._tangent = wrap(np.zeros_like(base._array))
+        given.append(base)
+    target._tangent = view.replay(base._tangent)
+    target._tangent.copy_(tangent)
+    return [*given, target]
 
 
 def bump_version(target: Tensor, writer: str, where: tuple[CodeType, int] | None = None) -> None:

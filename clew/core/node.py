@@ -157,6 +157,9 @@ class AccumulateGrad(Node):
         self.post_accumulate_hooks = Hooks()
         self.follow(variable)
 
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
     def follow(self, variable: Tensor) -> None:
         """Point at a leaf, also after its `.data` was replaced."""
         self._variable = weakref.ref(variable)

@@ -6,6 +6,7 @@ gradient, written in tensor operations. The names of a formula's parameters say 
     g            the gradient of the output (for several outputs: a tuple, None where absent)
     self, other  a tensor input of that name: it is saved for backward
     out          the output: it is saved for backward (a tuple when there are several)
+    out0, out1   one of several outputs: only that one is saved
     dim, ...     a parameter of the forward: kept as it is
     self_shape, self_dtype    only the shape or dtype of an input: no memory is held
     input_shapes, input_dtypes, needs    for all inputs: shapes, dtypes, which gradients are wanted
@@ -187,6 +188,7 @@ def saved_properties(op: Op) -> dict[str, Any]:
         return property(read)
 
     shown = {"out": "result", "self_shape": "self_sym_sizes"}
+    shown |= {f"out{number}": f"result{number}" for number in range(4)}
     names = {name for formula in op.formula_names.values() for name in formula}
     return {
         f"{prefix}{shown.get(name, name)}": reader(name)
@@ -268,6 +270,8 @@ class Op:
             return INPUT, self.inputs.index(name)
         if name == "out":
             return OUTPUT, None
+        if name[:3] == "out" and name[3:].isdigit():
+            return OUTPUT, int(name[3:])
         if name in self.param_defaults:
             return PARAM, name
         stem, _, what = name.rpartition("_")
@@ -481,6 +485,8 @@ def capture_value(
         value = inputs[key]
         return save(value) if isinstance(value, Tensor) else value
     if kind == OUTPUT:
+        if key is not None:
+            return save(outs[key], output_of=outs[key]._requires_grad)
         if len(outs) == 1:
             return save(outs[0], output_of=True)
         return SavedMany([save(out, output_of=out._requires_grad) for out in outs])

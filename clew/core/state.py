@@ -19,13 +19,15 @@ class State:
     __slots__ = (
         "anomaly",
         "anomaly_check_nan",
-        "backward_depth",
+        "backward_runs",
         "grad_enabled",
         "inference",
         "intercept",
         "module_path",
+        "mutation_guard",
         "no_grad_reason",
         "saved_hooks",
+        "saved_hooks_disabled",
     )
 
     def __init__(self) -> None:
@@ -39,7 +41,11 @@ class State:
         self.module_path: str | None = None
         self.anomaly = False
         self.anomaly_check_nan = True
-        self.backward_depth = 0
+        # The backward passes that this thread is in, outermost first.
+        self.backward_runs: list[Any] = []
+        self.saved_hooks_disabled: str | None = None
+        # Sees every write before it happens (allow_mutation_on_saved_tensors), or None.
+        self.mutation_guard: Any = None
 
 
 class _Local(threading.local):

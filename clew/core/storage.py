@@ -19,6 +19,7 @@ class Storage:
     rewrites: int = 0
     writer: str | None = None
     written_at: tuple[CodeType, int] | None = None
+    shared: bool = False
 
     def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         """Note a write, by whom and on which line of the user's program."""

@@ -9,9 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from clew.kernels.arrays import Array, is_inexact
 from clew.kernels.im2col import Sizes, expand
 from clew.kernels.pooling import pool_output_shape, pool_parameters
-from clew.kernels.precision import Array, is_inexact
 from clew.kernels.separable import AxisTable, adaptive_bounds, apply_tables, check_adaptive
 
 

@@ -2,7 +2,8 @@
 
 There is nothing to sum over but the kernel's taps, so each tap is one multiply-add on arrays. At
 stride one the padded planes are taken flat: a tap is then a shift of one long contiguous run, and
-positions whose window would wrap around a line's end are computed and dropped.
+positions whose window would wrap around a line's end are computed and dropped. (Grad-input at
+stride one is most often such a forward convolution too, and does not come here.)
 """
 
 from collections.abc import Iterator
@@ -11,13 +12,16 @@ from math import prod
 
 import numpy as np
 
+from clew.kernels.arrays import Array, at
 from clew.kernels.im2col import Window, pad_spatial
-from clew.kernels.precision import Array
 
 Shape = tuple[int, ...]
 
 # Planes handled together should stay in cache while all taps pass over them.
 _BLOCK_BYTES = 1 << 18
+# So many taps are copied side by side and multiplied by one call of BLAS for each channel; more
+# would not stay in cache.
+_TAPS_TOGETHER = 9
 
 
 def depthwise_forward(x: Array, w: Array, window: Window, counts: Shape) -> Array:
@@ -28,13 +32,12 @@ def depthwise_forward(x: Array, w: Array, window: Window, counts: Shape) -> Arra
     for image, block in _blocks(x.shape, window, weight.shape[1] * dtype.itemsize):
         padded = pad_spatial(x[image, block], window)
         if max(window.stride) == 1:
-            out[image, block] = _flat_forward(padded, weight[block], window, dtype)[
-                (..., *map(slice, counts))
-            ]
+            total = _flat_forward(padded, weight[block], window, dtype)
+            out[image, block] = total[at(..., *map(slice, counts))]
             continue
         total = np.zeros(out[image, block].shape, dtype)
         for tap, where in window.taps(counts):
-            total += padded[(slice(None), None, *where)] * _per_plane(weight[block], tap)
+            total += padded[at(slice(None), None, *where)] * _per_plane(weight[block], tap)
         out[image, block] = total
     return out.reshape(x.shape[0], w.shape[0], *counts)
 
@@ -45,19 +48,12 @@ def depthwise_grad_input(g: Array, w: Array, window: Window, input_shape: Shape)
     weight = w.reshape(channels, -1, *window.kernel)
     grads = g.reshape(g.shape[0], channels, weight.shape[1], *counts)
     out = np.empty(input_shape, np.result_type(g, w))
-    interior = (..., *window.interior(input_shape[2:]))
+    interior = at(..., *window.interior(input_shape[2:]))
     for image, block in _blocks(input_shape, window, weight.shape[1] * out.itemsize):
         total = np.zeros((len(weight[block]), *window.padded(input_shape[2:])), out.dtype)
-        if max(window.stride) == 1:
-            laid, span = _lay_flat(grads[image, block], total.shape[1:])
-            flat = total.reshape(len(total), -1)
-            for tap, shift in _shifts(window, total.shape[1:]):
-                part = laid[:, :, :span] * weight[(block, slice(None), *tap)][:, :, None]
-                flat[:, shift : shift + span] += _sum_multiplier(part)
-        else:
-            for tap, where in window.taps(counts):
-                part = grads[image, block] * _per_plane(weight[block], tap)
-                total[(slice(None), *where)] += _sum_multiplier(part)
+        for tap, where in window.taps(counts):
+            part = grads[image, block] * _per_plane(weight[block], tap)
+            total[at(slice(None), *where)] += _sum_multiplier(part)
         out[image, block] = total[interior]
     return out
 
@@ -77,12 +73,12 @@ def depthwise_grad_weight(g: Array, x: Array, window: Window, weight_shape: Shap
             left = np.conj(laid[:, :, :span])
             for tap, shift in _shifts(window, padded.shape[1:]):
                 dots = np.vecdot(left, flat[:, :, shift : shift + span])
-                out[(block, slice(None), *tap)] += dots
+                out[at(block, slice(None), *tap)] += dots
             continue
         for tap, where in window.taps(counts):
-            part = grads[image, block] * padded[(slice(None), None, *where)]
+            part = grads[image, block] * padded[at(slice(None), None, *where)]
             dots = part.reshape(*part.shape[:2], -1).sum(axis=2, dtype=out.dtype)
-            out[(block, slice(None), *tap)] += dots
+            out[at(block, slice(None), *tap)] += dots
     return out.reshape(weight_shape)
 
 
@@ -108,22 +104,28 @@ def _flat_forward(
     padded: Array, weight: Array, window: Window, dtype: np.dtype[np.generic]
 ) -> Array:
     """Every flat position's window sum, on the padded grid; only whole windows are meaningful."""
-    flat = padded.reshape(len(padded), 1, -1)
-    shifts = list(_shifts(window, padded.shape[1:]))
-    span = flat.shape[2] - shifts[-1][1]
-    total = np.zeros((*weight.shape[:2], flat.shape[2]), dtype)
-    scratch = np.empty((*weight.shape[:2], span), dtype)
-    for tap, shift in shifts:
-        factor = weight[(slice(None), slice(None), *tap)][:, :, None]
-        np.multiply(flat[:, :, shift : shift + span], factor, out=scratch)
-        total[:, :, :span] += scratch
+    flat = padded.reshape(len(padded), -1)
+    shifts = [shift for _, shift in _shifts(window, padded.shape[1:])]
+    factors = weight.reshape(*weight.shape[:2], -1)
+    span = flat.shape[1] - shifts[-1]
+    total = np.zeros((*weight.shape[:2], flat.shape[1]), dtype)
+    for first in range(0, len(shifts), _TAPS_TOGETHER):
+        chunk = shifts[first : first + _TAPS_TOGETHER]
+        columns = np.empty((len(flat), len(chunk), span), padded.dtype)
+        for index, shift in enumerate(chunk):
+            columns[:, index] = flat[:, shift : shift + span]
+        part = factors[:, :, first : first + len(chunk)]
+        if first == 0:
+            np.matmul(part, columns, out=total[:, :, :span])
+        else:
+            total[:, :, :span] += np.matmul(part, columns)
     return total.reshape(*weight.shape[:2], *padded.shape[1:])
 
 
 def _lay_flat(grads: Array, padded: Shape) -> tuple[Array, int]:
     """(C, multiplier, *L) with zeros up to the padded grid, flat, and where its last value ends."""
     laid = np.zeros((*grads.shape[:2], *padded), grads.dtype)
-    laid[(..., *map(slice, grads.shape[2:]))] = grads
+    laid[at(..., *map(slice, grads.shape[2:]))] = grads
     last = 0
     for count, size in zip(grads.shape[2:], padded, strict=True):
         last = last * size + count - 1
@@ -132,10 +134,12 @@ def _lay_flat(grads: Array, padded: Shape) -> tuple[Array, int]:
 
 def _per_plane(weight: Array, tap: Shape) -> Array:
     """One tap's factors (C, multiplier), shaped to multiply (C, multiplier, *L)."""
-    factor = weight[(slice(None), slice(None), *tap)]
-    return factor.reshape(*factor.shape, *(1,) * len(tap))
+    factor = weight[at(slice(None), slice(None), *tap)]
+    shaped: Array = factor.reshape(*factor.shape, *(1,) * len(tap))
+    return shaped
 
 
 def _sum_multiplier(part: Array) -> Array:
     """Sum over axis 1, which is most often of length one."""
-    return part[:, 0] if part.shape[1] == 1 else part.sum(axis=1, dtype=part.dtype)
+    summed: Array = part[:, 0] if part.shape[1] == 1 else part.sum(axis=1, dtype=part.dtype)
+    return summed

@@ -13,8 +13,8 @@ from math import prod
 
 import numpy as np
 
+from clew.kernels.arrays import Array, at
 from clew.kernels.im2col import Window
-from clew.kernels.precision import Array
 
 Shape = tuple[int, ...]
 
@@ -73,7 +73,7 @@ def _phases(
 
 def _tap_matrix(w: Array, taps: list[tuple[int, ...]], groups: int) -> Array:
     """The chosen taps of w as (groups, taps * C/groups, O/groups)."""
-    chosen = np.stack([w[(slice(None), slice(None), *tap)] for tap in taps])
+    chosen = np.stack([w[at(slice(None), slice(None), *tap)] for tap in taps])
     split = chosen.reshape(len(taps), groups, w.shape[0] // groups, w.shape[1])
     ordered = split.transpose(1, 0, 3, 2)
     return ordered.reshape(groups, len(taps) * w.shape[1], w.shape[0] // groups)
@@ -105,7 +105,7 @@ def _lay_on_grid(part: Array, grid: Shape, groups: int) -> tuple[Array, int]:
     """(images, O, *L) as (groups, O/groups, images * grid), and where its last value ends."""
     images, channels, *counts = part.shape
     laid = np.zeros((channels, images, *grid), part.dtype)
-    laid[(..., *map(slice, counts))] = part.swapaxes(0, 1)
+    laid[at(..., *map(slice, counts))] = part.swapaxes(0, 1)
     last = 0
     for count, size in zip(counts, grid, strict=True):
         last = last * size + count - 1
@@ -125,4 +125,4 @@ def _add_phase(out: Array, summed: Array, window: Window, phase: Shape, top: int
         number = max(0, min(summed.shape[2 + axis] - first, -(-(size - start) // s)))
         target.append(slice(start, start + s * number, s))
         source.append(slice(first, first + number))
-    out[(..., *target)] += summed[(..., *source)]
+    out[at(..., *target)] += summed[at(..., *source)]

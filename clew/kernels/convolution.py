@@ -15,6 +15,7 @@ from math import prod
 
 import numpy as np
 
+from clew.kernels.arrays import Array, at, widened
 from clew.kernels.conv_depthwise import (
     depthwise_forward,
     depthwise_grad_input,
@@ -22,7 +23,6 @@ from clew.kernels.conv_depthwise import (
 )
 from clew.kernels.conv_scatter import grid_shape, scatter_grad_input
 from clew.kernels.im2col import Padding, Sizes, Window, expand, window_view
-from clew.kernels.precision import Array, widened
 
 Shape = tuple[int, ...]
 Tile = tuple[slice, slice]
@@ -158,11 +158,14 @@ def conv_grad_input(
     out_dtype = np.result_type(g, w)
     wide_g, wide_w = widened(g), widened(w)
     mirrored = _mirrored_padding(window, tuple(input_shape[2:]), g.shape[2:])
-    if _is_depthwise(w.shape, groups):
-        out = depthwise_grad_input(wide_g, wide_w, window, tuple(input_shape))
-    elif mirrored is not None and _prefers_mirror(window, w.shape, g.shape[2:], input_shape[1]):
+    depthwise = _is_depthwise(w.shape, groups)
+    if mirrored is not None and (
+        depthwise or _prefers_mirror(window, w.shape, g.shape[2:], input_shape[1])
+    ):
         flipped = _flip_weight(wide_w, groups)
         out = conv_forward(wide_g, flipped, padding=mirrored, dilation=dilation, groups=groups)
+    elif depthwise:
+        out = depthwise_grad_input(wide_g, wide_w, window, tuple(input_shape))
     else:
         out = scatter_grad_input(wide_g, wide_w, window, tuple(input_shape), groups)
     return out.astype(out_dtype, copy=False)
@@ -178,7 +181,7 @@ def conv_grad_weight(
     dilation: Sizes = 1,
     groups: int = 1,
 ) -> Array:
-    """Adjoint of `conv_forward` in w: g (N, O, *L) correlated with x, an array (O, C/groups, *K)."""
+    """Adjoint of `conv_forward` in w: g (N, O, *L) with x (N, C, *S) to (O, C/groups, *K)."""
     _check_output_grad(g, x.shape, weight_shape, stride, padding, dilation, groups)
     window = Window.of(tuple(weight_shape[2:]), stride, padding, dilation, g.ndim - 2)
     out_dtype = np.result_type(g, x)
@@ -280,7 +283,7 @@ def _column_tiles(
             previous, padded = padded, _padded_images(x, images, window, padded)
             if padded is not previous:
                 windows = window_view(padded, window, counts).transpose(order)
-        view = windows[(slice(None),) * (dims + 2) + (rows,)]
+        view = windows[at(*(slice(None),) * (dims + 2), rows)]
         if padded.shape[0] == 1 and prod(window.kernel) == 1 and view.flags.c_contiguous:
             columns = view
         else:
@@ -299,7 +302,7 @@ def _padded_images(x: Array, images: slice, window: Window, scratch: Array) -> A
     shape = (*chosen.shape[:2], *window.padded(x.shape[2:]))
     if scratch.shape != shape:
         scratch = np.zeros(shape, x.dtype)
-    scratch[(..., *window.interior(x.shape[2:]))] = chosen
+    scratch[at(..., *window.interior(x.shape[2:]))] = chosen
     return scratch
 
 

@@ -18,7 +18,7 @@ from math import prod
 
 import numpy as np
 
-from clew.kernels.precision import Array, widened
+from clew.kernels.arrays import Array, widened
 from clew.kernels.resample import cubic_weights
 
 MODES = ("bilinear", "nearest", "bicubic")
@@ -82,9 +82,7 @@ def nearest_positions(positions: Array) -> Array:
     return np.rint(positions)
 
 
-def point_index(
-    corner: Sequence[Array], spatial: Sequence[int]
-) -> tuple[Array, Array]:
+def point_index(corner: Sequence[Array], spatial: Sequence[int]) -> tuple[Array, Array]:
     """Flat index (int64) of integer-valued positions, one array per axis, and which are inside.
 
     The index of a point outside is that of the nearest element; it is to be used with the mask.

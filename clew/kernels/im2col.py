@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from clew.kernels.precision import Array, widened
+from clew.kernels.arrays import Array, at, widened
 
 Sizes = int | Sequence[int]
 Padding = int | Sequence[int | tuple[int, int]]
@@ -125,7 +125,7 @@ def pad_spatial(x: Array, window: Window) -> Array:
     dims = len(window.kernel)
     spatial = x.shape[x.ndim - dims :]
     out = np.zeros(x.shape[: x.ndim - dims] + window.padded(spatial), x.dtype)
-    out[(..., *window.interior(spatial))] = x
+    out[at(..., *window.interior(spatial))] = x
     return out
 
 
@@ -156,7 +156,7 @@ def add_windows(padded: Array, columns: Array, window: Window) -> None:
         return
     keep = (slice(None),) * (columns.ndim - 2 * dims)
     for tap, where in window.taps(counts):
-        padded[(*keep, *where)] += columns[(*keep, *tap)]
+        padded[at(*keep, *where)] += columns[at(*keep, *tap)]
 
 
 def _unfold_counts(spatial: Sequence[int], window: Window) -> tuple[int, ...]:
@@ -179,12 +179,12 @@ def unfold(
     padding: Padding = 0,
     stride: Sizes = 1,
 ) -> Array:
-    """(N, C, *S) to (N, C * prod(kernel), number of windows): torch's `unfold`, in any dimension."""
+    """Windows of (N, C, *S) as columns (N, C * prod(kernel), windows), in any dimension."""
     window = Window.of(kernel_size, stride, padding, dilation, x.ndim - 2)
     counts = _unfold_counts(x.shape[2:], window)
     view = window_view(pad_spatial(x, window), window, counts)
     depth = x.shape[1] * prod(window.kernel)
-    return np.ascontiguousarray(view).reshape(x.shape[0], depth, prod(counts))
+    return np.array(view, order="C").reshape(x.shape[0], depth, prod(counts))
 
 
 def fold(
@@ -218,5 +218,5 @@ def fold(
     wide = widened(columns).reshape(batch, channels, *window.kernel, *counts)
     total = np.zeros((batch, channels, *window.padded(spatial)), wide.dtype)
     add_windows(total, wide, window)
-    result = total[(..., *window.interior(spatial))]
+    result = total[at(..., *window.interior(spatial))]
     return np.ascontiguousarray(result.astype(columns.dtype, copy=False))

@@ -10,8 +10,8 @@ from math import prod
 
 import numpy as np
 
+from clew.kernels.arrays import Array, is_inexact, widened
 from clew.kernels.im2col import Sizes, expand
-from clew.kernels.precision import Array, is_inexact, widened
 from clew.kernels.separable import adaptive_bounds, check_adaptive, pick
 
 Shape = tuple[int, ...]
@@ -131,12 +131,13 @@ def _max_over(x: Array, positions: list[Array]) -> tuple[Array, Array]:
     """Maximum over windows that are products of per-axis position lists, last axis first."""
     spatial = x.shape[2:]
     values = widened(x)
-    index_dtype = np.int32 if prod(spatial) < 2**31 else np.int64
+    # Half the memory to move while the volume allows it.
+    index_dtype = np.dtype(np.int32 if prod(spatial) < 2**31 else np.int64)
     index = np.zeros((1,) * x.ndim, index_dtype)
     has_nan = is_inexact(x.dtype) and x.size > 0 and bool(np.isnan(values.max()))
     volume = 1
     for axis in range(len(spatial) - 1, -1, -1):
-        along = np.arange(spatial[axis], dtype=index_dtype) * index_dtype(volume)
+        along = (np.arange(spatial[axis]) * volume).astype(index_dtype)
         shaped = along.reshape(-1, *(1,) * (len(spatial) - 1 - axis))
         index = np.broadcast_to(index + shaped, values.shape)
         values, index = _max_along(values, index, positions[axis], axis + 2, has_nan)
@@ -213,9 +214,8 @@ def _max_of_candidates(x: Array, candidates: Array, counts: Shape) -> tuple[Arra
 
 def gather_by_index(x: Array, indices: Array) -> Array:
     """The elements of each plane of x (N, C, *S) at flat `indices` (N, C, *L)."""
-    flat = x.reshape(*x.shape[:2], prod(x.shape[2:]))
-    wanted = indices.reshape(*indices.shape[:2], prod(indices.shape[2:]))
-    return np.take_along_axis(flat, wanted, axis=2).reshape(indices.shape)
+    planes, volume = x.shape[0] * x.shape[1], prod(x.shape[2:])
+    return x.reshape(-1)[_absolute(indices, planes, volume)].reshape(indices.shape)
 
 
 def scatter_by_index(g: Array, indices: Array, *, spatial: Sequence[int]) -> Array:

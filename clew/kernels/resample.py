@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from clew.kernels.arrays import Array, compute_dtype, is_inexact
 from clew.kernels.averaging import adaptive_avg_table
 from clew.kernels.im2col import expand
-from clew.kernels.precision import Array, compute_dtype, is_inexact
 from clew.kernels.separable import AxisTable, apply_tables
 
 Scales = float | Sequence[float | None] | None
@@ -78,11 +78,13 @@ def _tables(
     sizes = expand(size, dims, "size")
     _check(dtype, spatial, sizes, mode, align_corners, antialias)
     factors = _factors(scales, dims)
-    # Positions of 16-bit and single precision values are single precision.
+    # Positions of 16-bit and single precision values are single precision. For the nearest
+    # element of a two-dimensional array PyTorch has single precision for every dtype.
     single = compute_dtype(dtype) in (np.dtype(np.float32), np.dtype(np.complex64))
+    single |= dims == 2 and mode.startswith("nearest")
     precision = np.dtype(np.float32 if single else np.float64)
     return [
-        _axis_table(*axis, mode, align_corners, antialias, precision)
+        _axis_table(*axis, dims, mode, align_corners, antialias, precision)
         for axis in zip(spatial, sizes, factors, strict=True)
     ]
 
@@ -99,8 +101,7 @@ def _check(
         raise NotImplementedError(f"interpolate: mode must be one of {_MODES}, but got {mode!r}")
     if _AXES_OF_MODE.get(mode, len(spatial)) != len(spatial):
         raise NotImplementedError(
-            f"Got {len(spatial) + 2}D input, but {mode} mode needs "
-            f"{_AXES_OF_MODE[mode] + 2}D input"
+            f"Got {len(spatial) + 2}D input, but {mode} mode needs {_AXES_OF_MODE[mode] + 2}D input"
         )
     if antialias and mode not in ("bilinear", "bicubic"):
         raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes")
@@ -134,6 +135,7 @@ def _axis_table(
     size: int,
     count: int,
     factor: float | None,
+    dims: int,
     mode: str,
     align_corners: bool,
     antialias: bool,
@@ -142,7 +144,8 @@ def _axis_table(
     if mode == "area":
         return adaptive_avg_table(size, count)
     if mode.startswith("nearest"):
-        return _nearest_table(size, count, factor, mode == "nearest-exact")
+        step = _source_step(size, count, factor, False, precision)
+        return _nearest_table(size, count, step, mode == "nearest-exact", dims == 2, precision)
     cubic = mode == "bicubic"
     scale = _source_step(size, count, factor, align_corners, precision)
     if antialias:
@@ -158,24 +161,32 @@ def _source_step(
 ) -> Any:
     """How far the source position moves from one output position to the next."""
     if align_corners:
-        return precision.type(size - 1) / precision.type(count - 1) if count > 1 else precision.type(0)
+        whole = precision.type(size - 1)
+        return whole / precision.type(count - 1) if count > 1 else precision.type(0)
     if factor is not None and factor > 0:
         return precision.type(1.0 / factor)
     return precision.type(size) / precision.type(count)
 
 
-def _nearest_table(size: int, count: int, factor: float | None, exact: bool) -> AxisTable:
-    """Single precision for every dtype, as in PyTorch."""
-    single = np.dtype(np.float32)
-    steps = np.arange(count).astype(single)
-    if exact:
-        steps += single.type(0.5)
-    source = np.floor(steps * _source_step(size, count, factor, False, single)).astype(np.intp)
-    if not exact and count == size:
-        source = np.arange(count)
-    elif not exact and count == 2 * size:
-        source = np.arange(count) // 2
-    chosen = np.minimum(source, size - 1)[:, None]
+def _nearest_table(
+    size: int, count: int, step: Any, exact: bool, planar: bool, precision: Real
+) -> AxisTable:
+    """The source position, rounded to single precision whatever it was computed in, and down."""
+    outputs = np.arange(count).astype(precision)
+    half = precision.type(0.5)
+    if planar and not exact and count in (size, 2 * size):
+        # These two sizes do not look at the scale factor, which may be slightly other than 1 or 2.
+        source = outputs // precision.type(count // size)
+    elif not exact:
+        source = outputs * step
+    elif planar:
+        source = (outputs + half) * step
+    else:
+        # Outside of two dimensions the position passes through (i + 1/2) * step - 1/2, rounded
+        # once, to which the half is added again.
+        shifted = (outputs.astype(np.float64) + 0.5) * np.float64(step) - 0.5
+        source = shifted.astype(precision) + half
+    chosen = np.minimum(np.floor(source.astype(np.float32)).astype(np.intp), size - 1)[:, None]
     return AxisTable(chosen, np.ones(chosen.shape), size)
 
 
@@ -219,18 +230,18 @@ def _cubic_outer(distance: Any, a: float) -> Any:
 
 
 def _triangle_filter(distance: Array) -> Array:
-    return np.maximum(0, 1 - np.abs(distance))
+    height: Array = np.maximum(0, 1 - np.abs(distance))
+    return height
 
 
 def _cubic_filter(distance: Array) -> Array:
     far = np.abs(distance)
-    outer = np.where(far < 2, _cubic_outer(far, _CUBIC_ANTIALIAS), 0)
-    return np.where(far < 1, _cubic_inner(far, _CUBIC_ANTIALIAS), outer)
+    outer: Array = np.where(far < 2, _cubic_outer(far, _CUBIC_ANTIALIAS), 0)
+    inner: Array = _cubic_inner(far, _CUBIC_ANTIALIAS)
+    return np.where(far < 1, inner, outer)
 
 
-def _antialias_table(
-    size: int, count: int, scale: Any, cubic: bool, precision: Real
-) -> AxisTable:
+def _antialias_table(size: int, count: int, scale: Any, cubic: bool, precision: Real) -> AxisTable:
     """The filter is widened by the reduction factor, so that it covers all that is left out."""
     shape: Callable[[Array], Array] = _cubic_filter if cubic else _triangle_filter
     half, one = precision.type(0.5), precision.type(1)

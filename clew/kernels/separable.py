@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from clew.kernels.precision import Array, widened
+from clew.kernels.arrays import Array, at, widened
 
 # A product with the dense matrix does more arithmetic than gathering one source after another, but
 # faster: up to this many input positions per source on the last axis, where a gather is slow, and
@@ -69,7 +69,8 @@ def pick(array: Array, positions: Array, axis: int) -> Array:
     step = int(steps[0]) if steps.size else 1
     if positions.size and step > 0 and (steps == step).all():
         chosen = slice(int(positions[0]), int(positions[-1]) + 1, step)
-        return array[(slice(None),) * axis + (chosen,)]
+        picked: Array = array[at(*(slice(None),) * axis, chosen)]
+        return picked
     return np.take(array, positions, axis=axis)
 
 
@@ -104,25 +105,34 @@ def apply_table(x: Array, table: AxisTable, axis: int) -> Array:
     if table.is_selection:
         return np.take(x, table.indices[:, 0], axis=axis)
     wide = widened(x)
+    # A zero weight must drop its source, but times an infinite one it would be NaN.
+    finite = x.size == 0 or bool(np.isfinite(wide.sum()))
     ratio = _DENSE_RATIO_LAST if axis == x.ndim - 1 else _DENSE_RATIO_OTHER
-    dense = table.input_size <= ratio * table.indices.shape[1]
-    out = _product(wide, table, axis) if dense else _gather(wide, table, axis)
+    if finite and table.input_size <= ratio * table.indices.shape[1]:
+        out = _product(wide, table, axis)
+    else:
+        out = _gather(wide, table, axis, drop_zero_weights=not finite)
     return out.astype(x.dtype, copy=False)
 
 
 def _product(x: Array, table: AxisTable, axis: int) -> Array:
     matrix = table.dense.astype(x.dtype)
     if axis == x.ndim - 1:
-        return np.matmul(x, matrix.T)
+        along_last: Array = np.matmul(x, matrix.T)
+        return along_last
     folded = np.ascontiguousarray(x).reshape(*x.shape[: axis + 1], prod(x.shape[axis + 1 :]))
-    out = np.matmul(matrix, folded)
+    out: Array = np.matmul(matrix, folded)
     return out.reshape(*x.shape[:axis], table.output_size, *x.shape[axis + 1 :])
 
 
-def _gather(x: Array, table: AxisTable, axis: int) -> Array:
-    spread = (slice(None), *(None,) * (x.ndim - 1 - axis))
+def _gather(x: Array, table: AxisTable, axis: int, drop_zero_weights: bool) -> Array:
+    spread = at(slice(None), *(None,) * (x.ndim - 1 - axis))
     weights = table.weights.astype(x.dtype)
     out = np.zeros((*x.shape[:axis], table.output_size, *x.shape[axis + 1 :]), x.dtype)
     for tap in range(table.indices.shape[1]):
-        out += pick(x, table.indices[:, tap], axis) * weights[:, tap][spread]
+        source = pick(x, table.indices[:, tap], axis)
+        factor = weights[:, tap][spread]
+        if drop_zero_weights:
+            source = np.where(factor == 0, 0, source)
+        out += source * factor
     return out

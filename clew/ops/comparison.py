@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.backend import dtypes
 from clew.core.elementwise import NUMBER
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
-from clew.ops.rows import BOOL, EVERYTHING, REALS, binary_row, require_tensors
+from clew.ops.rows import BOOL, EVERYTHING, REALS, Row, binary_row, require_tensors
 
 WHY = "bool output"
 
@@ -47,3 +46,67 @@ methods(
     __lt__=comparison_operator(lt), __le__=comparison_operator(le),
     __gt__=comparison_operator(gt), __ge__=comparison_operator(ge),
 )  # fmt: skip
+
+
+# -- closeness -------------------------------------------------------------------------------
+
+
+def _is_close(
+    self: np.ndarray, other: np.ndarray, *, rtol: float, atol: float, equal_nan: bool
+) -> Any:
+    close = self == other
+    if equal_nan and self.dtype.kind in "fc":
+        close |= np.isnan(self) & np.isnan(other)
+    if rtol == 0 and atol == 0:
+        return close
+    if self.dtype.kind in "biu":
+        self, other = self.astype(np.float64), other.astype(np.float64)
+    allowed = atol + np.abs(rtol * other)
+    actual = np.abs(self - other)
+    return close | (np.isfinite(actual) & (actual <= allowed))
+
+
+ISCLOSE = Row("isclose", _is_close, rule=BOOL, non_differentiable=WHY)
+
+
+@public(out=False)
+def isclose(
+    input: Tensor,
+    other: Tensor,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Tensor:
+    """Where |input - other| <= atol + rtol · |other|."""
+    require_tensors("isclose", input=input, other=other)
+    if input.dtype is not other.dtype:
+        raise RuntimeError(
+            f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}"
+            + errors.at_user_line()
+        )
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if not value >= 0:
+            raise RuntimeError(
+                f"{name} must be greater than or equal to zero, but got {value:g}"
+                + errors.at_user_line()
+            )
+    return ISCLOSE(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)  # type: ignore[no-any-return]
+
+
+@public(out=False)
+def allclose(
+    input: Tensor,
+    other: Tensor,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> bool:
+    """Whether all elements are close, in the sense of `isclose`."""
+    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+
+
+@public(out=False)
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and the same elements."""
+    require_tensors("equal", input=input, other=other)
+    return np.array_equal(input._array, other._array)

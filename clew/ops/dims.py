@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import functools
 import operator
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from clew import errors
 from clew.core.tensor import Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+_ABSENT: Any = object()
+
+
+def numpy_names(function: F) -> F:
+    """Also accept NumPy's names: `axis` for `dim` and `keepdims` for `keepdim`."""
+
+    @functools.wraps(function)
+    def accepting(
+        *args: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, **kwargs: Any
+    ) -> Any:
+        if axis is not _ABSENT:
+            kwargs["dim"] = axis
+        if keepdims is not _ABSENT:
+            kwargs["keepdim"] = keepdims
+        return function(*args, **kwargs)
+
+    return accepting  # type: ignore[return-value]  # it takes what `function` takes, and more
 
 
 def wrap_dim(dim: Any, ndim: int) -> int:
@@ -37,11 +57,21 @@ def wrap_dims(dims: int | Iterable[int] | None, ndim: int) -> tuple[int, ...]:
     return wrapped
 
 
-def shape_argument(args: tuple[Any, ...]) -> tuple[int, ...]:
-    """A shape given as `f(2, 3)`, `f((2, 3))` or `f(Size)`."""
-    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+def shape_argument(args: tuple[Any, ...], keyword: Sequence[int] | None = None) -> tuple[int, ...]:
+    """A shape given as `f(2, 3)`, `f((2, 3))`, `f(Size)`, or by keyword."""
+    if keyword is not None:
+        args = tuple(keyword)
+    elif len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
     return tuple(operator.index(n) for n in args)
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides, in elements, of a row-major array."""
+    strides = [1] * len(shape)
+    for index in range(len(shape) - 2, -1, -1):
+        strides[index] = strides[index + 1] * max(shape[index + 1], 1)
+    return tuple(strides)
 
 
 def infer_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:

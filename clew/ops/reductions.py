@@ -1,23 +1,42 @@
-"""Reductions: sum, mean and their relatives."""
+"""Reductions that combine all elements: sum, mean, prod, logsumexp, any, all."""
 
 from __future__ import annotations
 
+import builtins
+import math
 from typing import Any
 
 import numpy as np
 
+from clew import errors
 from clew.backend import dtypes
-from clew.core.op import Op
+from clew.core.elementwise import F32, F64
+from clew.core.op import Op, record
 from clew.core.public import public
-from clew.core.tensor import Tensor
-from clew.ops.dims import wrap_dims
+from clew.core.state import local
+from clew.core.tensor import Tensor, sync, wrap
+from clew.ops.arithmetic import conj
+from clew.ops.dims import numpy_names, wrap_dim, wrap_dims
+from clew.source import _getframe
 
 Dims = tuple[int, ...]
+DimArgument = int | Dims | list[int] | None
+
+# NumPy adds pairwise along the fastest axis only. Other axes are summed in blocks of this length,
+# so that rounding errors do not grow with the number of elements.
+_BLOCK = 128
+
+
+def reduced_dims(dim: DimArgument, ndim: int) -> Dims:
+    """The dimensions to reduce, counted from the front; a 0-dim tensor has none."""
+    dims = wrap_dims(dim, ndim)
+    return dims if ndim else ()
 
 
 def restore_dims(g: Tensor, dims: Dims, keepdim: bool) -> Tensor:
-    """A reduced gradient with the reduced dimensions put back as size 1."""
-    if keepdim:
+    """A reduced tensor with the reduced dimensions put back as size 1, where that matters."""
+    if keepdim or dims == tuple(range(len(dims))):
+        # Missing leading dimensions are broadcast anyway.
         return g
     shape = list(g._array.shape)
     for dim in sorted(dims):
@@ -27,24 +46,80 @@ def restore_dims(g: Tensor, dims: Dims, keepdim: bool) -> Tensor:
 
 def accumulator_dtype(dtype: np.dtype) -> np.dtype:
     """Low-precision floats are summed in float32."""
-    return np.dtype(np.float32) if dtype in dtypes.LOW_PRECISION else dtype
+    return F32 if dtype in dtypes.LOW_PRECISION else dtype
+
+
+def convert(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The array in another dtype; complex numbers lose their imaginary part silently."""
+    if array.dtype is dtype:
+        return array
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
+        array = array.real
+    return array.astype(dtype)
+
+
+# -- sum -----------------------------------------------------------------------------------
+
+
+def add_up(array: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+    """The sum over `dims` in the array's own dtype, with errors that do not grow with the size."""
+    if array.size > 4096 and array.dtype.kind in "fc" and dims:
+        if len(dims) == array.ndim:
+            if not (array.flags.c_contiguous or array.flags.f_contiguous):
+                array = np.ascontiguousarray(array)
+        else:
+            array = _add_blocks(array, dims)
+    return np.add.reduce(array, axis=dims, keepdims=keepdim)
+
+
+def _add_blocks(array: np.ndarray, dims: Dims) -> np.ndarray:
+    """Shorten every long dimension that NumPy would add up one by one."""
+    fastest = builtins.min(
+        (i for i in range(array.ndim) if array.shape[i] > 1),
+        key=lambda i: abs(array.strides[i]),
+        default=-1,
+    )
+    for dim in dims:
+        while dim != fastest and array.shape[dim] > 4 * _BLOCK:
+            array = _add_one_level(array, dim)
+    return array
+
+
+def _add_one_level(array: np.ndarray, dim: int) -> np.ndarray:
+    count = array.shape[dim] // _BLOCK
+    shape, before = array.shape, (slice(None),) * dim
+    whole = array[(*before, slice(count * _BLOCK))]
+    sums = np.add.reduce(
+        whole.reshape(*shape[:dim], count, _BLOCK, *shape[dim + 1 :]), axis=dim + 1
+    )
+    rest = array[(*before, slice(count * _BLOCK, None))]
+    return np.concatenate([sums, rest], axis=dim) if rest.shape[dim] else sums
 
 
 def _sum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
-    total = np.add.reduce(self, axis=dims, keepdims=keepdim, dtype=accumulator_dtype(dtype))
+    total = add_up(convert(self, accumulator_dtype(dtype)), dims, keepdim)
     return np.asarray(total).astype(dtype, copy=False)
 
 
+def _sum_all(self: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
+    return _sum(self, dims=tuple(range(self.ndim)), keepdim=False, dtype=dtype)
+
+
 SUM = Op(
-    "sum",
+    "sum_dim",
     _sum,
     grads={
         "self": lambda g, dims, keepdim, self_shape: restore_dims(g, dims, keepdim).expand(
             self_shape
         )
     },
+    node="SumBackward1",
     linear=True,
 )
+SUM_ALL = Op(
+    "sum", _sum_all, grads={"self": lambda g, self_shape: g.expand(self_shape)}, linear=True
+)
+_SUM_ALL_PLAN = SUM_ALL.plan(1)
 
 
 def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
@@ -56,13 +131,329 @@ def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
 
 
 @public()
+@numpy_names
 def sum(
     input: Tensor,
-    dim: int | Dims | None = None,
+    dim: DimArgument = None,
     keepdim: bool = False,
     *,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
     """The sum over some dimensions, or over all."""
-    dims = wrap_dims(dim, input._array.ndim)
+    if dim is None and not keepdim:
+        if dtype is None and _is_simple(input._array):
+            total = np.empty((), input._array.dtype)
+            np.add.reduce(input._array, None, None, total)
+            return _recorded(input, total, SUM_ALL, _SUM_ALL_PLAN)
+        return SUM_ALL(input, dtype=sum_dtype(input, dtype))
+    dims = reduced_dims(dim, input._array.ndim)
     return SUM(input, dims=dims, keepdim=keepdim, dtype=sum_dtype(input, dtype))
+
+
+def _is_simple(array: np.ndarray) -> bool:
+    """Whether one plain call of NumPy reduces the whole array accurately."""
+    return (
+        (array.dtype is F32 or array.dtype is F64)
+        and (array.flags.c_contiguous or array.size <= 4096)
+        and local.state.intercept is None
+    )
+
+
+def _recorded(input: Tensor, result: np.ndarray, op: Op, plan: Any) -> Tensor:
+    """The short way to finish a reduction to one number, whose node keeps only a shape."""
+    state = local.state
+    out = wrap(result)
+    if input._view is not None:
+        sync(input)
+    if input._requires_grad and state.grad_enabled:
+        out._requires_grad = True
+        record(state, plan, op.node_class, (input,), out, _getframe(2))
+        node: Any = out._node
+        node.saved, node.kept = (), (input._array.shape,)
+    else:
+        out._reason = op.reason(state, input._requires_grad, (input,))
+    return out
+
+
+# -- mean ----------------------------------------------------------------------------------
+
+
+def _mean(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
+    total = add_up(convert(self, accumulator_dtype(dtype)), dims, keepdim)
+    count = math.prod(self.shape[dim] for dim in dims)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(total / total.dtype.type(count)).astype(dtype, copy=False)
+
+
+def _mean_all(self: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
+    return _mean(self, dims=tuple(range(self.ndim)), keepdim=False, dtype=dtype)
+
+
+def _mean_grad(g: Tensor, dims: Dims, keepdim: bool, self_shape: Dims) -> Tensor:
+    count = math.prod(self_shape[dim] for dim in dims)
+    spread = restore_dims(g, dims, keepdim).expand(self_shape)
+    return spread / count if count else spread
+
+
+def _mean_all_grad(g: Tensor, self_shape: Dims) -> Tensor:
+    count = math.prod(self_shape)
+    return (g / count if count else g).expand(self_shape)
+
+
+MEAN = Op("mean_dim", _mean, grads={"self": _mean_grad}, node="MeanBackward1", linear=True)
+MEAN_ALL = Op("mean", _mean_all, grads={"self": _mean_all_grad}, linear=True)
+_MEAN_ALL_PLAN = MEAN_ALL.plan(1)
+
+
+def _mean_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
+    wanted = input.dtype if dtype is None else dtype
+    if wanted.category < dtypes.FLOAT:
+        whose = "Input" if dtype is None else "Optional"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {whose} dtype must be either a floating point "
+            f"or complex dtype. Got: {wanted.scalar_name}\n  Convert first: x.float().mean(), or "
+            "x.mean(dtype=torch.float32)" + errors.at_user_line()
+        )
+    return wanted.np
+
+
+@public()
+@numpy_names
+def mean(
+    input: Tensor,
+    dim: DimArgument = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:
+    """The mean over some dimensions, or over all."""
+    if dim is None and not keepdim:
+        array = input._array
+        if dtype is None and array.size and _is_simple(array):
+            total = np.empty((), array.dtype)
+            np.add.reduce(array, None, None, total)
+            np.true_divide(total, array.size, total)
+            return _recorded(input, total, MEAN_ALL, _MEAN_ALL_PLAN)
+        return MEAN_ALL(input, dtype=_mean_dtype(input, dtype))
+    dims = reduced_dims(dim, input._array.ndim)
+    return MEAN(input, dims=dims, keepdim=keepdim, dtype=_mean_dtype(input, dtype))
+
+
+# -- ignoring NaN --------------------------------------------------------------------------
+
+
+def _nansum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
+    values = self if self.dtype.kind in "biu" else np.where(np.isnan(self), 0, self)
+    return _sum(values, dims=dims, keepdim=keepdim, dtype=dtype)
+
+
+NANSUM = Op(
+    "nansum",
+    _nansum,
+    grads={
+        "self": lambda g, self, dims, keepdim, self_shape: restore_dims(g, dims, keepdim).expand(
+            self_shape
+        )
+        * self.isnan().logical_not()
+    },
+    kinks="0 at NaN",
+)
+
+
+@public()
+@numpy_names
+def nansum(
+    input: Tensor,
+    dim: DimArgument = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:
+    """The sum of the elements that are not NaN."""
+    if input.dtype.is_complex:
+        raise RuntimeError(
+            "nansum on CPU does not support complex inputs" + errors.at_user_line()
+        )
+    dims = reduced_dims(dim, input._array.ndim)
+    return NANSUM(input, dims=dims, keepdim=keepdim, dtype=sum_dtype(input, dtype))
+
+
+@public()
+@numpy_names
+def nanmean(
+    input: Tensor,
+    dim: DimArgument = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:
+    """The mean of the elements that are not NaN."""
+    if input.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{input.dtype.scalar_name}" + errors.at_user_line()
+        )
+    count = input.detach().isnan().logical_not().sum(dim, keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / count
+
+
+# -- prod ----------------------------------------------------------------------------------
+
+
+def _multiplied(
+    self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtype
+) -> np.ndarray:
+    values = convert(self, accumulator_dtype(dtype))
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = np.multiply.reduce(values, axis=dim, keepdims=keepdim)
+    return np.asarray(product).astype(dtype, copy=False)
+
+
+def _prod(self: np.ndarray, *, dim: int, keepdim: bool, dtype: np.dtype) -> np.ndarray:
+    return _multiplied(self, dim if self.ndim else None, keepdim, dtype)
+
+
+def _prod_all(self: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
+    return _multiplied(self, None, False, dtype)
+
+
+def product_of_others(x: Tensor, dim: int) -> Tensor:
+    """For each element, the product of all the others along `dim`; zeros need no care."""
+    places = np.arange(x._array.shape[dim]).reshape((-1,) + (1,) * (x._array.ndim - dim - 1))
+    is_first, is_last = wrap(places == 0), wrap(places == len(places) - 1)
+    before = x.roll(1, dim).masked_fill(is_first, 1).cumprod(dim)
+    after = x.roll(-1, dim).masked_fill(is_last, 1).flip(dim).cumprod(dim).flip(dim)
+    return before * after
+
+
+def _prod_grad(
+    g: Tensor, self: Tensor, out: Tensor, dim: int, keepdim: bool, dtype: np.dtype
+) -> Tensor:
+    if not self._array.ndim:
+        return g
+    g, result = (g, out) if keepdim else (g.unsqueeze(dim), out.unsqueeze(dim))
+    if self._array.all():
+        return g * conj(result / self)
+    return g * conj(product_of_others(self.to(dtypes.BY_NUMPY[dtype]), dim))
+
+
+def _prod_all_grad(g: Tensor, self: Tensor, out: Tensor, dtype: np.dtype) -> Tensor:
+    if not self._array.ndim:
+        return g
+    if self._array.all():
+        return g * conj(out / self)
+    flat = self.to(dtypes.BY_NUMPY[dtype]).reshape(-1)
+    return g * conj(product_of_others(flat, 0).reshape(self._array.shape))
+
+
+PROD = Op("prod_dim", _prod, grads={"self": _prod_grad}, node="ProdBackward1")
+PROD_ALL = Op("prod", _prod_all, grads={"self": _prod_all_grad})
+
+
+@public()
+@numpy_names
+def prod(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:
+    """The product over one dimension, or over all."""
+    wanted = sum_dtype(input, dtype)
+    if dim is None:
+        return PROD_ALL(input, dtype=wanted)
+    return PROD(input, dim=wrap_dim(dim, input._array.ndim), keepdim=keepdim, dtype=wanted)
+
+
+# -- logsumexp -----------------------------------------------------------------------------
+
+
+def _logsumexp(self: np.ndarray, *, dims: Dims, keepdim: bool) -> np.ndarray:
+    values = convert(self, accumulator_dtype(self.dtype))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        if values.size == 0:
+            total = np.log(np.add.reduce(np.exp(values), axis=dims, keepdims=keepdim))
+        else:
+            # Shifting by the largest (real) value keeps exp from overflowing.
+            largest = np.maximum.reduce(values.real, axis=dims, keepdims=True)
+            largest = np.where(np.isinf(largest), 0, largest)
+            shifted = add_up(np.exp(values - largest), dims, keepdim=True)
+            total = np.log(shifted) + largest
+            if not keepdim:
+                total = total.squeeze(dims)
+    return np.asarray(total).astype(self.dtype, copy=False)
+
+
+def _logsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: bool) -> Tensor:
+    result = restore_dims(out, dims, keepdim)
+    # Where every term is exp(-inf), the difference would be NaN.
+    finite = result.masked_fill(result == -math.inf, 0.0)
+    return restore_dims(g, dims, keepdim) * conj((self - finite).exp())
+
+
+LOGSUMEXP = Op("logsumexp", _logsumexp, grads={"self": _logsumexp_grad})
+
+
+@public()
+@numpy_names
+def logsumexp(input: Tensor, dim: DimArgument, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(input))), computed without overflow."""
+    if input.dtype.category < dtypes.FLOAT:
+        input = input.to(dtypes.get_default_dtype())
+    return LOGSUMEXP(input, dims=reduced_dims(dim, input._array.ndim), keepdim=keepdim)
+
+
+# -- logic ---------------------------------------------------------------------------------
+
+
+def _truth(ufunc: np.ufunc, self: np.ndarray, dims: Dims | None, keepdim: bool) -> np.ndarray:
+    result = np.asarray(ufunc.reduce(self, axis=dims, keepdims=keepdim, dtype=np.bool_))
+    # For uint8, which once stood for bool, PyTorch keeps the dtype.
+    return result.astype(np.uint8) if self.dtype == np.uint8 else result
+
+
+ANY = Op(
+    "any",
+    lambda self, *, dims, keepdim: _truth(np.logical_or, self, dims, keepdim),
+    non_differentiable="boolean output",
+)
+ALL = Op(
+    "all",
+    lambda self, *, dims, keepdim: _truth(np.logical_and, self, dims, keepdim),
+    non_differentiable="boolean output",
+)
+
+
+def _logic_dims(dim: DimArgument, ndim: int) -> Dims:
+    if isinstance(dim, (tuple, list)) and not dim:
+        # Unlike the sums, an empty list reduces nothing here.
+        return ()
+    return reduced_dims(dim, ndim)
+
+
+@public()
+@numpy_names
+def any(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor:
+    """Whether some element is nonzero."""
+    return ANY(input, dims=_logic_dims(dim, input._array.ndim), keepdim=keepdim)
+
+
+@public()
+@numpy_names
+def all(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor:
+    """Whether all elements are nonzero."""
+    return ALL(input, dims=_logic_dims(dim, input._array.ndim), keepdim=keepdim)
+
+
+def _count_nonzero(self: np.ndarray, *, dims: Dims) -> np.ndarray:
+    return np.asarray(np.add.reduce(self != 0, axis=dims, dtype=np.int64))
+
+
+COUNT_NONZERO = Op("count_nonzero", _count_nonzero, non_differentiable="integer output")
+
+
+@public()
+def count_nonzero(input: Tensor, dim: DimArgument = None) -> Tensor:
+    """How many elements are not zero."""
+    return COUNT_NONZERO(input, dims=reduced_dims(dim, input._array.ndim))

@@ -64,12 +64,13 @@ class Row(Elementwise):
         refusals: Refusals | None = None,
         node: str | None = None,
         jvp: Formula | None = None,
+        bare: bool = False,
         kinks: str = "",
         non_differentiable: str = "",
     ) -> None:
         super().__init__(
-            name, forward, grads=grads, inputs=inputs, rule=rule, node=node, jvp=jvp, kinks=kinks,
-            non_differentiable=non_differentiable,
+            name, forward, grads=grads, inputs=inputs, rule=rule, node=node, jvp=jvp, bare=bare,
+            kinks=kinks, non_differentiable=non_differentiable,
         )  # fmt: skip
         self.takes = takes
         self.kernel = kernel or f"{name}_cpu"
@@ -111,46 +112,37 @@ def unary_row(
     method: bool = True,
     node: str | None = None,
     jvp: Formula | None = None,
+    bare: bool = False,
     kinks: str = "",
     non_differentiable: str = "",
 ) -> Callable[[Tensor], Tensor]:
     """Define `clew.name(input)`, `Tensor.name()` and `Tensor.name_()`.
 
-    `forward` maps an array of one dtype to an array; `grad` is the gradient of the input.
+    `forward` maps an array of one dtype to an array; `grad` is the gradient of the input. `bare`
+    says that the formula uses nothing but operators, so that it holds for bare arrays too.
     """
     op = Row(
         name, forward, inputs=("self",), grads={"self": grad} if grad else None, rule=rule,
-        takes=takes, kernel=kernel, refusals=refusals, node=node, jvp=jvp, kinks=kinks,
-        non_differentiable=non_differentiable,
+        takes=takes, kernel=kernel, refusals=refusals, node=node, jvp=jvp, bare=bare,
+        kinks=kinks, non_differentiable=non_differentiable,
     )  # fmt: skip
-    implementation = _checked_unary(op) if "f" in takes else _unary_by_op(op)
-    _export(op.name, aliases, implementation, function, method, out)
+    # Operations that refuse floats have no short path: their checks are in `op` itself.
+    implementation = unary(op) if "f" in takes else _named(lambda input: op(input), name)
+    if function:
+        _export(op.name, aliases, _checked_unary(name, implementation), True, False, out)
+    _export(op.name, aliases, implementation, False, method, out)
     if in_place:
         _export_in_place(op.name, aliases, _unary_in_place(op))
     return implementation
 
 
-def _checked_unary(op: Row) -> Callable[[Tensor], Tensor]:
-    fast = unary(op)
-
+def _checked_unary(name: str, implementation: Callable[[Tensor], Tensor]) -> Any:
     def function(input: Tensor) -> Tensor:
         if not isinstance(input, Tensor):
-            raise errors.wrong_argument(op.name, "input", 1, "Tensor", input)
-        return fast(input)
+            raise errors.wrong_argument(name, "input", 1, "Tensor", input)
+        return implementation(input)
 
-    return _named(function, op.name)
-
-
-def _unary_by_op(op: Row) -> Callable[[Tensor], Tensor]:
-    """For operations that refuse floats there is no short path, only checks."""
-
-    def function(input: Tensor) -> Tensor:
-        if not isinstance(input, Tensor):
-            raise errors.wrong_argument(op.name, "input", 1, "Tensor", input)
-        result: Tensor = op(input)
-        return result
-
-    return _named(function, op.name)
+    return _named(function, name)
 
 
 def _unary_in_place(op: Row) -> Callable[[Tensor], Tensor]:
@@ -177,6 +169,7 @@ def binary_row(
     method: bool = True,
     node: str | None = None,
     jvp: Formula | None = None,
+    bare: bool = False,
     kinks: str = "",
     non_differentiable: str = "",
 ) -> Callable[[Any, Any], Tensor]:
@@ -188,8 +181,8 @@ def binary_row(
     op = Row(
         name, forward, inputs=("self", "other"),
         grads={key: formula for key, formula in formulas.items() if formula is not None},
-        rule=rule, takes=takes, kernel=kernel, refusals=refusals, node=node, jvp=jvp, kinks=kinks,
-        non_differentiable=non_differentiable,
+        rule=rule, takes=takes, kernel=kernel, refusals=refusals, node=node, jvp=jvp, bare=bare,
+        kinks=kinks, non_differentiable=non_differentiable,
     )  # fmt: skip
     implementation = binary_function(op, numbers)
     _export(op.name, aliases, implementation, function, method, True)

@@ -11,23 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.op import OPS
-from clew.core.tensor import Tensor
+from clew.backend import dtypes
 from clew.ops.arithmetic import conj
-from clew.ops.rows import FLOAT, INEXACT, Row, binary_row, unary_row
+from clew.ops.rows import FLOAT, Row, unary_row
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
 
-exp = unary_row("exp", np.exp, lambda g, out: g * conj(out), rule=FLOAT)
+exp = unary_row("exp", np.exp, lambda g, out: g * conj(out), rule=FLOAT, bare=True)
 exp2 = unary_row(
-    "exp2", np.exp2, lambda g, out: g * conj(out) * LN2, rule=FLOAT
+    "exp2", np.exp2, lambda g, out: g * conj(out) * LN2, rule=FLOAT, bare=True
 )
-expm1 = unary_row("expm1", np.expm1, lambda g, out: g * (conj(out) + 1), rule=FLOAT)
-log = unary_row("log", np.log, lambda g, self: g / conj(self), rule=FLOAT)
-log2 = unary_row("log2", np.log2, lambda g, self: g / (conj(self) * LN2), rule=FLOAT)
-log10 = unary_row("log10", np.log10, lambda g, self: g / (conj(self) * LN10), rule=FLOAT)
+expm1 = unary_row("expm1", np.expm1, lambda g, out: g * (conj(out) + 1), rule=FLOAT, bare=True)
+log = unary_row("log", np.log, lambda g, self: g / conj(self), rule=FLOAT, bare=True)
+log2 = unary_row("log2", np.log2, lambda g, self: g / (conj(self) * LN2), rule=FLOAT, bare=True)
+log10 = unary_row("log10", np.log10, lambda g, self: g / (conj(self) * LN10), rule=FLOAT, bare=True)
 log1p = unary_row(
-    "log1p", np.log1p, lambda g, self: g / conj(self + 1), rule=FLOAT, node="Log1PBackward0"
+    "log1p", np.log1p, lambda g, self: g / conj(self + 1), rule=FLOAT, node="Log1PBackward0",
+    bare=True,
 )
 
 
@@ -37,11 +37,11 @@ def _rsqrt(self: np.ndarray) -> Any:
 
 
 sqrt = unary_row(
-    "sqrt", np.sqrt, lambda g, out: g / (2 * conj(out)), rule=FLOAT, kinks="inf at 0"
+    "sqrt", np.sqrt, lambda g, out: g / (2 * conj(out)), rule=FLOAT, bare=True, kinks="inf at 0"
 )
 rsqrt = unary_row("rsqrt", _rsqrt, lambda g, out: -0.5 * g * conj(out.pow(3)), rule=FLOAT)
 reciprocal = unary_row(
-    "reciprocal", np.reciprocal, lambda g, out: -g * conj(out * out), rule=FLOAT
+    "reciprocal", np.reciprocal, lambda g, out: -g * conj(out * out), rule=FLOAT, bare=True
 )
 
 sin = unary_row("sin", np.sin, lambda g, self: g * conj(self.cos()), rule=FLOAT)
@@ -56,7 +56,8 @@ acos = unary_row(
     aliases=("arccos",),
 )  # fmt: skip
 atan = unary_row(
-    "atan", np.arctan, lambda g, self: g / conj(self * self + 1), rule=FLOAT, aliases=("arctan",)
+    "atan", np.arctan, lambda g, self: g / conj(self * self + 1), rule=FLOAT, bare=True,
+    aliases=("arctan",),
 )
 sinh = unary_row("sinh", np.sinh, lambda g, self: g * conj(self.cosh()), rule=FLOAT)
 cosh = unary_row("cosh", np.cosh, lambda g, self: g * conj(self.sinh()), rule=FLOAT)
@@ -74,9 +75,14 @@ atanh = unary_row(
 )  # fmt: skip
 
 
+def _prepared(output: np.ndarray) -> np.ndarray:
+    if output.dtype in dtypes.LOW_PRECISION:
+        return output.astype(np.float32)
+    return output.conj() if output.dtype.kind == "c" else output
+
+
 def _tanh_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
-    if output.dtype.kind == "c":
-        output = output.conj()
+    output = _prepared(output)
     slope = np.multiply(output, output, out=np.empty_like(output))
     np.subtract(1, slope, out=slope)
     return np.multiply(grad_output, slope, out=slope)
@@ -94,13 +100,12 @@ TANH_BACKWARD = Row(
 )  # fmt: skip
 
 
-def tanh_backward(g: Tensor, out: Tensor) -> Tensor:
-    """The gradient of `tanh`, from its result."""
-    result: Tensor = TANH_BACKWARD(g, out)
-    return result
+def tanh_backward(g: Any, out: Any) -> Any:
+    """The gradient of `tanh`, from its result; of tensors or bare arrays."""
+    return _tanh_backward(g, out) if type(g) is np.ndarray else TANH_BACKWARD(g, out)
 
 
-tanh = unary_row("tanh", np.tanh, tanh_backward, rule=FLOAT)
+tanh = unary_row("tanh", np.tanh, tanh_backward, rule=FLOAT, bare=True)
 
 
 def sigmoid_array(self: np.ndarray) -> np.ndarray:
@@ -112,8 +117,7 @@ def sigmoid_array(self: np.ndarray) -> np.ndarray:
 
 
 def _sigmoid_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
-    if output.dtype.kind == "c":
-        output = output.conj()
+    output = _prepared(output)
     slope = np.subtract(1, output, out=np.empty_like(output))
     np.multiply(slope, output, out=slope)
     return np.multiply(grad_output, slope, out=slope)
@@ -130,10 +134,9 @@ SIGMOID_BACKWARD = Row(
 )  # fmt: skip
 
 
-def sigmoid_backward(g: Tensor, out: Tensor) -> Tensor:
-    """The gradient of `sigmoid`, from its result."""
-    result: Tensor = SIGMOID_BACKWARD(g, out)
-    return result
+def sigmoid_backward(g: Any, out: Any) -> Any:
+    """The gradient of `sigmoid`, from its result; of tensors or bare arrays."""
+    return _sigmoid_backward(g, out) if type(g) is np.ndarray else SIGMOID_BACKWARD(g, out)
 
 
-sigmoid = unary_row("sigmoid", sigmoid_array, sigmoid_backward, rule=FLOAT)
+sigmoid = unary_row("sigmoid", sigmoid_array, sigmoid_backward, rule=FLOAT, bare=True)

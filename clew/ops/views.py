@@ -1,30 +1,34 @@
-"""Views: operations whose result shares memory with their input.
+"""Views that keep every element: other shapes, other orders of dimensions, expansion.
 
-The forward maps an ndarray to an ndarray over the same memory; the gradient is another view, or a
-scatter into zeros where the view leaves elements out.
+The forward maps an ndarray to an ndarray over the same memory; the gradient is another view.
 """
 
 from __future__ import annotations
 
+import operator
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from clew import errors
-from clew.core.op import Op, ViewOp
-from clew.core.public import public
-from clew.core.tensor import Tensor
-from clew.ops.dims import infer_shape, shape_argument, wrap_dim
+from clew.backend import dtypes
+from clew.core.inplace import check_leaf, forbid_view_write
+from clew.core.op import Op, ViewOp, grad_mask
+from clew.core.public import methods, public
+from clew.core.state import local
+from clew.core.tensor import Size, Tensor, sync
+from clew.ops.dims import infer_shape, shape_argument, wrap_dim, wrap_dims
+from clew.source import user_where
 
 Shape = tuple[int, ...]
 
 
 def _viewed(self: np.ndarray, *, shape: Shape) -> np.ndarray:
-    result = self.view()
     try:
-        # Assigning a shape never copies: it raises when the strides do not allow the view.
-        result.shape = shape
-    except AttributeError:
+        result = self.reshape(shape, copy=False)
+    except ValueError:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one "
             "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
@@ -36,18 +40,49 @@ def _viewed(self: np.ndarray, *, shape: Shape) -> np.ndarray:
 VIEW = ViewOp(
     "view", _viewed, grads={"self": lambda g, self_shape: g.reshape(self_shape)}, linear=True
 )
+ALIAS = ViewOp("alias", lambda self: self.view(), grads={"self": lambda g: g}, linear=True)
 TRANSPOSE = ViewOp(
     "transpose",
     lambda self, *, dim0, dim1: self.swapaxes(dim0, dim1),
     grads={"self": lambda g, dim0, dim1: g.transpose(dim0, dim1)},
     linear=True,
 )
+T = ViewOp("t", lambda self: self.T, grads={"self": lambda g: g.t()}, linear=True)
 PERMUTE = ViewOp(
     "permute",
     lambda self, *, dims: self.transpose(dims),
-    grads={"self": lambda g, dims: g.permute(tuple(int(i) for i in np.argsort(dims)))},
+    grads={"self": lambda g, dims: g.permute(inverse_order(dims))},
     linear=True,
 )
+UNSQUEEZE = ViewOp(
+    "unsqueeze",
+    lambda self, *, dim: self[(slice(None),) * dim + (None,)],
+    grads={"self": lambda g, dim: g.squeeze(dim)},
+    linear=True,
+)
+
+
+def inverse_order(dims: Shape) -> Shape:
+    """The order of dimensions that undoes a permutation."""
+    inverse = [0] * len(dims)
+    for place, dim in enumerate(dims):
+        inverse[dim] = place
+    return tuple(inverse)
+
+
+def _squeezed(self: np.ndarray, *, dims: Shape) -> np.ndarray:
+    return self.squeeze(tuple(dim for dim in dims if self.ndim and self.shape[dim] == 1))
+
+
+def _squeeze_op(name: str, node: str) -> ViewOp:
+    """PyTorch gives each form of squeeze its own node."""
+    gradient = lambda g, self_shape: g.reshape(self_shape)  # noqa: E731  # a formula is a lambda
+    return ViewOp(name, _squeezed, grads={"self": gradient}, linear=True, node=node)
+
+
+SQUEEZE_ALL = _squeeze_op("squeeze", "SqueezeBackward0")
+SQUEEZE_DIM = _squeeze_op("squeeze_dim", "SqueezeBackward1")
+SQUEEZE_DIMS = _squeeze_op("squeeze_dims", "SqueezeBackward2")
 
 
 def _expanded(self: np.ndarray, *, shape: Shape) -> np.ndarray:
@@ -60,8 +95,11 @@ def _expanded(self: np.ndarray, *, shape: Shape) -> np.ndarray:
 
 
 EXPAND = ViewOp("expand", _expanded, grads={"self": lambda g: g}, linear=True)
-
-CLONE = Op("clone", lambda self: self.copy(order="K"), grads={"self": lambda g: g}, linear=True)
+VIEW_DTYPE = ViewOp(
+    "view_dtype",
+    lambda self, *, dtype: self.view(dtype),
+    non_differentiable="reinterprets the bits of the elements",
+)
 UNSAFE_RESHAPE = Op(
     "_unsafe_view",
     lambda self, *, shape: self.reshape(shape),
@@ -71,55 +109,272 @@ UNSAFE_RESHAPE = Op(
 )
 
 
+# -- other shapes --------------------------------------------------------------------------
+
+
 @public(function=False)
-def view(self: Tensor, *shape: Any) -> Tensor:
-    """The same elements in another shape, without a copy."""
-    return VIEW(self, shape=infer_shape(shape_argument(shape), self._array.size))
+def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
+    """The same elements in another shape, or the same bits as another dtype, without a copy."""
+    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
+        return _view_as_dtype(self, shape[0] if dtype is None else dtype)
+    return VIEW(self, shape=infer_shape(shape_argument(shape, size), self._array.size))
 
 
-@public()
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+def _view_as_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
+    have, array = self.dtype, self._array
+    if dtype is have:
+        return ALIAS(self)
+    if dtype.itemsize != have.itemsize:
+        what = f"to view {have.scalar_name} as {dtype.scalar_name} (different element sizes)"
+        if not array.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 {what}" + errors.at_user_line())
+        ratio = max(dtype.itemsize // have.itemsize, 1)
+        if array.shape[-1] % ratio:
+            raise RuntimeError(
+                f"self.size(-1) must be divisible by {ratio} {what}, but got {array.shape[-1]}"
+                + errors.at_user_line()
+            )
+        if array.strides[-1] != array.itemsize and array.size:
+            raise RuntimeError(
+                f"self.stride(-1) must be 1 {what}, but got {array.strides[-1] // array.itemsize}"
+                + errors.at_user_line()
+            )
+    return VIEW_DTYPE(self, dtype=dtype.np)
+
+
+@public(function=False)
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """The same elements in the shape of another tensor, without a copy."""
+    return view(self, other._array.shape)
+
+
+@public(out=False)
+def reshape(input: Tensor, *args: Any, shape: Any = None) -> Tensor:
     """The same elements in another shape: a view where possible, else a copy."""
-    wanted = infer_shape(shape_argument(shape), input._array.size)
-    if _can_view(input._array, wanted):
+    array = input._array
+    wanted = infer_shape(shape_argument(args, shape), array.size)
+    if array.flags.c_contiguous or _can_view(array, wanted):
         return VIEW(input, shape=wanted)
     return UNSAFE_RESHAPE(input.clone(), shape=wanted)
 
 
 def _can_view(array: np.ndarray, shape: Shape) -> bool:
-    return array.flags.c_contiguous or np.shares_memory(array.reshape(shape), array)
+    try:
+        array.reshape(shape, copy=False)
+    except ValueError:
+        return False
+    return True
 
 
-@public(aliases=("swapaxes", "swapdims"))
+@public(function=False)
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """The same elements in the shape of another tensor."""
+    return reshape(self, other._array.shape)
+
+
+@public(out=False)
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Join the dimensions from `start_dim` to `end_dim` into one."""
+    shape = input._array.shape
+    ndim = len(shape)
+    start, end = wrap_dim(start_dim, ndim), wrap_dim(end_dim, ndim)
+    if start > end:
+        raise RuntimeError(
+            "flatten() has invalid args: start_dim cannot come after end_dim"
+            + errors.at_user_line()
+        )
+    if not ndim:
+        return reshape(input, (1,))
+    if start == end:
+        return input
+    joined = 1
+    for n in shape[start : end + 1]:
+        joined *= n
+    return reshape(input, shape[:start] + (joined,) + shape[end + 1 :])
+
+
+@public(out=False)
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """Split one dimension into several."""
+    shape = input._array.shape
+    dim = wrap_dim(dim, len(shape))
+    sizes = shape_argument((sizes,))
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty" + errors.at_user_line())
+    if not shape:
+        return view(input, sizes)
+    known = 1
+    for n in sizes:
+        known *= abs(n) if n == -1 else n
+    if sizes.count(-1) == 1 and known and shape[dim] % known == 0:
+        sizes = infer_shape(sizes, shape[dim])
+    elif -1 in sizes or known != shape[dim]:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {errors.shape_list(sizes)} don't multiply up to the size "
+            f"of dim {dim} ({shape[dim]}) in the input tensor" + errors.at_user_line()
+        )
+    return view(input, shape[:dim] + sizes + shape[dim + 1 :])
+
+
+@public(out=False)
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension."""
+    return view(input.contiguous(), (-1,))
+
+
+# -- other orders of dimensions ------------------------------------------------------------
+
+
+@public(out=False)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Swap two dimensions."""
     ndim = input._array.ndim
     if not ndim:
         wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
-        return VIEW(input, shape=())
+        return ALIAS(input)
     return TRANSPOSE(input, dim0=wrap_dim(dim0, ndim), dim1=wrap_dim(dim1, ndim))
 
 
-@public()
-def permute(input: Tensor, *dims: Any) -> Tensor:
+@public(out=False)
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Swap two dimensions; NumPy's name for `transpose`."""
+    return transpose(input, axis0, axis1)
+
+
+@public(out=False)
+def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Swap two dimensions; another name for `transpose`."""
+    return transpose(input, dim0, dim1)
+
+
+@public(out=False)
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; vectors and numbers stay as they are."""
+    _check_t(input, "t")
+    return T(input)
+
+
+def _check_t(input: Tensor, name: str) -> None:
+    if input._array.ndim > 2:
+        raise RuntimeError(
+            f"{name}() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D"
+            + errors.at_user_line()
+        )
+
+
+@public(out=False)
+def permute(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
     """Reorder all dimensions."""
     ndim = input._array.ndim
-    order = tuple(wrap_dim(dim, ndim) for dim in shape_argument(dims))
+    order = shape_argument(args, dims)
     if len(order) != ndim:
         raise RuntimeError(
             f"permute(sparse_coo): number of dimensions in the tensor input does not match the "
             f"length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal "
             f"to len(dims) = {len(order)}" + errors.at_user_line()
         )
+    order = tuple(wrap_dim(dim, ndim) for dim in order)
     if len(set(order)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed." + errors.at_user_line())
     return PERMUTE(input, dims=order)
 
 
+@public(aliases=("moveaxis",), out=False)
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Move dimensions to other places; the rest keep their order."""
+    ndim = input._array.ndim
+    sources = [source] if isinstance(source, int) else list(source)
+    destinations = [destination] if isinstance(destination, int) else list(destination)
+    if len(sources) != len(destinations):
+        raise RuntimeError(
+            "movedim: Invalid source or destination dims: source "
+            f"({errors.shape_list(sources)} dims) should contain the same number of dims as "
+            f"destination ({errors.shape_list(destinations)} dims)" + errors.at_user_line()
+        )
+    from_dims = [wrap_dim(dim, ndim) for dim in sources]
+    to_dims = [wrap_dim(dim, ndim) for dim in destinations]
+    for name, dims, given in (
+        ("source", from_dims, sources), ("destination", to_dims, destinations)
+    ):  # fmt: skip
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(
+                f"movedim: repeated dim in `{name}` ({errors.shape_list(given)})"
+                + errors.at_user_line()
+            )
+    if not ndim:
+        return ALIAS(input)
+    rest = iter([dim for dim in range(ndim) if dim not in from_dims])
+    placed = dict(zip(to_dims, from_dims, strict=True))
+    return PERMUTE(input, dims=tuple(placed[i] if i in placed else next(rest) for i in range(ndim)))
+
+
+def _all_transposed(self: Tensor) -> Tensor:
+    if self._array.ndim not in (0, 2):
+        warnings.warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "reverse the dimensions of a tensor.",
+            stacklevel=2,
+        )
+    return PERMUTE(self, dims=tuple(range(self._array.ndim))[::-1])
+
+
+def _matrix_transposed(self: Tensor) -> Tensor:
+    if self._array.ndim < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got "
+            f"{self._array.ndim}-D tensor." + errors.at_user_line()
+        )
+    return transpose(self, -2, -1)
+
+
+def _hermitian(self: Tensor) -> Tensor:
+    if self._array.ndim not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D "
+            "tensor." + ("" if self._array.ndim < 3 else " For batches of matrices, consider using "
+            "tensor.mH") + errors.at_user_line()
+        )
+    return _conjugate(self if not self._array.ndim else transpose(self, 0, 1))
+
+
+def _batch_hermitian(self: Tensor) -> Tensor:
+    if self._array.ndim < 2:
+        raise RuntimeError(
+            f"tensor.mH is only supported on matrices or batches of matrices. Got "
+            f"{self._array.ndim}-D tensor." + errors.at_user_line()
+        )
+    return adjoint(self)
+
+
+@public(out=False)
+def adjoint(input: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix, or of each in a batch."""
+    if input._array.ndim < 2:
+        raise RuntimeError(
+            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got "
+            f"{input._array.ndim}-D tensor." + errors.at_user_line()
+        )
+    return _conjugate(transpose(input, -2, -1))
+
+
+def _conjugate(input: Tensor) -> Tensor:
+    return input.conj() if input._array.dtype.kind == "c" else input
+
+
+# -- expansion -----------------------------------------------------------------------------
+
+
 @public(function=False)
-def expand(self: Tensor, *shape: Any) -> Tensor:
+def expand(self: Tensor, *args: Any, size: Any = None, implicit: bool = False) -> Tensor:
     """Repeat dimensions of size 1 (and new leading ones) without a copy; -1 keeps a size."""
-    wanted = shape_argument(shape)
+    wanted = shape_argument(args, size)
+    return EXPAND(self, shape=expanded_shape(self, wanted))
+
+
+def expanded_shape(self: Tensor, wanted: Shape) -> Shape:
+    """The shape that `expand` gives, or the error that PyTorch raises."""
     have = self._array.shape
     extra = len(wanted) - len(have)
     if extra < 0:
@@ -134,6 +389,11 @@ def expand(self: Tensor, *shape: Any) -> Tensor:
         old = have[index - extra] if index >= extra else 1
         if n == -1 and index >= extra:
             n = old
+        elif n == -1:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "
+                f"dimension {index}" + errors.at_user_line()
+            )
         elif n < 0 or (old != 1 and n != old):
             raise RuntimeError(
                 f"The expanded size of the tensor ({n}) must match the existing size ({old}) at "
@@ -141,10 +401,131 @@ def expand(self: Tensor, *shape: Any) -> Tensor:
                 f"Tensor sizes: {errors.shape_list(have)}" + errors.at_user_line()
             )
         sizes.append(n)
-    return EXPAND(self, shape=tuple(sizes))
+    return tuple(sizes)
+
+
+@public(function=False)
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """Expand to the shape of another tensor."""
+    return expand(self, other._array.shape)
 
 
 @public(out=False)
-def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy that is part of the graph."""
-    return CLONE(input)
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """Expand to a shape."""
+    return expand(input, size)
+
+
+@public(method=False, out=False)
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes broadcast to."""
+    result: list[int] = []
+    for shape in shapes:
+        sizes = [operator.index(shape)] if not isinstance(shape, Sequence) else list(shape)
+        result = [1] * (len(sizes) - len(result)) + result
+        for back, n in enumerate(reversed(sizes), 1):
+            if n < 0:
+                raise RuntimeError(
+                    f"Trying to create tensor with negative dimension ({n}): ({n})"
+                    + errors.at_user_line()
+                )
+            if n != 1 and result[-back] not in (1, n):
+                raise RuntimeError(
+                    "Shape mismatch: objects cannot be broadcast to a single shape"
+                    + errors.at_user_line()
+                )
+            result[-back] = n if result[-back] == 1 else result[-back]
+    return Size(result)
+
+
+@public(method=False, out=False)
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """All tensors expanded to their common shape."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    shape: Shape = ()
+    for tensor in tensors:
+        other = tensor._array.shape
+        mismatch = errors.broadcast_mismatch("broadcast_tensors", shape, other)
+        if mismatch is not None:
+            raise mismatch
+        shape = tuple(broadcast_shapes(shape, other))
+    return tuple(each if each._array.shape == shape else expand(each, shape) for each in tensors)
+
+
+# -- dimensions of size 1 ------------------------------------------------------------------
+
+
+@public(out=False)
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """Insert a dimension of size 1."""
+    return UNSQUEEZE(input, dim=_new_dim(dim, input._array.ndim))
+
+
+def _new_dim(dim: int, ndim: int) -> int:
+    return wrap_dim(dim, ndim + 1)
+
+
+@public(out=False)
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Remove dimensions of size 1: all, one, or some."""
+    op, dims = _squeeze_form(input, dim)
+    return op(input, dims=dims)
+
+
+def _squeeze_form(input: Tensor, dim: Any) -> tuple[ViewOp, Shape]:
+    ndim = input._array.ndim
+    if dim is None:
+        return SQUEEZE_ALL, tuple(range(ndim))
+    if isinstance(dim, (tuple, list)):
+        return SQUEEZE_DIMS, wrap_dims(dim, ndim) if dim else ()
+    return SQUEEZE_DIM, (wrap_dim(dim, ndim),)
+
+
+def _at_least(ndim: int, tensors: tuple[Any, ...]) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return _with_dims(tensors[0], ndim)
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    for position, each in enumerate(tensors):
+        if not isinstance(each, Tensor):
+            raise errors.wrong_argument(
+                f"atleast_{ndim}d", "tensors", position + 1, "tuple of Tensors", each
+            )
+    return tuple(_with_dims(each, ndim) for each in tensors)
+
+
+def _with_dims(input: Tensor, ndim: int) -> Tensor:
+    have = input._array.ndim
+    if have >= ndim:
+        return input
+    if have == 0:
+        return reshape(input, (1,) * ndim)
+    if have == 2:
+        return unsqueeze(input, -1)
+    row = unsqueeze(input, 0)
+    return row if ndim == 2 else unsqueeze(row, -1)
+
+
+@public(method=False, out=False)
+def atleast_1d(*tensors: Any) -> Any:
+    """Numbers become vectors."""
+    return _at_least(1, tensors)
+
+
+@public(method=False, out=False)
+def atleast_2d(*tensors: Any) -> Any:
+    """Numbers and vectors become matrices of one row."""
+    return _at_least(2, tensors)
+
+
+@public(method=False, out=False)
+def atleast_3d(*tensors: Any) -> Any:
+    """Up to three dimensions, as NumPy places them."""
+    return _at_least(3, tensors)
+
+
+methods(
+    T=property(_all_transposed), mT=property(_matrix_transposed), H=property(_hermitian),
+    mH=property(_batch_hermitian),
+)  # fmt: skip

@@ -252,7 +252,8 @@ COMPARISONS: list[OpCase] = [
       for name in ("eq", "ne", "lt", "le", "gt", "ge")),
     *(_binary(name, also(binary, binary_promoting), extremes=extremes_binary)
       for name in ("logical_and", "logical_or", "logical_xor")),
-    *(_binary(name, also(binary, with_scalars(3, True)), dtypes=(*INTEGERS, torch.bool, torch.float32),
+    *(_binary(name, also(binary, with_scalars(3, True)),
+              dtypes=(*INTEGERS, torch.bool, torch.float32),
               variants=("function", "method", "operator"))
       for name in ("bitwise_and", "bitwise_or", "bitwise_xor")),
     *(_binary(name, also(binary, with_scalars(2)), dtypes=INTEGERS, domain=(0, 5),

@@ -74,7 +74,8 @@ def _corrections(make: Maker) -> list[Sample]:
     return [
         Sample(make(3, 4)), Sample(make(3, 4), False), Sample(make(3, 4), 1),
         Sample(make.strided(2, 3, 4), (0, 2)), Sample(make(3, 4), 0, True, True),
-        Sample(make(3, 4), 1, unbiased=False, keepdim=True), Sample(make(3, 4), dim=1, correction=0),
+        Sample(make(3, 4), 1, unbiased=False, keepdim=True),
+        Sample(make(3, 4), dim=1, correction=0),
         Sample(make(3, 4), dim=None, correction=2), Sample(make(5), correction=1.5),
         Sample(make(1), 0), Sample(make()), Sample(make(0)), Sample(make(0, 3), 1),
         Sample(make(3, 4), dim=1, correction=None),
@@ -211,7 +212,8 @@ EXTREMA: list[OpCase] = [
 ]
 
 LOGIC: list[OpCase] = [
-    *(_reduction(name, also(reductions, many_dims, empty_reduction, _nans_everywhere), domain=(0, 2))
+    *(_reduction(name, also(reductions, many_dims, empty_reduction, _nans_everywhere),
+                 domain=(0, 2))
       for name in ("any", "all")),
 ]
 

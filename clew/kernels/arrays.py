@@ -1,19 +1,27 @@
-"""In which dtype a kernel computes when the storage dtype has no fast or accurate arithmetic."""
+"""What the kernels share: the array type, computed indices, and the precision to compute in."""
+
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-
-from typing import Any
 
 Array = NDArray[Any]
 
 _HALF_DTYPES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
 
 
+def at(*parts: Any) -> tuple[Any, ...]:
+    """An index put together from slices, integers, None and Ellipsis, as in `x[at(..., *where)]`.
+
+    The same tuple written directly has no type that an array accepts as an index.
+    """
+    return parts
+
+
 def compute_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """float32 for the two 16-bit floats, which BLAS does not know; any other dtype itself."""
-    resolved = np.dtype(dtype)
+    resolved: np.dtype[Any] = np.dtype(dtype)
     return np.dtype(np.float32) if resolved in _HALF_DTYPES else resolved
 
 

@@ -1,0 +1,60 @@
+"""Anomaly mode: backward checks each gradient for NaN and names the forward line it came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.autograd.mode import _Mode
+from clew.core.state import local
+
+
+class set_detect_anomaly(_Mode):
+    """Switch anomaly mode on or off at once; as a context manager, switch back at its end."""
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        state = local.state
+        self.mode, self.check_nan = bool(mode), bool(check_nan)
+        self._before = (state.anomaly, state.anomaly_check_nan)
+        self._switch()
+
+    def clone(self) -> set_detect_anomaly:
+        return type(self)(self.mode, self.check_nan)
+
+    def _switch(self) -> None:
+        state = local.state
+        state.anomaly, state.anomaly_check_nan = self.mode, self.check_nan
+
+    def __enter__(self) -> None:
+        self._switch()
+
+    def __exit__(self, *exc: object) -> None:
+        state = local.state
+        state.anomaly, state.anomaly_check_nan = self._before
+
+
+class detect_anomaly(_Mode):
+    """Check gradients for NaN inside; the error names the forward line of the node."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self.check_nan = check_nan
+        self._before: list[Any] = []
+
+    def clone(self) -> detect_anomaly:
+        return type(self)(self.check_nan)
+
+    def __enter__(self) -> None:
+        state = local.state
+        self._before.append((state.anomaly, state.anomaly_check_nan))
+        state.anomaly, state.anomaly_check_nan = True, self.check_nan
+
+    def __exit__(self, *exc: object) -> None:
+        state = local.state
+        state.anomaly, state.anomaly_check_nan = self._before.pop()
+
+
+def is_anomaly_enabled() -> bool:
+    return local.state.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    return local.state.anomaly_check_nan

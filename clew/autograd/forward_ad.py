@@ -1,0 +1,383 @@
+"""Forward mode: tangents travel with the values.
+
+Inside a dual level every operation is intercepted: it runs as always, and then its output gets a
+tangent that follows from the op's definition. For elementwise operations the gradient formula,
+applied to the tangent, is the answer; linear ones are applied to the tangents; multilinear ones to
+one tangent at a time. For all others the gradient, which is linear in its cotangent, is transposed.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clew.autograd.backward import grad
+from clew.autograd.function import Function
+from clew.core.elementwise import Elementwise
+from clew.core.engine import fit
+from clew.core.inplace import run_inplace, write_tangent
+from clew.core.op import DTYPE, INPUT, NEEDS, OUTPUT, PARAM, SHAPE, SHAPES, Op
+from clew.core.state import State, local
+from clew.core.tensor import Tensor, alias, tangent_of, wrap
+
+
+class UnpackedDualTensor(NamedTuple):
+    """The value and the tangent of a dual tensor."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+class _Level:
+    """The open dual level of a thread, and the tensors that have tangents in it."""
+
+    def __init__(self) -> None:
+        self.tensors: list[weakref.ref[Tensor]] = []
+
+    def give(self, tensor: Tensor, tangent: Tensor) -> Tensor:
+        tensor._tangent = tangent
+        self.tensors.append(weakref.ref(tensor))
+        return tensor
+
+    def adopt(self, tensors: list[Tensor]) -> None:
+        """Take charge of tensors that were given a tangent by an in-place write."""
+        self.tensors.extend(map(weakref.ref, tensors))
+
+    def close(self) -> None:
+        for reference in self.tensors:
+            tensor = reference()
+            if tensor is not None:
+                tensor._tangent = None
+
+    def __call__(
+        self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any], inplace: bool = False
+    ) -> Any:
+        """Run an operation and give its outputs their tangents."""
+        state = local.state
+        state.intercept = None
+        try:
+            if isinstance(op, Op):
+                run = self.run_inplace if inplace else self.run
+                return run(state, op, inputs, params)
+            return self.run_function(op, inputs, params["ctx"], params["outputs"])
+        finally:
+            state.intercept = self
+
+    def run(self, state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        result = op(*inputs, **params)
+        outs = result if isinstance(result, tuple) else (result,)
+        if any(tangent_of(value) is not None for value in inputs):
+            for out, tangent in zip(outs, jvp_of(op, inputs, params, outs), strict=True):
+                if tangent is not None:
+                    self.give(out, tangent)
+        return result
+
+    def run_inplace(
+        self, state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> Tensor:
+        target: Tensor = inputs[0]
+        tangent = None
+        if any(tangent_of(value) is not None for value in inputs):
+            # The formulas may need the value from before the write.
+            outs = op(*inputs, **params)
+            outs = outs if isinstance(outs, tuple) else (outs,)
+            tangent = jvp_of(op, inputs, params, outs)[0]
+        result = run_inplace(state, op, inputs, params)
+        if tangent is not None:
+            self.adopt(write_tangent(target, tangent))
+        return result
+
+    def run_function(
+        self, function: type[Function], inputs: tuple[Any, ...], ctx: Any, outputs: Any
+    ) -> Any:
+        tangents = [tangent_of(value) for value in inputs]
+        if all(tangent is None for tangent in tangents):
+            return outputs
+        if ctx.materialize_grads:
+            tangents = [
+                wrap(np.zeros_like(value._array))
+                if tangent is None and isinstance(value, Tensor)
+                else tangent
+                for value, tangent in zip(inputs, tangents, strict=True)
+            ]
+        results = function.jvp(ctx, *tangents)
+        results = results if isinstance(results, tuple) else (results,)
+        for out, tangent in zip(outputs, results, strict=True):
+            if isinstance(out, Tensor) and tangent is not None:
+                self.give(out, tangent)
+        return outputs
+
+
+def _level(level: Any = None) -> _Level:
+    current = local.state.intercept
+    if not isinstance(current, _Level):
+        raise RuntimeError(
+            "Trying to use forward AD outside of a dual level: enter one with "
+            "`with fwAD.dual_level():` first."
+        )
+    return current
+
+
+def enter_dual_level() -> int:
+    """Open a dual level; make_dual works inside."""
+    state = local.state
+    if state.intercept is not None:
+        raise RuntimeError(
+            "Nested forward mode AD is not supported at the moment: this thread is in a dual "
+            "level already."
+        )
+    state.intercept = _Level()
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the dual level and drop its tangents."""
+    current = _level()
+    local.state.intercept = None
+    current.close()
+
+
+@contextmanager
+def dual_level() -> Iterator[int]:
+    """A context in which tensors can carry tangents."""
+    level = enter_dual_level()
+    try:
+        yield level
+    finally:
+        exit_dual_level(level=level)
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A tensor with the same value and history that carries `tangent`."""
+    current = _level(level)
+    if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        raise ValueError(
+            f"Expected primal to be floating point or complex, but got: {tensor.dtype}"
+        )
+    if not (tangent.dtype.is_floating_point or tangent.dtype.is_complex):
+        raise ValueError(
+            f"Expected tangent to be floating point or complex, but got: {tangent.dtype}"
+        )
+    if tangent._array.shape != tensor._array.shape:
+        raise RuntimeError(
+            f"Expected tensor to have size {list(tensor._array.shape)} but got tangent of size "
+            f"{list(tangent._array.shape)}"
+        )
+    local.state.intercept = None
+    try:
+        dual = tensor.view_as(tensor)
+    finally:
+        local.state.intercept = current
+    return current.give(dual, tangent)
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value without its tangent, and the tangent (None if there is none)."""
+    current = _level(level)
+    tangent = tangent_of(tensor)
+    if tangent is None:
+        return UnpackedDualTensor(tensor, None)
+    local.state.intercept = None
+    try:
+        primal = tensor.view_as(tensor)
+    finally:
+        local.state.intercept = current
+    return UnpackedDualTensor(primal, tangent)
+
+
+class set_fwd_grad_enabled:
+    """Switch forward mode on or off inside a dual level."""
+
+    def __init__(self, mode: bool) -> None:
+        state = local.state
+        self._before = state.intercept
+        if not mode:
+            state.intercept = None
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exc: object) -> None:
+        local.state.intercept = self._before
+
+
+# -- tangents from an op's definition ----------------------------------------------------------
+
+
+def jvp_of(
+    op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: tuple[Tensor, ...]
+) -> Sequence[Tensor | None]:
+    """The tangents of an operation's outputs, from those of its inputs."""
+    if not any(op.can_differentiate(out) for out in outs):
+        return [None] * len(outs)
+    plain = tuple(_without_tangent(value) for value in inputs)
+    tangents = tuple(tangent_of(value) for value in inputs)
+    if isinstance(op, Elementwise):
+        return [_elementwise(op, plain, tangents, params, outs)]
+    if op.linear:
+        return _linear(op, plain, tangents, params, outs)
+    if op.multilinear:
+        return [_multilinear(op, plain, tangents, params, outs[0])]
+    return _transposed(op, plain, tangents, params, outs)
+
+
+def _without_tangent(value: Any) -> Any:
+    if tangent_of(value) is None:
+        return value
+    plain = alias(value)
+    plain._requires_grad, plain._node = value._requires_grad, value._node
+    plain._output_nr = value._output_nr
+    return plain
+
+
+def _values(
+    op: Op, formula: Callable[..., Any], inputs: tuple[Any, ...], params: dict[str, Any], outs: Any
+) -> list[Any]:
+    """What a formula asks for by name, taken from a call that is at hand."""
+    return [_value(op.capture(name), inputs, params, outs) for name in op.formula_names[formula]]
+
+
+def _value(
+    capture: tuple[int, Any], inputs: tuple[Any, ...], params: dict[str, Any], outs: Any
+) -> Any:
+    kind, key = capture
+    if kind == INPUT:
+        return inputs[key]
+    if kind == OUTPUT:
+        return _without_tangent(outs[0]) if len(outs) == 1 else outs
+    if kind == PARAM:
+        return params.get(key)
+    if kind == SHAPE:
+        return inputs[key]._array.shape if isinstance(inputs[key], Tensor) else ()
+    if kind == DTYPE:
+        return inputs[key].dtype if isinstance(inputs[key], Tensor) else None
+    if kind == SHAPES:
+        return tuple(v._array.shape if isinstance(v, Tensor) else None for v in inputs)
+    if kind == NEEDS:
+        return tuple(isinstance(v, Tensor) for v in inputs)
+    return tuple(v.dtype if isinstance(v, Tensor) else None for v in inputs)
+
+
+def _sum(terms: list[Tensor]) -> Tensor | None:
+    total: Tensor | None = None
+    for term in terms:
+        total = term if total is None else total + term
+    return total
+
+
+def _conj(value: Tensor) -> Tensor:
+    return value.conj() if value._array.dtype.kind == "c" else value
+
+
+def _elementwise(
+    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], outs: Any
+) -> Tensor | None:
+    out = outs[0]
+    terms = []
+    for name, formula in op.grads.items():
+        tangent = tangents[op.inputs.index(name)]
+        if tangent is not None:
+            # The formula multiplies by the conjugate of the derivative; this one must not.
+            term = _conj(formula(_conj(tangent), *_values(op, formula, inputs, params, outs)))
+            terms.append(_fit_out(term, out))
+    return _sum(terms)
+
+
+def _fit_out(term: Tensor, out: Tensor) -> Tensor:
+    if term._array.shape != out._array.shape:
+        term = term.expand(out._array.shape)
+    if term._array.dtype is not out._array.dtype:
+        if term._array.dtype.kind == "c" and out._array.dtype.kind != "c":
+            term = term.real
+        term = term.to(out.dtype)
+    return term
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, Tensor) and (value.dtype.is_floating_point or value.dtype.is_complex)
+
+
+def _linear(
+    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], outs: Any
+) -> Sequence[Tensor | None]:
+    moved = [
+        tangent
+        if tangent is not None
+        else wrap(np.zeros_like(value._array))
+        if _is_float(value) and (op.variadic or op.inputs[index] in op.grads)
+        else value
+        for index, (value, tangent) in enumerate(zip(inputs, tangents, strict=True))
+    ]
+    result = op(*moved, **params)
+    return result if isinstance(result, tuple) else [result]
+
+
+def _multilinear(
+    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], out: Tensor
+) -> Tensor | None:
+    terms = []
+    for index, tangent in enumerate(tangents):
+        if tangent is not None:
+            moved = (*inputs[:index], tangent, *inputs[index + 1 :])
+            terms.append(op(*moved, **params))
+    return _sum(terms)
+
+
+def _transposed(
+    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], outs: Any
+) -> Sequence[Tensor | None]:
+    """The gradient is linear in its cotangent; the tangent is that linear map turned around."""
+    state = local.state
+    grad_enabled, state.grad_enabled = state.grad_enabled, True
+    try:
+        cotangents = [
+            wrap(np.zeros_like(out._array)).requires_grad_() if op.can_differentiate(out) else None
+            for out in outs
+        ]
+        pulled = _pull_back(op, inputs, tangents, params, outs, cotangents)
+        terms = [
+            (_conj(gradient) * tangent).sum()
+            for gradient, tangent in pulled
+            if gradient is not None
+        ]
+        wanted = [each for each in cotangents if each is not None]
+        total = _sum(terms)
+        if total is None or not total.requires_grad:
+            results: Sequence[Any] = [wrap(np.zeros_like(w._array)) for w in wanted]
+        else:
+            real = total.real if total._array.dtype.kind == "c" else total
+            results = grad(real, wanted, create_graph=grad_enabled, materialize_grads=True)
+    finally:
+        state.grad_enabled = grad_enabled
+    found = iter(results)
+    return [None if each is None else next(found) for each in cotangents]
+
+
+def _pull_back(
+    op: Op,
+    inputs: tuple[Any, ...],
+    tangents: Sequence[Any],
+    params: dict[str, Any],
+    outs: Any,
+    cotangents: list[Any],
+) -> list[tuple[Any, Tensor]]:
+    g: Any = cotangents[0] if op.outputs == 1 else tuple(cotangents)
+    if op.joint is not None:
+        gradients = list(op.joint(g, *_values(op, op.joint, inputs, params, outs)))
+    else:
+        gradients = [None] * len(inputs)
+        for name, formula in op.grads.items():
+            index = op.inputs.index(name)
+            if tangents[index] is not None:
+                gradients[index] = formula(g, *_values(op, formula, inputs, params, outs))
+    pairs = []
+    for gradient, tangent, value in zip(gradients, tangents, inputs, strict=False):
+        if tangent is not None and gradient is not None:
+            array = value._array
+            fitted = fit(gradient, array.shape, array.dtype, None)
+            pairs.append((fitted, tangent))
+    return pairs

@@ -1,0 +1,443 @@
+"""Custom functions: `autograd.Function`, and the context that is also its node in the graph."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.core.inplace import check_leaf, rebase
+from clew.core.node import Edge, Meta, Node, live_edge, next_sequence_number, save, unpack
+from clew.core.state import State, local
+from clew.core.storage import INFERENCE
+from clew.core.tensor import NoHistory, Tensor, alias, wrap
+from clew.source import user_where
+
+_NO_META: Meta = ((), np.dtype(np.float32))
+
+
+class FunctionCtx(Node):
+    """What `forward` and `backward` of a custom function share; in the graph it is the node.
+
+    Everything that `backward` needs should go through `save_for_backward`: only then do overwritten
+    tensors get noticed, memory get freed, and second derivatives stay right.
+    """
+
+    # Not slots alone: user code sets attributes on its context.
+    __slots__ = ("__dict__",)
+
+    _function: type[Function]
+
+    def __init__(self) -> None:
+        self.edges: tuple[Edge | None, ...] = ()
+        self.meta: tuple[Meta, ...] = ()
+        self.extras = None
+        self.seq = next_sequence_number()
+        self.where = user_where()
+        self.module_path = local.state.module_path
+        self.needs_input_grad: tuple[bool, ...] = ()
+        self.to_save: tuple[Any, ...] = ()
+        self.saved_for_forward: tuple[Any, ...] = ()
+        self.dirty_tensors: tuple[Tensor, ...] = ()
+        self.non_differentiable: tuple[Tensor, ...] = ()
+        self.materialize_grads = True
+        self._saved: Any = ()
+        self._foreign_saved = False
+        self._is_input_tensor: tuple[bool, ...] = ()
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors (inputs, outputs, or others) for `backward`. Call it once, in `forward`."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(
+                    "save_for_backward can only save variables, but argument is of type "
+                    f"{type(tensor).__name__}. Keep other values as attributes of ctx."
+                )
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for `jvp`."""
+        self.saved_for_forward = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """The tensors given to `save_for_backward`."""
+        if type(self._saved) is errors.Freed:
+            raise errors.backward_twice(self, self._saved)
+        if not self._saved and self.to_save:
+            return self.to_save
+        if not self._saved and self.saved_for_forward:
+            return self.saved_for_forward
+        return tuple(
+            unpack(value, self, f"saved_tensors[{index}]")
+            for index, value in enumerate(self._saved)
+        )
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say which inputs `forward` writes to. They must be returned as outputs."""
+        self.dirty_tensors = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say which outputs have no gradient, such as indices."""
+        self.non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether gradients that are absent reach `backward` as zeros (the default) or None."""
+        self.materialize_grads = value
+
+    def name(self) -> str:
+        return type(self).__name__
+
+    # -- backward --------------------------------------------------------------------------
+
+    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+        if type(self._saved) is errors.Freed:
+            raise errors.backward_twice(self, self._saved)
+        if self._foreign_saved and local.state.grad_enabled:
+            self._warn_foreign_saved()
+        given: list[Any] = list(grads)
+        if self.materialize_grads:
+            given = [
+                wrap(np.zeros(*self.meta[index])) if grad is None else grad
+                for index, grad in enumerate(given)
+            ]
+        results = self._function._backward_of()(self, *given)
+        return self._checked(results if isinstance(results, tuple) else (results,))
+
+    def _warn_foreign_saved(self) -> None:
+        if getattr(self._function.backward, "_once_differentiable", False):
+            return
+        warnings.warn(
+            f"{self.name()} saved a tensor that is neither an input nor an output of its forward; "
+            "the gradient of its gradient does not flow through that tensor. Return it as an "
+            "output, recompute it in backward, or mark backward with @once_differentiable. The "
+            f"function was applied at {errors.describe(self.where)}",
+            stacklevel=2,
+        )
+
+    def _checked(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
+        expected = len(self.edges)
+        extra = results[expected:]
+        if len(results) < expected or any(value is not None for value in extra):
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected "
+                f"{expected}, got {len(results)})\n  It was applied at "
+                f"{errors.describe(self.where)}"
+            )
+        for index, value in enumerate(results[:expected]):
+            if value is None:
+                continue
+            if not isinstance(value, Tensor):
+                raise TypeError(
+                    f"expected Variable or None (got {type(value).__name__}) as gradient {index} "
+                    f"of {self.name()}"
+                )
+            if not self._is_input_tensor[index]:
+                raise RuntimeError(
+                    f"function {self.name()} returned a gradient different from None at position "
+                    f"{index + 1}, but the corresponding forward input was not a Variable"
+                )
+            self._check_shape(index, value)
+        return results[:expected]
+
+    def _check_shape(self, index: int, grad: Tensor) -> None:
+        edge = self.edges[index]
+        if edge is None:
+            return
+        shape = edge[0].meta[edge[1]][0]
+        try:
+            fits = np.broadcast_shapes(shape, grad._array.shape) == grad._array.shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise RuntimeError(
+                f"Function {self.name()} returned an invalid gradient at index {index} - got "
+                f"{errors.shape_list(grad._array.shape)} but expected shape compatible with "
+                f"{errors.shape_list(shape)}"
+            )
+
+    def release(self, freed: errors.Freed) -> None:
+        self.to_save = ()
+        if self._saved:
+            self._saved = freed
+
+
+class FunctionMeta(type):
+    """Gives each function its own context class, named as PyTorch names it."""
+
+    _context_class: type[FunctionCtx]
+
+    def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> None:
+        super().__init__(name, bases, members)
+        cls._context_class = type(f"{name}Backward", (FunctionCtx,), {"_function": cls})
+
+
+class Function(metaclass=FunctionMeta):
+    """Base of operations whose backward is written by hand.
+
+    Define static methods `forward(ctx, *args)` and `backward(ctx, *grad_outputs)`, or `forward`
+    without a context and `setup_context(ctx, inputs, output)`. Call `MyFunction.apply(*args)`.
+    """
+
+    generate_vmap_rule = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all "
+            "static, so you should invoke them on the class itself.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd function with static forward method."
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    # `vjp` is another name that a subclass may use for `backward`.
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap static method "
+            "or set generate_vmap_rule=True."
+        )
+
+    @classmethod
+    def _backward_of(cls) -> Callable[..., Any]:
+        own_vjp = cls.vjp is not Function.vjp
+        if own_vjp and cls.backward is not Function.backward:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+                "should only implement one of them."
+            )
+        return cls.vjp if own_vjp else cls.backward
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run `forward` and connect its outputs to `backward`."""
+        if kwargs:
+            args = _bind(cls, args, kwargs)
+        state = local.state
+        ctx = cls._context_class()
+        tensors = [value for value in args if isinstance(value, Tensor)]
+        ctx._is_input_tensor = tuple(isinstance(value, Tensor) for value in args)
+        edges = tuple(live_edge(v) if isinstance(v, Tensor) else None for v in args)
+        ctx.needs_input_grad = tuple(edge is not None for edge in edges)
+        versions = [0 if t._storage is INFERENCE else t._storage.version for t in tensors]
+        output = _run_forward(cls, ctx, args, state)
+        outputs = output if isinstance(output, tuple) else (output,)
+        _check_dirty(ctx, tensors, versions, outputs)
+        recorded = state.grad_enabled and any(ctx.needs_input_grad)
+        if recorded:
+            ctx.edges = edges
+        outputs = _connect(ctx, tensors, outputs, recorded, state)
+        _pack_saved(ctx, tensors, outputs, recorded)
+        if state.intercept is not None:
+            outputs = state.intercept(cls, args, {"ctx": ctx, "outputs": outputs})
+        return outputs if isinstance(output, tuple) else outputs[0]
+
+
+def _bind(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    separate = cls.setup_context is not Function.setup_context
+    signature = inspect.signature(cls.forward)
+    bound = signature.bind(*args, **kwargs) if separate else signature.bind(None, *args, **kwargs)
+    bound.apply_defaults()
+    return bound.args if separate else bound.args[1:]
+
+
+def _run_forward(
+    cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], state: State
+) -> Any:
+    """Forward runs without recording: its history is the function's own node."""
+    grad_enabled, reason = state.grad_enabled, state.no_grad_reason
+    intercept, state.intercept = state.intercept, None
+    state.grad_enabled = False
+    state.no_grad_reason = NoHistory("no_grad", f"{cls.__name__}.forward", ctx.where)
+    try:
+        if cls.setup_context is Function.setup_context:
+            return cls.forward(ctx, *args)
+        output = cls.forward(*args)
+        cls.setup_context(ctx, args, output)
+        return output
+    finally:
+        state.grad_enabled, state.no_grad_reason = grad_enabled, reason
+        state.intercept = intercept
+
+
+def _is_among(tensor: Any, group: Sequence[Any]) -> bool:
+    return any(tensor is member for member in group)
+
+
+def _check_dirty(
+    ctx: FunctionCtx, tensors: list[Tensor], versions: list[int], outputs: tuple[Any, ...]
+) -> None:
+    for tensor in ctx.dirty_tensors:
+        if not _is_among(tensor, outputs):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as "
+                "output. The inputs that are modified inplace must all be outputs of the Function."
+            )
+    for tensor, version in zip(tensors, versions, strict=True):
+        if tensor._storage is INFERENCE or tensor._storage.version == version:
+            continue
+        if not any(tensor._storage is dirty._storage for dirty in ctx.dirty_tensors):
+            warnings.warn(
+                f"{ctx.name()}: forward wrote to one of its inputs (last by "
+                f"`{tensor._storage.writer}` at {errors.describe(tensor._storage.written_at)}) "
+                "without ctx.mark_dirty: the graph does not know of that write, and gradients "
+                "that pass through this input may be wrong.",
+                stacklevel=3,
+            )
+
+
+def _connect(
+    ctx: FunctionCtx,
+    inputs: list[Tensor],
+    outputs: tuple[Any, ...],
+    recorded: bool,
+    state: State,
+) -> tuple[Any, ...]:
+    """Give the outputs their history: this node."""
+    ctx.meta = tuple(
+        (out._array.shape, out._array.dtype) if isinstance(out, Tensor) else _NO_META
+        for out in outputs
+    )
+    connected: list[Any] = []
+    for number, out in enumerate(outputs):
+        if not isinstance(out, Tensor):
+            connected.append(out)
+        elif _is_among(out, ctx.dirty_tensors):
+            connected.append(_connect_dirty(ctx, out, number, recorded, state))
+        else:
+            connected.append(_connect_output(ctx, inputs, out, number, recorded))
+    return tuple(connected)
+
+
+def _connect_dirty(
+    ctx: FunctionCtx, out: Tensor, number: int, recorded: bool, state: State
+) -> Tensor:
+    if recorded:
+        if out.requires_grad:
+            check_leaf(out, ctx.name())
+        rebase(state, out, ctx, number)
+    return out
+
+
+def _connect_output(
+    ctx: FunctionCtx, inputs: list[Tensor], out: Tensor, number: int, recorded: bool
+) -> Tensor:
+    if _is_among(out, inputs) or out._requires_grad:
+        # An input handed through: the result is another tensor over the same memory.
+        out = alias(out)
+    differentiable = out.dtype.is_floating_point or out.dtype.is_complex
+    if recorded and differentiable and not _shares(out, ctx.non_differentiable):
+        out._requires_grad, out._node, out._output_nr = True, ctx, number
+        out._reason = None
+        out._view = None
+    return out
+
+
+def _shares(tensor: Tensor, group: Sequence[Tensor]) -> bool:
+    return any(tensor is t or tensor._array is t._array for t in group)
+
+
+def _pack_saved(
+    ctx: FunctionCtx, inputs: list[Tensor], outputs: tuple[Any, ...], recorded: bool
+) -> None:
+    if not recorded:
+        return
+    saved = []
+    for tensor in ctx.to_save:
+        if tensor is None:
+            saved.append(None)
+            continue
+        own = _is_among(tensor, outputs) and tensor._node is ctx
+        if not own and not _is_among(tensor, inputs) and not _is_among(tensor, outputs):
+            ctx._foreign_saved = ctx._foreign_saved or tensor.dtype.is_floating_point
+        saved.append(save(tensor, output_of=own))
+    ctx._saved = tuple(saved)
+    ctx.to_save = ()
+
+
+class _NotTwice(Node):
+    """Stands behind gradients of a function that may be differentiated only once."""
+
+    __slots__ = ()
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.edges = ()
+        self.meta = ((tensor._array.shape, tensor._array.dtype),)
+        self.extras = None
+        self.seq = next_sequence_number()
+        self.where = user_where()
+        self.module_path = None
+
+    def name(self) -> str:
+        return "DelayedError"
+
+    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
+
+
+def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a `backward` that is not made of differentiable operations."""
+
+    @functools.wraps(function)
+    def wrapper(ctx: Any, *args: Any) -> Any:
+        state = local.state
+        grad_enabled, state.grad_enabled = state.grad_enabled, False
+        try:
+            outputs = function(ctx, *args)
+        finally:
+            state.grad_enabled = grad_enabled
+        tracked = any(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
+        if not (grad_enabled and tracked):
+            return outputs
+        as_tuple = outputs if isinstance(outputs, tuple) else (outputs,)
+        marked = tuple(_forbid_twice(value) for value in as_tuple)
+        return marked if isinstance(outputs, tuple) else marked[0]
+
+    wrapper._once_differentiable = True  # type: ignore[attr-defined]  # read by FunctionCtx
+    return wrapper
+
+
+def _forbid_twice(value: Any) -> Any:
+    if not isinstance(value, Tensor):
+        return value
+    result = alias(value)
+    result._requires_grad, result._node = True, _NotTwice(value)
+    return result

@@ -1,0 +1,226 @@
+"""`autograd.graph`: looking at the graph, and hooks on what it saves and computes."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from clew.core.inplace import bump_version
+from clew.core.node import Node, RemovableHandle, live_edge
+from clew.core.state import local
+from clew.core.tensor import Tensor
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "allow_mutation_on_saved_tensors",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
+
+class GradientEdge(NamedTuple):
+    """A place in the graph where a gradient arrives."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Any = None
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The edge that a gradient for this tensor would travel along."""
+    edge = live_edge(tensor)
+    if edge is None:
+        raise RuntimeError(
+            "It is not possible to get the gradient edge for a Tensor that does not require "
+            "gradients"
+        )
+    return GradientEdge(*edge)
+
+
+def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
+    """Note that a tensor's memory was written to by other means."""
+    for each in [tensor] if isinstance(tensor, Tensor) else tensor:
+        bump_version(each, "increment_version")
+
+
+class saved_tensors_hooks:
+    """Inside, each tensor saved for backward passes through `pack_hook`, and later back."""
+
+    def __init__(
+        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
+    ) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        state = local.state
+        if state.saved_hooks_disabled is not None:
+            raise RuntimeError(state.saved_hooks_disabled)
+        state.saved_hooks = (*state.saved_hooks, (self.pack_hook, self.unpack_hook))
+
+    def __exit__(self, *exc: object) -> None:
+        state = local.state
+        state.saved_hooks = state.saved_hooks[:-1]
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.pack_hook, self.unpack_hook):
+                return function(*args, **kwargs)
+
+        return wrapped
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keep saved tensors in main memory. For tensors that are there already, they are copied."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        super().__init__(lambda tensor: tensor.detach().clone(), lambda packed: packed)
+        self._arguments = (pin_memory, device_type)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with save_on_cpu(*self._arguments):
+                return function(*args, **kwargs)
+
+        return wrapped
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Inside, entering `saved_tensors_hooks` raises `error_message`."""
+    state = local.state
+    before, state.saved_hooks_disabled = state.saved_hooks_disabled, error_message
+    try:
+        yield
+    finally:
+        state.saved_hooks_disabled = before
+
+
+class _MultiHandle(RemovableHandle):
+    """Removes several hooks at once."""
+
+    def __init__(self, handles: Sequence[RemovableHandle]) -> None:
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
+) -> RemovableHandle:
+    """Call `fn` when gradients of all (or of any) of these tensors have been computed.
+
+    With mode "all", `fn(grads)` gets a list with None for tensors that had no gradient in this
+    backward. With mode "any", `fn(grad)` is called once per backward, with the first gradient.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    watch = _AllGrads(tensors, fn) if mode == "all" else _AnyGrad(fn)
+    return _MultiHandle(
+        [tensor.register_hook(watch.hook(index)) for index, tensor in enumerate(tensors)]
+    )
+
+
+class _AllGrads:
+    """Counts the gradients of one backward, and reports when the last one has come."""
+
+    def __init__(self, tensors: Sequence[Tensor], fn: Callable[..., None]) -> None:
+        self.fn = fn
+        self.lock = threading.Lock()
+        self.size = len(tensors)
+        self.nodes = [get_gradient_edge(tensor).node for tensor in tensors]
+        # Gradients seen so far, by backward run.
+        self.seen: dict[Any, list[Tensor | None]] = {}
+
+    def hook(self, index: int) -> Callable[[Tensor], None]:
+        def on_grad(grad: Tensor) -> None:
+            run = local.state.backward_runs[-1]
+            with self.lock:
+                grads = self.seen.setdefault(run, [None] * self.size)
+                grads[index] = grad
+                expected = sum(run.will_reach(node) for node in self.nodes)
+                done = sum(g is not None for g in grads) == expected
+                if done:
+                    del self.seen[run]
+            if done:
+                self.fn(grads)
+
+        return on_grad
+
+
+class _AnyGrad:
+    """Reports the first gradient of each backward."""
+
+    def __init__(self, fn: Callable[..., None]) -> None:
+        self.fn = fn
+        self.runs: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def hook(self, index: int) -> Callable[[Tensor], None]:
+        def on_grad(grad: Tensor) -> None:
+            run = local.state.backward_runs[-1]
+            if run not in self.runs:
+                self.runs.add(run)
+                self.fn(grad)
+
+        return on_grad
+
+
+class _Held:
+    """A saved tensor that keeps its value when its memory is written to."""
+
+    __slots__ = ("__weakref__", "tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+
+class _MutationGuard(saved_tensors_hooks):
+    """Copies saved tensors just before their memory is overwritten."""
+
+    def __init__(self) -> None:
+        super().__init__(self._pack, self._unpack)
+        self.held: dict[int, list[weakref.ref[_Held]]] = {}
+
+    def _pack(self, tensor: Tensor) -> _Held:
+        held = _Held(tensor.detach())
+        self.held.setdefault(id(tensor._storage), []).append(weakref.ref(held))
+        return held
+
+    def _unpack(self, held: _Held) -> Tensor:
+        return held.tensor
+
+    def before_write(self, target: Tensor) -> None:
+        for reference in self.held.pop(id(target._storage), []):
+            held = reference()
+            if held is not None:
+                held.tensor = held.tensor.clone()
+
+    def clear(self) -> None:
+        self.held.clear()
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_MutationGuard]:
+    """Inside, tensors saved for backward may be overwritten: they are copied before the write."""
+    state = local.state
+    guard = _MutationGuard()
+    before, state.mutation_guard = state.mutation_guard, guard
+    try:
+        with guard:
+            yield guard
+    finally:
+        state.mutation_guard = before
+        guard.clear()

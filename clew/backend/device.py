@@ -1,0 +1,134 @@
+"""Devices: where a tensor lives. This build has the CPU; other devices can be named, not used."""
+
+from __future__ import annotations
+
+import re
+import threading
+from types import TracebackType
+from typing import Any
+
+from clew import errors
+
+_TYPES = (
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
+    "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
+)  # fmt: skip
+_DEVICE_STRING = re.compile(r"([a-zA-Z_]+)(?::(0|[1-9][0-9]*))?")
+
+
+class device:
+    """A device's type and, where there are several of it, its index: `device('cpu')`."""
+
+    __slots__ = ("index", "type")
+
+    type: str
+    index: int | None
+
+    def __new__(cls, type: str | int | device | None = None, index: int | None = None) -> device:
+        if isinstance(type, device):
+            return type
+        self = super().__new__(cls)
+        self.type, self.index = _parse(type, index)
+        return self
+
+    def __repr__(self) -> str:
+        index = "" if self.index is None else f", index={self.index}"
+        return f"device(type='{self.type}'{index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, device) and self.type == other.type and self.index == other.index
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> Any:
+        arguments = (self.type,) if self.index is None else (self.type, self.index)
+        return device, arguments
+
+    def __enter__(self) -> device:
+        _local.entered.append(_local.default)
+        _local.default = self
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _local.default = _local.entered.pop()
+
+
+def _parse(kind: object, index: int | None) -> tuple[str, int | None]:
+    if isinstance(kind, int) and not isinstance(kind, bool):
+        raise RuntimeError(
+            "Cannot access accelerator device when none is available. A number names an "
+            f"accelerator, and this build runs on the CPU: got device {kind}" + errors.at_user_line()
+        )
+    if not isinstance(kind, str):
+        raise TypeError(
+            "device() received an invalid combination of arguments - got "
+            f"({type(kind).__name__}), but expected a device, or a str and an optional index"
+            + errors.at_user_line()
+        )
+    match = _DEVICE_STRING.fullmatch(kind)
+    if match is None or not kind:
+        raise RuntimeError(f"Invalid device string: '{kind}'" + errors.at_user_line())
+    name, number = match.groups()
+    if name not in _TYPES:
+        raise RuntimeError(
+            f"Expected one of {', '.join(_TYPES)} device type at start of device string: {kind}"
+            + errors.at_user_line()
+        )
+    if number is not None and index is not None:
+        raise RuntimeError(
+            "type (string) must not include an index because index was passed explicitly: "
+            f"{kind}" + errors.at_user_line()
+        )
+    return name, index if number is None else int(number)
+
+
+CPU = device("cpu")
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.default: device | None = None
+        self.entered: list[device | None] = []
+
+
+_local = _Local()
+
+
+def set_default_device(wanted: Any) -> None:
+    """Where tensors are made when nobody says where; None means the CPU."""
+    _local.default = None if wanted is None else device(wanted)
+
+
+def get_default_device() -> device:
+    """Where tensors are made when nobody says where."""
+    return _local.default or CPU
+
+
+def check_device(wanted: Any) -> None:
+    """Refuse any device that this build cannot make tensors on."""
+    if wanted is None:
+        wanted = _local.default
+        if wanted is None:
+            return
+    found = device(wanted)
+    if found.type != "cpu":
+        raise no_such_device(found)
+
+
+def no_such_device(found: device) -> RuntimeError:
+    return RuntimeError(
+        f"this build has no {found.type.upper()} support: tensors live on the CPU. Choose the "
+        "device with `'cuda' if torch.cuda.is_available() else 'cpu'`, or leave it out."
+        + errors.at_user_line()
+    )

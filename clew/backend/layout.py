@@ -1,0 +1,46 @@
+"""Layouts and memory formats: the constants by which programs name how a tensor lies in memory."""
+
+from __future__ import annotations
+
+
+class _Named:
+    """A constant that prints as PyTorch's does and pickles as itself."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    def __copy__(self) -> _Named:
+        return self
+
+    def __deepcopy__(self, memo: object) -> _Named:
+        return self
+
+
+class layout(_Named):
+    """How elements are arranged; every tensor here is `strided`."""
+
+    __slots__ = ()
+
+
+class memory_format(_Named):
+    """In which order the dimensions of a new tensor lie in memory."""
+
+    __slots__ = ()
+
+
+strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+sparse_csr = layout("sparse_csr")
+
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")

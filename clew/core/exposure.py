@@ -1,0 +1,202 @@
+"""Memory that a tensor shares with arrays outside: noticing writes that no operation made.
+
+While an array outside is alive, the tensor's memory is compared with what it was whenever its
+version is asked for, which is when a node saves it and when backward needs it; a difference counts
+as a write, as if an in-place operation had made it. So a saved tensor that was overwritten through
+`.numpy()` raises in backward, and writing to any other tensor stays as free as it is in PyTorch.
+
+Only storages that are exposed pay for this: they are of a class of their own, whose version looks
+at the memory first. Making an array costs one look, and only if a node may have saved the tensor.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+import zlib
+from functools import partial
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from clew.core.storage import INFERENCE, Storage
+from clew.source import Where, user_where
+
+# Where references are not counted, everything is taken to be in use: slower, never wrong.
+_getrefcount = getattr(sys, "getrefcount", lambda _: 1 << 30)
+_SMALL = 1 << 16
+_ROW = 128
+
+
+class Exposure:
+    """One piece of a storage's memory that something outside can write to."""
+
+    __slots__ = ("__weakref__", "array", "digest", "outside", "source", "storage", "where", "writer")
+
+    def __init__(self, storage: Storage, array: np.ndarray, writer: str) -> None:
+        self.storage = weakref.ref(storage)
+        self.array = array
+        self.writer = writer
+        self.where: Where | None = user_where()
+        # What the memory held at the last look; None until a look is needed.
+        self.digest: int | None = None
+        # The array that was handed out, or the one that the tensor was made from.
+        self.outside: weakref.ref[np.ndarray] | None = None
+        self.source: np.ndarray | None = None
+
+    def is_reachable(self) -> bool:
+        """Whether anybody outside can still write."""
+        if self.source is not None:
+            return self.source.base is not None or _references(self.source) > _SOURCE_BASELINE
+        return self.outside is not None and self.outside() is not None
+
+    def settle(self) -> None:
+        """Look, unless nobody can have written since the last look."""
+        if self.is_reachable():
+            self.look()
+        elif self.digest is not None:
+            self.look()
+            self.digest = None
+
+    def look(self) -> None:
+        """Compare the memory with the last look, and count a difference as a write."""
+        digest = digest_of(self.array)
+        if self.digest is not None and digest != self.digest:
+            storage = self.storage()
+            if isinstance(storage, ExposedStorage):
+                _count_write(storage, f"a write to the array shared by {self.writer}", self.where)
+        self.digest = digest
+
+
+class ExposedStorage(Storage):
+    """A storage that is shared with arrays outside, and looks before it tells its version."""
+
+    exposures: tuple[Exposure, ...]
+
+    @property  # type: ignore[override]  # an attribute everywhere else, for speed
+    def version(self) -> int:
+        for exposure in self.exposures:
+            exposure.settle()
+        return self.__dict__["version"]
+
+    def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
+        """Note a write by an operation: what the memory held before no longer matters."""
+        for exposure in self.exposures:
+            exposure.digest = None
+        _count_write(self, writer, where)
+
+
+def _count_write(
+    storage: ExposedStorage, writer: str, where: tuple[CodeType, int] | None
+) -> None:
+    storage.__dict__["version"] += 1
+    storage.writer = writer
+    storage.written_at = where
+
+
+def _add_exposure(storage: Storage, exposure: Exposure) -> None:
+    if isinstance(storage, ExposedStorage):
+        storage.exposures = (*storage.exposures, exposure)
+        return
+    # The object must stay the same: tensors, views and nodes all refer to it.
+    storage.__dict__["version"] = storage.version
+    storage.__class__ = ExposedStorage
+    storage.__dict__["exposures"] = (exposure,)
+
+
+def _drop_exposure(storage: ExposedStorage, exposure: Exposure) -> None:
+    storage.exposures = tuple(each for each in storage.exposures if each is not exposure)
+    if not storage.exposures:
+        storage.__class__ = Storage
+
+
+def expose(storage: Storage, array: np.ndarray, writer: str) -> np.ndarray:
+    """An array over a tensor's memory for the user, watched while it lives."""
+    outside = over_memory_of(array)
+    if storage is INFERENCE:
+        return outside
+    exposure = Exposure(storage, array, writer)
+    exposure.outside = weakref.ref(outside, partial(_gone, weakref.ref(exposure)))
+    _add_exposure(storage, exposure)
+    if _references(storage) > _STORAGE_BASELINE:
+        # Somebody besides the tensor holds the storage: it may be a node that has saved it.
+        exposure.look()
+    return outside
+
+
+def over_memory_of(array: np.ndarray) -> np.ndarray:
+    """An array over the same memory, to which all its own views refer.
+
+    A view of a view refers to the owner of the memory; one made through a memoryview is an owner
+    in that sense, so that it lives as long as anybody can write through it.
+    """
+    if array.dtype.kind == "V":
+        return array.view()  # bfloat16 is not a type that memoryviews know
+    return np.asarray(memoryview(array))  # type: ignore[arg-type]  # an ndarray is a buffer
+
+
+def expose_source(storage: Storage, array: np.ndarray, source: np.ndarray, writer: str) -> None:
+    """Note that a tensor was made over an array which its maker may go on using."""
+    if storage is INFERENCE:
+        return
+    exposure = Exposure(storage, array, writer)
+    exposure.source = source
+    _add_exposure(storage, exposure)
+
+
+def _gone(reference: weakref.ref[Exposure], _: Any) -> None:
+    """The array that was handed out is gone: look a last time."""
+    exposure = reference()
+    if exposure is None:
+        return
+    if exposure.digest is not None:
+        exposure.look()
+    storage = exposure.storage()
+    if isinstance(storage, ExposedStorage):
+        _drop_exposure(storage, exposure)
+
+
+def digest_of(array: np.ndarray) -> int:
+    """A number that changes when the memory does: exact for small arrays, sums for large ones."""
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    if flat.nbytes <= _SMALL:
+        return zlib.crc32(flat)
+    count = flat.nbytes // (8 * _ROW)
+    words = flat[: count * 8 * _ROW].view(np.uint64).reshape(count, _ROW)
+    # Sums along both axes notice reordering as well, at the speed of memory.
+    along_rows, along_columns = words.sum(axis=1), words.sum(axis=0)
+    tail = zlib.crc32(flat[count * 8 * _ROW :])
+    return zlib.crc32(along_columns, zlib.crc32(along_rows, tail))
+
+
+# -- how many references there are when nobody else holds one ----------------------------------
+# Python versions count differently inside calls, so the counts are taken from a trial.
+
+
+def _references(value: object) -> int:
+    return int(_getrefcount(value))
+
+
+def _storage_baseline() -> int:
+    def like_expose(storage: Storage) -> int:
+        return _references(storage)
+
+    class Holder:
+        storage = Storage()
+
+    return like_expose(Holder().storage)
+
+
+def _source_baseline() -> int:
+    def references_of(exposure: Exposure) -> int:
+        return _references(exposure.source)
+
+    exposure = Exposure(Storage(), np.empty(0), "")
+    exposure.source = np.zeros(1)
+    exposure.array = over_memory_of(exposure.source)
+    return references_of(exposure)
+
+
+_STORAGE_BASELINE = _storage_baseline()
+_SOURCE_BASELINE = _source_baseline()

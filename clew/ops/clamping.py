@@ -1,0 +1,254 @@
+"""Choosing between values: where, clamp, maximum and minimum, relu, nan_to_num."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.elementwise import NUMBER, Elementwise
+from clew.core.public import public
+from clew.core.tensor import Tensor
+from clew.ops.rows import REALS, Row, binary_row, require_tensors, unary_row
+
+
+class Where(Elementwise):
+    """`where`: the condition takes no part in type promotion, and nothing is rounded."""
+
+    def compute(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> np.ndarray:
+        _, result = self.result_dtype(inputs[1:])
+        condition, *branches = (v._array if isinstance(v, Tensor) else v for v in inputs)
+        chosen = [
+            value if isinstance(value, np.ndarray) and value.dtype is result.np
+            else np.asarray(value).astype(result.np)
+            for value in branches
+        ]  # fmt: skip
+        try:
+            return np.asarray(self.forward(condition, *chosen))
+        except ValueError as error:
+            raise self._explain(inputs, error) from None
+
+
+def _choose(condition: np.ndarray, self: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return np.where(condition, self, other)
+
+
+WHERE = Where(
+    "where", _choose,
+    grads={
+        "self": lambda g, condition: WHERE(condition, g, 0),
+        "other": lambda g, condition: WHERE(condition, 0, g),
+    },
+)  # fmt: skip
+
+
+@public(method=False)
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """`input` where the condition holds, else `other`; alone: the indices where it holds."""
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    _check_condition(condition)
+    for position, (name, value) in enumerate((("input", input), ("other", other))):
+        if not isinstance(value, (Tensor, *NUMBER)):
+            raise errors.wrong_argument("where", name, position + 2, "Tensor", value)
+    return WHERE(condition, input, other)
+
+
+@public(function=False, name="where")
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    result: Tensor = where(condition, self, other)
+    return result
+
+
+def _check_condition(condition: Any) -> None:
+    if not isinstance(condition, Tensor):
+        raise errors.wrong_argument("where", "condition", 1, "Tensor", condition)
+    if condition.dtype not in (dtypes.bool_, dtypes.uint8):
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{condition.dtype.scalar_name}" + errors.at_user_line()
+        )
+
+
+def keep(condition: Tensor, g: Tensor) -> Tensor:
+    """The gradient where the condition holds, else zero."""
+    result: Tensor = WHERE(condition, g, 0)
+    return result
+
+
+# -- maximum and minimum ---------------------------------------------------------------------
+
+
+def _share(g: Tensor, self: Tensor, other: Tensor, loses: Tensor) -> Tensor:
+    """The gradient of the winner; equal values get half each."""
+    return WHERE(loses, 0, WHERE(self == other, g / 2, g))  # type: ignore[no-any-return]
+
+
+def _no_complex(name: str) -> dict[str, Exception]:
+    return {"c": RuntimeError(f"{name} not implemented for complex tensors.")}
+
+
+maximum = binary_row(
+    "maximum", np.maximum,
+    lambda g, self, other: _share(g, self, other, self < other),
+    lambda g, self, other: _share(g, self, other, other < self),
+    takes=REALS, refusals=_no_complex("maximum"), in_place=False, numbers=False,
+    kinks="half each where equal",
+)  # fmt: skip
+minimum = binary_row(
+    "minimum", np.minimum,
+    lambda g, self, other: _share(g, self, other, self > other),
+    lambda g, self, other: _share(g, self, other, other > self),
+    takes=REALS, refusals=_no_complex("minimum"), in_place=False, numbers=False,
+    kinks="half each where equal",
+)  # fmt: skip
+fmax = binary_row(
+    "fmax", np.fmax,
+    lambda g, self, other: keep((self >= other) | other.isnan(), g),
+    lambda g, self, other: keep(~((self >= other) | other.isnan()), g),
+    takes=REALS, refusals=_no_complex("fmax"), in_place=False, numbers=False,
+    kinks="the first where equal",
+)  # fmt: skip
+fmin = binary_row(
+    "fmin", np.fmin,
+    lambda g, self, other: keep((self <= other) | other.isnan(), g),
+    lambda g, self, other: keep(~((self <= other) | other.isnan()), g),
+    takes=REALS, refusals=_no_complex("fmin"), in_place=False, numbers=False,
+    kinks="the first where equal",
+)  # fmt: skip
+
+
+# -- clamp -----------------------------------------------------------------------------------
+
+
+def _clamped(self: np.ndarray, min: Any, max: Any) -> Any:
+    if min is None:
+        return np.minimum(self, max)
+    if max is None:
+        return np.maximum(self, min)
+    return np.minimum(np.maximum(self, min), max)
+
+
+def _within(self: Tensor, min: Any, max: Any) -> Tensor:
+    if min is None:
+        return self <= max
+    if max is None:
+        return self >= min
+    return (self >= min) & (self <= max)
+
+
+def _grad_of_min(g: Tensor, self: Tensor, min: Tensor, max: Tensor | None) -> Tensor:
+    below = self < min
+    return keep(below if max is None else below & (min < max), g)
+
+
+def _grad_of_max(g: Tensor, self: Tensor, min: Tensor | None, max: Tensor) -> Tensor:
+    above = self > max
+    return keep(above if min is None else above | (max < min), g)
+
+
+_REFUSED = {"c": NotImplementedError("clamp is not supported for complex types")}
+_INSIDE = "1 at the bounds"
+CLAMP_NUMBERS = Row(
+    "clamp.numbers", _clamped, node="ClampBackward1", takes="ihf", kernel="clamp_scalar_cpu",
+    refusals=_REFUSED, kinks=_INSIDE,
+    grads={"self": lambda g, self, min, max: keep(_within(self, min, max), g)},
+)  # fmt: skip
+CLAMP = Row(
+    "clamp", _clamped, takes="ihf", refusals=_REFUSED, kinks=_INSIDE,
+    grads={
+        "self": lambda g, self, min, max: keep(_within(self, min, max), g),
+        "min": _grad_of_min,
+        "max": _grad_of_max,
+    },
+)  # fmt: skip
+CLAMP_MIN_NUMBER = Row(
+    "clamp_min.number", np.maximum, inputs=("self", "min"), node="ClampMinBackward0",
+    takes="ihf", kernel="clamp_min_scalar_cpu", refusals=_REFUSED, kinks=_INSIDE,
+    grads={"self": lambda g, self, min: keep(self >= min, g)},
+)  # fmt: skip
+CLAMP_MIN = Row(
+    "clamp_min", np.maximum, inputs=("self", "min"), node="ClampMinBackward1",
+    takes=REALS, kernel="maximum_cpu", kinks=_INSIDE,
+    grads={
+        "self": lambda g, self, min: keep(self >= min, g),
+        "min": lambda g, self, min: keep(self < min, g),
+    },
+)  # fmt: skip
+CLAMP_MAX_NUMBER = Row(
+    "clamp_max.number", np.minimum, inputs=("self", "max"), node="ClampMaxBackward0",
+    takes="ihf", kernel="clamp_max_scalar_cpu", refusals=_REFUSED, kinks=_INSIDE,
+    grads={"self": lambda g, self, max: keep(self <= max, g)},
+)  # fmt: skip
+CLAMP_MAX = Row(
+    "clamp_max", np.minimum, inputs=("self", "max"), node="ClampMaxBackward1",
+    takes=REALS, kernel="minimum_cpu", kinks=_INSIDE,
+    grads={
+        "self": lambda g, self, max: keep(self <= max, g),
+        "max": lambda g, self, max: keep(self > max, g),
+    },
+)  # fmt: skip
+
+
+@public(inplace=True, aliases=("clip",))
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Elements limited to [min, max]; the bounds are both numbers or both tensors."""
+    require_tensors("clamp", input=input)
+    if min is None and max is None:
+        raise RuntimeError(
+            "torch.clamp: At least one of 'min' or 'max' must not be None" + errors.at_user_line()
+        )
+    tensors = [isinstance(bound, Tensor) for bound in (min, max) if bound is not None]
+    if not any(tensors):
+        return CLAMP_NUMBERS(input, min, max)  # type: ignore[no-any-return]
+    if not all(tensors):
+        raise TypeError(
+            "clamp() received an invalid combination of arguments - got "
+            f"({type(min).__name__}, {type(max).__name__}), but the bounds must be both numbers "
+            "or both tensors" + errors.at_user_line()
+        )
+    return CLAMP(input, min, max)  # type: ignore[no-any-return]
+
+
+@public(inplace=True)
+def clamp_min(input: Tensor, min: Any) -> Tensor:
+    """Elements that are at least `min`."""
+    require_tensors("clamp_min", input=input)
+    return (CLAMP_MIN if isinstance(min, Tensor) else CLAMP_MIN_NUMBER)(input, min)  # type: ignore[no-any-return]
+
+
+@public(inplace=True)
+def clamp_max(input: Tensor, max: Any) -> Tensor:
+    """Elements that are at most `max`."""
+    require_tensors("clamp_max", input=input)
+    return (CLAMP_MAX if isinstance(max, Tensor) else CLAMP_MAX_NUMBER)(input, max)  # type: ignore[no-any-return]
+
+
+# -- relu ------------------------------------------------------------------------------------
+
+
+def _relu_backward(grad_output: np.ndarray, result: np.ndarray) -> np.ndarray:
+    return np.where(result <= 0, np.zeros((), grad_output.dtype), grad_output)
+
+
+RELU_BACKWARD = Row(
+    "relu_backward", _relu_backward, node="ThresholdBackwardBackward0",
+    grads={"grad_output": lambda g, result: RELU_BACKWARD(g, result)},
+)  # fmt: skip
+
+
+def relu_backward(g: Any, out: Any) -> Any:
+    """The gradient of `relu`, from its result; of tensors or bare arrays."""
+    return _relu_backward(g, out) if type(g) is np.ndarray else RELU_BACKWARD(g, out)
+
+
+relu = unary_row(
+    "relu", lambda self: np.maximum(self, 0), relu_backward, takes="ihf",
+    out=False, bare=True, kinks="0 at 0",
+    refusals={
+        "b": RuntimeError("Boolean inputs not supported for relu"),
+        "c": NotImplementedError("clamp is not supported for complex types"),
+    },
+)  # fmt: skip

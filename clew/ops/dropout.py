@@ -1,0 +1,223 @@
+"""Dropout in its forms, with the same masks as PyTorch for the same seed."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes, random
+from clew.core.inplace import apply_inplace
+from clew.core.op import OPS
+from clew.core.public import public
+from clew.core.tensor import Tensor, wrap
+from clew.ops.activation import SELU_ALPHA, SELU_SCALE
+
+Array = np.ndarray
+
+
+def _kept(shape: tuple[int, ...], p: float) -> Array:
+    draws: Array = random.default_generator.doubles(math.prod(shape)).reshape(shape)
+    return draws < p
+
+
+def _mask_like(array: Array, p: float) -> Array:
+    """1 with probability `p`, drawn in the order in which the elements lie in memory."""
+    order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
+    if order == list(range(array.ndim)):
+        return _kept(array.shape, p)
+    drawn = _kept(tuple(array.shape[axis] for axis in order), p)
+    return drawn.transpose(np.argsort(order))
+
+
+def _refuse_integers(input: Tensor) -> None:
+    have = input.dtype
+    if have.category < dtypes.FLOAT:
+        raise errors.in_place_dtype("Float", have.scalar_name)
+
+
+def _multiply(input: Tensor, factor: Tensor, inplace: bool) -> Tensor:
+    if inplace:
+        return apply_inplace(OPS["mul"], input, factor)
+    return input * factor
+
+
+def _noise(input: Tensor, p: float, per_feature: bool) -> Array:
+    array = input._array
+    if not per_feature:
+        return _mask_like(array, 1 - p)
+    if array.ndim < 2:
+        raise RuntimeError(
+            "Feature dropout requires at least 2 dimensions in the input" + errors.at_user_line()
+        )
+    return _kept((*array.shape[:2], *(1,) * (array.ndim - 2)), 1 - p)
+
+
+def _dropout(input: Tensor, p: float, train: bool, inplace: bool, per_feature: bool) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise errors.wrong_argument("dropout", "input", 1, "Tensor", input)
+    if p == 0 or not train or not input._array.size:
+        return input
+    dtype = input._array.dtype
+    if p == 1:
+        return _multiply(input, wrap(np.zeros((), dtype)), inplace)
+    kept = _noise(input, p, per_feature)
+    _refuse_integers(input)
+    real = np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
+    scale = np.asarray(1.0).astype(real) / np.asarray(1 - p).astype(real)
+    return _multiply(input, wrap(kept * np.asarray(scale, real)), inplace)
+
+
+def _alpha_dropout(
+    input: Tensor, p: float, train: bool, inplace: bool, per_feature: bool
+) -> Tensor:
+    if p == 0 or not train or not input._array.size:
+        return input
+    if p == 1:
+        return _multiply(input, wrap(np.zeros((), input._array.dtype)), inplace)
+    kept = _noise(input, p, per_feature)
+    _refuse_integers(input)
+    # Dropped units get selu's value at minus infinity, and what remains is rescaled.
+    alpha = SELU_ALPHA * SELU_SCALE
+    a = 1.0 / math.sqrt((alpha * alpha * p + 1) * (1 - p))
+    dtype = input._array.dtype
+    shift = (kept * np.asarray(alpha * a, dtype) + np.asarray((p - 1) * alpha * a, dtype))
+    result = _multiply(input, wrap(kept * np.asarray(a, dtype)), inplace)
+    offset = wrap(shift.astype(dtype, copy=False))
+    return apply_inplace(OPS["add"], result, offset) if inplace else result + offset
+
+
+def _check(p: float, error: type[Exception] = ValueError) -> None:
+    if not 0 <= p <= 1:
+        raise error(
+            f"dropout probability has to be between 0 and 1, but got {p}" + errors.at_user_line()
+        )
+
+
+# -- nn.functional -------------------------------------------------------------------------
+
+
+def dropout(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Elements set to 0 with probability `p`; the rest scaled up."""
+    _check(p)
+    return _dropout(input, p, training, inplace, per_feature=False)
+
+
+def alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """Dropout that keeps the mean and variance of selu's outputs."""
+    _check(p)
+    return _alpha_dropout(input, p, training, inplace, per_feature=False)
+
+
+def feature_alpha_dropout(
+    input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """`alpha_dropout` of whole channels."""
+    _check(p)
+    return _alpha_dropout(input, p, training, inplace, per_feature=True)
+
+
+def dropout1d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Dropout of whole channels of (N, C, L) or (C, L)."""
+    _check(p)
+    ndim = input._array.ndim
+    if ndim not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that "
+            "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, "
+            "a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+            + errors.at_user_line()
+        )
+    return _channels(input, p, training, inplace, batched=ndim == 3)
+
+
+def dropout2d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Dropout of whole channels of (N, C, H, W)."""
+    _check(p)
+    _warn_dimensions("dropout2d", input._array.ndim, 2)
+    if input._array.ndim == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout "
+            "behavior is desired - input is interpreted as shape (N, C, L), where C is the channel "
+            "dim. This behavior will change in a future release to interpret the input as one "
+            "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
+            "dropout behavior, please switch to using dropout1d instead.",
+            stacklevel=2,
+        )
+    return _dropout(input, p, training, inplace, per_feature=True)
+
+
+def dropout3d(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    _check(p)
+    ndim = input._array.ndim
+    _warn_dimensions("dropout3d", ndim, 3)
+    return _channels(input, p, training, inplace, batched=ndim != 4)
+
+
+def _channels(input: Tensor, p: float, training: bool, inplace: bool, batched: bool) -> Tensor:
+    if batched:
+        return _dropout(input, p, training, inplace, per_feature=True)
+    one = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
+    result = _dropout(one, p, training, inplace, per_feature=True)
+    return result.squeeze_(0) if inplace else result.squeeze(0)  # type: ignore[no-any-return]
+
+
+def _warn_dimensions(name: str, ndim: int, spatial: int) -> None:
+    if ndim in (spatial + 1, spatial + 2):
+        return
+    warnings.warn(
+        f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will result in an "
+        "error in a future release. To retain the behavior and silence this warning, please use "
+        f"dropout instead. Note that {name} exists to provide channel-wise dropout on inputs with "
+        f"{spatial} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. "
+        f"{spatial + 1}D or {spatial + 2}D inputs).",
+        stacklevel=3,
+    )
+
+
+# -- the torch namespace -------------------------------------------------------------------
+
+
+@public(method=False, out=False, name="dropout")
+def _torch_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    _check(p, RuntimeError)
+    return _dropout(input, p, train, False, per_feature=False)
+
+
+@public(method=False, out=False)
+def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`dropout` in place."""
+    _check(p, RuntimeError)
+    return _dropout(input, p, train, True, per_feature=False)
+
+
+@public(method=False, out=False)
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Dropout of whole channels."""
+    _check(p, RuntimeError)
+    return _dropout(input, p, train, False, per_feature=True)
+
+
+@public(method=False, out=False, name="alpha_dropout")
+def _torch_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    _check(p, RuntimeError)
+    return _alpha_dropout(input, p, train, False, per_feature=False)
+
+
+@public(method=False, out=False, name="feature_alpha_dropout")
+def _torch_feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    _check(p, RuntimeError)
+    return _alpha_dropout(input, p, train, False, per_feature=True)

@@ -1,0 +1,333 @@
+"""Largest and smallest: max, min, amax, amin, aminmax, argmax, argmin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor
+from clew.ops import return_types
+from clew.ops.dims import numpy_names, wrap_dim
+from clew.ops.reductions import DimArgument, Dims, reduced_dims, restore_dims
+
+# -- elements chosen by index ----------------------------------------------------------------
+
+
+def _kept(indices: np.ndarray, dim: int, keepdim: bool) -> np.ndarray:
+    return indices if keepdim else np.expand_dims(indices, dim)
+
+
+def _take(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:
+    if not self.ndim:
+        return self.copy()
+    chosen = np.take_along_axis(self, _kept(indices, dim, keepdim), dim)
+    return chosen if keepdim else chosen.squeeze(dim)
+
+
+def _put(
+    grad: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool, sizes: Dims
+) -> np.ndarray:
+    if not sizes:
+        return grad.copy()
+    spread = np.zeros(sizes, grad.dtype)
+    np.put_along_axis(
+        spread, _kept(indices, dim, keepdim), _kept(grad, dim, keepdim), dim
+    )
+    return spread
+
+
+VALUE_SELECTING_REDUCTION_BACKWARD = Op(
+    "value_selecting_reduction_backward",
+    _put,
+    grads={
+        "grad": lambda g, indices, dim, keepdim: _CHOSEN(g, indices, dim=dim, keepdim=keepdim)
+    },
+    multilinear=True,
+)
+
+
+def choosing_op(name: str, node: str) -> Op:
+    """An operation whose values are elements of its input, at `indices` along `dim`.
+
+    The indices are found before, by another operation; saving them, and neither the input nor the
+    values, is what backward needs. Each index occurs at most once along `dim`.
+    """
+    return Op(
+        name,
+        _take,
+        grads={
+            "self": lambda g, indices, dim, keepdim, self_shape: (
+                VALUE_SELECTING_REDUCTION_BACKWARD(
+                    g, indices, dim=dim, keepdim=keepdim, sizes=self_shape
+                )
+            )
+        },
+        node=node,
+        multilinear=True,
+        kinks="the chosen element gets all of the gradient",
+    )
+
+
+_CHOSEN = choosing_op("_chosen", "GatherBackward0")
+MAX_DIM = choosing_op("max_dim", "MaxBackward0")
+MIN_DIM = choosing_op("min_dim", "MinBackward0")
+
+
+def found_op(name: str, forward: Callable[..., np.ndarray]) -> Op:
+    """An operation that finds indices."""
+    return Op(name, forward, non_differentiable="integer output")
+
+
+# -- argmax, argmin --------------------------------------------------------------------------
+
+
+def orderable(array: np.ndarray) -> np.ndarray:
+    """The same order in a dtype for which NumPy finds extremes quickly."""
+    return array.astype(np.float32) if array.dtype in dtypes.LOW_PRECISION else array
+
+
+def _argument(
+    find: Callable[..., Any], self: np.ndarray, dim: int | None, keepdim: bool
+) -> np.ndarray:
+    if not self.ndim:
+        return np.zeros((), np.int64)
+    return np.asarray(find(orderable(self), axis=dim, keepdims=keepdim))
+
+
+ARGMAX = found_op("argmax", lambda self, *, dim, keepdim: _argument(np.argmax, self, dim, keepdim))
+ARGMIN = found_op("argmin", lambda self, *, dim, keepdim: _argument(np.argmin, self, dim, keepdim))
+
+
+def _find_extreme(op: Op, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    name = op.name
+    dtype = input.dtype
+    if dtype.is_complex or dtype is dtypes.bool_:
+        kind = "complex" if dtype.is_complex else "bool"
+        raise RuntimeError(f"{name}(): does not support {kind} input" + errors.at_user_line())
+    if dim is not None:
+        dim = wrap_dim(dim, input._array.ndim)
+        require_elements(name, input, dim)
+    elif not input._array.size:
+        raise IndexError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
+            "the reduction dim with the 'dim' argument." + errors.at_user_line()
+        )
+    return op(input, dim=dim, keepdim=keepdim)
+
+
+@public()
+@numpy_names
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """The index of the largest element (the first one; NaN counts as largest)."""
+    return _find_extreme(ARGMAX, input, dim, keepdim)
+
+
+@public()
+@numpy_names
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """The index of the smallest element (the first one; NaN counts as smallest)."""
+    return _find_extreme(ARGMIN, input, dim, keepdim)
+
+
+def require_elements(name: str, input: Tensor, dim: int) -> None:
+    """A dimension without elements has no extreme."""
+    shape = input._array.shape
+    if shape and shape[dim] == 0:
+        raise IndexError(
+            f"{name}(): Expected reduction dim {dim} to have non-zero size." + errors.at_user_line()
+        )
+
+
+def require_any_element(name: str, input: Tensor) -> None:
+    if not input._array.size:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument." + errors.at_user_line()
+        )
+
+
+def not_implemented(kernel: str, dtype: dtypes.dtype) -> NotImplementedError:
+    return NotImplementedError(
+        f"\"{kernel}\" not implemented for '{dtype.scalar_name}'" + errors.at_user_line()
+    )
+
+
+# -- amax, amin, and the extreme of all elements -----------------------------------------------
+
+
+def _extreme(ufunc: np.ufunc, self: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+    result = ufunc.reduce(orderable(self), axis=dims, keepdims=keepdim)
+    return np.asarray(result).astype(self.dtype, copy=False)
+
+
+def _shared_evenly(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: bool) -> Tensor:
+    """All the elements that equal the extreme share its gradient."""
+    is_extreme = restore_dims(out, dims, keepdim) == self
+    count = is_extreme.sum(dims or None, keepdim=True)
+    return restore_dims(g, dims, keepdim) * is_extreme / count
+
+
+def all_shared_evenly(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
+    is_extreme = self.isnan() if np.isnan(out._array) else self == out
+    return is_extreme * (g / is_extreme.sum())
+
+
+_TIES = "shared evenly among equal elements"
+AMAX = Op(
+    "amax",
+    lambda self, *, dims, keepdim: _extreme(np.maximum, self, dims, keepdim),
+    grads={"self": _shared_evenly},
+    kinks=_TIES,
+)
+AMIN = Op(
+    "amin",
+    lambda self, *, dims, keepdim: _extreme(np.minimum, self, dims, keepdim),
+    grads={"self": _shared_evenly},
+    kinks=_TIES,
+)
+MAX_ALL = Op(
+    "max",
+    lambda self: _extreme(np.maximum, self, tuple(range(self.ndim)), False),
+    grads={"self": all_shared_evenly},
+    node="MaxBackward1",
+    kinks=_TIES,
+)
+MIN_ALL = Op(
+    "min",
+    lambda self: _extreme(np.minimum, self, tuple(range(self.ndim)), False),
+    grads={"self": all_shared_evenly},
+    node="MinBackward1",
+    kinks=_TIES,
+)
+
+
+def _reduce_extreme(op: Op, input: Tensor, dim: DimArgument, keepdim: bool) -> Tensor:
+    dims = reduced_dims(dim, input._array.ndim)
+    if dim is None or dim == ():
+        require_any_element(op.name, input)
+    for each in dims:
+        require_elements(op.name, input, each)
+    if input.dtype.is_complex:
+        raise not_implemented(f"{op.name[1:]}_values_cpu", input.dtype)
+    return op(input, dims=dims, keepdim=keepdim)
+
+
+@public()
+@numpy_names
+def amax(input: Tensor, dim: DimArgument = (), keepdim: bool = False) -> Tensor:
+    """The largest value over some dimensions; equal ones share the gradient."""
+    return _reduce_extreme(AMAX, input, dim, keepdim)
+
+
+@public()
+@numpy_names
+def amin(input: Tensor, dim: DimArgument = (), keepdim: bool = False) -> Tensor:
+    """The smallest value over some dimensions; equal ones share the gradient."""
+    return _reduce_extreme(AMIN, input, dim, keepdim)
+
+
+def _aminmax(self: np.ndarray, *, dims: Dims, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
+    return (
+        _extreme(np.minimum, self, dims, keepdim),
+        _extreme(np.maximum, self, dims, keepdim),
+    )
+
+
+def _aminmax_grad(
+    g: tuple[Tensor | None, Tensor | None],
+    self: Tensor,
+    out: tuple[Tensor, Tensor],
+    dims: Dims,
+    keepdim: bool,
+) -> Tensor:
+    parts = [
+        _shared_evenly(grad, self, result, dims, keepdim)
+        for grad, result in zip(g, out, strict=True)
+        if grad is not None
+    ]
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+AMINMAX = Op("aminmax", _aminmax, grads={"self": _aminmax_grad}, outputs=2, kinks=_TIES)
+
+
+@public()
+@numpy_names
+def aminmax(
+    input: Tensor, *, dim: int | None = None, keepdim: bool = False
+) -> return_types.aminmax:
+    """The smallest and the largest value, over one dimension or over all."""
+    shape = input._array.shape
+    if dim is None and not input._array.size:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+            "identity." + errors.at_user_line()
+        )
+    if dim is not None and shape and shape[wrap_dim(dim, len(shape))] == 0:
+        raise IndexError(
+            f"aminmax: Expected reduction dim {wrap_dim(dim, len(shape))} to have non-zero size."
+            + errors.at_user_line()
+        )
+    if input.dtype.is_complex:
+        raise not_implemented("aminmax_cpu", input.dtype)
+    dims = reduced_dims(dim, len(shape))
+    return return_types.aminmax(*AMINMAX(input, dims=dims, keepdim=keepdim))
+
+
+# -- max, min ----------------------------------------------------------------------------------
+
+
+def _along(
+    name: str, find: Op, choose: Op, input: Tensor, dim: int, keepdim: bool
+) -> tuple[Tensor, Tensor]:
+    if input.dtype.is_complex:
+        raise RuntimeError(f"{name}(): does not support complex input" + errors.at_user_line())
+    if not isinstance(keepdim, bool):
+        raise errors.wrong_argument(name, "keepdim", 2, "bool", keepdim)
+    dim = wrap_dim(dim, input._array.ndim)
+    require_elements(name, input, dim)
+    indices = find(input, dim=dim, keepdim=keepdim)
+    return choose(input, indices, dim=dim, keepdim=keepdim), indices
+
+
+def _of_all(op: Op, input: Tensor) -> Tensor:
+    require_any_element(op.name, input)
+    if input.dtype.is_complex:
+        raise not_implemented(f"{op.name}_all", input.dtype)
+    return op(input)
+
+
+@public()
+@numpy_names
+def max(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
+) -> Any:
+    """The largest element; with `dim`, the largest along it and where; or of two tensors."""
+    if isinstance(dim, Tensor):
+        other, dim = dim, None
+    if other is not None:
+        return input.maximum(other)
+    if dim is None:
+        return _of_all(MAX_ALL, input)
+    return return_types.max(*_along("max", ARGMAX, MAX_DIM, input, dim, keepdim))
+
+
+@public()
+@numpy_names
+def min(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
+) -> Any:
+    """The smallest element; with `dim`, the smallest along it and where; or of two tensors."""
+    if isinstance(dim, Tensor):
+        other, dim = dim, None
+    if other is not None:
+        return input.minimum(other)
+    if dim is None:
+        return _of_all(MIN_ALL, input)
+    return return_types.min(*_along("min", ARGMIN, MIN_DIM, input, dim, keepdim))

@@ -1,0 +1,469 @@
+"""Reading and writing along a dimension with an index for every element: gather and scatter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor
+from clew.kernels import scatter as kernel
+from clew.ops.copying import scalar_as, zeros
+from clew.ops.dims import wrap_dim
+
+Shape = tuple[int, ...]
+
+
+# -- kernels over arrays -------------------------------------------------------------------
+
+
+def _at_least_1d(*arrays: np.ndarray) -> list[np.ndarray]:
+    return [array.reshape(1) if not array.ndim else array for array in arrays]
+
+
+def _leading_part(array: np.ndarray, shape: Shape) -> np.ndarray:
+    """The part of an array that an index of that shape reaches."""
+    return array if array.shape == shape else array[tuple(slice(n) for n in shape)]
+
+
+def check_bounds(index: np.ndarray, dim: int, n: int, kind: type[Exception] = RuntimeError) -> None:
+    """Refuse indices outside 0..n-1; PyTorch takes no negative ones here."""
+    if index.size and (index.min() < 0 or index.max() >= n):
+        wrong = index[(index < 0) | (index >= n)].flat[0]
+        raise kind(
+            f"index {wrong} is out of bounds for dimension {dim} with size {n}"
+            + errors.at_user_line()
+        )
+
+
+def _gathered(self: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
+    source, places = _at_least_1d(self, index)
+    check_bounds(places, dim, source.shape[dim])
+    reach = places.shape[:dim] + (source.shape[dim],) + places.shape[dim + 1 :]
+    taken = np.take_along_axis(_leading_part(source, reach), places, axis=dim)
+    return taken.reshape(index.shape)
+
+
+def _positions(target: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
+    check_bounds(index, dim, target.shape[dim])
+    return kernel.positions_along(target.shape, dim, index)
+
+
+def _ungathered(
+    grad_output: np.ndarray, index: np.ndarray, *, dim: int, input_sizes: Shape
+) -> np.ndarray:
+    out = np.zeros(input_sizes, grad_output.dtype)
+    target, places, values = _at_least_1d(out, index, grad_output)
+    summed = kernel.add_flat(target, kernel.positions_along(target.shape, dim, places), values)
+    return summed.reshape(input_sizes)
+
+
+def _scattered(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> np.ndarray:
+    out = np.array(self, order="C")
+    target, places, values = _at_least_1d(out, index, src)
+    target.reshape(-1)[_positions(target, places, dim)] = _leading_part(values, places.shape)
+    return out
+
+
+def _scattered_value(self: np.ndarray, index: np.ndarray, *, dim: int, value: Any) -> np.ndarray:
+    out = np.array(self, order="C")
+    target, places = _at_least_1d(out, index)
+    target.reshape(-1)[_positions(target, places, dim)] = scalar_as(value, self.dtype)
+    return out
+
+
+def _scatter_added(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> np.ndarray:
+    target, places, values = _at_least_1d(np.array(self, order="C"), index, src)
+    positions = _positions(target, places, dim)
+    return kernel.add_flat(target, positions, _leading_part(values, places.shape)).reshape(
+        self.shape
+    )
+
+
+def _scatter_reduced(
+    self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int, reduce: str,
+    include_self: bool,
+) -> np.ndarray:  # fmt: skip
+    target, places, values = _at_least_1d(np.array(self, order="C"), index, src)
+    positions = _positions(target, places, dim)
+    values = _leading_part(values, places.shape)
+    return kernel.reduce_flat(target, positions, values, reduce, include_self).reshape(self.shape)
+
+
+# -- operations ----------------------------------------------------------------------------
+
+GATHER = Op(
+    "gather",
+    _gathered,
+    grads={
+        "self": lambda g, index, dim, self_shape: GATHER_BACKWARD(
+            g, index, dim=dim, input_sizes=self_shape
+        )
+    },
+    linear=True,
+)
+GATHER_BACKWARD = Op(
+    "gather_backward",
+    _ungathered,
+    grads={"grad_output": lambda g, index, dim: g.gather(dim, index)},
+    linear=True,
+)
+SCATTER = Op(
+    "scatter",
+    _scattered,
+    grads={
+        "self": lambda g, index, dim: g.scatter(dim, index, 0),
+        "src": lambda g, index, dim: g.gather(dim, index),
+    },
+    linear=True,
+)
+SCATTER_VALUE = Op(
+    "scatter_value",
+    _scattered_value,
+    grads={"self": lambda g, index, dim: g.scatter(dim, index, 0)},
+    node="ScatterBackward1",
+)
+SCATTER_ADD = Op(
+    "scatter_add",
+    _scatter_added,
+    grads={"self": lambda g: g, "src": lambda g, index, dim: g.gather(dim, index)},
+    linear=True,
+)
+
+
+def _no_gradient(g: Tensor) -> Tensor:
+    raise errors.not_differentiable("scatter", "self", "use scatter_add or scatter_reduce")
+
+
+SCATTER_INTO = Op(
+    "scatter_into",
+    _scatter_reduced,
+    grads={"self": _no_gradient, "src": _no_gradient},
+    node="NotImplemented",
+)
+
+
+def _counted(g: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool) -> Tensor:
+    """How many values each result is the mean of."""
+    own = zeros(g) + 1 if include_self else zeros(g)
+    counts = own.scatter_add(dim, index, zeros(src) + 1)
+    return counts.masked_fill(counts == 0, 1)
+
+
+def _prod_gradients(
+    g: Tensor, self: Tensor, index: Tensor, src: Tensor, out: Tensor, dim: int, include_self: bool
+) -> tuple[Tensor, Tensor]:
+    def product(own: Tensor, values: Tensor) -> Tensor:
+        return own.scatter_reduce(dim, index, values, "prod", include_self=include_self)
+
+    own = self.masked_fill(self == 0, 1)
+    of_self = g * product(own, src) / own
+    zero = src == 0
+    zero_count = zeros(self).scatter_add(dim, index, zero.to(src.dtype)).gather(dim, index)
+    single_zero = zero & (zero_count == 1)
+    without = product(self, src.masked_fill(single_zero, 1))
+    of_src = (g * without).gather(dim, index).where(
+        single_zero, (g * out).gather(dim, index) / src.masked_fill(zero, 1)
+    )
+    return of_self, of_src
+
+
+def _extreme_gradients(
+    g: Tensor, self: Tensor, index: Tensor, src: Tensor, out: Tensor, dim: int
+) -> tuple[Tensor, Tensor]:
+    """Elements that equal the result share its gradient."""
+    src_is_result = (src == out.gather(dim, index)).to(g.dtype)
+    self_is_result = (self == out).to(g.dtype)
+    share = g / self_is_result.scatter_add(dim, index, src_is_result)
+    return self_is_result * share, src_is_result * share.gather(dim, index)
+
+
+def _reduce_gradients(
+    g: Tensor, self: Tensor, index: Tensor, src: Tensor, out: Tensor, dim: int, reduce: str,
+    include_self: bool,
+) -> tuple[Tensor, None, Tensor]:  # fmt: skip
+    if reduce == "sum":
+        of_self, of_src = g, g.gather(dim, index)
+    elif reduce == "mean":
+        share = g / _counted(g, index, src, dim, include_self)
+        of_self, of_src = share, share.gather(dim, index)
+    elif reduce == "prod":
+        of_self, of_src = _prod_gradients(g, self, index, src, out, dim, include_self)
+    else:
+        of_self, of_src = _extreme_gradients(g, self, index, src, out, dim)
+    if not include_self:
+        of_self = of_self.scatter(dim, index, 0)
+    return of_self, None, of_src
+
+
+SCATTER_REDUCE = Op(
+    "scatter_reduce", _scatter_reduced, joint=_reduce_gradients,
+    kinks="equal extremes share the gradient; a lone zero of prod gets the product of the others",
+)  # fmt: skip
+
+
+# -- public functions ----------------------------------------------------------------------
+
+
+def _check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
+    ndim = input._array.ndim
+    dim = wrap_dim(dim, ndim)
+    if index._array.dtype != np.int64 and (
+        index._array.dtype != np.int32 or name not in INT32_INDEX
+    ):
+        expected = "int32/int64" if name in INT32_INDEX else "int64"
+        raise RuntimeError(f"{name}(): Expected dtype {expected} for index" + errors.at_user_line())
+    if index._array.size and max(index._array.ndim, 1) != max(ndim, 1):
+        of = "input" if name == "gather" else "self"
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as {of} tensor"
+            + errors.at_user_line()
+        )
+    return dim
+
+
+INT32_INDEX = frozenset({"gather", "scatter", "scatter_add", "scatter_reduce"})
+
+
+def _sizes(tensor: Tensor) -> Shape:
+    return tensor._array.shape or (1,)
+
+
+@public()
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """`out[i, j] = input[index[i, j], j]` (for dim 0)."""
+    dim = _check_index("gather", input, index, dim)
+    if not index._array.size:
+        return GATHER(input, index, dim=dim) if _same_ndim(input, index) else _nothing(input, index)
+    for i, (n, limit) in enumerate(zip(_sizes(index), _sizes(input), strict=True)):
+        if i != dim and n > limit:
+            raise RuntimeError(
+                f"Size does not match at dimension {i} expected index "
+                f"{errors.shape_list(index._array.shape)} to be no larger than self "
+                f"{errors.shape_list(input._array.shape)} apart from dimension {dim}"
+                + errors.at_user_line()
+            )
+    return GATHER(input, index, dim=dim)
+
+
+def _same_ndim(input: Tensor, index: Tensor) -> bool:
+    return max(index._array.ndim, 1) == max(input._array.ndim, 1)
+
+
+def _nothing(input: Tensor, index: Tensor) -> Tensor:
+    """What an empty index of another number of dimensions gathers."""
+    return input.new_empty(index._array.shape)
+
+
+def _check_scatter(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor) -> int:
+    dim = _check_index(name, self, index, dim)
+    if src._array.dtype is not self._array.dtype:
+        raise RuntimeError(
+            f"{name}(): Expected self.dtype to be equal to src.dtype" + errors.at_user_line()
+        )
+    if not index._array.size:
+        return dim
+    if max(src._array.ndim, 1) != max(index._array.ndim, 1):
+        raise RuntimeError(
+            "Index tensor must have the same number of dimensions as src tensor"
+            + errors.at_user_line()
+        )
+    sizes = zip(_sizes(index), _sizes(self), _sizes(src), strict=True)
+    if any((i != dim and n > own) or n > other for i, (n, own, other) in enumerate(sizes)):
+        raise RuntimeError(
+            f"Expected index {errors.shape_list(index._array.shape)} to be no larger than self "
+            f"{errors.shape_list(self._array.shape)} apart from dimension {dim} and to be no "
+            f"larger size than src {errors.shape_list(src._array.shape)}" + errors.at_user_line()
+        )
+    return dim
+
+
+@public(inplace=True)
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
+    reduce: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A copy with `out[index[i, j], j] = src[i, j]` (for dim 0), or with one value."""
+    given = src if value is None else value
+    if reduce is not None:
+        return _scatter_with(input, dim, index, given, reduce)
+    if isinstance(given, Tensor):
+        dim = _check_scatter("scatter", input, dim, index, given)
+        return input.clone() if _is_idle(input, index) else SCATTER(input, index, given, dim=dim)
+    dim = _check_index("scatter", input, index, dim)
+    if _is_idle(input, index):
+        return input.clone()
+    _check_within(input, dim, index)
+    return SCATTER_VALUE(input, index, dim=dim, value=given)
+
+
+def _is_idle(input: Tensor, index: Tensor) -> bool:
+    return not index._array.size and not _same_ndim(input, index)
+
+
+def _check_within(self: Tensor, dim: int, index: Tensor) -> None:
+    pairs = enumerate(zip(_sizes(index), _sizes(self), strict=True))
+    if index._array.size and any(i != dim and n > own for i, (n, own) in pairs):
+        raise RuntimeError(
+            f"Expected index {errors.shape_list(index._array.shape)} to be no larger than self "
+            f"{errors.shape_list(self._array.shape)} apart from dimension {dim}"
+            + errors.at_user_line()
+        )
+
+
+def _scatter_with(input: Tensor, dim: int, index: Tensor, given: Any, reduce: str) -> Tensor:
+    """The older form of `scatter_reduce`: two reductions, no gradient."""
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply." + errors.at_user_line())
+    if not isinstance(given, Tensor):
+        given = zeros(input, index._array.shape).fill_(given)
+    dim = _check_scatter("scatter", input, dim, index, given)
+    name = "sum" if reduce == "add" else "prod"
+    return SCATTER_INTO(input, index, given, dim=dim, reduce=name, include_self=True)
+
+
+@public(inplace=True)
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy with `out[index[i, j], j] += src[i, j]` (for dim 0)."""
+    dim = _check_scatter("scatter_add", input, dim, index, src)
+    if _is_idle(input, index):
+        return input.clone()
+    return SCATTER_ADD(input, index, src, dim=dim)
+
+
+@public(inplace=True)
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """A copy into which `src` is reduced at the given indices."""
+    dim = _check_scatter("scatter_reduce", input, dim, index, src)
+    check_reduction(reduce)
+    if _is_idle(input, index):
+        return input.clone()
+    return SCATTER_REDUCE(input, index, src, dim=dim, reduce=reduce, include_self=include_self)
+
+
+def check_reduction(reduce: str) -> None:
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+            + errors.at_user_line()
+        )
+
+
+# -- flat indices --------------------------------------------------------------------------
+
+
+def _wrapped(index: np.ndarray, n: int) -> np.ndarray:
+    if index.size and not n:
+        raise IndexError(
+            "take(): tried to take from an empty tensor" + errors.at_user_line()
+        )
+    if index.size and (index.min() < -n or index.max() >= n):
+        raise IndexError(
+            f"out of range: tried to access index {index[(index < -n) | (index >= n)].flat[0]} on "
+            f"a tensor of {n} elements." + errors.at_user_line()
+        )
+    return np.where(index < 0, index + n, index)
+
+
+def _taken(self: np.ndarray, index: np.ndarray) -> np.ndarray:
+    return self.reshape(-1)[_wrapped(index, self.size)]
+
+
+def _put_back(grad_output: np.ndarray, index: np.ndarray, *, input_sizes: Shape) -> np.ndarray:
+    out = np.zeros(input_sizes, grad_output.dtype)
+    return kernel.add_flat(out, _wrapped(index, out.size), grad_output)
+
+
+def _put(
+    self: np.ndarray, index: np.ndarray, source: np.ndarray, *, accumulate: bool
+) -> np.ndarray:
+    out = np.array(self, order="C")
+    positions = _wrapped(index, self.size)
+    values = source.reshape(index.shape)
+    if accumulate:
+        return kernel.add_flat(out, positions, values)
+    out.reshape(-1)[positions] = values
+    return out
+
+
+TAKE = Op(
+    "take",
+    _taken,
+    grads={"self": lambda g, index, self_shape: TAKE_BACKWARD(g, index, input_sizes=self_shape)},
+    linear=True,
+)
+TAKE_BACKWARD = Op(
+    "take_backward", _put_back, grads={"grad_output": lambda g, index: g.take(index)}, linear=True
+)
+PUT = Op(
+    "put",
+    _put,
+    grads={
+        "self": lambda g, index, accumulate: g if accumulate else g.put(index, zeros(g, index.shape)),
+        "source": lambda g, index, source_shape: g.take(index).reshape(source_shape),
+    },
+    linear=True,
+)
+
+
+def _check_flat_index(name: str, index: Tensor) -> None:
+    if index._array.dtype != np.int64:
+        raise RuntimeError(
+            f"{name}(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
+            + errors.at_user_line()
+        )
+
+
+@public()
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """The elements at flat positions."""
+    _check_flat_index("take", index)
+    return TAKE(input, index)
+
+
+@public(inplace=True, out=False)
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with `source` written (or added) at flat positions."""
+    _check_flat_index("put_", index)
+    if source._array.dtype is not input._array.dtype:
+        raise RuntimeError(
+            "put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{input.dtype.scalar_name} and source.dtype = {source.dtype.scalar_name}"
+            + errors.at_user_line()
+        )
+    if source._array.size != index._array.size:
+        raise RuntimeError(
+            "put_(): Expected source and index to have the same number of elements, but got "
+            f"source.numel() = {source._array.size}, index.numel() = {index._array.size}"
+            + errors.at_user_line()
+        )
+    return PUT(input, index, source, accumulate=accumulate)
+
+
+@public()
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """Gather along a dimension; the other dimensions broadcast."""
+    if indices._array.dtype != np.int64:
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{indices.dtype.scalar_name}" + errors.at_user_line()
+        )
+    if dim is None:
+        return gather(input.view(-1), 0, indices.view(-1))
+    have, want = input._array.shape, indices._array.shape
+    if len(have) != len(want):
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {len(have)} dimensions for input, and {len(want)} dimensions for indices"
+            + errors.at_user_line()
+        )
+    dim = wrap_dim(dim, len(have))
+    shape = np.broadcast_shapes(have[:dim] + (1,) + have[dim + 1 :], want[:dim] + (1,) + want[dim + 1 :])
+    source = input.broadcast_to(shape[:dim] + have[dim : dim + 1] + shape[dim + 1 :])
+    places = indices.broadcast_to(shape[:dim] + want[dim : dim + 1] + shape[dim + 1 :])
+    return gather(source, dim, places)

@@ -1,0 +1,463 @@
+"""`x[index]` and `x[index] = value`, with PyTorch's rules.
+
+Integers, slices, None and Ellipsis are applied one after the other and give views. What remains,
+tensors and lists of integers or of bools, is then applied at once: reading gives a copy, writing
+goes through `index_put_`.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.elementwise import NUMBER
+from clew.core.inplace import apply_inplace
+from clew.core.op import Op
+from clew.core.public import methods, public
+from clew.core.tensor import Tensor, wrap
+from clew.kernels import scatter
+from clew.ops.copying import convert, copy_, fill_, scalar_as
+from clew.ops.joining import UNBIND
+from clew.ops.slicing import SELECT, SLICE, formula
+from clew.ops.views import ALIAS, UNSQUEEZE
+
+Shape = tuple[int, ...]
+Pattern = tuple[bool, ...]
+ALL = slice(None)
+
+
+# -- the operations ------------------------------------------------------------------------
+
+
+def _key(indices: Sequence[np.ndarray], pattern: Pattern) -> tuple[Any, ...]:
+    """What NumPy takes: a full slice for each dimension that is not indexed."""
+    given = iter(indices)
+    return tuple(next(given) if indexed else ALL for indexed in pattern)
+
+
+def _indexed(self: np.ndarray, *indices: np.ndarray, pattern: Pattern) -> np.ndarray:
+    first = indices[0]
+    try:
+        if pattern == (True,) and first.dtype.kind != "b":
+            return self.take(first, axis=0)
+        return self[_key(indices, pattern)]
+    except IndexError:
+        raise index_error(self.shape, indices, pattern) from None
+
+
+def _index_put(
+    self: np.ndarray, values: np.ndarray, *indices: np.ndarray, pattern: Pattern, accumulate: bool
+) -> np.ndarray:
+    out = self.copy()
+    key = _key(indices, pattern)
+    try:
+        if accumulate:
+            return scatter.add_at(out, key, values)
+        out[key] = values
+    except IndexError:
+        raise index_error(self.shape, indices, pattern) from None
+    except ValueError:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {errors.shape_list(values.shape)} cannot be "
+            f"broadcast to indexing result of shape {errors.shape_list(self[key].shape)}"
+            + errors.at_user_line()
+        ) from None
+    return out
+
+
+def _names(count: int) -> tuple[str, ...]:
+    return tuple(f"index{i}" for i in range(count))
+
+
+@functools.cache
+def index_op(count: int) -> Op:
+    """Reading at `count` index tensors; a fixed number, so that each is saved and checked."""
+    names = _names(count)
+
+    @formula("self_shape", "pattern", *names)
+    def gradient(g: Tensor, shape: Shape, pattern: Pattern, *indices: Tensor) -> Tensor:
+        return index_backward_op(count)(g, *indices, input_sizes=shape, pattern=pattern)
+
+    return Op(
+        "index" if count == 1 else f"index_{count}", _indexed, inputs=("self", *names),
+        grads={"self": gradient}, linear=True, node="IndexBackward0",
+    )  # fmt: skip
+
+
+@functools.cache
+def index_backward_op(count: int) -> Op:
+    """The gradient of reading: adds into zeros."""
+    names = _names(count)
+
+    def forward(
+        grad_output: np.ndarray, *indices: np.ndarray, input_sizes: Shape, pattern: Pattern
+    ) -> np.ndarray:
+        zeros = np.zeros(input_sizes, grad_output.dtype)
+        if all(index.dtype.kind == "b" for index in indices) and len(indices) == 1:
+            # A mask names no element twice.
+            zeros[_key(indices, pattern)] = grad_output
+            return zeros
+        return scatter.add_at(zeros, _key(indices, pattern), grad_output)
+
+    @formula("pattern", *names)
+    def gradient(g: Tensor, pattern: Pattern, *indices: Tensor) -> Tensor:
+        return index_op(count)(g, *indices, pattern=pattern)
+
+    return Op(
+        "index_backward" if count == 1 else f"index_backward_{count}", forward,
+        inputs=("grad_output", *names), grads={"grad_output": gradient}, linear=True,
+    )  # fmt: skip
+
+
+@functools.cache
+def index_put_op(count: int) -> Op:
+    """Writing at `count` index tensors."""
+    names = _names(count)
+
+    @formula("pattern", "accumulate", "values_dtype", *names)
+    def of_self(
+        g: Tensor, pattern: Pattern, accumulate: bool, dtype: dtypes.dtype, *indices: Tensor
+    ) -> Tensor:
+        if accumulate:
+            return g
+        zero = wrap(np.zeros((), g._array.dtype))
+        return index_put_op(count)(g, zero, *indices, pattern=pattern, accumulate=False)
+
+    @formula("pattern", *names)
+    def of_values(g: Tensor, pattern: Pattern, *indices: Tensor) -> Tensor:
+        return index_op(count)(g, *indices, pattern=pattern)
+
+    return Op(
+        "index_put" if count == 1 else f"index_put_{count}", _index_put,
+        inputs=("self", "values", *names), grads={"self": of_self, "values": of_values},
+        linear=True, node="IndexPutBackward0",
+    )  # fmt: skip
+
+
+def index_error(shape: Shape, indices: Sequence[np.ndarray], pattern: Pattern) -> IndexError:
+    """Why NumPy refused an index, in PyTorch's words."""
+    given = iter(indices)
+    dim = 0
+    for indexed in pattern:
+        if not indexed:
+            dim += 1
+            continue
+        index = next(given)
+        if index.dtype.kind == "b":
+            for i, n in enumerate(index.shape):
+                if dim + i >= len(shape) or shape[dim + i] != n:
+                    return IndexError(
+                        f"The shape of the mask {errors.shape_list(index.shape)} at index {i} does "
+                        "not match the shape of the indexed tensor "
+                        f"{errors.shape_list(shape)} at index {dim + i}" + errors.at_user_line()
+                    )
+            dim += index.ndim
+            continue
+        n = shape[dim]
+        wrong = index[(index < -n) | (index >= n)]
+        if wrong.size:
+            return out_of_bounds(int(wrong.flat[0]), dim, n)
+        dim += 1
+    shapes = ", ".join(errors.shape_list(_index_shape(index)) for index in indices)
+    return IndexError(
+        f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        + errors.at_user_line()
+    )
+
+
+def _index_shape(index: np.ndarray) -> Shape:
+    return (int(np.count_nonzero(index)),) if index.dtype.kind == "b" else index.shape
+
+
+def out_of_bounds(index: int, dim: int, n: int) -> IndexError:
+    return IndexError(
+        f"index {index} is out of bounds for dimension {dim} with size {n}" + errors.at_user_line()
+    )
+
+
+# -- reading the index ---------------------------------------------------------------------
+
+
+def _as_slice(index: slice, n: int) -> tuple[int, int, int]:
+    step = 1 if index.step is None else operator.index(index.step)
+    if step <= 0:
+        raise ValueError("step must be greater than zero" + errors.at_user_line())
+    start = 0 if index.start is None else operator.index(index.start)
+    stop = n if index.stop is None else operator.index(index.stop)
+    start = start + n if start < 0 else start
+    stop = stop + n if stop < 0 else stop
+    start = min(max(start, 0), n)
+    return start, min(max(stop, start), n), step
+
+
+def _select(self: Tensor, dim: int, index: int) -> Tensor:
+    n = self._array.shape[dim]
+    if not -n <= index < n:
+        raise out_of_bounds(index, dim, n)
+    return SELECT.view(self, dim=dim, index=index + n if index < 0 else index)
+
+
+def _tensor_index(index: Any) -> Tensor:
+    """A list, range or ndarray inside an index, as a tensor."""
+    if isinstance(index, Tensor):
+        return index
+    if isinstance(index, (list, tuple, range)) and any(isinstance(i, Tensor) for i in index):
+        index = [i._array if isinstance(i, Tensor) else i for i in index]
+    if isinstance(index, (list, tuple, range, np.ndarray)):
+        array = np.asarray(index)
+        if not array.size and not isinstance(index, np.ndarray):
+            array = array.astype(np.int64)
+        if array.dtype in dtypes.BY_NUMPY:
+            return wrap(array)
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+        f"indices (got {type(index).__name__})" + errors.at_user_line()
+    )
+
+
+def _as_tuple(index: Any) -> tuple[Any, ...]:
+    if isinstance(index, tuple):
+        return index
+    if isinstance(index, list) and _is_tuple_like(index):
+        return tuple(index)
+    return (index,)
+
+
+def _is_tuple_like(index: list[Any]) -> bool:
+    """A list that holds slices, None, Ellipsis or tensors stands for a tuple, as in old NumPy."""
+    return len(index) < 32 and any(
+        isinstance(each, (slice, type(None), type(...), Tensor, list, tuple)) for each in index
+    ) and not all(isinstance(each, (list, tuple)) for each in index)
+
+
+def _dims_taken(index: Any) -> int:
+    """How many of the tensor's dimensions one part of an index uses up."""
+    if index is None or index is Ellipsis or isinstance(index, (bool, np.bool_)):
+        return 0
+    if isinstance(index, (Tensor, np.ndarray)):
+        array = index._array if isinstance(index, Tensor) else index
+        return array.ndim if array.dtype.kind == "b" or array.dtype == np.uint8 else 1
+    if isinstance(index, list):
+        first = _tensor_index(index)._array
+        return first.ndim if first.dtype.kind == "b" else 1
+    return 1
+
+
+def _apply_basic(self: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | None]]:
+    """Apply what gives views; the rest comes back as one entry per dimension."""
+    taken = sum(map(_dims_taken, index))
+    ndim = self._array.ndim
+    if taken > ndim:
+        raise IndexError(
+            f"too many indices for tensor of dimension {ndim}" + errors.at_user_line()
+        )
+    current = self
+    advanced: list[Tensor | None] = []
+    dim = 0
+    for each in index:
+        if each is Ellipsis:
+            dim += ndim - taken
+        elif isinstance(each, slice):
+            n = current._array.shape[dim]
+            start, stop, step = _as_slice(each, n)
+            if start or stop != n or step != 1:
+                current = SLICE.view(current, dim=dim, start=start, end=stop, step=step)
+            dim += 1
+        elif each is None:
+            current = UNSQUEEZE(current, dim=dim)
+            dim += 1
+        elif isinstance(each, (bool, np.bool_)):
+            current = UNSQUEEZE(current, dim=dim)
+            _record(advanced, dim, wrap(np.zeros(int(each), np.int64)))
+            dim += 1
+        elif isinstance(each, (int, np.integer)):
+            current = _select(current, dim, int(each))
+        else:
+            current, dim = _apply_tensor(current, dim, _tensor_index(each), advanced)
+    return current, advanced
+
+
+def _apply_tensor(
+    current: Tensor, dim: int, index: Tensor, advanced: list[Tensor | None]
+) -> tuple[Tensor, int]:
+    array = index._array
+    kind = array.dtype.kind
+    if kind not in "biu" or array.dtype.name not in ("bool", "uint8", "int64", "int32"):
+        if kind not in "iu" or array.dtype.name not in ("int8", "int16"):
+            raise IndexError(
+                "tensors used as indices must be long, int, byte or bool tensors"
+                + errors.at_user_line()
+            )
+    is_mask = kind == "b" or array.dtype == np.uint8
+    if not array.ndim:
+        if not is_mask:
+            return _select(current, dim, int(array)), dim
+        current = UNSQUEEZE(current, dim=dim)
+        _record(advanced, dim, wrap(np.zeros(int(bool(array)), np.int64)))
+        return current, dim + 1
+    if array.dtype == np.uint8:
+        warnings.warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+            "instead.",
+            stacklevel=4,
+        )
+        index = wrap(array.astype(np.bool_))
+    _record(advanced, dim, index)
+    return current, dim + (array.ndim if is_mask else 1)
+
+
+def _record(advanced: list[Tensor | None], dim: int, index: Tensor) -> None:
+    """Note an index tensor for a dimension; masks stand for as many as they have."""
+    have = sum(1 if each is None else _dims_taken(each) for each in advanced)
+    advanced.extend([None] * (dim - have))
+    advanced.append(index)
+
+
+def _split_advanced(advanced: Sequence[Tensor | None]) -> tuple[list[Tensor], Pattern]:
+    tensors = [each for each in advanced if each is not None]
+    return tensors, tuple(each is not None for each in advanced)
+
+
+# -- the methods ---------------------------------------------------------------------------
+
+
+def getitem(self: Tensor, index: Any) -> Tensor:
+    """`self[index]`."""
+    kind = type(index)
+    shape = self._array.shape
+    if kind is int and shape:
+        return _select(self, 0, index)
+    if kind is slice and shape:
+        start, stop, step = _as_slice(index, shape[0])
+        return SLICE.view(self, dim=0, start=start, end=stop, step=step)
+    current, advanced = _apply_basic(self, _as_tuple(index))
+    if not advanced:
+        return ALIAS(self) if current is self else current
+    tensors, pattern = _split_advanced(advanced)
+    return index_op(len(tensors))(current, *tensors, pattern=pattern)
+
+
+def setitem(self: Tensor, index: Any, value: Any) -> None:
+    """`self[index] = value`."""
+    if not isinstance(value, (Tensor, *NUMBER)):
+        raise TypeError(
+            f"can't assign a {type(value).__name__} to a torch.{self.dtype.scalar_name}Tensor"
+            + errors.at_user_line()
+        )
+    if type(index) is bool and not index:
+        return
+    current, advanced = _apply_basic(self, _as_tuple(index))
+    if advanced:
+        _set_advanced(current, advanced, value)
+    elif isinstance(value, Tensor):
+        copy_(current, _fitted(value, current._array.shape))
+    else:
+        fill_(current, value)
+
+
+def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Any) -> None:
+    dtype = current._array.dtype
+    if not isinstance(value, Tensor):
+        value = wrap(scalar_as(value, dtype))
+    elif value._array.dtype is not dtype:
+        value = value.to(current.dtype)
+    tensors, pattern = _split_advanced(advanced)
+    value = _without_leading_ones(value, current._array.ndim)
+    apply_inplace(
+        index_put_op(len(tensors)), current, value, *tensors, pattern=pattern, accumulate=False
+    )
+
+
+def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
+    shape = value._array.shape
+    extra = 0
+    while extra < len(shape) and shape[extra] == 1 and len(shape) - extra > ndim:
+        extra += 1
+    return value.reshape(shape[extra:]) if extra else value
+
+
+def _fitted(value: Tensor, shape: Shape) -> Tensor:
+    """A value that broadcasts to the part it is assigned to; extra leading ones are dropped."""
+    have = value._array.shape
+    if have == shape:
+        return value
+    trimmed = _without_leading_ones(value, len(shape))
+    have = trimmed._array.shape
+    if len(have) > len(shape) or any(
+        n not in (1, want) for n, want in zip(have[::-1], shape[::-1], strict=False)
+    ):
+        trimmed.expand(shape)
+    return trimmed
+
+
+def _length(self: Tensor) -> int:
+    if not self._array.ndim:
+        raise TypeError("len() of a 0-d tensor" + errors.at_user_line())
+    return self._array.shape[0]
+
+
+def _iterate(self: Tensor) -> Iterator[Tensor]:
+    if not self._array.ndim:
+        raise TypeError("iteration over a 0-d tensor" + errors.at_user_line())
+    return iter(UNBIND(self, dim=0))
+
+
+def _contains(self: Tensor, element: Any) -> bool:
+    if isinstance(element, (Tensor, *NUMBER)):
+        other = element._array if isinstance(element, Tensor) else element
+        return bool((self._array == other).any())
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+        + errors.at_user_line()
+    )
+
+
+# -- index_put -----------------------------------------------------------------------------
+
+
+def _put_arguments(
+    self: Tensor, indices: Any, values: Tensor
+) -> tuple[list[Tensor], Pattern, Tensor]:
+    if len(indices) > self._array.ndim:
+        raise IndexError(
+            f"too many indices for tensor of dimension {self._array.ndim} (got {len(indices)})"
+            + errors.at_user_line()
+        )
+    if values._array.dtype is not self._array.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{self.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the "
+            "source." + errors.at_user_line()
+        )
+    tensors, pattern = _split_advanced([each for each in indices])
+    masks = [wrap(t._array.astype(np.bool_)) if t._array.dtype == np.uint8 else t for t in tensors]
+    return masks, pattern, values
+
+
+@public(out=False)
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with `values` written (or added) at the given indices."""
+    tensors, pattern, values = _put_arguments(input, indices, values)
+    op = index_put_op(len(tensors))
+    return op(input, values, *tensors, pattern=pattern, accumulate=accumulate)
+
+
+def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Write (or add) `values` at the given indices."""
+    tensors, pattern, values = _put_arguments(self, indices, values)
+    return apply_inplace(
+        index_put_op(len(tensors)), self, values, *tensors, pattern=pattern, accumulate=accumulate
+    )
+
+
+methods(
+    __getitem__=getitem, __setitem__=setitem, __len__=_length, __iter__=_iterate,
+    __contains__=_contains, index_put_=index_put_,
+)  # fmt: skip

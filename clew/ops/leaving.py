@@ -1,0 +1,189 @@
+"""Values that leave the graph for NumPy and Python, and what is remembered about them.
+
+A tensor made from such values has no history. So that backward can say where the history was lost,
+each thread remembers the line on which values last left a tensor with history; tensors that are
+then made from numbers or arrays carry it as their reason.
+
+An array that shares memory with a tensor can be written to without the tensor noticing. While such
+an array is alive, `core.exposure` compares the memory around saving and backward, and turns unseen
+writes into version counts, so that backward raises instead of using the wrong values.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.exposure import expose
+from clew.core.public import methods
+from clew.core.tensor import NoHistory, Tensor
+from clew.source import Where, user_where
+
+
+class _Exits(threading.local):
+    last: tuple[str, Where | None, tuple[str, Any] | None] | None = None
+
+
+_exits = _Exits()
+
+
+def _note_exit(tensor: Tensor, how: str) -> None:
+    """Remember that values of a tensor with history go where no gradient follows."""
+    if tensor._requires_grad:
+        node = tensor._node
+        ancestor = None if node is None or node.is_accumulator else (node.name(), node.where)
+        _exits.last = how, user_where(), ancestor
+    else:
+        reason = tensor._reason
+        if reason is not None and reason.kind == "detach":
+            _exits.last = f"{reason.op}{how}", user_where(), reason.ancestor
+
+
+def entered_from_outside(how: str, data: Any) -> NoHistory | None:
+    """Why a tensor made from numbers or arrays has no history; None when nothing had left one."""
+    last = _exits.last
+    if last is None:
+        if not isinstance(data, Tensor) or not data._requires_grad:
+            return None
+        reason = NoHistory("detach", how, user_where(), data._node)
+        return reason
+    exit_how, exit_where, ancestor = last
+    left = f"Values last left the graph through `{exit_how}` at {errors.describe(exit_where)}."
+    reason = NoHistory("numpy", left, user_where(2))
+    reason.ancestor = ancestor
+    return reason
+
+
+# -- to NumPy --------------------------------------------------------------------------------
+
+
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """The values as an ndarray that shares memory with the tensor."""
+    if self.requires_grad and not force:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            + errors.at_user_line()
+        )
+    if self._array.dtype is dtypes.bfloat16.np:
+        raise TypeError("Got unsupported ScalarType BFloat16" + errors.at_user_line())
+    _note_exit(self, ".numpy()")
+    return expose(self._storage, self._array, ".numpy()")
+
+
+def _array_protocol(
+    self: Tensor, dtype: Any = None, copy: bool | None = None
+) -> np.ndarray:
+    array = self.numpy()
+    if dtype is None or np.dtype(dtype) == array.dtype:
+        return array.copy() if copy else array
+    if copy is False:
+        raise ValueError(
+            f"a copy is needed to convert {array.dtype} to {np.dtype(dtype)}"
+            + errors.at_user_line()
+        )
+    return array.astype(dtype)
+
+
+def _dlpack_device(self: Tensor) -> tuple[int, int]:
+    return 1, 0
+
+
+def _dlpack(
+    self: Tensor,
+    *,
+    stream: Any = None,
+    max_version: tuple[int, int] | None = None,
+    dl_device: Any = None,
+    copy: bool | None = None,
+) -> Any:
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    return self.numpy().__dlpack__(
+        stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+    )
+
+
+# -- to Python -------------------------------------------------------------------------------
+
+
+def item(self: Tensor) -> bool | int | float | complex:
+    """The only element, as a Python number."""
+    array = self._array
+    if array.size != 1:
+        raise RuntimeError(
+            f"a Tensor with {array.size} elements cannot be converted to Scalar"
+            + errors.at_user_line()
+        )
+    if self._requires_grad or self._reason is not None:
+        _note_exit(self, ".item()")
+    return array.item()
+
+
+def tolist(self: Tensor) -> Any:
+    """Nested lists of Python numbers; a number for a 0-dim tensor."""
+    if self._requires_grad or self._reason is not None:
+        _note_exit(self, ".tolist()")
+    return self._array.tolist()
+
+
+def _only_element(self: Tensor) -> Any:
+    if self._array.size != 1:
+        raise ValueError(
+            "only one element tensors can be converted to Python scalars" + errors.at_user_line()
+        )
+    return self.item()
+
+
+def _real_element(self: Tensor, name: str) -> Any:
+    value = _only_element(self)
+    if isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError(
+                f"value cannot be converted to type {name} without overflow"
+                + errors.at_user_line()
+            )
+        return value.real
+    return value
+
+
+def _to_float(self: Tensor) -> float:
+    return float(_real_element(self, "double"))
+
+
+def _to_int(self: Tensor) -> int:
+    return int(_real_element(self, "int64_t"))
+
+
+def _to_complex(self: Tensor) -> complex:
+    return complex(_only_element(self))
+
+
+def _to_bool(self: Tensor) -> bool:
+    if self._array.size != 1:
+        how_many = "more than one value" if self._array.size else "no values"
+        raise RuntimeError(
+            f"Boolean value of Tensor with {how_many} is ambiguous" + errors.at_user_line()
+        )
+    return bool(self._array.item())
+
+
+def _to_index(self: Tensor) -> int:
+    if self._array.size != 1 or self._array.dtype.kind not in "biu":
+        raise TypeError(
+            "only integer tensors of a single element can be converted to an index"
+            + errors.at_user_line()
+        )
+    return int(self._array.item())
+
+
+methods(
+    numpy=numpy, item=item, tolist=tolist,
+    __array__=_array_protocol,
+    __dlpack__=_dlpack, __dlpack_device__=_dlpack_device,
+    __float__=_to_float, __int__=_to_int, __complex__=_to_complex, __bool__=_to_bool,
+    __index__=_to_index,
+)  # fmt: skip

@@ -1,0 +1,111 @@
+"""The order of a tensor's dimensions in memory, and arrays laid out in a wanted order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend.layout import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    memory_format,
+    preserve_format,
+)
+
+# For each channels-last format: its dimensions from outermost to innermost in memory.
+_CHANNELS_LAST = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
+
+
+def memory_order(array: np.ndarray) -> tuple[int, ...]:
+    """The dimensions from outermost to innermost in memory; expanded ones stay where they are."""
+    shape, strides = array.shape, array.strides
+    order = list(range(array.ndim))[::-1]
+    for start in range(1, len(order)):
+        current = start
+        for earlier in range(start - 1, -1, -1):
+            inner, outer = order[earlier], order[current]
+            if strides[inner] == 0 or strides[outer] == 0:
+                continue
+            if strides[inner] < strides[outer]:
+                break
+            if strides[inner] > strides[outer] or shape[inner] > shape[outer]:
+                order[earlier], order[current] = outer, inner
+                current = earlier
+    return tuple(order[::-1])
+
+
+def is_dense(array: np.ndarray) -> bool:
+    """Whether the elements fill their memory without gaps or overlap, in any order."""
+    return array.transpose(memory_order(array)).flags.c_contiguous
+
+
+def empty_in_order(shape: Sequence[int], order: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """A new array whose dimensions lie in memory in the given order."""
+    laid_out = np.empty([shape[dim] for dim in order], dtype)
+    return laid_out.transpose(np.argsort(order)) if len(order) else laid_out
+
+
+def empty_like_in_memory(
+    array: np.ndarray, dtype: np.dtype, wanted: memory_format | None = None
+) -> np.ndarray:
+    """A new array of the same shape, laid out as the given one unless another format is asked."""
+    if wanted is None or wanted is preserve_format:
+        if array.flags.c_contiguous:
+            return np.empty(array.shape, dtype)
+        return empty_in_order(array.shape, memory_order(array), dtype)
+    return empty_in_format(array.shape, dtype, wanted)
+
+
+def empty_in_format(
+    shape: Sequence[int], dtype: np.dtype, wanted: memory_format | None
+) -> np.ndarray:
+    """A new array in one of the memory formats."""
+    if wanted is None or wanted is contiguous_format:
+        return np.empty(shape, dtype)
+    if wanted is preserve_format:
+        raise RuntimeError(
+            "unsupported memory format option Preserve: there is no tensor whose format to keep"
+            + errors.at_user_line()
+        )
+    return empty_in_order(shape, _order_of(wanted, len(shape)), dtype)
+
+
+def copy_in_format(array: np.ndarray, dtype: np.dtype, wanted: Any = None) -> np.ndarray:
+    """A copy in another dtype and memory format."""
+    result = empty_like_in_memory(array, dtype, wanted)
+    np.copyto(result, array, casting="unsafe")
+    return result
+
+
+def is_contiguous_in(array: np.ndarray, wanted: memory_format) -> bool:
+    """Whether the array lies in memory in the given format."""
+    if wanted is contiguous_format:
+        return array.flags.c_contiguous
+    if wanted is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    order = _CHANNELS_LAST[wanted]
+    return array.ndim == len(order) and array.transpose(order).flags.c_contiguous
+
+
+def _order_of(wanted: memory_format, ndim: int) -> tuple[int, ...]:
+    order = _CHANNELS_LAST[wanted]
+    if ndim != len(order):
+        raise RuntimeError(
+            f"required rank {len(order)} tensor to use {wanted.name} format"
+            + errors.at_user_line()
+        )
+    return order
+
+
+def strides_in_elements(array: np.ndarray) -> tuple[int, ...]:
+    """Strides as PyTorch counts them; an empty array has those of a contiguous one."""
+    if array.size:
+        return tuple(stride // array.itemsize for stride in array.strides)
+    return tuple(
+        math.prod(max(n, 1) for n in array.shape[dim + 1 :]) for dim in range(array.ndim)
+    )

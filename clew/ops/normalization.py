@@ -1,0 +1,215 @@
+"""Normalisations: layer, batch, group, instance, RMS and local response.
+
+The forward keeps the mean and the reciprocal standard deviation beside the result. The gradient
+exists twice: written in tensor operations, for when a graph of the gradient is asked for, and over
+bare arrays with few temporaries, for when it is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.inplace import bump_version
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.state import local
+from clew.core.tensor import Tensor, wrap
+from clew.kernels.arrays import widened
+
+Array = np.ndarray
+Gradients = tuple[Tensor | None, Tensor | None, Tensor | None]
+
+
+def _graph_is_wanted() -> bool:
+    """Whether gradients must be made by operations: for a graph of them, or for an interceptor."""
+    state = local.state
+    return state.grad_enabled or state.intercept is not None
+
+
+def _statistics(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array, Array]:
+    """The centred values (fresh), the mean and 1 / sqrt(variance + eps), dimensions kept."""
+    mean = np.mean(x, axis=axes, keepdims=True)
+    centred = x - mean
+    count = math.prod(x.shape[axis] for axis in axes)
+    variance = np.add.reduce(centred * centred, axis=axes, keepdims=True)
+    variance /= count
+    return centred, mean, _reciprocal_root(variance, eps)
+
+
+def _reciprocal_root(variance: Array, eps: float) -> Array:
+    rstd = variance + variance.dtype.type(eps)
+    np.sqrt(rstd, out=rstd)
+    return np.reciprocal(rstd, out=rstd)
+
+
+def _back_through_statistics(
+    weighted: Array, normal: Array, rstd: Array, axes: tuple[int, ...]
+) -> Array:
+    """The gradient of the input, given those of the normalised values; writes into `weighted`."""
+    count = math.prod(normal.shape[axis] for axis in axes)
+    along = np.add.reduce(weighted * normal, axis=axes, keepdims=True)
+    total = np.add.reduce(weighted, axis=axes, keepdims=True)
+    weighted -= total / count
+    weighted -= normal * (along / count)
+    weighted *= rstd
+    return weighted
+
+
+def _composed_normal(input: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
+    """The normalised values and the reciprocal deviation, in differentiable operations."""
+    mean = input.mean(dims, keepdim=True)
+    centred = input - mean
+    rstd = ((centred * centred).mean(dims, keepdim=True) + eps).rsqrt()
+    return centred * rstd, rstd
+
+
+def _composed_gradient(
+    weighted: Tensor, normal: Tensor, rstd: Tensor, dims: tuple[int, ...]
+) -> Tensor:
+    along = (weighted * normal).mean(dims, keepdim=True)
+    return rstd * (weighted - weighted.mean(dims, keepdim=True) - normal * along)
+
+
+# -- layer_norm ----------------------------------------------------------------------------
+
+
+def _layer_norm(
+    input: Array, weight: Array | None, bias: Array | None, *, normalized_ndim: int, eps: float
+) -> tuple[Array, Array, Array]:
+    x = widened(input)
+    axes = tuple(range(x.ndim - normalized_ndim, x.ndim))
+    normal, mean, rstd = _statistics(x, axes, eps)
+    normal *= rstd
+    if weight is not None:
+        normal *= weight
+    if bias is not None:
+        normal += bias
+    return normal.astype(input.dtype, copy=False), mean, rstd
+
+
+def _layer_norm_gradients(
+    g: tuple[Tensor | None, ...], input: Tensor, weight: Tensor | None, out1: Tensor, out2: Tensor,
+    normalized_ndim: int, eps: float, needs: tuple[bool, ...],
+) -> Gradients:
+    grad = g[0]
+    if grad is None:
+        return None, None, None
+    ndim = input._array.ndim
+    dims = tuple(range(ndim - normalized_ndim, ndim))
+    leading = tuple(range(ndim - normalized_ndim))
+    if _graph_is_wanted():
+        return _composed_layer_norm(grad, input, weight, dims, leading, eps, needs)
+    gradient, x = widened(grad._array), widened(input._array)
+    of_bias = wrap(np.add.reduce(gradient, axis=leading)) if needs[2] else None
+    if not needs[0] and not needs[1]:
+        return None, None, of_bias
+    mean, rstd = out1._array, out2._array
+    normal = x - mean
+    normal *= rstd
+    of_weight = of_input = None
+    if needs[1]:
+        of_weight = wrap(np.add.reduce(gradient * normal, axis=leading))
+    if needs[0]:
+        weighted = gradient.copy() if weight is None else gradient * widened(weight._array)
+        of_input = wrap(_back_through_statistics(weighted, normal, rstd, dims))
+    return of_input, of_weight, of_bias
+
+
+def _composed_layer_norm(
+    grad: Tensor, input: Tensor, weight: Tensor | None, dims: tuple[int, ...],
+    leading: tuple[int, ...], eps: float, needs: tuple[bool, ...],
+) -> Gradients:
+    normal, rstd = _composed_normal(input, dims, eps)
+    weighted = grad if weight is None else grad * weight
+    of_input = _composed_gradient(weighted, normal, rstd, dims) if needs[0] else None
+    of_weight = grad * normal if needs[1] else None
+    if of_weight is not None and leading:
+        of_weight = of_weight.sum(leading)
+    return of_input, of_weight, grad.sum(leading) if needs[2] and leading else grad
+
+
+LAYER_NORM = Op(
+    "native_layer_norm", _layer_norm, joint=_layer_norm_gradients, outputs=3,
+    node="NativeLayerNormBackward0",
+)  # fmt: skip
+
+
+def check_normalized_shape(
+    input: Tensor, normalized_shape: Sequence[int], name: str
+) -> tuple[int, ...]:
+    """The shape as a tuple, if the input ends in it."""
+    if not isinstance(normalized_shape, (tuple, list)):
+        raise errors.wrong_argument(
+            name, "normalized_shape", 2, "tuple of ints", normalized_shape
+        )
+    shape = tuple(normalized_shape)
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
+            "element, but got normalized_shape = []" + errors.at_user_line()
+        )
+    have = input._array.shape
+    if have[-len(shape) :] != shape:
+        star = "*, " if name == "layer_norm" else "*"
+        raise RuntimeError(
+            f"Given normalized_shape={errors.shape_list(shape)}, expected input with shape "
+            f"[{star}{', '.join(map(str, shape))}], but got input of size"
+            f"{errors.shape_list(have)}" + errors.at_user_line()
+        )
+    return shape
+
+
+def _check_like_normalized(name: str, value: Tensor | None, shape: tuple[int, ...]) -> None:
+    if value is not None and value._array.shape != shape:
+        raise RuntimeError(
+            f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+            f"{errors.shape_list(value._array.shape)} and normalized_shape = "
+            f"{errors.shape_list(shape)}" + errors.at_user_line()
+        )
+
+
+def _check_dtypes(kernel: str, input: Tensor, *others: Tensor | None) -> None:
+    """Floating input; parameters of its dtype, or of float32 beside a low-precision input."""
+    have = input.dtype
+    if have.category != dtypes.FLOAT:
+        raise NotImplementedError(
+            f"\"{kernel}\" not implemented for '{have.scalar_name}'" + errors.at_user_line()
+        )
+    low = have.np in dtypes.LOW_PRECISION
+    for other in others:
+        if other is None or other.dtype is have or (low and other.dtype is dtypes.float32):
+            continue
+        expected = "Float" if low else have.scalar_name
+        raise RuntimeError(
+            f"mixed dtype (CPU): expect parameter to have scalar type of {expected}"
+            + errors.at_user_line()
+        )
+
+
+@public(method=False, out=False, name="layer_norm")
+def _plain_layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
+    bias: Tensor | None = None, eps: float = 1e-05, cudnn_enable: bool = True,
+) -> Tensor:
+    return layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
+    bias: Tensor | None = None, eps: float = 1e-05,
+) -> Tensor:
+    """Mean 0 and variance 1 over the last dimensions, then scaled and shifted."""
+    shape = check_normalized_shape(input, normalized_shape, "layer_norm")
+    _check_like_normalized("weight", weight, shape)
+    _check_like_normalized("bias", bias, shape)
+    _check_dtypes("LayerNormKernelImpl", input, weight, bias)
+    result: tuple[Tensor, ...] = LAYER_NORM(
+        input, weight, bias, normalized_ndim=len(shape), eps=eps
+    )
+    return result[0]

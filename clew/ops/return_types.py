@@ -1,0 +1,72 @@
+"""The named tuples that functions with several results return, by the function's name."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from clew.core.tensor import Tensor
+
+
+class max(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class min(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class aminmax(NamedTuple):
+    min: Tensor
+    max: Tensor
+
+
+class median(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class nanmedian(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class mode(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class kthvalue(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class topk(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class sort(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class cummax(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class cummin(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+
+class histogram(NamedTuple):
+    hist: Tensor
+    bin_edges: Tensor
+
+
+class frexp(NamedTuple):
+    mantissa: Tensor
+    exponent: Tensor

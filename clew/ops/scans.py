@@ -1,0 +1,238 @@
+"""Scans: cumsum, cumprod, logcumsumexp, cummax, cummin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor, wrap
+from clew.ops import return_types
+from clew.ops.arithmetic import conj
+from clew.ops.dims import numpy_names, wrap_dim
+from clew.ops.extrema import found_op, not_implemented, orderable
+from clew.ops.reductions import Dims, convert, sum_dtype
+
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+# Running totals are kept in more digits than the results, so that their errors do not pile up.
+_RUNNING = {
+    dtypes.float16.np: _F32, dtypes.bfloat16.np: _F32, _F32: _F64,
+    np.dtype(np.complex64): np.dtype(np.complex128),
+}  # fmt: skip
+
+
+def _accumulate(ufunc: np.ufunc, self: np.ndarray, dim: int, dtype: np.dtype) -> np.ndarray:
+    values = convert(self, dtype)
+    if not values.ndim:
+        return values.copy()
+    running = _RUNNING.get(dtype, dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return ufunc.accumulate(values, axis=dim, dtype=running).astype(dtype, copy=False)
+
+
+def _reversed_cumsum(g: Tensor, dim: int) -> Tensor:
+    return g.flip(dim).cumsum(dim).flip(dim) if g._array.size > 1 else g
+
+
+CUMSUM = Op(
+    "cumsum",
+    lambda self, *, dim, dtype: _accumulate(np.add, self, dim, dtype),
+    grads={"self": lambda g, dim: _reversed_cumsum(g, dim)},
+    linear=True,
+)
+
+
+@public(inplace=True)
+@numpy_names
+def cumsum(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
+    """Running sums along a dimension."""
+    return CUMSUM(input, dim=wrap_dim(dim, input._array.ndim), dtype=sum_dtype(input, dtype))
+
+
+# -- linear recurrences, which gradients of scans are --------------------------------------------
+
+
+def _recurrence(factors: np.ndarray, terms: np.ndarray, *, dim: int) -> np.ndarray:
+    """r[i] = terms[i] + factors[i] r[i+1], for all i at once in log2(length) doubling steps."""
+    result = np.moveaxis(np.array(terms), dim, 0)
+    factors = np.moveaxis(np.array(np.broadcast_to(factors, terms.shape)), dim, 0)
+    step, length = 1, len(result)
+    with np.errstate(over="ignore", invalid="ignore"):
+        while step < length:
+            result[:-step] += factors[:-step] * result[step:].copy()
+            factors[:-step] *= factors[step:].copy()
+            step *= 2
+    return np.moveaxis(result, 0, dim)
+
+
+def _only(length: int, place: int, ndim: int, dim: int) -> Tensor:
+    """A mask that is true at one place along `dim` and broadcasts along the others."""
+    mask = np.zeros((length,) + (1,) * (ndim - dim - 1), np.bool_)
+    mask[place] = True
+    return wrap(mask)
+
+
+def shifted_left(x: Tensor, dim: int, fill: float) -> Tensor:
+    """x[i + 1] at i, and `fill` at the end."""
+    array = x._array
+    return x.roll(-1, dim).masked_fill(_only(array.shape[dim], -1, array.ndim, dim), fill)
+
+
+def shifted_right(x: Tensor, dim: int, fill: float) -> Tensor:
+    """x[i - 1] at i, and `fill` at the start."""
+    array = x._array
+    return x.roll(1, dim).masked_fill(_only(array.shape[dim], 0, array.ndim, dim), fill)
+
+
+def _terms_grad(g: Tensor, factors: Tensor, dim: int) -> Tensor:
+    # The transpose of the recurrence runs the other way.
+    return LINEAR_RECURRENCE(
+        conj(shifted_right(factors, dim, 0)).flip(dim), g.flip(dim), dim=dim
+    ).flip(dim)
+
+
+LINEAR_RECURRENCE = Op(
+    "_linear_recurrence",
+    _recurrence,
+    grads={
+        "factors": lambda g, factors, out, dim: (
+            _terms_grad(g, factors, dim) * conj(shifted_left(out, dim, 0))
+        ),
+        "terms": _terms_grad,
+    },
+)
+
+
+# -- cumprod ---------------------------------------------------------------------------------
+
+
+def _cumprod_grad(
+    g: Tensor, self: Tensor, out: Tensor, dim: int, dtype: np.dtype
+) -> Tensor:
+    if not self._array.ndim or self._array.size <= 1:
+        return g
+    if self._array.all():
+        return _reversed_cumsum(g * conj(out), dim) / conj(self)
+    # With zeros nothing can be divided by; the same sum as a recurrence.
+    x = conj(self.to(dtypes.BY_NUMPY[dtype]))
+    before = shifted_right(x, dim, 1).cumprod(dim)
+    return before * LINEAR_RECURRENCE(shifted_left(x, dim, 0), g, dim=dim)
+
+
+CUMPROD = Op(
+    "cumprod",
+    lambda self, *, dim, dtype: _accumulate(np.multiply, self, dim, dtype),
+    grads={"self": _cumprod_grad},
+)
+
+
+@public(inplace=True)
+@numpy_names
+def cumprod(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
+    """Running products along a dimension."""
+    return CUMPROD(input, dim=wrap_dim(dim, input._array.ndim), dtype=sum_dtype(input, dtype))
+
+
+# -- logcumsumexp ------------------------------------------------------------------------------
+
+
+def _logcumsumexp(self: np.ndarray, *, dim: int) -> np.ndarray:
+    if not self.ndim or not self.size:
+        return self.copy()
+    running = self.astype(_RUNNING.get(self.dtype, self.dtype))
+    with np.errstate(all="ignore"):
+        if running.dtype.kind == "c":
+            _complex_logcumsumexp(np.moveaxis(running, dim, 0))
+        else:
+            running = np.logaddexp.accumulate(running, axis=dim)
+    return running.astype(self.dtype, copy=False)
+
+
+def _complex_logcumsumexp(rows: np.ndarray) -> None:
+    for i in range(1, len(rows)):
+        a, b = rows[i - 1], rows[i]
+        swap = a.real < b.real
+        large, small = np.where(swap, b, a), np.where(swap, a, b)
+        rows[i] = large + np.log1p(np.exp(small - large))
+
+
+def _logcumsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor:
+    # Each result is at least the one before it, so no factor exceeds one.
+    if not self._array.ndim:
+        return g
+    factors = (out - shifted_left(out, dim, 0)).exp()
+    return LINEAR_RECURRENCE(conj(factors), g, dim=dim) * conj((self - out).exp())
+
+
+LOGCUMSUMEXP = Op("logcumsumexp", _logcumsumexp, grads={"self": _logcumsumexp_grad})
+
+
+@public()
+@numpy_names
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """log of the running sums of exp, computed without overflow."""
+    if input.dtype.category < dtypes.FLOAT:
+        raise not_implemented("logcumsumexp_out_cpu", input.dtype)
+    return LOGCUMSUMEXP(input, dim=wrap_dim(dim, input._array.ndim))
+
+
+# -- cummax, cummin ------------------------------------------------------------------------------
+
+
+def _running_places(ufunc: np.ufunc, self: np.ndarray, dim: int) -> np.ndarray:
+    if not self.ndim:
+        return np.zeros((), np.int64)
+    values = orderable(self)
+    running = ufunc.accumulate(values, axis=dim)
+    is_new = running == values
+    if values.dtype.kind == "f":
+        is_new |= np.isnan(values)
+    places = np.arange(self.shape[dim]).reshape((-1,) + (1,) * (self.ndim - dim - 1))
+    return np.maximum.accumulate(np.where(is_new, places, 0), axis=dim)
+
+
+def _at(self: np.ndarray, indices: np.ndarray, *, dim: int) -> np.ndarray:
+    return np.take_along_axis(self, indices, dim) if self.ndim else self.copy()
+
+
+def _gathered_grad(g: Tensor, indices: Tensor, dim: int, self_shape: Dims) -> Tensor:
+    return g.new_zeros(self_shape).scatter_add(dim, indices, g)
+
+
+def _running_op(name: str) -> Op:
+    return Op(name, _at, grads={"self": _gathered_grad}, multilinear=True)
+
+
+ARGCUMMAX = found_op(
+    "_argcummax", lambda self, *, dim: _running_places(np.maximum, self, dim)
+)
+ARGCUMMIN = found_op(
+    "_argcummin", lambda self, *, dim: _running_places(np.minimum, self, dim)
+)
+CUMMAX, CUMMIN = _running_op("cummax"), _running_op("cummin")
+
+
+def _running(find: Op, choose: Op, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    dim = wrap_dim(dim, input._array.ndim)
+    if input.dtype.is_complex:
+        raise not_implemented(f"{choose.name}_cpu", input.dtype)
+    indices = find(input, dim=dim)
+    return choose(input, indices, dim=dim), indices
+
+
+@public()
+@numpy_names
+def cummax(input: Tensor, dim: int) -> return_types.cummax:
+    """The largest element so far along a dimension, and where (the latest of equals)."""
+    return return_types.cummax(*_running(ARGCUMMAX, CUMMAX, input, dim))
+
+
+@public()
+@numpy_names
+def cummin(input: Tensor, dim: int) -> return_types.cummin:
+    """The smallest element so far along a dimension, and where (the latest of equals)."""
+    return return_types.cummin(*_running(ARGCUMMIN, CUMMIN, input, dim))

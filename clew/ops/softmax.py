@@ -1,0 +1,185 @@
+"""softmax, log_softmax and softmin.
+
+The backward of each is an operation with gradients of its own. As in PyTorch, the result is saved.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor
+from clew.kernels.arrays import widened
+from clew.ops.dims import wrap_dim
+
+Array = np.ndarray
+
+
+def _shifted(self: Array, dim: int) -> Array:
+    """A fresh array, in the compute dtype, whose largest element along `dim` is 0."""
+    values = widened(self)
+    peak = np.maximum.reduce(values, axis=dim, keepdims=True)
+    return np.subtract(values, peak)
+
+
+def _vectors(self: Array) -> Array:
+    return self if self.ndim else self.reshape(1)
+
+
+def _softmax(self: Array, *, dim: int) -> Array:
+    if not self.size:
+        return np.empty_like(self)
+    result = _shifted(_vectors(self), dim)
+    np.exp(result, out=result)
+    result /= np.add.reduce(result, axis=dim, keepdims=True)
+    return result.astype(self.dtype, copy=False).reshape(self.shape)
+
+
+def _softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Array:
+    if not output.size:
+        return np.empty_like(output)
+    g, y = widened(_vectors(grad_output)), widened(_vectors(output))
+    result = g * y
+    total = np.add.reduce(result, axis=dim, keepdims=True)
+    result -= y * total
+    return result.astype(output.dtype, copy=False).reshape(output.shape)
+
+
+def _softmax_backward_of_output(
+    g: Tensor, grad_output: Tensor, output: Tensor, dim: int
+) -> Tensor:
+    total = (grad_output * output).sum(dim, keepdim=True)
+    return g * (grad_output - total) - grad_output * (g * output).sum(dim, keepdim=True)
+
+
+SOFTMAX_BACKWARD = Op(
+    "_softmax_backward_data", _softmax_backward, node="SoftmaxBackwardDataBackward0",
+    grads={
+        "grad_output": lambda g, output, dim: SOFTMAX_BACKWARD(g, output, dim=dim),
+        "output": _softmax_backward_of_output,
+    },
+)  # fmt: skip
+SOFTMAX = Op(
+    "softmax", _softmax,
+    grads={"self": lambda g, out, dim: SOFTMAX_BACKWARD(g, out, dim=dim)},
+)  # fmt: skip
+
+
+def _log_softmax(self: Array, *, dim: int) -> Array:
+    if not self.size:
+        return np.empty_like(self)
+    result = _shifted(_vectors(self), dim)
+    total = np.add.reduce(np.exp(result), axis=dim, keepdims=True)
+    result -= np.log(total, out=total)
+    return result.astype(self.dtype, copy=False).reshape(self.shape)
+
+
+def _log_softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Array:
+    if not output.size:
+        return np.empty_like(output)
+    g, y = widened(_vectors(grad_output)), widened(_vectors(output))
+    result = np.exp(y)
+    result *= np.add.reduce(g, axis=dim, keepdims=True)
+    np.subtract(g, result, out=result)
+    return result.astype(output.dtype, copy=False).reshape(output.shape)
+
+
+LOG_SOFTMAX_BACKWARD = Op(
+    "_log_softmax_backward_data", _log_softmax_backward, node="LogSoftmaxBackwardDataBackward0",
+    grads={
+        "grad_output": lambda g, output, dim: g - (g * output.exp()).sum(dim, keepdim=True),
+        "output": lambda g, grad_output, output, dim: -g
+        * output.exp()
+        * grad_output.sum(dim, keepdim=True),
+    },
+)  # fmt: skip
+LOG_SOFTMAX = Op(
+    "log_softmax", _log_softmax,
+    grads={"self": lambda g, out, dim: LOG_SOFTMAX_BACKWARD(g, out, dim=dim)},
+)  # fmt: skip
+
+
+# A row that is masked out entirely has no largest element; attention wants zeros there.
+def _safe_softmax(self: Array, *, dim: int) -> Array:
+    result = _softmax(self, dim=dim)
+    masked = np.logical_and.reduce(self == -np.inf, axis=dim, keepdims=True)
+    if masked.any():
+        np.copyto(result, 0, where=masked)
+    return result
+
+
+SAFE_SOFTMAX = Op(
+    "_safe_softmax", _safe_softmax, node="SafeSoftmaxBackward0",
+    grads={"self": lambda g, out, dim: SOFTMAX_BACKWARD(g, out, dim=dim)},
+)  # fmt: skip
+
+
+def _along(op: Op, name: str, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise errors.wrong_argument(name, "input", 1, "Tensor", input)
+    if dtype is not None and input.dtype is not dtype:
+        input = input.to(dtype)
+    wrapped = wrap_dim(dim, input._array.ndim)
+    have = input.dtype
+    if have.category != dtypes.FLOAT:
+        last = wrapped == input._array.ndim - 1
+        kernel = f"{name}_lastdim_kernel_impl" if last else f"{name}_kernel_impl"
+        raise NotImplementedError(
+            f"\"{kernel}\" not implemented for '{have.scalar_name}'" + errors.at_user_line()
+        )
+    result: Tensor = op(input, dim=wrapped)
+    return result
+
+
+def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
+        "dim=X as an argument.",
+        stacklevel=stacklevel + 1,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+@public()
+def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
+    """exp(x) divided by its sum along a dimension."""
+    return _along(SOFTMAX, "softmax", input, dim, dtype)
+
+
+@public()
+def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
+    """The logarithm of `softmax`, computed without its underflow."""
+    return _along(LOG_SOFTMAX, "log_softmax", input, dim, dtype)
+
+
+def functional_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
+    """exp(x) divided by its sum along a dimension."""
+    if dim is None:
+        dim = _implicit_dim("softmax", input._array.ndim, _stacklevel)
+    return softmax(input, dim, dtype)
+
+
+def functional_log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
+    """The logarithm of `softmax`, computed without its underflow."""
+    if dim is None:
+        dim = _implicit_dim("log_softmax", input._array.ndim, _stacklevel)
+    return log_softmax(input, dim, dtype)
+
+
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
+    """`softmax` of the negated input."""
+    if dim is None:
+        dim = _implicit_dim("softmin", input._array.ndim, _stacklevel)
+    return softmax(-input, dim, dtype)

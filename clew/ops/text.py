@@ -1,0 +1,36 @@
+"""How tensors print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.backend import dtypes
+from clew.core import printing
+from clew.core.public import FUNCTIONS, methods
+from clew.core.tensor import Tensor, tangent_of
+
+
+def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:
+    history = self.grad_fn
+    tangent = tangent_of(self)
+    name = type(self).__name__
+    return printing.format_tensor(
+        self._array,
+        dtype_name=self.dtype.name,
+        default_float_name=dtypes.get_default_dtype().name,
+        requires_grad=self._requires_grad,
+        grad_fn_name=None if history is None else history.name(),
+        tangent=None if tangent is None else repr(tangent),
+        prefix="tensor(" if name == "Tensor" else f"{name}(",
+    )
+
+
+def _format(self: Tensor, spec: str) -> str:
+    """A 0-dim tensor formats as its number, any other as its text."""
+    if self._array.ndim == 0:
+        return format(self._array.item(), spec)
+    return object.__format__(self, spec)
+
+
+methods(__repr__=_repr, __str__=_repr, __format__=_format)
+FUNCTIONS["set_printoptions"] = printing.set_printoptions

@@ -1,0 +1,53 @@
+"""Seeding: the random stream that everything uses unless a generator is given."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from clew.core.tensor import Tensor
+from clew.ops.random import Generator, default_generator
+
+__all__ = [
+    "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
+    "set_rng_state",
+]  # fmt: skip
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the random stream from a seed: the numbers are those of PyTorch on the CPU."""
+    return default_generator.manual_seed(int(seed))
+
+
+def seed() -> int:
+    """Start the random stream from a seed that the operating system chooses, and return it."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the random stream was last started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The state of the random stream, as a tensor of bytes."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Continue the random stream from a saved state."""
+    default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
+    """Leave the random stream as it was, whatever is drawn inside."""
+    if not enabled:
+        yield
+        return
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        set_rng_state(state)

@@ -1,0 +1,1 @@
+"""Utilities: what users reach as `clew.utils`."""
