@@ -38,6 +38,7 @@ from clew.autograd.mode import (
     no_grad,
     set_grad_enabled,
 )
+from clew import nn
 from clew import random
 from clew.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 

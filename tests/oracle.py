@@ -11,6 +11,7 @@ from __future__ import annotations
 import cmath
 import functools
 import types
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -94,7 +95,9 @@ def _torch_names() -> dict[int, list[str]]:
         for name in dir(owner):
             if name in ("__class__", "__dict__"):
                 continue
-            value = getattr(owner, name, None)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                value = getattr(owner, name, None)
             if callable(value) and not isinstance(value, type):
                 names.setdefault(id(value), []).append(f"{space}.{name}" if space else name)
     return names

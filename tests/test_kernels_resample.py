@@ -226,17 +226,16 @@ def test_grid_sample_with_unreal_points(mode: str, padding: str) -> None:
     np.testing.assert_array_equal(out, expected.numpy())
 
 
-@pytest.mark.parametrize(("dims", "mode", "padding", "align"), SAMPLINGS)
-def test_padding_slope_is_the_gradient(dims: int, mode: str, padding: str, align: bool) -> None:
+@pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.parametrize("padding", grids.PADDING_MODES)
+@pytest.mark.parametrize("align", [False, True])
+def test_padding_slope_is_the_gradient(dims: int, padding: str, align: bool) -> None:
     """The decomposition differentiated by torch equals torch's own grid gradient."""
-    if mode != "bilinear":
-        return
     rng = np.random.default_rng(0)
     sizes = (5, 6, 4)[:dims]
     x = rng.standard_normal((2, 3, *sizes))
     grid = torch.tensor(rng.uniform(-2.7, 2.7, (2, *(7, 8, 3)[:dims], dims)), requires_grad=True)
-    options = {"mode": mode, "padding_mode": padding, "align_corners": align}
-    expected = F.grid_sample(torch.tensor(x), grid, **options)
+    expected = F.grid_sample(torch.tensor(x), grid, "bilinear", padding, align)
     g = torch.tensor(rng.standard_normal(expected.shape))
     (expected_grad,) = torch.autograd.grad(expected, grid, g)
     positions = []

@@ -10,7 +10,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes, random
 from clew.core.inplace import apply_inplace
-from clew.core.op import OPS
+from clew.core.op import OPS, Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.activation import SELU_ALPHA, SELU_SCALE
@@ -32,27 +32,50 @@ def _mask_like(array: Array, p: float) -> Array:
     return drawn.transpose(np.argsort(order))
 
 
-def _refuse_integers(input: Tensor) -> None:
-    have = input.dtype
-    if have.category < dtypes.FLOAT:
-        raise errors.in_place_dtype("Float", have.scalar_name)
+def _keep_mask(self: Array, p: float, per_feature: bool) -> Array:
+    if not per_feature:
+        return _mask_like(self, 1 - p)
+    return _kept((*self.shape[:2], *(1,) * (self.ndim - 2)), 1 - p)
+
+
+def _noise(self: Array, *, p: float, per_feature: bool) -> Array:
+    """What `dropout` multiplies by: 0, or 1 / (1 - p)."""
+    kept = _keep_mask(self, p, per_feature)
+    dtype = self.real.dtype
+    scale = np.ones((), dtype) / np.asarray(1 - p, dtype)
+    return (kept * scale).astype(dtype, copy=False)
+
+
+def _alpha_noise(self: Array, *, p: float, per_feature: bool) -> tuple[Array, Array]:
+    """What `alpha_dropout` multiplies by, and what it then adds.
+
+    Dropped units get selu's value at minus infinity; all are then rescaled to keep the variance.
+    """
+    kept = _keep_mask(self, p, per_feature)
+    floor = SELU_ALPHA * SELU_SCALE
+    scale = 1.0 / math.sqrt((floor * floor * p + 1) * (1 - p))
+    factor = (kept * scale).astype(self.dtype)
+    return factor, (kept * (floor * scale) + (p - 1) * floor * scale).astype(self.dtype)
+
+
+NOISE = Op("_dropout_noise", _noise, non_differentiable="random numbers")
+ALPHA_NOISE = Op(
+    "_alpha_dropout_noise", _alpha_noise, outputs=2, non_differentiable="random numbers"
+)
 
 
 def _multiply(input: Tensor, factor: Tensor, inplace: bool) -> Tensor:
-    if inplace:
-        return apply_inplace(OPS["mul"], input, factor)
-    return input * factor
+    return apply_inplace(OPS["mul"], input, factor) if inplace else input * factor
 
 
-def _noise(input: Tensor, p: float, per_feature: bool) -> Array:
-    array = input._array
-    if not per_feature:
-        return _mask_like(array, 1 - p)
-    if array.ndim < 2:
+def _check_input(input: Tensor, per_feature: bool) -> None:
+    if per_feature and input._array.ndim < 2:
         raise RuntimeError(
             "Feature dropout requires at least 2 dimensions in the input" + errors.at_user_line()
         )
-    return _kept((*array.shape[:2], *(1,) * (array.ndim - 2)), 1 - p)
+    have = input.dtype
+    if have.category < dtypes.FLOAT:
+        raise errors.in_place_dtype("Float", have.scalar_name)
 
 
 def _dropout(input: Tensor, p: float, train: bool, inplace: bool, per_feature: bool) -> Tensor:
@@ -60,14 +83,10 @@ def _dropout(input: Tensor, p: float, train: bool, inplace: bool, per_feature: b
         raise errors.wrong_argument("dropout", "input", 1, "Tensor", input)
     if p == 0 or not train or not input._array.size:
         return input
-    dtype = input._array.dtype
     if p == 1:
-        return _multiply(input, wrap(np.zeros((), dtype)), inplace)
-    kept = _noise(input, p, per_feature)
-    _refuse_integers(input)
-    real = np.dtype(dtype.char.lower()) if dtype.kind == "c" else dtype
-    scale = np.asarray(1.0).astype(real) / np.asarray(1 - p).astype(real)
-    return _multiply(input, wrap(kept * np.asarray(scale, real)), inplace)
+        return _multiply(input, wrap(np.zeros((), input._array.dtype)), inplace)
+    _check_input(input, per_feature)
+    return _multiply(input, NOISE(input, p=p, per_feature=per_feature), inplace)
 
 
 def _alpha_dropout(
@@ -77,15 +96,9 @@ def _alpha_dropout(
         return input
     if p == 1:
         return _multiply(input, wrap(np.zeros((), input._array.dtype)), inplace)
-    kept = _noise(input, p, per_feature)
-    _refuse_integers(input)
-    # Dropped units get selu's value at minus infinity, and what remains is rescaled.
-    alpha = SELU_ALPHA * SELU_SCALE
-    a = 1.0 / math.sqrt((alpha * alpha * p + 1) * (1 - p))
-    dtype = input._array.dtype
-    shift = (kept * np.asarray(alpha * a, dtype) + np.asarray((p - 1) * alpha * a, dtype))
-    result = _multiply(input, wrap(kept * np.asarray(a, dtype)), inplace)
-    offset = wrap(shift.astype(dtype, copy=False))
+    _check_input(input, per_feature)
+    factor, offset = ALPHA_NOISE(input, p=p, per_feature=per_feature)
+    result = _multiply(input, factor, inplace)
     return apply_inplace(OPS["add"], result, offset) if inplace else result + offset
 
 

@@ -53,7 +53,7 @@ def entered_from_outside(how: str, data: Any) -> NoHistory | None:
         return reason
     exit_how, exit_where, ancestor = last
     left = f"Values last left the graph through `{exit_how}` at {errors.describe(exit_where)}."
-    reason = NoHistory("numpy", left, user_where(2))
+    reason = NoHistory("numpy", left, user_where())
     reason.ancestor = ancestor
     return reason
 

@@ -1,0 +1,304 @@
+"""Losses over classes: nll_loss and cross_entropy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.op import Op
+from clew.core.tensor import Tensor
+from clew.kernels.arrays import widened
+from clew.ops.reduction_argument import check_reduction, legacy_reduction
+from clew.ops.softmax import log_softmax
+
+Array = np.ndarray
+Shape = tuple[int, ...]
+
+
+def _safe_classes(target: Array, classes: int, ignore_index: int) -> tuple[Array, Array | None]:
+    """Targets with the ignored ones replaced by class 0, and which count; None if all do."""
+    if target.size and 0 <= target.min() and target.max() < classes:
+        counts = target != ignore_index if 0 <= ignore_index < classes else None
+        return target, counts if counts is None or not counts.all() else None
+    counts = target != ignore_index
+    bad = counts & ((target < 0) | (target >= classes))
+    if bad.any():
+        raise IndexError(f"Target {target[bad][0]} is out of bounds." + errors.at_user_line())
+    return np.where(counts, target, 0), counts
+
+
+def _class_weights(target: Array, counts: Array | None, weight: Array | None) -> Array | None:
+    """The weight of each target; None where all have weight 1."""
+    if weight is None:
+        return counts
+    weights = widened(weight)[target]
+    return weights if counts is None else np.where(counts, weights, 0)
+
+
+def _total(target: Array, weights: Array | None, dtype: np.dtype) -> np.floating:
+    total = target.size if weights is None else np.add.reduce(weights, axis=None, dtype=dtype)
+    return dtype.type(total)
+
+
+def _aligned(self: Array, target: Array) -> tuple[Array, Array]:
+    """One sample without a batch dimension becomes a batch of one."""
+    if self.ndim == 1:
+        return self.reshape(1, -1), target.reshape(1)
+    return self, target
+
+
+def _nll_loss(
+    self: Array, target: Array, weight: Array | None, *, reduction: str, ignore_index: int
+) -> Array:
+    scores, classes = _aligned(self, target)
+    safe, counts = _safe_classes(classes, scores.shape[1], ignore_index)
+    picked = np.take_along_axis(scores, np.expand_dims(safe, 1).astype(np.int64, copy=False), 1)
+    losses = np.negative(widened(picked[:, 0]))
+    weights = _class_weights(safe, counts, weight)
+    if weights is not None:
+        losses = np.where(weights == 0, losses.dtype.type(0), losses * weights)
+    if reduction == "none":
+        return losses.astype(self.dtype, copy=False).reshape(target.shape)
+    loss = np.add.reduce(losses, axis=None)
+    if reduction == "mean":
+        loss = np.divide(loss, _total(safe, weights, losses.dtype))
+    return np.asarray(loss).astype(self.dtype, copy=False)
+
+
+def _nll_loss_backward(
+    grad_output: Array, target: Array, weight: Array | None,
+    *, reduction: str, ignore_index: int, shape: Shape,
+) -> Array:
+    result = np.zeros(shape, grad_output.dtype)
+    scores, classes = _aligned(result, target)
+    safe, counts = _safe_classes(classes, scores.shape[1], ignore_index)
+    weights = _class_weights(safe, counts, weight)
+    g = np.negative(widened(grad_output))
+    if reduction == "mean":
+        g = np.divide(g, _total(safe, weights, g.dtype))
+    values = np.broadcast_to(g if reduction != "none" else g.reshape(classes.shape), safe.shape)
+    if weights is not None:
+        values = np.where(weights == 0, g.dtype.type(0), values * weights)
+    places = np.expand_dims(safe, 1).astype(np.int64, copy=False)
+    np.put_along_axis(scores, places, np.expand_dims(values, 1).astype(result.dtype), 1)
+    return result
+
+
+def _nll_loss_gradient(
+    g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: str,
+    ignore_index: int,
+) -> Tensor:
+    result: Tensor = NLL_LOSS_BACKWARD(
+        g, target, weight, reduction=reduction, ignore_index=ignore_index, shape=self._array.shape
+    )
+    return result
+
+
+# The loss is linear in the scores, so the gradient's own gradient is the loss again.
+NLL_LOSS_BACKWARD = Op(
+    "nll_loss_backward", _nll_loss_backward,
+    grads={
+        "grad_output": lambda g, target, weight, reduction, ignore_index: NLL_LOSS(
+            g, target, weight, reduction=reduction, ignore_index=ignore_index
+        )
+    },
+)  # fmt: skip
+NLL_LOSS = Op("nll_loss", _nll_loss, grads={"self": _nll_loss_gradient})
+NLL_LOSS2D = Op(
+    "nll_loss2d", _nll_loss, grads={"self": _nll_loss_gradient}, node="NllLoss2DBackward0"
+)
+
+
+def _check_target(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
+    if target.dtype not in (dtypes.int64, dtypes.uint8):
+        raise RuntimeError(
+            "expected target dtype to be Long or Byte, but got "
+            f"{target.dtype.scalar_name}" + errors.at_user_line()
+        )
+    shape = input._array.shape
+    classes = shape[0] if len(shape) == 1 else shape[1]
+    if weight is None:
+        return
+    if weight._array.shape != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but "
+            f"got weight tensor of shape: {errors.shape_list(weight._array.shape)}"
+            + errors.at_user_line()
+        )
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}"
+            + errors.at_user_line()
+        )
+
+
+def _check_flat(shape: Shape, target: Shape) -> None:
+    if len(target) > 1:
+        raise RuntimeError(
+            "0D or 1D target tensor expected, multi-target not supported" + errors.at_user_line()
+        )
+    if len(shape) == 1 and target not in ((), (1,)):
+        raise ValueError(
+            f"For 1D input, 1D target must have size 1, but got target size: {target[0]}"
+            + errors.at_user_line()
+        )
+
+
+def _check_batch(shape: Shape, target: Shape) -> None:
+    if not shape:
+        raise ValueError("Expected 1 or more dimensions (got 0)" + errors.at_user_line())
+    if len(shape) != 1 and (not target or shape[0] != target[0]):
+        raise ValueError(
+            f"Expected input batch_size ({shape[0]}) to match target batch_size "
+            f"({target[0] if target else 1})." + errors.at_user_line()
+        )
+
+
+def _check_spatial(shape: Shape, target: Shape) -> None:
+    if len(shape) == 4 and len(target) != 3:
+        raise RuntimeError(
+            "only batches of spatial targets supported (3D tensors) but got targets of dimension: "
+            f"{len(target)}" + errors.at_user_line()
+        )
+    if len(shape) == 4 and target[1:] != shape[2:]:
+        raise RuntimeError(
+            f"size mismatch (got input: {errors.shape_list(shape)} , target: "
+            f"{errors.shape_list(target)}" + errors.at_user_line()
+        )
+    if target[1:] != shape[2:]:
+        raise RuntimeError(
+            f"Expected target size {errors.shape_list((shape[0], *shape[2:]))}, got "
+            f"{errors.shape_list(target)}" + errors.at_user_line()
+        )
+
+
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:
+    """Minus the score of the target class."""
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    return _nll(input, target, weight, reduction, ignore_index)
+
+
+def _nll(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int
+) -> Tensor:
+    shape, wanted = input._array.shape, target._array.shape
+    _check_batch(shape, wanted)
+    params = {"reduction": reduction, "ignore_index": ignore_index}
+    if len(shape) <= 2:
+        _check_flat(shape, wanted)
+        _check_target(input, target, weight)
+        result: Tensor = NLL_LOSS(input, target, weight, **params)
+        return result
+    _check_spatial(shape, wanted)
+    _check_target(input, target, weight)
+    if len(shape) == 4:
+        result = NLL_LOSS2D(input, target, weight, **params)
+        return result
+    n, c = shape[:2]
+    rest = int(np.prod(shape[2:]))
+    losses = NLL_LOSS2D(
+        input.reshape(n, c, 1, rest), target.reshape(n, 1, rest), weight, **params
+    )
+    return losses.reshape(wanted) if reduction == "none" else losses
+
+
+# -- cross_entropy -------------------------------------------------------------------------
+
+
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The cross entropy of `softmax(input)` and the target: class indices or probabilities."""
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    for position, (name, value) in enumerate((("input", input), ("target", target))):
+        if not isinstance(value, Tensor):
+            raise errors.wrong_argument("cross_entropy_loss", name, position + 1, "Tensor", value)
+    if input._array.shape == target._array.shape:
+        _check_probabilities(input, target, weight, ignore_index)
+        return _with_probabilities(input, target, weight, reduction, label_smoothing)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(
+            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
+            + errors.at_user_line()
+        )
+    scores = log_softmax(input, 0 if input._array.ndim == 1 else 1)
+    loss = _nll(scores, target, weight, reduction, ignore_index)
+    if not label_smoothing:
+        return loss
+    smooth = _smoothing_loss(scores, target, weight, reduction, ignore_index)
+    classes = scores._array.shape[0 if scores._array.ndim == 1 else 1]
+    return loss * (1 - label_smoothing) + smooth * (label_smoothing / classes)
+
+
+def _check_probabilities(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+) -> None:
+    if target.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "Expected floating point type for target with class probabilities, got "
+            f"{target.dtype.scalar_name}" + errors.at_user_line()
+        )
+    if ignore_index >= 0:
+        raise RuntimeError(
+            "ignore_index is not supported for floating point target" + errors.at_user_line()
+        )
+    classes = input._array.shape[0 if input._array.ndim == 1 else 1]
+    if weight is not None and weight._array.shape != (classes,):
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {classes} classes or "
+            f"no classes but got weight tensor of shape: {errors.shape_list(weight._array.shape)}"
+            + errors.at_user_line()
+        )
+
+
+def _per_class(weight: Tensor, scores: Tensor) -> Tensor:
+    ndim = scores._array.ndim
+    if ndim == 1:
+        return weight
+    result: Tensor = weight.view(1, -1, *(1,) * (ndim - 2))
+    return result
+
+
+def _with_probabilities(
+    input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
+) -> Tensor:
+    class_dim = 0 if input._array.ndim == 1 else 1
+    classes = input._array.shape[class_dim]
+    scores = log_softmax(input, class_dim)
+    if label_smoothing > 0:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    losses = scores * target
+    if weight is not None:
+        losses = losses * _per_class(weight, scores)
+    if reduction == "none":
+        return -losses.sum(class_dim)
+    total = -losses.sum()
+    return total if reduction == "sum" else total / (input._array.size / max(classes, 1))
+
+
+def _smoothing_loss(
+    scores: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int
+) -> Tensor:
+    """The loss against equal probabilities of all classes, ignored targets left out."""
+    class_dim = 0 if scores._array.ndim == 1 else 1
+    weighted = scores if weight is None else scores * _per_class(weight, scores)
+    ignored = target == ignore_index
+    losses = (-weighted.sum(class_dim)).masked_fill(ignored.reshape(()) if class_dim == 0 else
+                                                     ignored, 0)
+    if reduction == "none":
+        return losses
+    total: Tensor = losses.sum()
+    if reduction == "sum":
+        return total
+    kept = ignored.logical_not()
+    if weight is None:
+        return total / kept.sum()
+    return total / weight[target.masked_select(kept).long()].sum()

@@ -1,0 +1,59 @@
+"""The `reduction` argument of losses, with the older arguments that it replaced."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from clew.core.tensor import Tensor
+
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def legacy_reduction(
+    size_average: bool | None, reduce: bool | None, reduction: str, stacklevel: int = 3
+) -> str:
+    """What `size_average` and `reduce` mean as a `reduction`, with a warning if they are used."""
+    if size_average is None and reduce is None:
+        return reduction
+    averaged = True if size_average is None else size_average
+    reduced = True if reduce is None else reduce
+    reduction = "none" if not reduced else "mean" if averaged else "sum"
+    warnings.warn(
+        "size_average and reduce args will be deprecated, please use "
+        f"reduction='{reduction}' instead.",
+        stacklevel=stacklevel,
+    )
+    return reduction
+
+
+def check_reduction(reduction: str) -> None:
+    """Refuse unknown reductions."""
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def reduced(values: np.ndarray, reduction: str, dtype: np.dtype) -> np.ndarray:
+    """Elementwise losses reduced as asked, in the dtype of the input."""
+    if reduction == "none":
+        return values.astype(dtype, copy=False)
+    total: Any = np.add.reduce(values, axis=None)
+    if reduction == "mean":
+        # NumPy's division, because Python's would refuse the mean of nothing.
+        total = np.divide(total, total.dtype.type(values.size))
+    return np.asarray(total).astype(dtype, copy=False)
+
+
+def spread(g: Tensor, reduction: str, count: int) -> Tensor:
+    """The gradient of each elementwise loss, from that of the reduced one."""
+    return g / count if reduction == "mean" else g
+
+
+def reduce_loss(losses: Tensor, reduction: str) -> Tensor:
+    """A loss that is composed of operations, reduced as asked."""
+    if reduction == "none":
+        return losses
+    result: Tensor = losses.mean() if reduction == "mean" else losses.sum()
+    return result
