@@ -40,6 +40,7 @@ from clew.autograd.mode import (
 )
 from clew import nn
 from clew import random
+from clew import special
 from clew.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 
 __version__ = "0.1.0"

@@ -1,9 +1,10 @@
 """Automatic differentiation: what users reach as `clew.autograd`."""
 
-from clew.autograd import anomaly_mode, function, graph, tensor_methods
+from clew.autograd import anomaly_mode, forward_ad, function, functional, graph, tensor_methods
 from clew.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from clew.autograd.backward import backward, grad
 from clew.autograd.function import Function
+from clew.autograd.gradcheck import gradcheck, gradgradcheck
 from clew.autograd.mode import (
     enable_grad,
     inference_mode,
@@ -18,8 +19,12 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
+    "functional",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "graph",
     "inference_mode",
     "is_grad_enabled",

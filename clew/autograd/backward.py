@@ -13,6 +13,7 @@ from clew.autograd.explain import why_no_history
 from clew.core import engine
 from clew.core.node import Edge, live_edge
 from clew.core.tensor import Tensor, wrap
+from clew.ops.joining import stack
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -220,7 +221,6 @@ def _batched_grad(
                 materialize_grads=materialize,
             )  # fmt: skip
         )
-    stack = rows[0][0].__class__.stack_rows if rows else None
-    if stack is None:
+    if not rows:
         raise RuntimeError("is_grads_batched=True needs at least one row of gradients")
     return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))

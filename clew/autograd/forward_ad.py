@@ -20,7 +20,8 @@ from clew.autograd.function import Function
 from clew.core.elementwise import Elementwise
 from clew.core.engine import fit
 from clew.core.inplace import run_inplace, write_tangent
-from clew.core.op import DTYPE, INPUT, NEEDS, OUTPUT, PARAM, SHAPE, SHAPES, Op
+from clew.core.node import OWN, SavedDual
+from clew.core.op import DTYPE, INPUT, NEEDS, OUTPUT, PARAM, SHAPE, SHAPES, Op, OpNode
 from clew.core.state import State, local
 from clew.core.tensor import Tensor, alias, tangent_of, wrap
 
@@ -58,14 +59,14 @@ class _Level:
     ) -> Any:
         """Run an operation and give its outputs their tangents."""
         state = local.state
-        state.intercept = None
+        state.intercept, state.dual = None, True
         try:
             if isinstance(op, Op):
                 run = self.run_inplace if inplace else self.run
                 return run(state, op, inputs, params)
             return self.run_function(op, inputs, params["ctx"], params["outputs"])
         finally:
-            state.intercept = self
+            state.intercept, state.dual = self, False
 
     def run(self, state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         result = op(*inputs, **params)
@@ -74,6 +75,7 @@ class _Level:
             for out, tangent in zip(outs, jvp_of(op, inputs, params, outs), strict=True):
                 if tangent is not None:
                     self.give(out, tangent)
+            keep_output_tangents(outs)
         return result
 
     def run_inplace(
@@ -110,6 +112,21 @@ class _Level:
             if isinstance(out, Tensor) and tangent is not None:
                 self.give(out, tangent)
         return outputs
+
+
+def keep_output_tangents(outs: Sequence[Tensor]) -> None:
+    """A node saved its outputs before they had tangents: put these beside what it saved."""
+    node = outs[0]._node if outs else None
+    if not isinstance(node, OpNode) or not isinstance(node.saved, tuple):
+        return
+    node.saved = tuple(
+        SavedDual(value, tangent)
+        if type(value) is tuple
+        and value[3] is OWN
+        and (tangent := tangent_of(outs[value[4]])) is not None
+        else value
+        for value in node.saved
+    )
 
 
 def _level(level: Any = None) -> _Level:

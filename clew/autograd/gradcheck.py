@@ -336,11 +336,8 @@ class _Check:
 
     def _jvp(self, index: int, tangent: np.ndarray) -> list[np.ndarray]:
         with forward_ad.dual_level():
-            dual = forward_ad.make_dual(self.inputs[index].detach(), wrap(tangent.copy()))
-            args = [
-                dual if i == index else v.detach() if isinstance(v, Tensor) else v
-                for i, v in enumerate(self.inputs)
-            ]
+            dual = forward_ad.make_dual(self.inputs[index], wrap(tangent.copy()))
+            args = [dual if i == index else v for i, v in enumerate(self.inputs)]
             outs = [forward_ad.unpack_dual(out) for out in _differentiable(self.func(*args))]
             return [
                 np.zeros_like(out.primal._array) if out.tangent is None else out.tangent._array

@@ -141,7 +141,7 @@ class Run:
         have = grads[number]
         if have is None:
             grads[number] = grad
-        elif self.create_graph:
+        elif self.create_graph or local.state.intercept is not None:
             grads[number] = have + grad
         else:
             owned = self.owned.get(node, 0)

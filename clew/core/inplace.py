@@ -82,7 +82,7 @@ def check_write(state: State, writer: str, inputs: tuple[Any, ...]) -> int:
     if state.mutation_guard is not None:
         state.mutation_guard.before_write(target)
     strides, shape = target._array.strides, target._array.shape
-    if 0 in strides and any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True)):
+    if 0 in strides and target._array.size and any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True)):
         raise errors.overlapping_write()
     if not state.grad_enabled:
         return 0

@@ -20,7 +20,7 @@ import numpy as np
 from clew import errors
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
-from clew.core.tensor import Tensor, _new, sync
+from clew.core.tensor import Tensor, _new, sync, tangent_of
 
 Edge = tuple["Node", int]
 Meta = tuple[tuple[int, ...], np.dtype]
@@ -248,6 +248,16 @@ Saved = tuple[np.ndarray, Storage, int, Any, int]
 OWN: Any = "own output"
 
 
+class SavedDual:
+    """A saved tensor with the forward-mode tangent that it had."""
+
+    __slots__ = ("saved", "tangent")
+
+    def __init__(self, saved: Any, tangent: Tensor) -> None:
+        self.saved = saved
+        self.tangent = tangent
+
+
 class Packed:
     """A saved tensor that went through the user's pack hook."""
 
@@ -265,7 +275,7 @@ class Packed:
             state.saved_hooks = kept
 
 
-def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed:
+def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual:
     """What a node keeps of a tensor: its memory, the version it had, its place in the graph."""
     storage = tensor._storage
     if storage is INFERENCE:
@@ -276,11 +286,16 @@ def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed:
         node, output_nr = edge_of(tensor)
     else:
         node, output_nr = None, 0
-    hooks = local.state.saved_hooks
-    if hooks:
+    state = local.state
+    if state.saved_hooks:
         own_view = restore(tensor._array, storage, None, 0)
-        return Packed(own_view if output_of else tensor, hooks[-1], node, output_nr)
-    return tensor._array, storage, storage.version, node, output_nr
+        return Packed(own_view if output_of else tensor, state.saved_hooks[-1], node, output_nr)
+    saved = tensor._array, storage, storage.version, node, output_nr
+    if state.dual:
+        tangent = tangent_of(tensor)
+        if tangent is not None:
+            return SavedDual(saved, tangent)
+    return saved
 
 
 def unpack(saved: Any, holder: Node, name: str) -> Any:
@@ -298,6 +313,13 @@ def unpack(saved: Any, holder: Node, name: str) -> Any:
         return restore(array, storage, node, output_nr)
     if type(saved) is Packed:
         return _unpack_hooked(saved, holder)
+    if type(saved) is SavedDual:
+        tensor = unpack(saved.saved, holder, name)
+        level = local.state.intercept
+        if level is not None and tangent_of(tensor) is None:
+            tensor._tangent = saved.tangent
+            level.adopt([tensor])
+        return tensor
     return saved
 
 

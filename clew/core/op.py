@@ -32,6 +32,7 @@ from clew.core.node import (
     Edge,
     Node,
     Packed,
+    SavedDual,
     edge_of,
     next_sequence_number,
     restore,
@@ -155,7 +156,7 @@ class OpNode(Node):
                     name = self.plan.names[index]
                     raise errors.modified_in_place(self, name, array, storage, version)
                 pool.append(array)
-            elif type(value) is Packed:
+            elif type(value) is Packed or type(value) is SavedDual:
                 pool.append(unpack(value, self, self.plan.names[index])._array)
             else:
                 pool.append(value)

@@ -20,6 +20,7 @@ class State:
         "anomaly",
         "anomaly_check_nan",
         "backward_runs",
+        "dual",
         "grad_enabled",
         "inference",
         "intercept",
@@ -38,6 +39,8 @@ class State:
         self.saved_hooks: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...] = ()
         # Why results made now have no history: set by whoever switched grad mode off.
         self.no_grad_reason: Any = None
+        # Set while a dual level runs an operation: what it saves must keep its tangent.
+        self.dual = False
         self.module_path: str | None = None
         self.anomaly = False
         self.anomaly_check_nan = True

@@ -9,13 +9,14 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.backend.layout import contiguous_format
+from clew.backend.layout import memory_format as format_type
 from clew.core.elementwise import NUMBER
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
-
-CHANNELS_LAST = {"torch.channels_last": 4, "torch.channels_last_3d": 5}
+from clew.ops import memory
 
 
 def convert(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -45,10 +46,7 @@ def scalar_as(value: Any, dtype: np.dtype) -> np.ndarray:
         return convert(value, dtype)
     if isinstance(value, complex) and dtype.kind != "c":
         if value.imag:
-            name = dtypes.BY_NUMPY[dtype].name
-            raise RuntimeError(
-                f"value cannot be converted to type {name} without overflow" + errors.at_user_line()
-            )
+            raise overflow(dtype)
         value = value.real
     if isinstance(value, float) and dtype.kind in "iu":
         value = _integer_part(value, dtype)
@@ -69,8 +67,11 @@ def _integer_part(value: float, dtype: np.dtype) -> int:
 
 def overflow(dtype: np.dtype) -> RuntimeError:
     """The error for a number that a dtype cannot hold."""
-    names = {"int64": "int64_t", "float32": "float", "float64": "double", "uint8": "uint8_t",
-             "int32": "int32_t", "int16": "int16_t", "int8": "int8_t"}  # fmt: skip
+    names = {
+        "int64": "int64_t", "int32": "int", "int16": "short", "int8": "int8_t", "uint8": "uint8_t",
+        "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
+        "float64": "double", "complex64": "c10::complex<float>",
+    }  # fmt: skip
     name = dtypes.BY_NUMPY[dtype].name
     return RuntimeError(
         f"value cannot be converted to type {names.get(name, name)} without overflow"
@@ -78,11 +79,13 @@ def overflow(dtype: np.dtype) -> RuntimeError:
     )
 
 
-CLONE = Op("clone", lambda self: self.copy(order="K"), grads={"self": lambda g: g}, linear=True)
-CLONE_CONTIGUOUS = Op(
-    "clone_contiguous", lambda self: self.copy(), grads={"self": lambda g: g}, linear=True,
-    node="CloneBackward0",
-)  # fmt: skip
+def _cloned(self: np.ndarray, *, memory_format: format_type | None = None) -> np.ndarray:
+    if memory_format is contiguous_format or (memory_format is None and self.flags.c_contiguous):
+        return self.copy()
+    return memory.copy_in_format(self, self.dtype, memory_format)
+
+
+CLONE = Op("clone", _cloned, grads={"self": lambda g: g}, linear=True)
 COPY = Op(
     "copy", _copied, grads={"self": lambda g: zeros(g), "src": lambda g: g}, node="CopyBackwards",
 )  # fmt: skip
@@ -105,45 +108,18 @@ def zeros(like: Tensor, shape: tuple[int, ...] | None = None) -> Tensor:
     return ZEROS(like, shape=like._array.shape if shape is None else shape)
 
 
-def _is_channels_last(array: np.ndarray, memory_format: Any) -> bool:
-    ndim = CHANNELS_LAST[str(memory_format)]
-    return array.ndim == ndim and np.moveaxis(array, 1, -1).flags.c_contiguous
-
-
 @public(out=False)
-def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+def clone(input: Tensor, *, memory_format: format_type | None = None) -> Tensor:
     """A copy that is part of the graph."""
-    if memory_format is not None and str(memory_format) != "torch.preserve_format":
-        return _in_format(input, memory_format)
-    return CLONE(input)
-
-
-def _in_format(input: Tensor, memory_format: Any) -> Tensor:
-    """A copy laid out in a memory format; elements and shape do not depend on it."""
-    name = str(memory_format)
-    if name not in CHANNELS_LAST:
-        return CLONE_CONTIGUOUS(input)
-    if input._array.ndim != CHANNELS_LAST[name]:
-        raise RuntimeError(
-            f"required rank {CHANNELS_LAST[name]} tensor to use channels_last"
-            f"{'_3d' if name.endswith('3d') else ''} format" + errors.at_user_line()
-        )
-    return CLONE_CONTIGUOUS(input.movedim(1, -1)).movedim(-1, 1)
+    return CLONE(input, memory_format=memory_format)
 
 
 @public(function=False)
-def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+def contiguous(self: Tensor, memory_format: format_type = contiguous_format) -> Tensor:
     """The tensor itself when its memory is in order, else a copy that is."""
-    name = str(memory_format)
-    if name in CHANNELS_LAST:
-        kept = _is_channels_last(self._array, memory_format)
-        return self if kept else _in_format(self, memory_format)
-    if name == "torch.preserve_format":
-        raise RuntimeError(
-            "preserve memory format is unsupported by the contiguous operator"
-            + errors.at_user_line()
-        )
-    return self if self._array.flags.c_contiguous else CLONE_CONTIGUOUS(self)
+    if memory.is_contiguous_in(self._array, memory_format):
+        return self
+    return CLONE(self, memory_format=memory_format)
 
 
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:

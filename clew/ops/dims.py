@@ -66,14 +66,6 @@ def shape_argument(args: tuple[Any, ...], keyword: Sequence[int] | None = None) 
     return tuple(operator.index(n) for n in args)
 
 
-def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides, in elements, of a row-major array."""
-    strides = [1] * len(shape)
-    for index in range(len(shape) - 2, -1, -1):
-        strides[index] = strides[index + 1] * max(shape[index + 1], 1)
-    return tuple(strides)
-
-
 def infer_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     """Fill in the one -1 of a shape for `size` elements."""
     known = 1

@@ -31,6 +31,7 @@ from clew.ops.views import ALIAS, UNSQUEEZE
 Shape = tuple[int, ...]
 Pattern = tuple[bool, ...]
 ALL = slice(None)
+INDEX_DTYPES = frozenset(np.dtype(name) for name in ("int64", "int32", "uint8", "bool"))
 
 
 # -- the operations ------------------------------------------------------------------------
@@ -187,7 +188,9 @@ def out_of_bounds(index: int, dim: int, n: int) -> IndexError:
 
 def _as_slice(index: slice, n: int) -> tuple[int, int, int]:
     step = 1 if index.step is None else operator.index(index.step)
-    if step <= 0:
+    if step == 0:
+        raise ValueError("slice step cannot be zero" + errors.at_user_line())
+    if step < 0:
         raise ValueError("step must be greater than zero" + errors.at_user_line())
     start = 0 if index.start is None else operator.index(index.start)
     stop = n if index.stop is None else operator.index(index.stop)
@@ -197,10 +200,10 @@ def _as_slice(index: slice, n: int) -> tuple[int, int, int]:
     return start, min(max(stop, start), n), step
 
 
-def _select(self: Tensor, dim: int, index: int) -> Tensor:
+def _select(self: Tensor, dim: int, index: int, original_dim: int) -> Tensor:
     n = self._array.shape[dim]
     if not -n <= index < n:
-        raise out_of_bounds(index, dim, n)
+        raise out_of_bounds(index, original_dim, n)
     return SELECT.view(self, dim=dim, index=index + n if index < 0 else index)
 
 
@@ -212,7 +215,7 @@ def _tensor_index(index: Any) -> Tensor:
         index = [i._array if isinstance(i, Tensor) else i for i in index]
     if isinstance(index, (list, tuple, range, np.ndarray)):
         array = np.asarray(index)
-        if not array.size and not isinstance(index, np.ndarray):
+        if not isinstance(index, np.ndarray) and (not array.size or array.dtype.kind == "f"):
             array = array.astype(np.int64)
         if array.dtype in dtypes.BY_NUMPY:
             return wrap(array)
@@ -231,10 +234,11 @@ def _as_tuple(index: Any) -> tuple[Any, ...]:
 
 
 def _is_tuple_like(index: list[Any]) -> bool:
-    """A list that holds slices, None, Ellipsis or tensors stands for a tuple, as in old NumPy."""
+    """A short list that holds more than numbers stands for a tuple, as in old NumPy."""
     return len(index) < 32 and any(
-        isinstance(each, (slice, type(None), type(...), Tensor, list, tuple)) for each in index
-    ) and not all(isinstance(each, (list, tuple)) for each in index)
+        isinstance(each, (slice, type(None), type(...), Tensor, list, tuple, np.ndarray))
+        for each in index
+    )
 
 
 def _dims_taken(index: Any) -> int:
@@ -244,7 +248,7 @@ def _dims_taken(index: Any) -> int:
     if isinstance(index, (Tensor, np.ndarray)):
         array = index._array if isinstance(index, Tensor) else index
         return array.ndim if array.dtype.kind == "b" or array.dtype == np.uint8 else 1
-    if isinstance(index, list):
+    if isinstance(index, (list, tuple, range)):
         first = _tensor_index(index)._array
         return first.ndim if first.dtype.kind == "b" else 1
     return 1
@@ -254,6 +258,11 @@ def _apply_basic(self: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Ten
     """Apply what gives views; the rest comes back as one entry per dimension."""
     taken = sum(map(_dims_taken, index))
     ndim = self._array.ndim
+    if taken > ndim and not ndim:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` "
+            "in C++ to convert a 0-dim tensor to a number" + errors.at_user_line()
+        )
     if taken > ndim:
         raise IndexError(
             f"too many indices for tensor of dimension {ndim}" + errors.at_user_line()
@@ -278,7 +287,9 @@ def _apply_basic(self: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Ten
             _record(advanced, dim, wrap(np.zeros(int(each), np.int64)))
             dim += 1
         elif isinstance(each, (int, np.integer)):
-            current = _select(current, dim, int(each))
+            # Selecting removes the dimension, so the user's count runs ahead.
+            original = dim + ndim - current._array.ndim
+            current = _select(current, dim, int(each), original)
         else:
             current, dim = _apply_tensor(current, dim, _tensor_index(each), advanced)
     return current, advanced
@@ -289,16 +300,15 @@ def _apply_tensor(
 ) -> tuple[Tensor, int]:
     array = index._array
     kind = array.dtype.kind
-    if kind not in "biu" or array.dtype.name not in ("bool", "uint8", "int64", "int32"):
-        if kind not in "iu" or array.dtype.name not in ("int8", "int16"):
-            raise IndexError(
-                "tensors used as indices must be long, int, byte or bool tensors"
-                + errors.at_user_line()
-            )
+    if array.ndim and array.dtype not in INDEX_DTYPES:
+        raise IndexError(
+            "tensors used as indices must be long, int, byte or bool tensors"
+            + errors.at_user_line()
+        )
     is_mask = kind == "b" or array.dtype == np.uint8
     if not array.ndim:
         if not is_mask:
-            return _select(current, dim, int(array)), dim
+            return _select(current, dim, int(array), dim), dim
         current = UNSQUEEZE(current, dim=dim)
         _record(advanced, dim, wrap(np.zeros(int(bool(array)), np.int64)))
         return current, dim + 1
@@ -333,7 +343,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     kind = type(index)
     shape = self._array.shape
     if kind is int and shape:
-        return _select(self, 0, index)
+        return _select(self, 0, index, 0)
     if kind is slice and shape:
         start, stop, step = _as_slice(index, shape[0])
         return SLICE.view(self, dim=0, start=start, end=stop, step=step)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from clew import errors
 from clew.backend import dtypes, layout
 from clew.backend.device import CPU
@@ -52,27 +50,15 @@ def element_size(self: Tensor) -> int:
     return self._array.itemsize
 
 
-def _owner(array: np.ndarray) -> np.ndarray:
-    """The array that owns the memory, as far down as NumPy knows it."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
-def _address(array: np.ndarray) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
-
-
 def storage_offset(self: Tensor) -> int:
     """How many elements into its storage the tensor begins."""
     array = self._array
-    return (_address(array) - _address(_owner(array))) // array.itemsize
+    return (memory.address(array) - memory.address(memory.owner_of(array))) // array.itemsize
 
 
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 when there is none."""
-    return _address(self._array) if self._array.size else 0
+    return memory.address(self._array) if self._array.size else 0
 
 
 def is_contiguous(
@@ -135,7 +121,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return (
         mine.shape == other.shape
         and mine.strides == other.strides
-        and _address(mine) == _address(other)
+        and memory.address(mine) == memory.address(other)
     )
 
 
@@ -181,14 +167,14 @@ class StorageView:
     """The memory that a tensor and its views share, for programs that ask about it."""
 
     def __init__(self, tensor: Tensor, typed: bool) -> None:
-        self._memory = _owner(tensor._array)
+        self._memory = memory.owner_of(tensor._array)
         self._array = tensor._array
         self._itemsize = self._memory.itemsize if typed else 1
         self._shared = tensor._storage
 
     def data_ptr(self) -> int:
         """The address of the memory."""
-        return _address(self._memory) if self._memory.nbytes else 0
+        return memory.address(self._memory) if self._memory.nbytes else 0
 
     def nbytes(self) -> int:
         """The size of the memory in bytes."""

@@ -109,3 +109,16 @@ def strides_in_elements(array: np.ndarray) -> tuple[int, ...]:
     return tuple(
         math.prod(max(n, 1) for n in array.shape[dim + 1 :]) for dim in range(array.ndim)
     )
+
+
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory, as far down as NumPy knows it."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def address(array: np.ndarray) -> int:
+    """Where the first element lies."""
+    where: int = array.__array_interface__["data"][0]
+    return where

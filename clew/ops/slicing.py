@@ -16,6 +16,7 @@ from clew import errors
 from clew.core.op import Op, ViewOp
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.kernels.striding import restride
 from clew.ops.copying import convert, zeros
 from clew.ops.dims import wrap_dim
 
@@ -103,7 +104,7 @@ def _diagonal(self: np.ndarray, *, offset: int, dim1: int, dim2: int) -> np.ndar
     shape = tuple(self.shape[i] for i in rest) + (length,)
     strides = tuple(self.strides[i] for i in rest) + (self.strides[dim1] + self.strides[dim2],)
     corner = self[tuple(first)] if length else self
-    return np.lib.stride_tricks.as_strided(corner, shape, strides)
+    return restride(corner, shape, strides)
 
 
 SELECT = PartialView("select", _selected)

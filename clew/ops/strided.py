@@ -14,8 +14,9 @@ from clew.core.op import Op, ViewOp
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import scatter as kernel
+from clew.kernels.striding import address_of, owner_of, restride
 from clew.ops.copying import zeros
-from clew.ops.dims import contiguous_strides, shape_argument, wrap_dim
+from clew.ops.dims import shape_argument, wrap_dim
 
 Shape = tuple[int, ...]
 
@@ -26,8 +27,10 @@ Shape = tuple[int, ...]
 def _unfolded(self: np.ndarray, *, dimension: int, size: int, step: int) -> np.ndarray:
     if not self.ndim:
         return self.reshape(1)[:size]
-    windows = np.lib.stride_tricks.sliding_window_view(self, size, dimension, writeable=True)
-    return windows[(slice(None),) * dimension + (slice(None, None, step),)]
+    shape, strides = list(self.shape), list(self.strides)
+    shape[dimension] = (shape[dimension] - size) // step + 1
+    strides[dimension] *= step
+    return restride(self, [*shape, size], [*strides, self.strides[dimension]])
 
 
 def _folded(
@@ -107,37 +110,17 @@ class Geometry(NamedTuple):
         return self.offset + sum((n - 1) * stride for n, stride in pairs)
 
 
-def memory_of(array: np.ndarray) -> np.ndarray:
-    """The array that owns the memory of a view."""
-    owner: Any = array
-    while getattr(owner, "base", None) is not None and hasattr(owner.base, "__array_interface__"):
-        owner = owner.base
-    return owner if isinstance(owner, np.ndarray) else np.asarray(owner)
-
-
 def geometry_of(array: np.ndarray) -> Geometry:
     """The geometry of an array within the memory that it is a view of."""
-    start = array.__array_interface__["data"][0]
-    owner = memory_of(array).__array_interface__["data"][0]
+    start = address_of(array) - address_of(owner_of(array))
     strides = tuple(stride // array.itemsize for stride in array.strides)
-    return Geometry(array.shape, strides, (start - owner) // array.itemsize)
+    return Geometry(array.shape, strides, start // array.itemsize)
 
 
 def _placed(self: np.ndarray, *, part: Geometry, whole: Geometry) -> np.ndarray:
     """The view; `whole` is the geometry that `self` had when the view was first made."""
-    size = part.itemsize if isinstance(part, np.ndarray) else self.itemsize
-    moved = (part.offset - whole.offset) * size
-    interface = dict(self.__array_interface__)
-    address = interface["data"][0] + moved
-    return _view_at(self, address, part)
-
-
-def _view_at(array: np.ndarray, address: int, part: Geometry) -> np.ndarray:
-    owner = memory_of(array)
-    flat = owner.reshape(-1, order="K") if owner.ndim != 1 else owner
-    start = (address - flat.__array_interface__["data"][0]) // array.itemsize
-    strides = tuple(stride * array.itemsize for stride in part.strides)
-    return np.lib.stride_tricks.as_strided(flat[start:], part.shape, strides)
+    strides = tuple(stride * self.itemsize for stride in part.strides)
+    return restride(self, part.shape, strides, (part.offset - whole.offset) * self.itemsize)
 
 
 def _transferred(
@@ -220,9 +203,9 @@ def strided_part(
             f"Tensor: invalid storage offset {offset}" + errors.at_user_line()
         )
     part = Geometry(size, stride, offset)
-    available = memory_of(input._array).size
+    itemsize = input._array.itemsize
+    available = owner_of(input._array).nbytes // itemsize
     if 0 not in size and part.last() >= available:
-        itemsize = input._array.itemsize
         raise RuntimeError(
             f"setStorage: sizes {errors.shape_list(size)}, strides {errors.shape_list(stride)}, "
             f"storage offset {offset}, and itemsize {itemsize} requiring a storage size of "
@@ -253,5 +236,3 @@ def as_strided_scatter(
         )
     return AS_STRIDED_SCATTER(input, src, part=part, whole=whole)
 
-
-__all__ = ["Geometry", "as_strided", "contiguous_strides", "geometry_of", "memory_of", "unfold"]

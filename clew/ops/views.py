@@ -14,13 +14,11 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.inplace import check_leaf, forbid_view_write
-from clew.core.op import Op, ViewOp, grad_mask
+from clew.core.op import Op, ViewOp
 from clew.core.public import methods, public
-from clew.core.state import local
-from clew.core.tensor import Size, Tensor, sync
+from clew.core.tensor import Size, Tensor
+from clew.kernels.striding import restride
 from clew.ops.dims import infer_shape, shape_argument, wrap_dim, wrap_dims
-from clew.source import user_where
 
 Shape = tuple[int, ...]
 
@@ -91,7 +89,7 @@ def _expanded(self: np.ndarray, *, shape: Shape) -> np.ndarray:
         stride if size == wanted else 0
         for stride, size, wanted in zip(self.strides, self.shape, shape[extra:], strict=True)
     )
-    return np.lib.stride_tricks.as_strided(self, shape, strides)
+    return restride(self, shape, strides)
 
 
 EXPAND = ViewOp("expand", _expanded, grads={"self": lambda g: g}, linear=True)
@@ -250,11 +248,11 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
 @public(out=False)
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; vectors and numbers stay as they are."""
-    _check_t(input, "t")
+    check_t(input, "t")
     return T(input)
 
 
-def _check_t(input: Tensor, name: str) -> None:
+def check_t(input: Tensor, name: str) -> None:
     if input._array.ndim > 2:
         raise RuntimeError(
             f"{name}() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D"
@@ -469,11 +467,11 @@ def _new_dim(dim: int, ndim: int) -> int:
 @public(out=False)
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Remove dimensions of size 1: all, one, or some."""
-    op, dims = _squeeze_form(input, dim)
+    op, dims = squeeze_form(input, dim)
     return op(input, dims=dims)
 
 
-def _squeeze_form(input: Tensor, dim: Any) -> tuple[ViewOp, Shape]:
+def squeeze_form(input: Tensor, dim: Any) -> tuple[ViewOp, Shape]:
     ndim = input._array.ndim
     if dim is None:
         return SQUEEZE_ALL, tuple(range(ndim))

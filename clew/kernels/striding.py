@@ -1,0 +1,57 @@
+"""Views with other shapes and strides over an array's memory.
+
+`np.lib.stride_tricks.as_strided` takes eight microseconds and hides the owner of the memory; making
+the ndarray over the owner's buffer takes less than one and keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory of a view, as far down as NumPy knows it."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def address_of(array: np.ndarray) -> int:
+    """The address of an array's first element."""
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def restride(
+    array: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int = 0
+) -> np.ndarray:
+    """A view of that shape and those strides, `offset` after the first element, all in bytes."""
+    if not offset and array.flags.c_contiguous and _fits(array, shape, strides):
+        return np.ndarray(shape, array.dtype, array, 0, strides)
+    owner = owner_of(array)
+    if not owner.flags.c_contiguous:
+        order = sorted(range(owner.ndim), key=lambda dim: -owner.strides[dim])
+        owner = owner.transpose(order)
+    if not owner.flags.c_contiguous:
+        # Memory of a foreign owner with gaps: nothing below it can be named.
+        start = array if not offset else _shifted(array, offset)
+        return np.lib.stride_tricks.as_strided(start, shape, strides)
+    start_byte = address_of(array) - address_of(owner) + offset
+    buffer = owner if owner.dtype == array.dtype else owner.reshape(-1).view(np.uint8)
+    return np.ndarray(shape, array.dtype, buffer, start_byte, strides)
+
+
+def _fits(array: np.ndarray, shape: Sequence[int], strides: Sequence[int]) -> bool:
+    last = sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+    return last < array.nbytes or 0 in shape
+
+
+def _shifted(array: np.ndarray, offset: int) -> np.ndarray:
+    first = array[(slice(0, 1),) * array.ndim]
+    elements = offset // array.itemsize
+    window = np.lib.stride_tricks.as_strided(
+        first, (abs(elements) + 1,), (array.itemsize * (1 if elements > 0 else -1),)
+    )
+    return window[-1:]

@@ -1,0 +1,422 @@
+"""Losses that compare an input with a target element by element."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.op import Op
+from clew.core.tensor import Tensor
+from clew.kernels.arrays import widened
+from clew.ops.activation import logsigmoid
+from clew.ops.reduction_argument import (
+    check_reduction,
+    legacy_reduction,
+    reduce_loss,
+    reduced,
+    spread,
+)
+from clew.ops.views import broadcast_tensors
+
+Array = np.ndarray
+
+
+def _require_tensors(function: str, input: Tensor, target: Tensor) -> None:
+    for position, (name, value) in enumerate((("input", input), ("target", target))):
+        if not isinstance(value, Tensor):
+            raise errors.wrong_argument(function, name, position + 1, "Tensor", value)
+
+
+def _warn_sizes(input: Tensor, target: Tensor) -> None:
+    if input._array.shape != target._array.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
+            stacklevel=3,
+        )
+
+
+def _paired(function: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Input and target broadcast to one shape and converted to one dtype."""
+    _require_tensors(function, input, target)
+    if input._array.shape != target._array.shape:
+        input, target = broadcast_tensors(input, target)
+    if input.dtype is not target.dtype:
+        common = dtypes.promote_types(input.dtype, target.dtype)
+        input, target = input.to(common), target.to(common)
+    return input, target
+
+
+def _require_float(kernel: str, input: Tensor) -> None:
+    have = input.dtype
+    if have.category != dtypes.FLOAT:
+        raise NotImplementedError(
+            f"\"{kernel}\" not implemented for '{have.scalar_name}'" + errors.at_user_line()
+        )
+
+
+def _weighted(
+    losses: Tensor, input: Tensor, weight: Tensor, reduction: str
+) -> Tensor:
+    """The weighted mean, sum or elements of elementwise losses."""
+    if weight._array.shape != input._array.shape:
+        raise ValueError("Weights and input must have the same size." + errors.at_user_line())
+    weighted = losses * weight
+    if reduction == "mean":
+        return weighted.sum() / weight.sum()
+    return reduce_loss(weighted, reduction)
+
+
+# -- squared, absolute and mixed errors ----------------------------------------------------
+
+
+def _mse(self: Array, target: Array, *, reduction: str) -> Array:
+    difference = np.subtract(widened(self), widened(target))
+    return reduced(difference * difference, reduction, self.dtype)
+
+
+def _mse_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: str) -> Tensor:
+    return (self - target) * (spread(g, reduction, self._array.size) * 2)
+
+
+MSE_LOSS = Op(
+    "mse_loss", _mse,
+    grads={
+        "self": _mse_gradient,
+        "target": lambda g, self, target, reduction: -_mse_gradient(g, self, target, reduction),
+    },
+)  # fmt: skip
+
+
+def mse_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Tensor | None = None,
+) -> Tensor:
+    """The squared difference."""
+    _require_tensors("mse_loss", input, target)
+    _warn_sizes(input, target)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    x, y = _paired("mse_loss", input, target)
+    _require_float("mse_cpu", x)
+    if weight is not None:
+        return _weighted(MSE_LOSS(x, y, reduction="none"), input, weight, reduction)
+    result: Tensor = MSE_LOSS(x, y, reduction=reduction)
+    return result
+
+
+def l1_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Tensor | None = None,
+) -> Tensor:
+    """The absolute difference."""
+    _require_tensors("l1_loss", input, target)
+    _warn_sizes(input, target)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    x, y = broadcast_tensors(input, target)
+    losses = (x - y).abs()
+    if weight is not None:
+        return _weighted(losses, input, weight, reduction)
+    return reduce_loss(losses, reduction)
+
+
+def _smooth_l1(self: Array, target: Array, *, reduction: str, beta: float) -> Array:
+    size = np.abs(np.subtract(widened(self), widened(target)))
+    losses = np.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta)
+    return reduced(losses, reduction, self.dtype)
+
+
+def _smooth_l1_gradient(
+    g: Tensor, self: Tensor, target: Tensor, reduction: str, beta: float
+) -> Tensor:
+    slope = ((self - target) / beta).clamp(-1, 1)
+    return slope * spread(g, reduction, self._array.size)
+
+
+SMOOTH_L1_LOSS = Op(
+    "smooth_l1_loss", _smooth_l1, node="SmoothL1LossBackward0",
+    grads={
+        "self": _smooth_l1_gradient,
+        "target": lambda g, self, target, reduction, beta: -_smooth_l1_gradient(
+            g, self, target, reduction, beta
+        ),
+    },
+)  # fmt: skip
+
+
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", beta: float = 1.0,
+) -> Tensor:
+    """Squared below `beta`, absolute above, joined smoothly."""
+    _require_tensors("smooth_l1_loss", input, target)
+    _warn_sizes(input, target)
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    if beta < 0:
+        raise RuntimeError(
+            "smooth_l1_loss does not support negative values for beta." + errors.at_user_line()
+        )
+    x, y = _paired("smooth_l1_loss", input, target)
+    if beta == 0:
+        return reduce_loss((x - y).abs(), reduction)
+    _require_float("smooth_l1_cpu", x)
+    result: Tensor = SMOOTH_L1_LOSS(x, y, reduction=reduction, beta=beta)
+    return result
+
+
+def _huber(self: Array, target: Array, *, reduction: str, delta: float) -> Array:
+    size = np.abs(np.subtract(widened(self), widened(target)))
+    losses = np.where(size < delta, 0.5 * size * size, delta * (size - 0.5 * delta))
+    return reduced(losses, reduction, self.dtype)
+
+
+def _huber_gradient(
+    g: Tensor, self: Tensor, target: Tensor, reduction: str, delta: float
+) -> Tensor:
+    return (self - target).clamp(-delta, delta) * spread(g, reduction, self._array.size)
+
+
+HUBER_LOSS = Op(
+    "huber_loss", _huber,
+    grads={
+        "self": _huber_gradient,
+        "target": lambda g, self, target, reduction, delta: -_huber_gradient(
+            g, self, target, reduction, delta
+        ),
+    },
+)  # fmt: skip
+
+
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
+    weight: Tensor | None = None,
+) -> Tensor:
+    """Squared below `delta`, absolute above."""
+    _require_tensors("huber_loss", input, target)
+    _warn_sizes(input, target)
+    check_reduction(reduction)
+    if delta <= 0:
+        raise RuntimeError(
+            "huber_loss does not support non-positive values for delta." + errors.at_user_line()
+        )
+    x, y = _paired("huber_loss", input, target)
+    _require_float("huber_cpu", x)
+    if weight is not None:
+        losses: Tensor = HUBER_LOSS(x, y, reduction="none", delta=delta)
+        return _weighted(losses, input, weight, reduction)
+    result: Tensor = HUBER_LOSS(x, y, reduction=reduction, delta=delta)
+    return result
+
+
+# -- binary cross entropy ------------------------------------------------------------------
+
+
+def _bce(self: Array, target: Array, weight: Array | None, *, reduction: str) -> Array:
+    x, t = widened(self), widened(target)
+    if x.size and not ((x >= 0) & (x <= 1)).all():
+        raise RuntimeError(
+            "all elements of input should be between 0 and 1" + errors.at_user_line()
+        )
+    # The logarithms are bounded below, so that a certain and wrong prediction stays finite.
+    hit, miss = np.maximum(np.log(x), -100), np.maximum(np.log1p(-x), -100)
+    losses = (t - 1) * miss - t * hit
+    if weight is not None:
+        losses *= widened(weight)
+    return reduced(losses, reduction, self.dtype)
+
+
+def _bce_gradient(
+    g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: str
+) -> Tensor:
+    slope = (self - target) / (self * (1 - self)).clamp_min(1e-12)
+    result = slope * spread(g, reduction, self._array.size)
+    return result if weight is None else result * weight
+
+
+def _bce_target_gradient(
+    g: Tensor, self: Tensor, target_shape: object, weight: Tensor | None, reduction: str
+) -> Tensor:
+    slope = (1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)
+    result = slope * spread(g, reduction, self._array.size)
+    return result if weight is None else result * weight
+
+
+BCE = Op(
+    "binary_cross_entropy", _bce,
+    grads={"self": _bce_gradient, "target": _bce_target_gradient},
+)  # fmt: skip
+
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:
+    """The cross entropy of probabilities of two classes."""
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    if input._array.shape != target._array.shape:
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}) is deprecated. Please ensure they have the same size."
+            + errors.at_user_line()
+        )
+    _require_float("binary_cross_entropy", input)
+    if weight is not None:
+        weight = weight.expand(input._array.shape)
+    for other in (target, weight):
+        if other is not None and other.dtype is not input.dtype:
+            raise RuntimeError(
+                f"Found dtype {other.dtype.scalar_name} but expected {input.dtype.scalar_name}"
+                + errors.at_user_line()
+            )
+    result: Tensor = BCE(input, target, weight, reduction=reduction)
+    return result
+
+
+def _bce_with_logits(
+    self: Array, target: Array, weight: Array | None, pos_weight: Array | None, *, reduction: str
+) -> Array:
+    x, t = widened(self), widened(target)
+    tail = np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0)
+    if pos_weight is not None:
+        tail = tail * ((widened(pos_weight) - 1) * t + 1)
+    losses = (1 - t) * x + tail
+    if weight is not None:
+        losses = losses * widened(weight)
+    return reduced(np.asarray(losses), reduction, self.dtype)
+
+
+def _logits_gradient(
+    g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None,
+    reduction: str,
+) -> Tensor:
+    if pos_weight is None:
+        slope = self.sigmoid() - target
+    else:
+        wanted = pos_weight * target
+        slope = (wanted + 1 - target) * self.sigmoid() - wanted
+    result = slope * spread(g, reduction, self._array.size)
+    return result if weight is None else result * weight
+
+
+def _logits_target_gradient(
+    g: Tensor, self: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str
+) -> Tensor:
+    if pos_weight is None:
+        slope = -self
+    else:
+        slope = logsigmoid(-self) - pos_weight * logsigmoid(self)
+    result = slope * spread(g, reduction, self._array.size)
+    return result if weight is None else result * weight
+
+
+BCE_WITH_LOGITS = Op(
+    "binary_cross_entropy_with_logits", _bce_with_logits,
+    grads={"self": _logits_gradient, "target": _logits_target_gradient},
+)  # fmt: skip
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
+) -> Tensor:
+    """`binary_cross_entropy` of `sigmoid(input)`, computed without overflow."""
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    if input._array.shape != target._array.shape:
+        raise ValueError(
+            f"Target size ({target.shape}) must be the same as input size ({input.shape})"
+            + errors.at_user_line()
+        )
+    result: Tensor = BCE_WITH_LOGITS(input, target, weight, pos_weight, reduction=reduction)
+    return result
+
+
+# -- divergences and likelihoods -----------------------------------------------------------
+
+
+def kl_div(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", log_target: bool = False,
+) -> Tensor:
+    """The Kullback-Leibler divergence of log-probabilities `input` from `target`."""
+    legacy = size_average is not None or reduce is not None
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if reduction == "mean" and not legacy:
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math "
+            "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
+            "release.",
+            stacklevel=2,
+        )
+    if reduction != "batchmean":
+        check_reduction(reduction)
+    if log_target:
+        losses = target.exp() * (target - input)
+    else:
+        losses = target.xlogy(target) - target * input
+    if reduction != "batchmean":
+        return reduce_loss(losses, reduction)
+    total: Tensor = losses.sum()
+    return total / input._array.shape[0] if input._array.ndim else total
+
+
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
+    size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log likelihood of counts under a Poisson distribution."""
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    check_reduction(reduction)
+    if log_input:
+        losses = input.exp() - target * input
+    else:
+        losses = input - target * (input + eps).log()
+    if full:
+        # Stirling's approximation of log(target!), which counts only above 1.
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        losses = losses + stirling.masked_fill(target <= 1, 0)
+    return reduce_loss(losses, reduction)
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log likelihood of `target` under normal distributions."""
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError("var has negative entry/entries" + errors.at_user_line())
+        variance = float(var) * input.new_ones(input._array.shape)
+    else:
+        variance = _fitting_variance(var, input)
+        if (variance._array < 0).any():
+            raise ValueError("var has negative entry/entries" + errors.at_user_line())
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(reduction + " is not valid" + errors.at_user_line())
+    bounded = variance.clone()
+    bounded.detach().clamp_(min=eps)
+    losses = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
+    if full:
+        losses = losses + 0.5 * math.log(2 * math.pi)
+    return reduce_loss(losses, reduction)
+
+
+def _fitting_variance(var: Tensor, input: Tensor) -> Tensor:
+    """A variance of the input's shape, or with its last dimension missing or of size 1."""
+    have, wanted = var._array.shape, input._array.shape
+    if have == wanted or have == (*wanted[:-1], 1):
+        return var
+    if have == wanted[:-1]:
+        expanded: Tensor = var.unsqueeze(-1)
+        return expanded
+    raise ValueError("var is of incorrect size" + errors.at_user_line())

@@ -1,0 +1,139 @@
+"""In-place forms that change a tensor's shape and not its elements: squeeze_, t_, resize_, set_."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.core.inplace import bump_version, check_leaf
+from clew.core.op import ViewOp, grad_mask
+from clew.core.public import methods
+from clew.core.state import local
+from clew.core.tensor import Tensor
+from clew.kernels.striding import owner_of, restride
+from clew.ops import views
+from clew.ops.dims import shape_argument, wrap_dim
+from clew.ops.strided import AS_STRIDED, strided_part
+
+
+def _twin(op: ViewOp, name: str, node: str) -> ViewOp:
+    """The same view with the node that PyTorch gives its in-place form."""
+    return ViewOp(name, op.forward, grads=op.grads, linear=True, node=node)
+
+
+UNSQUEEZE_ = _twin(views.UNSQUEEZE, "unsqueeze_", "UnsqueezeBackward1")
+TRANSPOSE_ = _twin(views.TRANSPOSE, "transpose_", "TransposeBackward1")
+T_ = _twin(views.T, "t_", "TBackward1")
+AS_STRIDED_ = _twin(AS_STRIDED, "as_strided_", "AsStridedBackward1")
+SQUEEZE_ = {
+    views.SQUEEZE_ALL: _twin(views.SQUEEZE_ALL, "squeeze_", "SqueezeBackward3"),
+    views.SQUEEZE_DIM: _twin(views.SQUEEZE_DIM, "squeeze_dim_", "SqueezeBackward4"),
+    views.SQUEEZE_DIMS: _twin(views.SQUEEZE_DIMS, "squeeze_dims_", "SqueezeBackward5"),
+}
+
+
+def turn_into_view(self: Tensor, op: ViewOp, **params: Any) -> Tensor:
+    """Let a tensor become a view of what it was."""
+    if local.state.grad_enabled and grad_mask((self,)):
+        check_leaf(self, op.name)
+    was_view = self._view is not None
+    viewed = op(self, **params)
+    self._array = viewed._array
+    self._node, self._output_nr = viewed._node, viewed._output_nr
+    if was_view:
+        self._view = viewed._view
+    bump_version(self, op.name)
+    return self
+
+
+def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
+    """Remove dimensions of size 1 from this tensor."""
+    op, dims = views.squeeze_form(self, dim)
+    return turn_into_view(self, SQUEEZE_[op], dims=dims)
+
+
+def unsqueeze_(self: Tensor, dim: int) -> Tensor:
+    """Insert a dimension of size 1 into this tensor."""
+    return turn_into_view(self, UNSQUEEZE_, dim=wrap_dim(dim, self._array.ndim + 1))
+
+
+def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Swap two dimensions of this tensor."""
+    ndim = self._array.ndim
+    first, second = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
+    if not ndim:
+        return self
+    return turn_into_view(self, TRANSPOSE_, dim0=first, dim1=second)
+
+
+def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Swap two dimensions of this tensor; NumPy's name."""
+    return transpose_(self, axis0, axis1)
+
+
+def t_(self: Tensor) -> Tensor:
+    """Transpose this matrix."""
+    views.check_t(self, "t_")
+    return turn_into_view(self, T_)
+
+
+def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """Give this tensor any size and strides over its memory."""
+    part, whole = strided_part("as_strided_", self, size, stride, storage_offset)
+    return turn_into_view(self, AS_STRIDED_, part=part, whole=whole)
+
+
+# -- size and memory -----------------------------------------------------------------------
+
+
+def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = None) -> Tensor:
+    """Give this tensor another size; its memory grows when it must, and new elements are unset."""
+    shape = shape_argument(args, size)
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad" + errors.at_user_line())
+    array = self._array
+    if array.shape == shape:
+        return self
+    count = int(np.prod(shape))
+    owner = owner_of(array)
+    if owner.nbytes < count * array.itemsize:
+        grown = np.zeros(count, array.dtype)
+        kept = array.reshape(-1) if array.flags.c_contiguous else owner.reshape(-1)
+        grown[: kept.size] = kept
+        self._array = grown.reshape(shape)
+    else:
+        strides = np.empty(shape, np.bool_).strides
+        self._array = restride(array, shape, tuple(s * array.itemsize for s in strides))
+    return self
+
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Give this tensor the size of another."""
+    return resize_(self, the_template._array.shape, memory_format=memory_format)
+
+
+def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
+    """Let this tensor share another's memory, size and strides; without one it becomes empty."""
+    if self.requires_grad and not self.is_leaf:
+        raise RuntimeError(
+            "set_ is only supported on tensors without a history" + errors.at_user_line()
+        )
+    if source is None:
+        self._array = np.empty(0, self._array.dtype)
+        return self
+    if source._array.dtype is not self._array.dtype:
+        raise RuntimeError(
+            f"Could not set tensor of type {source.dtype.name} to a tensor of type "
+            f"{self.dtype.name}" + errors.at_user_line()
+        )
+    self._array, self._storage = source._array, source._storage
+    return self
+
+
+methods(
+    squeeze_=squeeze_, unsqueeze_=unsqueeze_, transpose_=transpose_, swapaxes_=swapaxes_,
+    swapdims_=transpose_, t_=t_, as_strided_=as_strided_, resize_=resize_, resize_as_=resize_as_,
+    set_=set_,
+)  # fmt: skip

@@ -1,0 +1,26 @@
+"""clew.special: special functions under PyTorch's names."""
+
+from __future__ import annotations
+
+from clew.core.public import FUNCTIONS, with_out
+from clew.ops import special as _ops
+
+__all__ = [
+    "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammaln",
+    "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "logit", 
+    "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "xlog1py",
+    "xlogy", "zeta",
+]  # fmt: skip
+
+digamma = psi = FUNCTIONS["digamma"]
+erf, erfc, erfinv = FUNCTIONS["erf"], FUNCTIONS["erfc"], FUNCTIONS["erfinv"]
+exp2, expm1, log1p = FUNCTIONS["exp2"], FUNCTIONS["expm1"], FUNCTIONS["log1p"]
+expit, logit = FUNCTIONS["sigmoid"], FUNCTIONS["logit"]
+gammaln, multigammaln = FUNCTIONS["lgamma"], FUNCTIONS["mvlgamma"]
+i0, polygamma, round = FUNCTIONS["i0"], FUNCTIONS["polygamma"], FUNCTIONS["round"]
+sinc, xlogy = FUNCTIONS["sinc"], FUNCTIONS["xlogy"]
+
+entr, erfcx = with_out(_ops.entr), with_out(_ops.erfcx)
+i0e, i1, i1e = with_out(_ops.i0e), with_out(_ops.i1), with_out(_ops.i1e)
+log_ndtr, ndtr, ndtri = with_out(_ops.log_ndtr), with_out(_ops.ndtr), with_out(_ops.ndtri)
+xlog1py, zeta = with_out(_ops.xlog1py), with_out(_ops.zeta)
