@@ -1,11 +1,22 @@
 """clew: an autograd engine and deep-learning library in Python, with PyTorch's API."""
 
+# ruff: noqa: F401  # the names here are for users
+
 import math as _math
 
-from clew.backend.device import device, get_default_device, set_default_device
-from clew.backend.dtypes import (
-    ALL_DTYPES as _ALL_DTYPES,
+from clew import autograd, nn, random, special
+from clew import ops as _ops
+from clew.autograd.mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
 )
+from clew.backend.device import device, get_default_device, set_default_device
+from clew.backend.dtypes import ALIASES as _ALIASES
+from clew.backend.dtypes import ALL_DTYPES as _ALL_DTYPES
 from clew.backend.dtypes import (
     dtype,
     finfo,
@@ -27,25 +38,18 @@ from clew.backend.layout import (
 )
 from clew.core.public import FUNCTIONS as _FUNCTIONS
 from clew.core.tensor import Size, Tensor
-from clew import ops as _ops
 from clew.ops.random import Generator, default_generator
-from clew import autograd
-from clew.autograd.mode import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from clew import nn
-from clew import random
-from clew import special
 from clew.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from clew.threads import (
+    get_num_interop_threads,
+    get_num_threads,
+    set_num_interop_threads,
+    set_num_threads,
+)
 
 __version__ = "0.1.0"
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 
 globals().update(_FUNCTIONS)
-globals().update({d.name: d for d in _ALL_DTYPES})
+globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)

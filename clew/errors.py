@@ -165,6 +165,14 @@ def overlapping_write() -> RuntimeError:
     )
 
 
+def partial_overlap() -> RuntimeError:
+    return RuntimeError(
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer "
+        "to a single memory location. Please clone() the tensor before performing the operation."
+        + at_user_line()
+    )
+
+
 def broadcast_mismatch(op: str, a: Sequence[int], b: Sequence[int]) -> RuntimeError | None:
     """The error for two shapes that do not broadcast, or None when they do."""
     longest = max(len(a), len(b))

@@ -40,6 +40,12 @@ def backward(
     if inputs is not None and not len(as_tuple(inputs)):
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = as_tuple(tensors)
+    for tensor in as_tuple(inputs):
+        if isinstance(tensor, Tensor) and live_edge(tensor) is None:
+            raise RuntimeError(
+                "can't retain_grad on Tensor that has requires_grad=False\n"
+                "  It was given to backward(inputs=...)." + errors.at_user_line()
+            )
     given = as_tuple(grad_tensors if grad_tensors is not None else grad_variables)
     edges, grads = root_edges(roots, given or (None,) * len(roots), create_graph)
     targets = None if inputs is None else target_edges(as_tuple(inputs))
@@ -69,6 +75,11 @@ def _accumulate_captured(inputs: tuple[Tensor, ...], captured: Any) -> None:
 def root_edges(
     roots: tuple[Any, ...], given: tuple[Any, ...], create_graph: bool
 ) -> tuple[list[Edge], list[Tensor]]:
+    for each in given:
+        if each is not None and not isinstance(each, Tensor):
+            raise TypeError(
+                f"gradients can be either Tensors or None, but got {type(each).__name__}"
+            )
     if len(given) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
     edges: list[Edge] = []
@@ -107,10 +118,6 @@ def initial_grad(root: Tensor, grad: Any) -> Tensor:
                 + errors.at_user_line()
             )
         return wrap(np.ones(array.shape, array.dtype))
-    if not isinstance(grad, Tensor):
-        raise TypeError(
-            f"gradients can be either Tensors or None, but got {type(grad).__name__}"
-        )
     if grad._array.shape != array.shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[0] has a shape of {grad.shape} and output[0] has a "
@@ -161,7 +168,7 @@ def grad(
         )
     roots, wanted = as_tuple(outputs), as_tuple(inputs)
     if not wanted:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
     given = as_tuple(grad_outputs) or (None,) * len(roots)
     if is_grads_batched:
@@ -184,15 +191,27 @@ def _captured_grad(
     if found is not None:
         return found
     if materialize:
-        return wrap(np.zeros_like(tensor._array))
+        return _zeros_for(tensor)
     if not allow_unused:
         raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set "
-            "allow_unused=True if this is the desired behavior.\n"
-            f"  It is input {index}, of shape {errors.shape_list(tensor._array.shape)}."
+            f"The differentiated Tensor at index {index} appears to not have been used in the "
+            "graph. Set allow_unused=True if this is the desired behavior.\n"
+            f"  Its shape is {_shape_of(tensor)}."
             + errors.at_user_line()
         )
     return None
+
+
+def _zeros_for(target: Any) -> Tensor:
+    if isinstance(target, Tensor):
+        return wrap(np.zeros_like(target._array))
+    shape, dtype = target[0].meta[target[1]]
+    return wrap(np.zeros(shape, dtype))
+
+
+def _shape_of(target: Any) -> str:
+    shape = target._array.shape if isinstance(target, Tensor) else target[0].meta[target[1]][0]
+    return errors.shape_list(shape)
 
 
 def _batched_grad(

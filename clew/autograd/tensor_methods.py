@@ -116,10 +116,16 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
     if value is self:
         raise RuntimeError("can't assign Variable as its own grad")
     if value._array.shape != self._array.shape:
-        raise RuntimeError("assigned grad has data of a different size")
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{errors.shape_list(value._array.shape)}' to "
+            f"a tensor of size '{errors.shape_list(self._array.shape)}'. Please ensure that the "
+            "gradient and the tensor are the same size" + errors.at_user_line()
+        )
     if value.dtype is not self.dtype:
         raise RuntimeError(
-            f"assigned grad has data of a different type: expected {self.dtype}, got {value.dtype}"
+            f"attempting to assign a gradient with dtype '{value.dtype.scalar_name}' to a tensor "
+            f"with grad_dtype '{self.dtype.scalar_name}'. The gradient must match the tensor's "
+            "dtype." + errors.at_user_line()
         )
     self._grad = value
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from types import TracebackType
 from typing import Any
 
 from clew import errors
@@ -55,12 +54,7 @@ class device:
         _local.default = self
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         _local.default = _local.entered.pop()
 
 
@@ -68,7 +62,7 @@ def _parse(kind: object, index: int | None) -> tuple[str, int | None]:
     if isinstance(kind, int) and not isinstance(kind, bool):
         raise RuntimeError(
             "Cannot access accelerator device when none is available. A number names an "
-            f"accelerator, and this build runs on the CPU: got device {kind}" + errors.at_user_line()
+            f"accelerator, and this build runs on the CPU: got {kind}" + errors.at_user_line()
         )
     if not isinstance(kind, str):
         raise TypeError(

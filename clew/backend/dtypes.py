@@ -86,6 +86,11 @@ ALL_DTYPES = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
     float16, bfloat16, float32, float64, complex64, complex128,
 )  # fmt: skip
+# PyTorch's other names for them.
+ALIASES = {
+    "short": int16, "int": int32, "long": int64, "half": float16, "float": float32,
+    "double": float64, "cfloat": complex64, "cdouble": complex128,
+}  # fmt: skip
 BY_NAME = {d.name: d for d in ALL_DTYPES}
 BY_NUMPY: dict[np.dtype, dtype] = {d.np: d for d in ALL_DTYPES}
 

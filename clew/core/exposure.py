@@ -32,7 +32,9 @@ _ROW = 128
 class Exposure:
     """One piece of a storage's memory that something outside can write to."""
 
-    __slots__ = ("__weakref__", "array", "digest", "outside", "source", "storage", "where", "writer")
+    __slots__ = (
+        "__weakref__", "array", "digest", "outside", "source", "storage", "where", "writer",
+    )  # fmt: skip
 
     def __init__(self, storage: Storage, array: np.ndarray, writer: str) -> None:
         self.storage = weakref.ref(storage)
@@ -74,8 +76,8 @@ class ExposedStorage(Storage):
 
     exposures: tuple[Exposure, ...]
 
-    @property  # type: ignore[override]  # an attribute everywhere else, for speed
-    def version(self) -> int:
+    @property
+    def version(self) -> int:  # type: ignore[override]  # an attribute elsewhere, for speed
         for exposure in self.exposures:
             exposure.settle()
         return self.__dict__["version"]
@@ -108,7 +110,7 @@ def _add_exposure(storage: Storage, exposure: Exposure) -> None:
 def _drop_exposure(storage: ExposedStorage, exposure: Exposure) -> None:
     storage.exposures = tuple(each for each in storage.exposures if each is not exposure)
     if not storage.exposures:
-        storage.__class__ = Storage
+        storage.__class__ = Storage  # type: ignore[assignment]  # back to an ordinary one
 
 
 def expose(storage: Storage, array: np.ndarray, writer: str) -> np.ndarray:
@@ -161,13 +163,13 @@ def digest_of(array: np.ndarray) -> int:
     """A number that changes when the memory does: exact for small arrays, sums for large ones."""
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if flat.nbytes <= _SMALL:
-        return zlib.crc32(flat)
+        return zlib.crc32(flat.data)
     count = flat.nbytes // (8 * _ROW)
     words = flat[: count * 8 * _ROW].view(np.uint64).reshape(count, _ROW)
     # Sums along both axes notice reordering as well, at the speed of memory.
     along_rows, along_columns = words.sum(axis=1), words.sum(axis=0)
-    tail = zlib.crc32(flat[count * 8 * _ROW :])
-    return zlib.crc32(along_columns, zlib.crc32(along_rows, tail))
+    tail = zlib.crc32(flat[count * 8 * _ROW :].data)
+    return zlib.crc32(along_columns.data, zlib.crc32(along_rows.data, tail))
 
 
 # -- how many references there are when nobody else holds one ----------------------------------

@@ -42,7 +42,8 @@ def run_inplace(
     state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]
 ) -> Tensor:
     target: Tensor = inputs[0]
-    mask = check_write(state, op.name + "_", inputs)
+    mask = check_write(state, op.name + "_", inputs, may_overlap=op.uniform)
+    check_overlap(inputs)
     recorded = mask and op.can_differentiate(target)
     plan = op.plan(mask) if recorded else None
     if plan is not None and 0 in plan.saves_input:
@@ -74,15 +75,16 @@ def _record(
     rebase(state, target, node)
 
 
-def check_write(state: State, writer: str, inputs: tuple[Any, ...]) -> int:
+def check_write(
+    state: State, writer: str, inputs: tuple[Any, ...], *, may_overlap: bool = False
+) -> int:
     """Refuse writes that PyTorch refuses; the mask of inputs that require grad otherwise."""
     target: Tensor = inputs[0]
     if target._storage is INFERENCE and not state.inference:
         raise errors.inference_inplace()
     if state.mutation_guard is not None:
         state.mutation_guard.before_write(target)
-    strides, shape = target._array.strides, target._array.shape
-    if 0 in strides and target._array.size and any(s == 0 and n > 1 for s, n in zip(strides, shape, strict=True)):
+    if not may_overlap and repeats_memory(target._array):
         raise errors.overlapping_write()
     if not state.grad_enabled:
         return 0
@@ -92,6 +94,51 @@ def check_write(state: State, writer: str, inputs: tuple[Any, ...]) -> int:
     if mask:
         forbid_view_write(target)
     return mask
+
+
+def repeats_memory(array: np.ndarray) -> bool:
+    """Whether several elements share one place, as in an expanded tensor."""
+    strides = array.strides
+    return (
+        0 in strides
+        and array.size > 0
+        and any(s == 0 and n > 1 for s, n in zip(strides, array.shape, strict=True))
+    )
+
+
+def check_overlap(inputs: tuple[Any, ...]) -> None:
+    """Refuse to write over a part of an operand that is still being read."""
+    target: Tensor = inputs[0]
+    for other in inputs[1:]:
+        if (
+            isinstance(other, Tensor)
+            and other._storage is target._storage
+            and other is not target
+            and partly_overlap(target._array, other._array)
+        ):
+            raise errors.partial_overlap()
+
+
+def partly_overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two gapless arrays share some of their memory without being the same."""
+    if not (is_gapless(a) and is_gapless(b)) or not a.size or not b.size:
+        return False
+    start_a, start_b = a.ctypes.data, b.ctypes.data
+    if start_a == start_b and a.nbytes == b.nbytes:
+        return a.strides != b.strides
+    return start_a < start_b + b.nbytes and start_b < start_a + a.nbytes
+
+
+def is_gapless(array: np.ndarray) -> bool:
+    """Whether the elements fill their memory, in whatever order of dimensions."""
+    expected = array.itemsize
+    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
+        if size == 1:
+            continue
+        if stride != expected:
+            return False
+        expected *= size
+    return True
 
 
 def check_leaf(target: Tensor, writer: str) -> None:

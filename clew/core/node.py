@@ -102,7 +102,9 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+        return tuple(
+            (None, 0) if edge is None or type(edge[0]) is Nowhere else edge for edge in self.edges
+        )
 
     def more(self) -> Extras:
         if self.extras is None:
@@ -189,6 +191,15 @@ class AccumulateGrad(Node):
             accumulate_into(variable, grad)
         for hook in list(self.post_accumulate_hooks.values()):
             hook(variable)
+        return ()
+
+
+class Nowhere(AccumulateGrad):
+    """The end of a path into a view that was made under no_grad: gradients are dropped."""
+
+    __slots__ = ()
+
+    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         return ()
 
 

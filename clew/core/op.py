@@ -31,6 +31,7 @@ from clew.core.node import (
     OWN,
     Edge,
     Node,
+    Nowhere,
     Packed,
     SavedDual,
     edge_of,
@@ -217,6 +218,7 @@ class Op:
         multilinear: bool = False,
         jvp: Formula | None = None,
         bare: bool = False,
+        uniform: bool = False,
         kinks: str = "",
         non_differentiable: str = "",
     ) -> None:
@@ -230,6 +232,8 @@ class Op:
         self.jvp = jvp
         # The formulas use nothing but operators, so they hold for bare arrays as they stand.
         self.bare = bare
+        # All elements of the result are equal, so it may be written to memory that overlaps.
+        self.uniform = uniform
         self.kinks = kinks
         self.non_differentiable = non_differentiable
         self.variadic = False
@@ -523,7 +527,12 @@ class ViewOp(Op):
         array = self.forward(source._array, **params)
         if type(array) is list:
             return self._finish_views(state, source, params, array)
-        return self.finish(state, inputs, params, view_of(state, source, array, self, params))
+        out = self.finish(state, inputs, params, view_of(state, source, array, self, params))
+        if source._requires_grad and not state.grad_enabled and self.can_differentiate(out):
+            # PyTorch's answer for a view made under no_grad: it says that it requires grad, like
+            # its base, but gradients for it go nowhere.
+            out._requires_grad, out._node = True, Nowhere(out)
+        return out
 
     def _finish_views(
         self, state: State, source: Tensor, params: dict[str, Any], arrays: list[np.ndarray]
@@ -562,7 +571,9 @@ def view_of(
     if storage is INFERENCE:
         out._view = None
     else:
-        kind = "multi" if index is not None else None if state.grad_enabled else "no_grad"
+        kind = "multi" if index is not None else None
+        if not state.grad_enabled and kind is None:
+            kind = "inference" if state.inference else "no_grad"
         out._view = View(source, op, params, index, kind)
     return out
 

@@ -56,7 +56,7 @@ class Size(tuple[int, ...]):
 class View:
     """How a view was made from its base: a chain of view operations, to replay when needed."""
 
-    __slots__ = ("base", "index", "kind", "op", "params", "parent", "seen", "where")
+    __slots__ = ("base", "index", "kind", "op", "params", "parent", "seen", "version")
 
     def __init__(
         self,
@@ -65,7 +65,6 @@ class View:
         params: dict[str, Any],
         index: int | None = None,
         kind: str | None = None,
-        where: tuple[CodeType, int] | None = None,
     ) -> None:
         parent = source._view
         self.base: Tensor = source if parent is None else parent.base
@@ -73,10 +72,10 @@ class View:
         self.op = op
         self.params = params
         self.index = index
-        # "no_grad" or "multi" views may not be written to in ways that need their history.
+        # "no_grad", "inference" and "multi" views may not be written to in ways that need their history.
         self.kind = kind if parent is None or kind is not None else parent.kind
-        self.where = where
         self.seen = source._storage.rewrites
+        self.version = source._storage.version
 
     def chain(self) -> list[View]:
         links: list[View] = []
@@ -272,25 +271,35 @@ def tangent_of(tensor: Any) -> Tensor | None:
 def sync(tensor: Tensor) -> None:
     """Bring a view's history up to date after its base (or a sibling) was written to."""
     view = tensor._view
-    if view is None or view.seen == tensor._storage.rewrites:
+    if view is None:
         return
-    from_base = _replay_history(tensor, view)
+    storage = tensor._storage
+    if view.kind is not None and storage.version != view.version:
+        refuse_stale_view(tensor, view)
+    if view.seen == storage.rewrites:
+        return
+    from_base = _replay_history(view)
     tensor._node = from_base._node
     tensor._output_nr = from_base._output_nr
     tensor._requires_grad = from_base._requires_grad
-    view.seen = tensor._storage.rewrites
+    view.seen = storage.rewrites
 
 
-def _replay_history(tensor: Tensor, view: View) -> Tensor:
-    if view.kind is not None and view.base._requires_grad:
-        raise RuntimeError(_forbidden_view_text(view, tensor, "its base or another view of its "
-                                                "base has been modified inplace"))
+def refuse_stale_view(tensor: Tensor, view: View) -> None:
+    """Views that cannot be replayed lose their history when their memory is written to."""
+    if local.state.grad_enabled and view.base._requires_grad:
+        what = "its base or another view of its base has been modified inplace"
+        raise RuntimeError(_forbidden_view_text(view, tensor, what))
+
+
+def _replay_history(view: View) -> Tensor:
     state = local.state
     grad_enabled, state.grad_enabled = state.grad_enabled, True
+    intercept, state.intercept = state.intercept, None
     try:
         return view.replay(view.base)
     finally:
-        state.grad_enabled = grad_enabled
+        state.grad_enabled, state.intercept = grad_enabled, intercept
 
 
 def _forbidden_view_text(view: View, tensor: Tensor, what: str) -> str:
@@ -302,11 +311,16 @@ def _forbidden_view_text(view: View, tensor: Tensor, what: str) -> str:
             "to be modified inplace. You should replace the inplace operation by an out-of-place "
             "one."
         )
+    mode, now = (
+        ("inference mode", "in normal mode")
+        if view.kind == "inference"
+        else ("no_grad mode", "with grad mode enabled")
+    )
     return (
-        f"A view was created in no_grad mode and {what} with grad mode enabled. Given that this "
-        "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
-        "moving both the view and the inplace either both inside the no_grad block (if you don't "
-        "want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+        f"A view was created in {mode} and {what} {now}. Given that this use case is ambiguous and "
+        "error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+        f"inplace either both inside the {mode.split()[0]} block (if you don't want the inplace to "
+        "be tracked) or both outside (if you want the inplace to be tracked)."
     )
 
 

@@ -101,8 +101,8 @@ def conv_transpose_output_shape(
     )
     if min(spatial) < 1:
         raise RuntimeError(
-            f"Given input size per channel: {list(input_shape[2:])}. Calculated output size per "
-            f"channel: {list(spatial)}. Output size is too small"
+            f"Given input size per channel: ({' x '.join(map(str, input_shape[2:]))}). Calculated "
+            f"output size per channel: ({' x '.join(map(str, spatial))}). Output size is too small"
         )
     return (input_shape[0], weight_shape[1] * groups, *spatial)
 
@@ -116,6 +116,7 @@ def conv_forward(
     dilation: Sizes = 1,
     groups: int = 1,
     output_size: Sequence[int] | None = None,
+    bias: Array | None = None,
 ) -> Array:
     """Cross-correlation of x (N, C, *S) with w (O, C/groups, *K): an array (N, O, *L).
 
@@ -139,6 +140,7 @@ def conv_forward(
         matrix = wide_w.reshape(groups, w.shape[0] // groups, prod(w.shape[1:]))
         for tile, columns in _column_tiles(wide_x, window, shape[2:], groups):
             _store_product(matrix, columns, out, tile)
+    _add_bias(out, bias)
     return out.astype(out_dtype, copy=False)
 
 
@@ -151,6 +153,7 @@ def conv_grad_input(
     padding: Padding = 0,
     dilation: Sizes = 1,
     groups: int = 1,
+    bias: Array | None = None,
 ) -> Array:
     """Adjoint of `conv_forward` in x: g (N, O, *L) spread through w to (N, C, *S)."""
     _check_output_grad(g, input_shape, w.shape, stride, padding, dilation, groups)
@@ -168,7 +171,14 @@ def conv_grad_input(
         out = depthwise_grad_input(wide_g, wide_w, window, tuple(input_shape))
     else:
         out = scatter_grad_input(wide_g, wide_w, window, tuple(input_shape), groups)
+    _add_bias(out, bias)
     return out.astype(out_dtype, copy=False)
+
+
+def _add_bias(out: Array, bias: Array | None) -> None:
+    """Add one number per channel, in the precision of the computation."""
+    if bias is not None:
+        out += widened(bias).reshape(-1, *(1,) * (out.ndim - 2))
 
 
 def conv_grad_weight(
@@ -211,10 +221,15 @@ def _check_ranks(input_shape: Sequence[int], weight_shape: Sequence[int]) -> int
 def _check_groups(weight_shape: Sequence[int], groups: int) -> None:
     if groups < 1:
         raise RuntimeError("non-positive groups is not supported")
-    if weight_shape[0] < groups or weight_shape[0] % groups:
+    if weight_shape[0] < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but "
+            f"got weight of size {list(weight_shape)} instead"
+        )
+    if weight_shape[0] % groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
-            f"but got weight of size {list(weight_shape)} instead"
+            f"but got weight of size [{list(weight_shape)}] instead"
         )
 
 

@@ -76,7 +76,9 @@ class Window:
         if min(window.stride, default=1) < 1:
             raise RuntimeError("non-positive stride is not supported")
         if min(window.dilation, default=1) < 1:
-            raise RuntimeError("dilation should be greater than zero")
+            raise RuntimeError(
+                f"dilation should be greater than zero, but got {list(window.dilation)}"
+            )
         return window
 
     @property

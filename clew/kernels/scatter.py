@@ -51,7 +51,7 @@ def add_at(target: np.ndarray, key: tuple[Any, ...], values: np.ndarray) -> np.n
 
 
 def positions_along(shape: tuple[int, ...], dim: int, index: np.ndarray) -> np.ndarray:
-    """Flat positions of `x[..., index[place], ...]`, the other coordinates being the place's own."""
+    """Flat positions of `x[..., index[place], ...]`; other coordinates are the place's own."""
     positions: Any = index
     stride = 1
     for each in reversed(range(len(shape))):

@@ -28,8 +28,8 @@ def restride(
     array: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int = 0
 ) -> np.ndarray:
     """A view of that shape and those strides, `offset` after the first element, all in bytes."""
-    if not offset and array.flags.c_contiguous and _fits(array, shape, strides):
-        return np.ndarray(shape, array.dtype, array, 0, strides)
+    if array.flags.c_contiguous and _fits(array, shape, strides, offset):
+        return np.ndarray(shape, array.dtype, array, offset, strides)
     owner = owner_of(array)
     if not owner.flags.c_contiguous:
         order = sorted(range(owner.ndim), key=lambda dim: -owner.strides[dim])
@@ -43,9 +43,9 @@ def restride(
     return np.ndarray(shape, array.dtype, buffer, start_byte, strides)
 
 
-def _fits(array: np.ndarray, shape: Sequence[int], strides: Sequence[int]) -> bool:
-    last = sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
-    return last < array.nbytes or 0 in shape
+def _fits(array: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> bool:
+    last = offset + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+    return offset >= 0 and (last < array.nbytes or 0 in shape)
 
 
 def _shifted(array: np.ndarray, offset: int) -> np.ndarray:

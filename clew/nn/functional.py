@@ -20,6 +20,27 @@ from clew.ops.activation import (
     silu,
     softplus,
 )
+from clew.ops.activation_pieces import (
+    glu,
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    hardtanh_,
+    leaky_relu,
+    leaky_relu_,
+    prelu,
+    relu6,
+    rrelu,
+    rrelu_,
+    softshrink,
+    softsign,
+    tanhshrink,
+    threshold,
+    threshold_,
+)
+from clew.ops.batch_normalization import batch_norm, group_norm, instance_norm
+from clew.ops.distance import cosine_similarity, normalize, pairwise_distance, pdist
 from clew.ops.dropout import (
     alpha_dropout,
     dropout,
@@ -30,11 +51,34 @@ from clew.ops.dropout import (
 )
 from clew.ops.embedding import embedding
 from clew.ops.linear import linear
+from clew.ops.loss import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    gaussian_nll_loss,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    mse_loss,
+    poisson_nll_loss,
+    smooth_l1_loss,
+)
 from clew.ops.loss_class import cross_entropy, nll_loss
-from clew.ops.normalization import layer_norm
+from clew.ops.loss_margin import (
+    cosine_embedding_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    multilabel_soft_margin_loss,
+    soft_margin_loss,
+    triplet_margin_loss,
+    triplet_margin_with_distance_loss,
+)
+from clew.ops.normalization import layer_norm, local_response_norm, rms_norm
 from clew.ops.softmax import functional_log_softmax as log_softmax
 from clew.ops.softmax import functional_softmax as softmax
 from clew.ops.softmax import softmin
+from clew.ops.transcendental import sigmoid, tanh
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:

@@ -19,7 +19,7 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import OPS
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.erf import erf_array
+from clew.kernels.special_functions import erf as erf_array
 from clew.ops.arithmetic import conj
 from clew.ops.rows import FLOATS, INEXACT, Row
 from clew.ops.transcendental import sigmoid_array

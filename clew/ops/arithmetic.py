@@ -16,15 +16,16 @@ from clew.backend import dtypes
 from clew.core.elementwise import NUMBER, binary, operands
 from clew.core.inplace import apply_inplace
 from clew.core.op import OPS
-from clew.core.public import methods, public
+from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
 from clew.ops.rows import (
     FLOAT,
     REAL,
-    REALS,
+    SAME_OUT,
     Row,
     binary_in_place,
     binary_row,
+    out_form,
     unary_row,
 )
 
@@ -201,11 +202,12 @@ def _sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 
 mul = binary_row(
     "mul", np.multiply, lambda g, other: g * conj(other), lambda g, self: g * conj(self),
-    aliases=("multiply",), bare=True,
+    aliases=("multiply",), exact_numbers=True, bare=True,
 )  # fmt: skip
 MUL = OPS["mul"]
 DIV = Row(
-    "div", np.divide, inputs=("self", "other"), rule=FLOAT, bare=True,
+    "div", np.divide, inputs=("self", "other"), rule=FLOAT, exact_numbers=True,
+    bare=True,
     grads={
         "self": lambda g, other: g / conj(other),
         "other": lambda g, self, other: -g * conj((self / other) / other),
@@ -215,21 +217,24 @@ _plain_div = binary(DIV)
 
 
 def refuse_zero_divisor(other: Any) -> None:
-    """Integers have no infinity to give for a division by zero."""
+    """Integers have no infinity to give for a division by zero.
+
+    Called after the division, whose own complaint about shapes comes first.
+    """
     divisor = np.asarray(other)
     if divisor.dtype.kind in "iu" and not divisor.all():
         raise RuntimeError("ZeroDivisionError" + errors.at_user_line())
 
 
 def _floor_quotient(self: Any, other: Any) -> Any:
+    quotient = np.floor_divide(self, other)
     refuse_zero_divisor(other)
-    return np.floor_divide(self, other)
+    return quotient
 
 
 def _truncated_quotient(self: Any, other: Any) -> Any:
-    refuse_zero_divisor(other)
     if np.asarray(self).dtype.kind in "iu":
-        quotient = np.floor_divide(self, other)
+        quotient = _floor_quotient(self, other)
         # Rounding down and towards zero differ where signs differ and something remains.
         return quotient + ((quotient < 0) & (quotient * other != self))
     return np.trunc(np.divide(self, other))
@@ -251,6 +256,7 @@ floor_divide = binary_row(
     "floor_divide", _floor_quotient, no_derivative("floor_divide"), no_derivative("floor_divide"),
     takes="ihf", kernel="div_floor_cpu", node=NOT_IMPLEMENTED,
 )  # fmt: skip
+FUNCTIONS["floor_divide"] = out_form(floor_divide, differentiable=False)
 
 
 def _division(rounding_mode: str | None) -> Row:
@@ -297,13 +303,15 @@ def _reciprocal_times(self: Tensor, other: Any) -> Any:
 
 
 def _remainder(self: Any, other: Any) -> Any:
+    result = np.remainder(self, other)
     refuse_zero_divisor(other)
-    return np.remainder(self, other)
+    return result
 
 
 def _fmod(self: Any, other: Any) -> Any:
+    result = np.fmod(self, other)
     refuse_zero_divisor(other)
-    return np.fmod(self, other)
+    return result
 
 
 REMAINDER_NUMBER = Row(
@@ -365,6 +373,7 @@ def _fmod_(self: Tensor, other: Any) -> Tensor:
 
 neg = unary_row(
     "neg", np.negative, lambda g: -g, aliases=("negative",), bare=True, takes="ihfc",
+    out_text=SAME_OUT,
     refusals={"b": RuntimeError(
         "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
         "invert a mask, use the `~` or `logical_not()` operator instead."
@@ -372,7 +381,7 @@ neg = unary_row(
 )  # fmt: skip
 abs_ = unary_row(
     "abs", np.absolute, lambda g, self: g * self.sgn(), rule=REAL, aliases=("absolute",),
-    takes="ihfc", kinks="0 at 0",
+    takes="ihfc", out_text=SAME_OUT, kinks="0 at 0",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,17 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import NUMBER, Elementwise
-from clew.core.public import public
+from clew.core.public import FUNCTIONS, public
 from clew.core.tensor import Tensor
-from clew.ops.rows import REALS, Row, binary_row, require_tensors, unary_row
+from clew.ops.rows import (
+    REALS,
+    SAME_OUT,
+    Row,
+    binary_row,
+    out_form,
+    require_tensors,
+    unary_row,
+)
 
 
 class Where(Elementwise):
@@ -156,8 +165,18 @@ CLAMP_NUMBERS = Row(
     refusals=_REFUSED, kinks=_INSIDE,
     grads={"self": lambda g, self, min, max: keep(_within(self, min, max), g)},
 )  # fmt: skip
-CLAMP = Row(
-    "clamp", _clamped, takes="ihf", refusals=_REFUSED, kinks=_INSIDE,
+class Clamp(Row):
+    """Bools can be limited on one side, but not on both."""
+
+    def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
+        compute, result = super().result_dtype(inputs)
+        if result is dtypes.bool_ and None not in inputs:
+            self.refuse(result, inputs)
+        return compute, result
+
+
+CLAMP = Clamp(
+    "clamp", _clamped, takes=REALS, refusals=_REFUSED, kinks=_INSIDE,
     grads={
         "self": lambda g, self, min, max: keep(_within(self, min, max), g),
         "min": _grad_of_min,
@@ -192,7 +211,7 @@ CLAMP_MAX = Row(
 )  # fmt: skip
 
 
-@public(inplace=True, aliases=("clip",))
+@public(inplace=True, out=False, aliases=("clip",))
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Elements limited to [min, max]; the bounds are both numbers or both tensors."""
     require_tensors("clamp", input=input)
@@ -212,19 +231,37 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return CLAMP(input, min, max)  # type: ignore[no-any-return]
 
 
-@public(inplace=True)
+@public(inplace=True, out=False)
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """Elements that are at least `min`."""
     require_tensors("clamp_min", input=input)
     return (CLAMP_MIN if isinstance(min, Tensor) else CLAMP_MIN_NUMBER)(input, min)  # type: ignore[no-any-return]
 
 
-@public(inplace=True)
+@public(inplace=True, out=False)
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """Elements that are at most `max`."""
     require_tensors("clamp_max", input=input)
     return (CLAMP_MAX if isinstance(max, Tensor) else CLAMP_MAX_NUMBER)(input, max)  # type: ignore[no-any-return]
 
+
+def _bounded_form(function: Any) -> Any:
+    """With numbers for bounds, the dtype of `out=` must be that of the result."""
+    exact, any_dtype = out_form(function, SAME_OUT), out_form(function)
+
+    @functools.wraps(function)
+    def with_out(*args: Any, **kwargs: Any) -> Any:
+        bounds = (*args[1:], kwargs.get("min"), kwargs.get("max"))
+        chosen = any_dtype if any(isinstance(b, Tensor) for b in bounds) else exact
+        return chosen(*args, **kwargs)
+
+    return with_out
+
+
+FUNCTIONS.update(
+    clamp=_bounded_form(clamp), clip=_bounded_form(clamp), clamp_min=_bounded_form(clamp_min),
+    clamp_max=_bounded_form(clamp_max),
+)  # fmt: skip
 
 # -- relu ------------------------------------------------------------------------------------
 

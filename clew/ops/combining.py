@@ -10,11 +10,22 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import NUMBER
-from clew.core.public import public
+from clew.core.public import FUNCTIONS, public
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.ops.arithmetic import conj
 from clew.ops.clamping import WHERE, keep
-from clew.ops.rows import FLOAT, FLOATS, INEXACT, REALS, Row, binary_row, require_tensors
+from clew.ops.rows import (
+    FLOAT,
+    FLOATS,
+    INEXACT,
+    REALS,
+    SAME_OUT,
+    Row,
+    binary_row,
+    out_form,
+    require_tensors,
+)
 
 hypot = binary_row(
     "hypot", np.hypot,
@@ -81,7 +92,7 @@ _OF_ENDS = {
     "end": lambda g, weight: g * conj(weight),
 }
 LERP_NUMBER = Row(
-    "lerp.number", _interpolated, takes=INEXACT, kernel="lerp_kernel_scalar",
+    "lerp.number", _interpolated, takes=INEXACT, kernel="lerp_kernel_scalar", exact_numbers=True,
     node="LerpBackward0", grads=_OF_ENDS,
 )  # fmt: skip
 LERP = Row(
@@ -90,7 +101,7 @@ LERP = Row(
 )  # fmt: skip
 
 
-@public(inplace=True)
+@public(inplace=True, out=False)
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """`input + weight * (end - input)`."""
     require_tensors("lerp", input=input, end=end)
@@ -103,8 +114,20 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
                 f"{_c_name(value.dtype)}" + errors.at_user_line()
             )
     op = LERP if isinstance(weight, Tensor) else LERP_NUMBER
+    if input.dtype.category < dtypes.FLOAT:
+        op.refuse(input.dtype, (input, end))
     return op(input, end, weight)  # type: ignore[no-any-return]
 
+
+def _lerp_function(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
+    # Only among tensors with dimensions must the dtype of `out=` be that of the result.
+    exact = isinstance(weight, Tensor) and weight._array.ndim > 0
+    form = out_form(lerp, SAME_OUT if exact else "")
+    result: Tensor = form(input, end, weight, out=out)
+    return result
+
+
+FUNCTIONS["lerp"] = _lerp_function
 
 # The words for dtypes in PyTorch's message, which are C++'s.
 _C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
@@ -197,7 +220,7 @@ NAN_TO_NUM = Row(
 )
 
 
-@public(inplace=True)
+@public(inplace=True, out=False)
 def nan_to_num(
     input: Tensor,
     nan: float | None = None,
@@ -206,6 +229,16 @@ def nan_to_num(
 ) -> Tensor:
     """NaN and infinities replaced by numbers: by default 0 and the largest finite ones."""
     require_tensors("nan_to_num", input=input)
+    if input.dtype.is_complex and input.requires_grad and local.state.grad_enabled:
+        raise RuntimeError(
+            "nan_to_num does not support automatic differentiation for outputs with complex dtype."
+            + errors.at_user_line()
+        )
     real = input.dtype.to_real()
     limit = float(dtypes.finfo(real).max) if real.is_floating_point else math.inf
     return NAN_TO_NUM(input, nan=nan, posinf=posinf, neginf=neginf, limit=limit)  # type: ignore[no-any-return]
+
+
+FUNCTIONS["nan_to_num"] = out_form(
+    nan_to_num, "nan_to_num: dtype of out: {found} should be same as input: {expected}"
+)

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from clew import errors
-from clew.core.elementwise import NUMBER
-from clew.core.public import methods, public
+from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
-from clew.ops.rows import BOOL, EVERYTHING, REALS, Row, binary_row, require_tensors
+from clew.ops.arithmetic import binary_operator, zeros_of
+from clew.ops.rows import (
+    BOOL,
+    EVERYTHING,
+    REALS,
+    Row,
+    binary_row,
+    out_form,
+    require_tensors,
+)
 
 WHY = "bool output"
 
 
 def _comparison(name: str, forward: Any, takes: str, aliases: tuple[str, ...]) -> Any:
-    return binary_row(
-        name, forward, rule=BOOL, takes=takes, aliases=aliases, non_differentiable=WHY
+    # The result is bool and has no history, but `x.eq_(y)` stores it in a float tensor.
+    function = binary_row(
+        name, forward, zeros_of, zeros_of, rule=BOOL, takes=takes, aliases=aliases
     )
+    for each in (name, *aliases):
+        FUNCTIONS[each] = out_form(function, differentiable=False)
+    return function
 
 
 eq = _comparison("eq", np.equal, EVERYTHING, ())
@@ -30,21 +41,10 @@ gt = _comparison("gt", np.greater, REALS, ("greater",))
 ge = _comparison("ge", np.greater_equal, REALS, ("greater_equal",))
 
 
-def comparison_operator(function: Callable[[Any, Any], Tensor]) -> Callable[[Tensor, Any], Any]:
-    """The dunder method: what is neither tensor nor number is left to the other side."""
-
-    def method(self: Tensor, other: Any) -> Any:
-        if isinstance(other, (Tensor, *NUMBER, np.ndarray)):
-            return function(self, other)
-        return NotImplemented
-
-    return method
-
-
 methods(
-    __eq__=comparison_operator(eq), __ne__=comparison_operator(ne),
-    __lt__=comparison_operator(lt), __le__=comparison_operator(le),
-    __gt__=comparison_operator(gt), __ge__=comparison_operator(ge),
+    __eq__=binary_operator(eq), __ne__=binary_operator(ne),
+    __lt__=binary_operator(lt), __le__=binary_operator(le),
+    __gt__=binary_operator(gt), __ge__=binary_operator(ge),
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
 from clew.ops.arithmetic import zeros_of
 from clew.ops.clamping import WHERE
-from clew.ops.rows import Row, require_tensors
+from clew.ops.rows import SAME_OUT, Row, out_form, require_tensors
 
 # -- parts as views --------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ def conj(input: Tensor) -> Tensor:
     return CONJ(input) if input.dtype.is_complex else input
 
 
-@public()
+@public(out=False)
 def conj_physical(input: Tensor) -> Tensor:
     """The complex conjugate; a real tensor itself."""
     require_tensors("conj_physical", input=input)
@@ -159,10 +159,18 @@ def is_neg(input: Tensor) -> bool:
 
 
 def _conj_physical_(self: Tensor) -> Tensor:
-    return become(self, conj_physical, "conj_physical_") if self.dtype.is_complex else self
+    return become(self, conj_physical, "conj_physical_")
+
+
+def _conj_physical_function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    if out is None:
+        return conj_physical(input)
+    differentiable = input.dtype.is_complex
+    return out_form(conj_physical, SAME_OUT, differentiable)(input, out=out)  # type: ignore[no-any-return]
 
 
 methods(conj_physical_=_conj_physical_)
+FUNCTIONS["conj_physical"] = _conj_physical_function
 
 # -- tensors made of parts -------------------------------------------------------------------
 

@@ -89,14 +89,20 @@ CLONE = Op("clone", _cloned, grads={"self": lambda g: g}, linear=True)
 COPY = Op(
     "copy", _copied, grads={"self": lambda g: zeros(g), "src": lambda g: g}, node="CopyBackwards",
 )  # fmt: skip
-FILL = Op("fill", _everywhere, grads={"self": lambda g: zeros(g)}, node="FillBackward2")
+FILL = Op(
+    "fill", _everywhere, grads={"self": lambda g: zeros(g)}, node="FillBackward2", uniform=True
+)
 FILL_TENSOR = Op(
     "fill_tensor",
     lambda self, value: _everywhere(self, value=value),
     grads={"self": lambda g: zeros(g), "value": lambda g: g.sum()},
     node="FillBackward3",
+    uniform=True,
 )
-ZERO = Op("zero", lambda self: _everywhere(self, value=0), grads={"self": lambda g: zeros(g)})
+ZERO = Op(
+    "zero", lambda self: _everywhere(self, value=0), grads={"self": lambda g: zeros(g)},
+    uniform=True,
+)  # fmt: skip
 ZEROS = Op(
     "zeros_for_gradient", lambda self, *, shape: np.zeros(shape, self.dtype),
     non_differentiable="constant output",
@@ -128,14 +134,13 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         if not isinstance(src, NUMBER):
             raise errors.wrong_argument("copy_", "other", 1, "Tensor", src)
         return fill_(self, src)
-    if self is src:
-        return self
     mismatch = errors.broadcast_mismatch("copy_", self._array.shape, src._array.shape)
     if mismatch is not None:
         raise mismatch
     return apply_inplace(COPY, self, src)
 
 
+@public(out=False)
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Set every element to one value."""
     if isinstance(value, Tensor):
@@ -150,6 +155,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     return apply_inplace(FILL, self, value=value)
 
 
+@public(out=False)
 def zero_(self: Tensor) -> Tensor:
     """Set every element to zero."""
     return apply_inplace(ZERO, self)
@@ -161,4 +167,4 @@ def fill(input: Tensor, value: Any) -> Tensor:
     return fill_(clone(input), value)
 
 
-methods(copy_=copy_, fill_=fill_, zero_=zero_)
+methods(copy_=copy_)

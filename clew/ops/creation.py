@@ -103,9 +103,8 @@ def array_like(
     """An empty array of another tensor's shape and, unless told otherwise, dtype and layout."""
     if not isinstance(input, Tensor):
         raise errors.wrong_argument(function, "input", 1, "Tensor", input)
-    kind = read_dtype(function, dtype)
-    array = input._array
-    return memory.empty_like_in_memory(array, array.dtype if kind is None else kind.np, memory_format)
+    kind = read_dtype(function, dtype) or input.dtype
+    return memory.empty_like_in_memory(input._array, kind.np, memory_format)
 
 
 @public(method=False, out=False)
@@ -166,24 +165,24 @@ def new_empty(
     self: Tensor, *sizes: Any, size: Any = None, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
     """An uninitialised tensor of this one's dtype."""
-    shape = read_size("new_empty", sizes, size)
-    return made("new_empty", np.empty(shape, (read_dtype("new_empty", dtype) or self.dtype).np), options)
+    kind = read_dtype("new_empty", dtype) or self.dtype
+    return made("new_empty", np.empty(read_size("new_empty", sizes, size), kind.np), options)
 
 
 def new_zeros(
     self: Tensor, *sizes: Any, size: Any = None, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
     """Zeros of this tensor's dtype."""
-    shape = read_size("new_zeros", sizes, size)
-    return made("new_zeros", np.zeros(shape, (read_dtype("new_zeros", dtype) or self.dtype).np), options)
+    kind = read_dtype("new_zeros", dtype) or self.dtype
+    return made("new_zeros", np.zeros(read_size("new_zeros", sizes, size), kind.np), options)
 
 
 def new_ones(
     self: Tensor, *sizes: Any, size: Any = None, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
     """Ones of this tensor's dtype."""
-    shape = read_size("new_ones", sizes, size)
-    return made("new_ones", np.ones(shape, (read_dtype("new_ones", dtype) or self.dtype).np), options)
+    kind = read_dtype("new_ones", dtype) or self.dtype
+    return made("new_ones", np.ones(read_size("new_ones", sizes, size), kind.np), options)
 
 
 def new_full(
@@ -217,13 +216,13 @@ def empty_strided(
     steps = tuple(int(step) for step in stride)
     if len(shape) != len(steps):
         raise RuntimeError(
-            f"mismatch in length of strides and shape: {len(steps)} strides for {len(shape)} "
-            "dimensions" + errors.at_user_line()
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
+            f"({len(steps)})" + errors.at_user_line()
         )
     if any(step < 0 for step in steps):
         raise RuntimeError(
-            "as_strided: Negative strides are not supported at the moment, got strides: "
-            f"{errors.shape_list(steps)}" + errors.at_user_line()
+            f"Storage size calculation overflowed with sizes={errors.shape_list(shape)} and "
+            f"strides={errors.shape_list(steps)}" + errors.at_user_line()
         )
     kind = float_dtype("empty_strided", dtype, None).np
     reach = 1 + sum((n - 1) * step for n, step in zip(shape, steps)) if 0 not in shape else 0

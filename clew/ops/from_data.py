@@ -22,7 +22,6 @@ from clew.ops.options import (
     check_options,
     checked_number,
     made,
-    overflow,
     read_dtype,
     require_grad,
 )
@@ -49,8 +48,8 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
         for each in level:
             if not _is_sequence(each) or _is_zero_dim(each):
                 raise TypeError(
-                    f"not a sequence: expected one of length {length} at dim {len(shape)}, got "
-                    f"{type(each).__name__}" + errors.at_user_line()
+                    f"not a sequence (got {type(each).__name__} where one of length {length} is "
+                    f"expected, at dim {len(shape)})" + errors.at_user_line()
                 )
             if len(each) != length:
                 raise ValueError(
@@ -110,9 +109,11 @@ def array_from_data(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
         return data._array.astype(data._array.dtype if dtype is None else dtype.np)
     if isinstance(data, np.ndarray) and data.ndim:
         known = checked_ndarray(data)
-        return data.astype(known.np if dtype is None else dtype.np, order="C")
-    if isinstance(data, str):
-        raise TypeError("new(): invalid data type 'str'" + errors.at_user_line())
+        return data.astype(known.np if dtype is None else dtype.np, order="K")
+    if isinstance(data, (str, bytes)):
+        raise TypeError(
+            f"new(): invalid data type '{type(data).__name__}'" + errors.at_user_line()
+        )
     if not isinstance(data, _SCALARS) and not _is_sequence(data):
         dlpack_or_array = _from_protocols(data)
         if dlpack_or_array is not None:
@@ -138,7 +139,8 @@ def _to_array(elements: list[Any], dtype: dtypes.dtype) -> np.ndarray:
     try:
         if dtype.category < dtypes.FLOAT:
             return np.array(elements, dtype.np)
-        return np.array(elements, np.complex128 if dtype.is_complex else np.float64).astype(dtype.np)
+        wide = np.complex128 if dtype.is_complex else np.float64
+        return np.array(elements, wide).astype(dtype.np, copy=False)
     except (OverflowError, ValueError):
         return np.array([_number(e, dtype) for e in elements], dtype.np)
     except TypeError as error:
@@ -154,7 +156,7 @@ def _number(value: Any, dtype: dtypes.dtype) -> Any:
     if dtype is dtypes.int64 and isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ValueError("Overflow when unpacking long long" + errors.at_user_line())
     if dtype.category == dtypes.FLOAT and isinstance(value, int):
-        return float(value) if abs(value) < 2**1023 else overflow(dtype)
+        return float(value)
     return checked_number(value, dtype)
 
 
@@ -202,8 +204,9 @@ def tensor(
     """A new leaf with a copy of `data`."""
     if isinstance(data, Tensor):
         warnings.warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() "
-            "or sourceTensor.detach().clone().requires_grad_(True), rather than "
+            "To copy construct from a tensor, it is recommended to use "
+            "sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than "
             "torch.tensor(sourceTensor).",
             stacklevel=2,
         )
@@ -390,6 +393,11 @@ def _check_buffer(length: int, itemsize: int, count: int, offset: int) -> None:
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor that shares memory with any object that has the DLPack protocol."""
     check_device(device)
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise RuntimeError(
+            "from_dlpack received an invalid capsule: it takes an object that has __dlpack__, got "
+            f"{type(ext_tensor).__name__}" + errors.at_user_line()
+        )
     if isinstance(ext_tensor, Tensor):
         ext_tensor = ext_tensor.detach().numpy()
     array = np.from_dlpack(ext_tensor, copy=copy)
@@ -402,7 +410,8 @@ def _array_wrap(
     self: Tensor, array: np.ndarray, context: Any = None, return_scalar: bool = False
 ) -> Tensor:
     # NumPy calls this with the result of a ufunc, so that np.exp(tensor) is a tensor.
-    return from_numpy(np.asarray(array))
+    result = np.asarray(array)
+    return from_numpy(result.astype(np.uint8) if result.dtype == np.bool_ else result)
 
 
 methods(__array_wrap__=_array_wrap)

@@ -9,7 +9,7 @@ import numpy as np
 from clew import errors
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, wrap
 from clew.kernels import scatter as kernel
 from clew.ops.copying import scalar_as, zeros
 from clew.ops.dims import wrap_dim
@@ -31,7 +31,8 @@ def _leading_part(array: np.ndarray, shape: Shape) -> np.ndarray:
 
 def check_bounds(index: np.ndarray, dim: int, n: int, kind: type[Exception] = RuntimeError) -> None:
     """Refuse indices outside 0..n-1; PyTorch takes no negative ones here."""
-    if index.size and (index.min() < 0 or index.max() >= n):
+    # Read as unsigned, a negative index is larger than any size.
+    if index.size and index.view(np.dtype(f"u{index.itemsize}")).max() >= n:
         wrong = index[(index < 0) | (index >= n)].flat[0]
         raise kind(
             f"index {wrong} is out of bounds for dimension {dim} with size {n}"
@@ -40,6 +41,8 @@ def check_bounds(index: np.ndarray, dim: int, n: int, kind: type[Exception] = Ru
 
 
 def _gathered(self: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
+    if not index.size:
+        return np.empty(index.shape, self.dtype)
     source, places = _at_least_1d(self, index)
     check_bounds(places, dim, source.shape[dim])
     reach = places.shape[:dim] + (source.shape[dim],) + places.shape[dim + 1 :]
@@ -56,6 +59,8 @@ def _ungathered(
     grad_output: np.ndarray, index: np.ndarray, *, dim: int, input_sizes: Shape
 ) -> np.ndarray:
     out = np.zeros(input_sizes, grad_output.dtype)
+    if not index.size:
+        return out
     target, places, values = _at_least_1d(out, index, grad_output)
     summed = kernel.add_flat(target, kernel.positions_along(target.shape, dim, places), values)
     return summed.reshape(input_sizes)
@@ -105,7 +110,7 @@ GATHER = Op(
     },
     linear=True,
 )
-GATHER_BACKWARD = Op(
+GATHER_BACKWARD: Op = Op(
     "gather_backward",
     _ungathered,
     grads={"grad_output": lambda g, index, dim: g.gather(dim, index)},
@@ -211,11 +216,10 @@ SCATTER_REDUCE = Op(
 def _check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
     ndim = input._array.ndim
     dim = wrap_dim(dim, ndim)
-    if index._array.dtype != np.int64 and (
-        index._array.dtype != np.int32 or name not in INT32_INDEX
-    ):
-        expected = "int32/int64" if name in INT32_INDEX else "int64"
-        raise RuntimeError(f"{name}(): Expected dtype {expected} for index" + errors.at_user_line())
+    if index._array.size and index._array.dtype not in (np.int64, np.int32):
+        raise RuntimeError(
+            f"{name}(): Expected dtype int32/int64 for index" + errors.at_user_line()
+        )
     if index._array.size and max(index._array.ndim, 1) != max(ndim, 1):
         of = "input" if name == "gather" else "self"
         raise RuntimeError(
@@ -223,9 +227,6 @@ def _check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
             + errors.at_user_line()
         )
     return dim
-
-
-INT32_INDEX = frozenset({"gather", "scatter", "scatter_add", "scatter_reduce"})
 
 
 def _sizes(tensor: Tensor) -> Shape:
@@ -237,7 +238,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     """`out[i, j] = input[index[i, j], j]` (for dim 0)."""
     dim = _check_index("gather", input, index, dim)
     if not index._array.size:
-        return GATHER(input, index, dim=dim) if _same_ndim(input, index) else _nothing(input, index)
+        return GATHER(input, index, dim=dim)
     for i, (n, limit) in enumerate(zip(_sizes(index), _sizes(input), strict=True)):
         if i != dim and n > limit:
             raise RuntimeError(
@@ -251,11 +252,6 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 def _same_ndim(input: Tensor, index: Tensor) -> bool:
     return max(index._array.ndim, 1) == max(input._array.ndim, 1)
-
-
-def _nothing(input: Tensor, index: Tensor) -> Tensor:
-    """What an empty index of another number of dimensions gathers."""
-    return input.new_empty(index._array.shape)
 
 
 def _check_scatter(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor) -> int:
@@ -317,7 +313,9 @@ def _check_within(self: Tensor, dim: int, index: Tensor) -> None:
 def _scatter_with(input: Tensor, dim: int, index: Tensor, given: Any, reduce: str) -> Tensor:
     """The older form of `scatter_reduce`: two reductions, no gradient."""
     if reduce not in ("add", "multiply"):
-        raise RuntimeError("reduce argument must be either add or multiply." + errors.at_user_line())
+        raise RuntimeError(
+            "reduce argument must be either add or multiply." + errors.at_user_line()
+        )
     if not isinstance(given, Tensor):
         given = zeros(input, index._array.shape).fill_(given)
     dim = _check_scatter("scatter", input, dim, index, given)
@@ -397,14 +395,16 @@ TAKE = Op(
     grads={"self": lambda g, index, self_shape: TAKE_BACKWARD(g, index, input_sizes=self_shape)},
     linear=True,
 )
-TAKE_BACKWARD = Op(
+TAKE_BACKWARD: Op = Op(
     "take_backward", _put_back, grads={"grad_output": lambda g, index: g.take(index)}, linear=True
 )
 PUT = Op(
     "put",
     _put,
     grads={
-        "self": lambda g, index, accumulate: g if accumulate else g.put(index, zeros(g, index.shape)),
+        "self": lambda g, index, accumulate: (
+            g if accumulate else g.put(index, zeros(g, index.shape))
+        ),
         "source": lambda g, index, source_shape: g.take(index).reshape(source_shape),
     },
     linear=True,
@@ -445,6 +445,12 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return PUT(input, index, source, accumulate=accumulate)
 
 
+def _from_front(indices: Tensor, n: int) -> Tensor:
+    """Indices counted from the front, where some are counted from the back."""
+    array = indices._array
+    return wrap(np.where(array < 0, array + n, array)) if (array < 0).any() else indices
+
+
 @public()
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Gather along a dimension; the other dimensions broadcast."""
@@ -454,7 +460,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             f"{indices.dtype.scalar_name}" + errors.at_user_line()
         )
     if dim is None:
-        return gather(input.view(-1), 0, indices.view(-1))
+        return gather(input.view(-1), 0, _from_front(indices, input._array.size).view(-1))
     have, want = input._array.shape, indices._array.shape
     if len(have) != len(want):
         raise RuntimeError(
@@ -463,7 +469,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             + errors.at_user_line()
         )
     dim = wrap_dim(dim, len(have))
-    shape = np.broadcast_shapes(have[:dim] + (1,) + have[dim + 1 :], want[:dim] + (1,) + want[dim + 1 :])
+    indices = _from_front(indices, have[dim] if have else 1)
+    shape = np.broadcast_shapes(
+        have[:dim] + (1,) + have[dim + 1 :], want[:dim] + (1,) + want[dim + 1 :]
+    )
     source = input.broadcast_to(shape[:dim] + have[dim : dim + 1] + shape[dim + 1 :])
     places = indices.broadcast_to(shape[:dim] + want[dim : dim + 1] + shape[dim + 1 :])
     return gather(source, dim, places)

@@ -93,7 +93,7 @@ INDEX_SELECT = Op(
     },
     linear=True,
 )
-INDEX_SELECT_BACKWARD = Op(
+INDEX_SELECT_BACKWARD: Op = Op(
     "index_select_backward",
     _unselected,
     grads={"grad_output": lambda g, index, dim: g.index_select(dim, index)},
@@ -128,7 +128,7 @@ INDEX_FILL_TENSOR = Op(
     _filled_tensor,
     grads={
         "self": lambda g, index, dim: g.index_fill(dim, index, 0),
-        "value": lambda g, index, dim: g.index_select(dim, index).sum(),
+        "value": lambda g, index, dim: g.index_select(dim, index.unique()).sum(),
     },
     linear=True,
     node="IndexFillBackward1",

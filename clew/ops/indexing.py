@@ -8,7 +8,6 @@ goes through `index_put_`.
 from __future__ import annotations
 
 import functools
-import operator
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -23,7 +22,7 @@ from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import scatter
-from clew.ops.copying import convert, copy_, fill_, scalar_as
+from clew.ops.copying import copy_, fill_, scalar_as
 from clew.ops.joining import UNBIND
 from clew.ops.slicing import SELECT, SLICE, formula
 from clew.ops.views import ALIAS, UNSQUEEZE
@@ -187,17 +186,10 @@ def out_of_bounds(index: int, dim: int, n: int) -> IndexError:
 
 
 def _as_slice(index: slice, n: int) -> tuple[int, int, int]:
-    step = 1 if index.step is None else operator.index(index.step)
-    if step == 0:
-        raise ValueError("slice step cannot be zero" + errors.at_user_line())
+    start, stop, step = index.indices(n)
     if step < 0:
         raise ValueError("step must be greater than zero" + errors.at_user_line())
-    start = 0 if index.start is None else operator.index(index.start)
-    stop = n if index.stop is None else operator.index(index.stop)
-    start = start + n if start < 0 else start
-    stop = stop + n if stop < 0 else stop
-    start = min(max(start, 0), n)
-    return start, min(max(stop, start), n), step
+    return start, stop if stop > start else start, step
 
 
 def _select(self: Tensor, dim: int, index: int, original_dim: int) -> Tensor:
@@ -340,6 +332,18 @@ def _split_advanced(advanced: Sequence[Tensor | None]) -> tuple[list[Tensor], Pa
 
 def getitem(self: Tensor, index: Any) -> Tensor:
     """`self[index]`."""
+    part = _plain_part(self, index)
+    if part is not None:
+        return part
+    current, advanced = _apply_basic(self, _as_tuple(index))
+    if not advanced:
+        return ALIAS(self) if current is self else current
+    tensors, pattern = _split_advanced(advanced)
+    return index_op(len(tensors))(current, *tensors, pattern=pattern)
+
+
+def _plain_part(self: Tensor, index: Any) -> Tensor | None:
+    """The short path for `x[i]`, `x[a:b]`, `x[:, i]`; None when the index holds anything else."""
     kind = type(index)
     shape = self._array.shape
     if kind is int and shape:
@@ -347,11 +351,26 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     if kind is slice and shape:
         start, stop, step = _as_slice(index, shape[0])
         return SLICE.view(self, dim=0, start=start, end=stop, step=step)
-    current, advanced = _apply_basic(self, _as_tuple(index))
-    if not advanced:
-        return ALIAS(self) if current is self else current
-    tensors, pattern = _split_advanced(advanced)
-    return index_op(len(tensors))(current, *tensors, pattern=pattern)
+    if index is None:
+        return UNSQUEEZE(self, dim=0)
+    if kind is not tuple or not index or len(index) > len(shape):
+        return None
+    for each in index:
+        if type(each) is not int and type(each) is not slice:
+            return None
+    current = self
+    dim = 0
+    for original, each in enumerate(index):
+        if type(each) is int:
+            current = _select(current, dim, each, original)
+            continue
+        if each != ALL:
+            n = current._array.shape[dim]
+            start, stop, step = _as_slice(each, n)
+            if start or stop != n or step != 1:
+                current = SLICE.view(current, dim=dim, start=start, end=stop, step=step)
+        dim += 1
+    return ALIAS(self) if current is self else current
 
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
@@ -361,9 +380,12 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             f"can't assign a {type(value).__name__} to a torch.{self.dtype.scalar_name}Tensor"
             + errors.at_user_line()
         )
-    if type(index) is bool and not index:
+    if index is False:
         return
-    current, advanced = _apply_basic(self, _as_tuple(index))
+    part = _plain_part(self, index)
+    current, advanced = (
+        _apply_basic(self, _as_tuple(index)) if part is None else (part, [])
+    )
     if advanced:
         _set_advanced(current, advanced, value)
     elif isinstance(value, Tensor):
@@ -459,6 +481,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     return op(input, values, *tensors, pattern=pattern, accumulate=accumulate)
 
 
+@public(out=False)
 def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """Write (or add) `values` at the given indices."""
     tensors, pattern, values = _put_arguments(self, indices, values)
@@ -469,5 +492,5 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 
 methods(
     __getitem__=getitem, __setitem__=setitem, __len__=_length, __iter__=_iterate,
-    __contains__=_contains, index_put_=index_put_,
+    __contains__=_contains,
 )  # fmt: skip

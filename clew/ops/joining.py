@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +13,7 @@ from clew.backend import dtypes
 from clew.core.op import Op, ViewOp
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
+from clew.ops.copying import zeros
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.slicing import SLICE
 from clew.ops.views import atleast_1d, atleast_2d, atleast_3d
@@ -24,8 +25,13 @@ Grads = tuple[Tensor | None, ...]
 # -- cat and stack -------------------------------------------------------------------------
 
 
-def _catted(*tensors: np.ndarray, dim: int, dtype: np.dtype) -> np.ndarray:
-    return np.concatenate(tensors, axis=dim, dtype=dtype)
+def _catted(*tensors: np.ndarray, dim: int, dtype: np.dtype | None) -> np.ndarray:
+    try:
+        return np.concatenate(tensors, dim, dtype=dtype)
+    except (ValueError, np.exceptions.AxisError):
+        # One-dimensional empty tensors are left out, whatever the shape of the others.
+        joined = [each for each in tensors if each.shape != (0,)]
+        return np.concatenate(joined, dim, dtype=dtype)
 
 
 def _cat_parts(
@@ -34,14 +40,18 @@ def _cat_parts(
     parts: list[Tensor | None] = []
     start = 0
     for shape, needed in zip(input_shapes, needs, strict=True):
+        if shape == (0,) and g._array.ndim > 1:
+            parts.append(zeros(g, shape) if needed else None)
+            continue
         end = start + shape[dim]
         parts.append(SLICE.view(g, dim=dim, start=start, end=end, step=1) if needed else None)
         start = end
     return parts
 
 
-def _stacked(*tensors: np.ndarray, dim: int, dtype: np.dtype) -> np.ndarray:
-    return np.stack(tensors, axis=dim, dtype=dtype)
+def _stacked(*tensors: np.ndarray, dim: int, dtype: np.dtype | None) -> np.ndarray:
+    place = (slice(None),) * dim + (None,)
+    return np.concatenate([each[place] for each in tensors], dim, dtype=dtype)
 
 
 def _stack_parts(g: Tensor, needs: tuple[bool, ...], dim: int) -> list[Tensor | None]:
@@ -65,8 +75,8 @@ def tensor_list(name: str, tensors: Any) -> list[Tensor]:
     return list(tensors)
 
 
-def common_dtype(tensors: Sequence[Tensor]) -> np.dtype:
-    """The dtype that all tensors are promoted to."""
+def common_dtype(tensors: Sequence[Tensor]) -> np.dtype | None:
+    """The dtype that all tensors are promoted to; None when they have it already."""
     first = tensors[0]._array.dtype
     for each in tensors:
         if each._array.dtype is not first:
@@ -74,7 +84,7 @@ def common_dtype(tensors: Sequence[Tensor]) -> np.dtype:
             for tensor in tensors:
                 promotion.add_array(tensor._array)
             return promotion.result().np
-    return first
+    return None
 
 
 @public(method=False, aliases=("concat", "concatenate"))
@@ -86,22 +96,23 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
         raise ValueError(
             "torch.cat(): expected a non-empty list of Tensors" + errors.at_user_line()
         )
+    shape = listed[0]._array.shape
+    if shape and all(each._array.shape == shape for each in listed):
+        return CAT(*listed, dim=wrap_dim(dim, len(shape)), dtype=common_dtype(listed))
+    return CAT(*listed, dim=_checked_cat_dim(listed, dim), dtype=common_dtype(listed))
+
+
+def _checked_cat_dim(listed: list[Tensor], dim: int) -> int:
+    """The dimension to join along, when all other sizes match."""
     for position, each in enumerate(listed):
         if not each._array.ndim:
             raise RuntimeError(
                 f"zero-dimensional tensor (at position {position}) cannot be concatenated"
                 + errors.at_user_line()
             )
-    dtype = common_dtype(listed)
-    # One-dimensional empty tensors are left out, whatever the shape of the others.
     joined = [each for each in listed if each._array.shape != (0,)] or listed
-    dim = wrap_dim(dim, joined[0]._array.ndim)
-    _check_cat(listed, joined, dim)
-    return CAT(*joined, dim=dim, dtype=dtype)
-
-
-def _check_cat(listed: list[Tensor], joined: list[Tensor], dim: int) -> None:
     first = joined[0]._array.shape
+    dim = wrap_dim(dim, len(first))
     for each in joined:
         shape = each._array.shape
         if shape == first:
@@ -119,6 +130,7 @@ def _check_cat(listed: list[Tensor], joined: list[Tensor], dim: int) -> None:
                     f"but got size {have} for tensor number {number} in the list."
                     + errors.at_user_line()
                 )
+    return dim
 
 
 @public(method=False)
@@ -133,8 +145,8 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     for position, each in enumerate(listed):
         if each._array.shape != first:
             raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {errors.shape_list(first)} at "
-                f"entry 0 and {errors.shape_list(each._array.shape)} at entry {position}"
+                f"stack expects each tensor to be equal size, but got {errors.shape_list(first)} "
+                f"at entry 0 and {errors.shape_list(each._array.shape)} at entry {position}"
                 + errors.at_user_line()
             )
     return STACK(*listed, dim=dim, dtype=common_dtype(listed))
@@ -300,9 +312,9 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     """Views of pieces of a given size, or of several given sizes."""
     if not isinstance(split_size_or_sections, (int, np.integer)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
-    dim = _splittable(tensor, "split", dim)
-    _check_split_size(tensor, split_size_or_sections, dim)
-    return tuple(SPLIT(tensor, split_size=int(split_size_or_sections), dim=dim))
+    dim, size = _splittable(tensor, "split", dim), int(split_size_or_sections)
+    _check_split_size(tensor, size, dim)
+    return tuple(SPLIT(tensor, split_size=size, dim=dim))
 
 
 def _split_method(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -399,7 +411,7 @@ def tensor_split(
     else:
         bounds = [int(index) for index in given]
     edges = [0, *bounds, n]
-    places = [slice(a, b).indices(n) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    places = [slice(a, b).indices(n) for a, b in itertools.pairwise(edges)]
     return tuple(
         SLICE.view(input, dim=dim, start=a, end=max(a, b), step=1) for a, b, _ in places
     )
@@ -432,6 +444,8 @@ def _nd_split(name: str, least: int, dim: int, input: Tensor, given: Any) -> tup
             f"{'s' if least > 1 or name == 'hsplit' else ''}, but got a tensor with {ndim} "
             "dimensions!" + errors.at_user_line()
         )
+    if not isinstance(given, (int, np.integer, list, tuple)):
+        raise errors.wrong_argument(name, "indices", 2, "tuple of ints", given)
     dim = dim if ndim > 1 or name != "hsplit" else 0
     if isinstance(given, (int, np.integer)) and (
         given <= 0 or input._array.shape[dim] % given

@@ -52,12 +52,11 @@ def _new_tensor(cls: type[Tensor], *args: Any, device: Any = None, **kwargs: Any
             f"'{next(iter(kwargs))}', use torch.tensor" + errors.at_user_line()
         )
     plain = _construct(args, dtypes.get_default_dtype(), any_dtype=True)
-    if cls is Tensor:
-        return plain
-    return _as_subclass(plain, cls)
+    return plain if cls is Tensor else retyped(plain, cls)
 
 
-def _as_subclass(plain: Tensor, cls: type[Tensor]) -> Tensor:
+def retyped(plain: Tensor, cls: type[Tensor]) -> Tensor:
+    """The same memory without history, as an object of a subclass."""
     result: Tensor = object.__new__(cls)
     result._array, result._storage = plain._array, plain._storage
     result._requires_grad, result._node, result._output_nr = False, None, 0
@@ -67,7 +66,7 @@ def _as_subclass(plain: Tensor, cls: type[Tensor]) -> Tensor:
 
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     """The same tensor as an object of a subclass, with its history."""
-    result = _as_subclass(self, cls)
+    result = retyped(self, cls)
     result._requires_grad = self.requires_grad
     result._node, result._output_nr, result._view = self._node, self._output_nr, self._view
     return result
@@ -75,7 +74,7 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
 
 def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Tensor:
     """A leaf of a subclass over a tensor's memory."""
-    result = _as_subclass(data, cls)
+    result = retyped(data, cls)
     result._requires_grad = bool(require_grad)
     return result
 

@@ -10,7 +10,16 @@ import numpy as np
 from clew.core.public import methods
 from clew.core.tensor import Tensor
 from clew.ops.arithmetic import binary_operator, reflected_operator
-from clew.ops.rows import BOOL, EVERYTHING, INTEGERS, REALS, binary_row, unary_row
+from clew.ops.rows import (
+    BOOL,
+    BOOL_OUT,
+    EVERYTHING,
+    INTEGERS,
+    REALS,
+    SAME_OUT,
+    binary_row,
+    unary_row,
+)
 
 _BOOL, _INTEGER = "bool output", "integer output"
 
@@ -24,7 +33,7 @@ def _test(
 ) -> Callable[[Tensor], Tensor]:
     return unary_row(
         name, forward, rule=BOOL, takes=takes, in_place=False, out=out, non_differentiable=_BOOL,
-        refusals=None if refusal is None else {"c": refusal},
+        refusals=None if refusal is None else {"c": refusal}, out_text=BOOL_OUT,
     )  # fmt: skip
 
 
@@ -89,7 +98,8 @@ def _right_shift(self: Any, other: Any) -> Any:
 
 
 bitwise_not = unary_row(
-    "bitwise_not", np.invert, takes=INTEGERS, non_differentiable=_INTEGER
+    "bitwise_not", np.invert, takes=INTEGERS, out_text=SAME_OUT,
+    non_differentiable=_INTEGER,
 )
 bitwise_and = _bitwise("bitwise_and", np.bitwise_and)
 bitwise_or = _bitwise("bitwise_or", np.bitwise_or)

@@ -164,9 +164,9 @@ def smooth_l1_loss(
             "smooth_l1_loss does not support negative values for beta." + errors.at_user_line()
         )
     x, y = _paired("smooth_l1_loss", input, target)
+    _require_float("smooth_l1_cpu", x)
     if beta == 0:
         return reduce_loss((x - y).abs(), reduction)
-    _require_float("smooth_l1_cpu", x)
     result: Tensor = SMOOTH_L1_LOSS(x, y, reduction=reduction, beta=beta)
     return result
 
@@ -241,7 +241,7 @@ def _bce_gradient(
 
 
 def _bce_target_gradient(
-    g: Tensor, self: Tensor, target_shape: object, weight: Tensor | None, reduction: str
+    g: Tensor, self: Tensor, weight: Tensor | None, reduction: str
 ) -> Tensor:
     slope = (1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)
     result = slope * spread(g, reduction, self._array.size)
@@ -359,6 +359,8 @@ def kl_div(
         )
     if reduction != "batchmean":
         check_reduction(reduction)
+    if input.dtype.category < dtypes.FLOAT:
+        raise RuntimeError("kl_div: Integral inputs not supported." + errors.at_user_line())
     if log_target:
         losses = target.exp() * (target - input)
     else:

@@ -10,7 +10,7 @@ from clew import errors
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.ops.copying import convert, scalar_as, zeros
+from clew.ops.copying import convert, overflow, scalar_as, zeros
 
 Shape = tuple[int, ...]
 
@@ -44,9 +44,9 @@ def _masked_scattered(self: np.ndarray, mask: np.ndarray, source: np.ndarray) ->
     count = int(np.count_nonzero(where))
     if count > source.size:
         raise RuntimeError(
-            "masked_scatter: expected self and source to have same dtypes and the number of "
-            f"elements of source ({source.size}) to be at least the number of ones in the mask "
-            f"({count})" + errors.at_user_line()
+            "Number of elements of source < number of ones in mask\n"
+            f"  the mask has {count} ones, source has {source.size} elements"
+            + errors.at_user_line()
         )
     out[where] = source.reshape(-1)[:count]
     return out
@@ -84,7 +84,7 @@ MASKED_SELECT = Op(
     },
     linear=True,
 )
-MASKED_SELECT_BACKWARD = Op(
+MASKED_SELECT_BACKWARD: Op = Op(
     "masked_select_backward",
     _unchosen,
     grads={"grad_output": lambda g, mask: g.masked_select(mask)},
@@ -101,7 +101,7 @@ MASKED_SCATTER = Op(
     },
     linear=True,
 )
-MASKED_SCATTER_BACKWARD = Op(
+MASKED_SCATTER_BACKWARD: Op = Op(
     "masked_scatter_backward",
     _scattered_source,
     grads={"grad_output": lambda g, mask, grad_output_shape: zeros(g, grad_output_shape)
@@ -139,6 +139,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{value._array.ndim} dimension(s)." + errors.at_user_line()
         )
+    if value.dtype.is_complex and not input.dtype.is_complex:
+        raise overflow(input._array.dtype)
     return MASKED_FILL_TENSOR(input, mask, value)
 
 

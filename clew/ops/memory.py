@@ -103,8 +103,8 @@ def _order_of(wanted: memory_format, ndim: int) -> tuple[int, ...]:
 
 
 def strides_in_elements(array: np.ndarray) -> tuple[int, ...]:
-    """Strides as PyTorch counts them; an empty array has those of a contiguous one."""
-    if array.size:
+    """Strides as PyTorch counts them; a new array without elements has none in NumPy."""
+    if array.size or 0 not in array.strides:
         return tuple(stride // array.itemsize for stride in array.strides)
     return tuple(
         math.prod(max(n, 1) for n in array.shape[dim + 1 :]) for dim in range(array.ndim)

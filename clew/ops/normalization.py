@@ -15,53 +15,58 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.inplace import bump_version
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.arrays import widened
+from clew.ops.joining import cat
 
 Array = np.ndarray
 Gradients = tuple[Tensor | None, Tensor | None, Tensor | None]
 
 
-def _graph_is_wanted() -> bool:
+def graph_is_wanted() -> bool:
     """Whether gradients must be made by operations: for a graph of them, or for an interceptor."""
     state = local.state
     return state.grad_enabled or state.intercept is not None
 
 
-def _statistics(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array, Array]:
-    """The centred values (fresh), the mean and 1 / sqrt(variance + eps), dimensions kept."""
-    mean = np.mean(x, axis=axes, keepdims=True)
+def statistics(
+    x: Array, axes: tuple[int, ...], eps: float
+) -> tuple[Array, Array, Array, Array]:
+    """Centred values (fresh), mean, 1 / sqrt(variance + eps) and variance; dimensions are kept."""
+    count = x.dtype.type(math.prod(x.shape[axis] for axis in axes))
+    mean = np.add.reduce(x, axis=axes, keepdims=True)
+    mean /= count
     centred = x - mean
-    count = math.prod(x.shape[axis] for axis in axes)
     variance = np.add.reduce(centred * centred, axis=axes, keepdims=True)
     variance /= count
-    return centred, mean, _reciprocal_root(variance, eps)
+    return centred, mean, reciprocal_root(variance, eps), variance
 
 
-def _reciprocal_root(variance: Array, eps: float) -> Array:
+def reciprocal_root(variance: Array, eps: float) -> Array:
     rstd = variance + variance.dtype.type(eps)
     np.sqrt(rstd, out=rstd)
     return np.reciprocal(rstd, out=rstd)
 
 
-def _back_through_statistics(
+def back_through_statistics(
     weighted: Array, normal: Array, rstd: Array, axes: tuple[int, ...]
 ) -> Array:
     """The gradient of the input, given those of the normalised values; writes into `weighted`."""
-    count = math.prod(normal.shape[axis] for axis in axes)
+    count = normal.dtype.type(math.prod(normal.shape[axis] for axis in axes))
     along = np.add.reduce(weighted * normal, axis=axes, keepdims=True)
     total = np.add.reduce(weighted, axis=axes, keepdims=True)
-    weighted -= total / count
-    weighted -= normal * (along / count)
+    total /= count
+    along /= count
+    weighted -= total
+    weighted -= normal * along
     weighted *= rstd
     return weighted
 
 
-def _composed_normal(input: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
+def composed_normal(input: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
     """The normalised values and the reciprocal deviation, in differentiable operations."""
     mean = input.mean(dims, keepdim=True)
     centred = input - mean
@@ -69,7 +74,7 @@ def _composed_normal(input: Tensor, dims: tuple[int, ...], eps: float) -> tuple[
     return centred * rstd, rstd
 
 
-def _composed_gradient(
+def composed_gradient(
     weighted: Tensor, normal: Tensor, rstd: Tensor, dims: tuple[int, ...]
 ) -> Tensor:
     along = (weighted * normal).mean(dims, keepdim=True)
@@ -84,7 +89,7 @@ def _layer_norm(
 ) -> tuple[Array, Array, Array]:
     x = widened(input)
     axes = tuple(range(x.ndim - normalized_ndim, x.ndim))
-    normal, mean, rstd = _statistics(x, axes, eps)
+    normal, mean, rstd, _ = statistics(x, axes, eps)
     normal *= rstd
     if weight is not None:
         normal *= weight
@@ -103,7 +108,7 @@ def _layer_norm_gradients(
     ndim = input._array.ndim
     dims = tuple(range(ndim - normalized_ndim, ndim))
     leading = tuple(range(ndim - normalized_ndim))
-    if _graph_is_wanted():
+    if graph_is_wanted():
         return _composed_layer_norm(grad, input, weight, dims, leading, eps, needs)
     gradient, x = widened(grad._array), widened(input._array)
     of_bias = wrap(np.add.reduce(gradient, axis=leading)) if needs[2] else None
@@ -117,7 +122,7 @@ def _layer_norm_gradients(
         of_weight = wrap(np.add.reduce(gradient * normal, axis=leading))
     if needs[0]:
         weighted = gradient.copy() if weight is None else gradient * widened(weight._array)
-        of_input = wrap(_back_through_statistics(weighted, normal, rstd, dims))
+        of_input = wrap(back_through_statistics(weighted, normal, rstd, dims))
     return of_input, of_weight, of_bias
 
 
@@ -125,9 +130,9 @@ def _composed_layer_norm(
     grad: Tensor, input: Tensor, weight: Tensor | None, dims: tuple[int, ...],
     leading: tuple[int, ...], eps: float, needs: tuple[bool, ...],
 ) -> Gradients:
-    normal, rstd = _composed_normal(input, dims, eps)
+    normal, rstd = composed_normal(input, dims, eps)
     weighted = grad if weight is None else grad * weight
-    of_input = _composed_gradient(weighted, normal, rstd, dims) if needs[0] else None
+    of_input = composed_gradient(weighted, normal, rstd, dims) if needs[0] else None
     of_weight = grad * normal if needs[1] else None
     if of_weight is not None and leading:
         of_weight = of_weight.sum(leading)
@@ -174,7 +179,7 @@ def _check_like_normalized(name: str, value: Tensor | None, shape: tuple[int, ..
         )
 
 
-def _check_dtypes(kernel: str, input: Tensor, *others: Tensor | None) -> None:
+def check_norm_dtypes(kernel: str, input: Tensor, *others: Tensor | None) -> None:
     """Floating input; parameters of its dtype, or of float32 beside a low-precision input."""
     have = input.dtype
     if have.category != dtypes.FLOAT:
@@ -208,8 +213,65 @@ def layer_norm(
     shape = check_normalized_shape(input, normalized_shape, "layer_norm")
     _check_like_normalized("weight", weight, shape)
     _check_like_normalized("bias", bias, shape)
-    _check_dtypes("LayerNormKernelImpl", input, weight, bias)
+    check_norm_dtypes("LayerNormKernelImpl", input, weight, bias)
     result: tuple[Tensor, ...] = LAYER_NORM(
         input, weight, bias, normalized_ndim=len(shape), eps=eps
     )
     return result[0]
+
+
+# -- rms_norm ------------------------------------------------------------------------------
+
+
+@public(method=False, out=False)
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    """The input divided by its root mean square over the last dimensions, then scaled."""
+    shape = check_normalized_shape(input, normalized_shape, "rms_norm")
+    _check_like_normalized("weight", weight, shape)
+    have = input.dtype
+    if have.category < dtypes.FLOAT:
+        raise NotImplementedError(
+            f"\"rms_norm\" not implemented for '{have.scalar_name}'" + errors.at_user_line()
+        )
+    wide = input.to(dtypes.float32) if have.np in dtypes.LOW_PRECISION else input
+    if eps is None:
+        eps = dtypes.finfo(wide.dtype).eps
+    dims = tuple(range(-len(shape), 0))
+    out = wide * (wide.pow(2).mean(dims, keepdim=True) + eps).rsqrt()
+    if weight is not None:
+        out = out * weight
+    return out.to(have) if out.dtype is not have and wide is not input else out
+
+
+# -- local_response_norm -------------------------------------------------------------------
+
+
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """Each element divided by a power of the mean square of its neighbours across channels."""
+    ndim = input._array.ndim
+    if ndim < 3:
+        raise ValueError(
+            "Expected 3D or higher dimensionality                          input (got "
+            f"{ndim} dimensions)" + errors.at_user_line()
+        )
+    if not input._array.size:
+        return input
+    square = input * input
+    channels = input._array.shape[1]
+    padding = list(square._array.shape)
+    before, after = size // 2, (size - 1) // 2
+    parts = [square]
+    for count, place in ((before, 0), (after, len(parts) + 1)):
+        if count:
+            padding[1] = count
+            parts.insert(place, square.new_zeros(padding))
+    padded = cat(parts, 1)
+    total = padded.narrow(1, 0, channels)
+    for offset in range(1, size):
+        total = total + padded.narrow(1, offset, channels)
+    return input / (total / size * alpha + k) ** beta

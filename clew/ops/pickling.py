@@ -10,8 +10,9 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.public import methods
-from clew.core.tensor import Tensor, _new, alias, wrap
+from clew.core.tensor import Tensor, alias, wrap
 from clew.ops import memory
+from clew.ops.legacy import retyped
 
 
 def _rebuild(
@@ -26,7 +27,7 @@ def _rebuild(
     """The tensor back from what `_reduce` wrote."""
     flat = np.frombuffer(bytearray(data), dtype.np)
     laid_out = flat.reshape([shape[dim] for dim in order])
-    result = _as_kind(wrap(laid_out.transpose(np.argsort(order)) if order else laid_out), kind)
+    result = retyped(wrap(laid_out.transpose(np.argsort(order)) if order else laid_out), kind)
     result._requires_grad = requires_grad
     if attributes:
         result.__dict__.update(attributes)
@@ -42,20 +43,9 @@ def _reduce(self: Tensor, protocol: int) -> Any:
     )  # fmt: skip
 
 
-def _as_kind(tensor: Tensor, kind: type[Tensor]) -> Tensor:
-    """The same tensor as an object of a subclass."""
-    if kind is Tensor:
-        return tensor
-    result: Tensor = _new(kind)
-    result._array, result._storage = tensor._array, tensor._storage
-    result._requires_grad, result._node, result._output_nr = tensor._requires_grad, None, 0
-    result._view, result._reason, result._grad = None, tensor._reason, None
-    return result
-
-
 def _copy(self: Tensor) -> Tensor:
     """A leaf over the same memory."""
-    result = _as_kind(alias(self), type(self))
+    result = retyped(alias(self), type(self))
     result._requires_grad = self.requires_grad
     result.__dict__.update(self.__dict__)
     return result
@@ -71,7 +61,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         )
     if id(self) in memo:
         return memo[id(self)]
-    result = _as_kind(_copied_memory(self, memo), type(self))
+    result = retyped(_copied_memory(self, memo), type(self))
     memo[id(self)] = result
     result._requires_grad = self.requires_grad
     if self._grad is not None:

@@ -12,11 +12,11 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import operands
 from clew.core.inplace import apply_inplace
-from clew.core.public import methods, public
+from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
 from clew.ops.arithmetic import binary_operator, conj, reflected_operator, zeros_of
 from clew.ops.clamping import WHERE
-from clew.ops.rows import Row
+from clew.ops.rows import Row, out_form
 
 _TAKES = "ihfc"
 
@@ -43,10 +43,6 @@ def _integer_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
 def _raise_to_number(self: np.ndarray, exponent: Any) -> Any:
     """An array to a number: the usual exponents by multiplications, which are far faster."""
     if self.dtype.kind in "iu":
-        if exponent < 0:
-            raise RuntimeError(
-                "Integers to negative integer powers are not allowed." + errors.at_user_line()
-            )
         return np.power(self, exponent)
     if exponent == 2:
         return np.square(self)
@@ -94,7 +90,19 @@ def _log_of_number(value: complex) -> complex:
     return math.log(value) if value > 0 else math.nan
 
 
-POW_NUMBER = Row(
+class IntegerPower(Row):
+    """A whole tensor of integers to one negative power would vanish: PyTorch refuses."""
+
+    def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
+        compute, result = super().result_dtype(inputs)
+        if result.category < dtypes.FLOAT and inputs[1] < 0:
+            raise RuntimeError(
+                "Integers to negative integer powers are not allowed." + errors.at_user_line()
+            )
+        return compute, result
+
+
+POW_NUMBER = IntegerPower(
     "pow", _raise_to_number, inputs=("self", "exponent"), takes=_TAKES, kernel="pow",
     grads={"self": _grad_of_base}, kinks="0 at x^0",
 )  # fmt: skip
@@ -115,11 +123,21 @@ def _pow_op(input: Any, exponent: Any) -> Row:
     return POW if isinstance(input, Tensor) else POW_OF_NUMBER
 
 
-@public()
+@public(out=False)
 def pow(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent`; either may be a number."""
     op = _pow_op(input, exponent)
     return op(*operands(op, input, exponent))  # type: ignore[no-any-return]
+
+
+def _pow_function(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+    if out is not None and not isinstance(input, Tensor) and input == 1:
+        # Powers of one are ones, whatever `out` holds.
+        exponent = exponent.to(out.dtype)
+    return out_form(pow)(input, exponent, out=out)  # type: ignore[no-any-return]
+
+
+FUNCTIONS["pow"] = _pow_function
 
 
 def _pow_(self: Tensor, exponent: Any) -> Tensor:
@@ -147,7 +165,7 @@ def _float_power_dtype(input: Any, exponent: Any) -> dtypes.dtype:
     return dtypes.float64
 
 
-@public()
+@public(out=False)
 def float_power(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent` in double precision."""
     dtype = _float_power_dtype(input, exponent)
@@ -163,6 +181,12 @@ def _float_power_(self: Tensor, exponent: Any) -> Tensor:
         )
     return _pow_(self, _double(exponent, dtype))
 
+
+FUNCTIONS["float_power"] = out_form(
+    float_power,
+    "the output given to float_power has dtype {found} but the operation's result requires dtype "
+    "{expected}",
+)
 
 methods(
     pow_=_pow_, float_power_=_float_power_, __pow__=binary_operator(pow),

@@ -13,10 +13,7 @@ from clew.backend import random as streams
 from clew.backend.device import CPU
 from clew.backend.device import device as device_type
 from clew.backend.layout import memory_format as format_type
-from clew.core.inplace import check_write, rebase, store
-from clew.core.op import Op
-from clew.core.public import methods, public
-from clew.core.state import local
+from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.ops import memory
 from clew.ops.creation import array_like

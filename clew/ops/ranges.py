@@ -9,24 +9,30 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.backend.normal_streams import scale_and_shift
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops.joining import cat
 from clew.ops.options import Options, float_dtype, made, overflow, read_dtype
 
 Dtype = dtypes.dtype | None
+_COUNTABLE = frozenset(
+    d for d in dtypes.ALL_DTYPES
+    if d.category in (dtypes.INTEGER, dtypes.FLOAT) and d.name not in ("uint16", "uint32", "uint64")
+)  # fmt: skip
 
 
-def _number(value: Any) -> Any:
+def _number(function: str, name: str, position: int, value: Any) -> Any:
     """A bound as a Python number; 0-dim tensors are read."""
     number = value.item() if isinstance(value, (Tensor, np.generic)) else value
     if not isinstance(number, (int, float, complex)):
-        raise TypeError(f"must be a number, not {type(value).__name__}" + errors.at_user_line())
+        raise errors.wrong_argument(function, name, position, "Number", value)
     return number
 
 
-def _real_bounds(*bounds: Any) -> list[int | float]:
-    numbers = [_number(bound) for bound in bounds]
+def _real_bounds(function: str, start: Any, end: Any, step: Any) -> list[Any]:
+    last = _number(function, "end", 1, end)
+    numbers = [_number(function, "start", 1, start), last, _number(function, "step", 3, step)]
     if any(isinstance(number, complex) for number in numbers):
         raise overflow(dtypes.float64)
     return numbers
@@ -43,7 +49,7 @@ def arange(
     **options: Unpack[Options],
 ) -> Tensor:
     """Numbers from start (0) to before end, `step` (1) apart."""
-    if len(bounds) > 3 or not (bounds or end is not None):
+    if len(bounds) > 3 or (not bounds and end is None):
         raise TypeError(
             f"arange() received an invalid combination of arguments - got {len(bounds)} "
             "positional ones, but expected (end), (start, end) or (start, end, step)"
@@ -56,7 +62,7 @@ def arange(
     given = [bound for bound in (start, end, step) if bound is not None]
     kind = read_dtype("arange", dtype) or (None if out is None else out.dtype)
     first, last, stride = _real_bounds(
-        0 if start is None else start, end, 1 if step is None else step
+        "arange", 0 if start is None else start, end, 1 if step is None else step
     )
     if kind is None:
         integers = not any(map(_is_floating, given))
@@ -71,18 +77,34 @@ def _is_floating(bound: Any) -> bool:
 
 
 def _arange_array(first: Any, last: Any, step: Any, kind: dtypes.dtype) -> np.ndarray:
-    if kind.category not in (dtypes.INTEGER, dtypes.FLOAT):
-        raise NotImplementedError(
-            f"\"arange_cpu\" not implemented for '{kind.scalar_name}'" + errors.at_user_line()
-        )
+    if kind not in _COUNTABLE:
+        raise _not_implemented("arange_cpu", kind)
     _check_range(first, last, step)
-    if kind.category == dtypes.INTEGER and not any(isinstance(b, float) for b in (first, step)):
-        count = math.ceil((last - first) / step)
-        return (np.arange(count, dtype=np.int64) * step + first).astype(kind.np)
+    if kind is dtypes.int64:
+        first, last, step = int(first), int(last), int(step)
+        _check_range(first, last, step)
+        return np.arange(-((first - last) // step), dtype=np.int64) * step + first
     count = math.ceil((last - first) / step)
     if kind.category == dtypes.INTEGER:
-        first, step = int(first), int(step)
+        return (np.arange(count) * int(step) + int(first)).astype(kind.np)
+    if kind is dtypes.float32:
+        return _arange_float32(first, step, count)
     return (np.arange(count) * step + first).astype(kind.np)
+
+
+def _arange_float32(first: float, step: float, count: int) -> np.ndarray:
+    """PyTorch's rounding: vectors of 8 count from their own, already rounded, first number."""
+    values = (np.arange(count) * step + first).astype(np.float32)
+    whole = count // 16 * 16
+    starts = values[:whole:8].astype(np.float64)
+    values[:whole] = (starts[:, None] + np.arange(8) * step).astype(np.float32).ravel()
+    return values
+
+
+def _not_implemented(kernel: str, kind: dtypes.dtype) -> NotImplementedError:
+    return NotImplementedError(
+        f"\"{kernel}\" not implemented for '{kind.scalar_name}'" + errors.at_user_line()
+    )
 
 
 def _check_range(first: Any, last: Any, step: Any) -> None:
@@ -112,7 +134,7 @@ def range(
             'range() missing 1 required positional arguments: "end"' + errors.at_user_line()
         )
     kind = float_dtype("range", dtype, out)
-    first, last, stride = _real_bounds(start, end, step)
+    first, last, stride = _real_bounds("range", start, end, step)
     _check_range(first, last, stride)
     count = math.floor((last - first) / stride) + 1
     if kind.category == dtypes.INTEGER:
@@ -129,27 +151,33 @@ def _spaced(function: str, start: Any, end: Any, steps: Any, kind: dtypes.dtype)
         raise errors.wrong_argument(function, "steps", 3, "int", steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative" + errors.at_user_line())
-    wide = np.dtype(np.float64) if kind.category < dtypes.FLOAT else kind.np
-    if wide in dtypes.LOW_PRECISION:
-        wide = np.dtype(np.float32)
-    first, last = np.asarray(start).astype(wide), np.asarray(end).astype(wide)
+    if kind not in _COUNTABLE and not kind.is_complex:
+        raise _not_implemented(f"{function}_cpu", kind)
+    exact = dtypes.float64 if kind.category < dtypes.FLOAT else kind
+    wide = np.dtype(np.complex128 if kind.is_complex else np.float64)
+    first, last = (np.asarray(point).astype(exact.np).astype(wide) for point in (start, end))
     if steps < 2:
         return np.full(int(steps), first, wide)
-    step = (last - first) / wide.type(steps - 1)
-    index = np.arange(int(steps)).astype(wide)
-    from_start = first + step * index
-    from_end = last - step * index[::-1]
-    return np.where(np.arange(int(steps)) < steps // 2, from_start, from_end)
+    step = ((last - first) / (steps - 1)).astype(exact.np).astype(wide)
+    index = np.arange(float(steps))
+    if exact is dtypes.float64:
+        # A product and a sum round once.
+        from_start = scale_and_shift(index, float(step), float(first))
+        from_end = scale_and_shift(index[::-1], -float(step), float(last))
+    else:
+        from_start, from_end = first + step * index, last - step * index[::-1]
+    return np.where(index < steps // 2, from_start, from_end)
 
 
 def _end_points(function: str, start: Any, end: Any) -> tuple[Any, Any]:
+    """Both ends as numbers."""
     for name, value in (("start", start), ("end", end)):
         if isinstance(value, Tensor) and value._array.ndim:
             raise RuntimeError(
                 f"{function} only supports 0-dimensional start and end tensors, but got {name} "
                 f"with {value._array.ndim} dimension(s)." + errors.at_user_line()
             )
-    return _number(start), _number(end)
+    return _number(function, "start", 1, start), _number(function, "end", 2, end)
 
 
 def _spaced_dtype(
@@ -164,8 +192,8 @@ def _spaced_dtype(
             kind = dtypes.default_complex() if complex_points else dtypes.get_default_dtype()
     if complex_points and not kind.is_complex:
         raise RuntimeError(
-            f"{function}(): inferred dtype {dtypes.default_complex()!r} can't be safely cast to "
-            f"passed dtype {kind!r}" + errors.at_user_line()
+            f"torch.{function}(): inferred dtype {dtypes.default_complex()!r} can't be safely cast "
+            f"to passed dtype {kind!r}" + errors.at_user_line()
         )
     return kind
 

@@ -85,8 +85,13 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
             f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}"
             + errors.at_user_line()
         )
+    if along and not input._array.ndim:
+        raise IndexError(
+            f"Dimension specified as {along[0]} but tensor has no dimensions"
+            + errors.at_user_line()
+        )
     wrapped = tuple(wrap_dim(dim, input._array.ndim) for dim in along)
-    return ROLL(input, shifts=moves, dims=wrapped if input._array.ndim else ())
+    return ROLL(input, shifts=moves, dims=wrapped)
 
 
 @public(out=False)
@@ -405,7 +410,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         grids.append(line.expand(shape))
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
-        grids = [grid.transpose(0, 1) for grid in grids]
     return tuple(grids)
 
 

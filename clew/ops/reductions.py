@@ -16,7 +16,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, sync, wrap
 from clew.ops.arithmetic import conj
-from clew.ops.dims import numpy_names, wrap_dim, wrap_dims
+from clew.ops.dims import numpy_names, shape_argument, wrap_dim, wrap_dims
 from clew.source import _getframe
 
 Dims = tuple[int, ...]
@@ -457,3 +457,24 @@ COUNT_NONZERO = Op("count_nonzero", _count_nonzero, non_differentiable="integer 
 def count_nonzero(input: Tensor, dim: DimArgument = None) -> Tensor:
     """How many elements are not zero."""
     return COUNT_NONZERO(input, dims=reduced_dims(dim, input._array.ndim))
+
+
+# -- sum_to_size -----------------------------------------------------------------------------------
+
+
+@public(function=False)
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """Sum the dimensions away that broadcasting from `size` would have added or stretched."""
+    wanted, have = shape_argument(size), self._array.shape
+    extra = len(have) - len(wanted)
+    fits = extra >= 0 and builtins.all(
+        n in (1, m) for n, m in zip(wanted, have[extra:], strict=True)
+    )
+    if not fits:
+        raise RuntimeError(
+            f"size {{{errors.shape_list(wanted)}}} is not expandable to size "
+            f"{{{errors.shape_list(have)}}}." + errors.at_user_line()
+        )
+    stretched = [i for i in range(extra, len(have)) if wanted[i - extra] == 1 != have[i]]
+    dims = (*range(extra), *stretched)
+    return self.sum(dims, keepdim=True).reshape(wanted) if dims else self

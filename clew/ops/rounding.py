@@ -10,12 +10,24 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
-from clew.core.public import public
+from clew.core.public import FUNCTIONS, public
 from clew.core.tensor import Tensor
 from clew.ops.arithmetic import NOT_IMPLEMENTED, conj, no_derivative, zeros_of
 from clew.ops.clamping import WHERE
 from clew.ops import return_types
-from clew.ops.rows import BOOL, FLOAT, FLOATS, REALS, Row, binary_row, require_tensors, unary_row
+from clew.ops.rows import (
+    BOOL,
+    BOOL_OUT,
+    FLOAT,
+    FLOATS,
+    REALS,
+    SAME_OUT,
+    Row,
+    binary_row,
+    out_form,
+    require_tensors,
+    unary_row,
+)
 
 STEPS = "0 everywhere, also at the steps"
 
@@ -35,19 +47,20 @@ def _refused(name: str) -> dict[str, Exception]:
 
 floor = unary_row(
     "floor", _kept_integers(np.floor), zeros_of, takes="ihf", kernel="floor_vml_cpu",
-    refusals=_refused("floor"), kinks=STEPS,
+    refusals=_refused("floor"), out_text=SAME_OUT, kinks=STEPS,
 )  # fmt: skip
 ceil = unary_row(
     "ceil", _kept_integers(np.ceil), zeros_of, takes="ihf", kernel="ceil_vml_cpu",
-    refusals=_refused("ceil"), kinks=STEPS,
+    refusals=_refused("ceil"), out_text=SAME_OUT, kinks=STEPS,
 )  # fmt: skip
 trunc = unary_row(
     "trunc", _kept_integers(np.trunc), zeros_of, takes="ihf", kernel="trunc_vml_cpu",
-    refusals=_refused("trunc"), aliases=("fix",), kinks=STEPS,
+    refusals=_refused("trunc"), out_text=SAME_OUT, aliases=("fix",),
+    kinks=STEPS,
 )  # fmt: skip
 frac = unary_row(
-    "frac", lambda self: self - np.trunc(self), lambda g: g, takes=FLOATS, kinks="1 everywhere",
-    bare=True,
+    "frac", lambda self: self - np.trunc(self), lambda g: g, takes=FLOATS, out_text=SAME_OUT,
+    bare=True, kinks="1 everywhere",
 )  # fmt: skip
 
 ROUND = Row(
@@ -57,6 +70,8 @@ ROUND = Row(
 
 
 def _round_decimals(self: np.ndarray, *, decimals: int) -> Any:
+    if decimals == 0:
+        return np.rint(self)
     scale = 10.0 ** abs(decimals)
     if decimals < 0:
         return np.rint(self / scale) * scale
@@ -69,13 +84,16 @@ ROUND_DECIMALS = Row(
 )  # fmt: skip
 
 
-@public(inplace=True)
-def round(input: Tensor, *, decimals: int = 0) -> Tensor:
+@public(inplace=True, out=False)
+def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     """The nearest integer (or multiple of 10^-decimals); halves go to the even neighbour."""
-    if decimals == 0:
+    require_tensors("round", input=input)
+    if decimals is None:
         return ROUND(input)  # type: ignore[no-any-return]
     return ROUND_DECIMALS(input, decimals=decimals)  # type: ignore[no-any-return]
 
+
+FUNCTIONS["round"] = out_form(round, SAME_OUT)
 
 # -- signs -----------------------------------------------------------------------------------
 
@@ -101,16 +119,17 @@ def _grad_of_sgn(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
 
 
 sign = unary_row(
-    "sign", _sign, zeros_of, takes=REALS, kinks="0 at 0",
+    "sign", _sign, zeros_of, takes=REALS, out_text=SAME_OUT, kinks="0 at 0",
     refusals={"c": NotImplementedError(
         "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
         "torch.sgn instead."
     )},
 )  # fmt: skip
-sgn = unary_row("sgn", _sign, _grad_of_sgn, kinks="0 at 0")
+sgn = unary_row("sgn", _sign, _grad_of_sgn, out_text=SAME_OUT, kinks="0 at 0")
 signbit = unary_row(
     "signbit", lambda self: np.signbit(self) if self.dtype.kind == "f" else self < False,
-    rule=BOOL, takes=REALS, in_place=False, non_differentiable="bool output",
+    rule=BOOL, takes=REALS, in_place=False, out_text=BOOL_OUT,
+    non_differentiable="bool output",
     refusals={"c": NotImplementedError("signbit is not implemented for complex tensors.")},
 )  # fmt: skip
 
@@ -149,7 +168,7 @@ HEAVISIDE = Row(
 )  # fmt: skip
 
 
-@public(inplace=True)
+@public(inplace=True, out=False)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 below zero, 1 above, `values` at zero."""
     require_tensors("heaviside", input=input, values=values)
@@ -164,6 +183,11 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
         )
     return HEAVISIDE(input, values)  # type: ignore[no-any-return]
 
+
+FUNCTIONS["heaviside"] = out_form(
+    heaviside, "heaviside is not yet implemented for tensors with different dtypes.",
+    differentiable=False,
+)  # fmt: skip
 
 # -- the representation of floats ------------------------------------------------------------
 
@@ -180,9 +204,9 @@ NEXTAFTER = NextAfter(
     "nextafter", np.nextafter, inputs=("self", "other"), takes=FLOATS,
     grads={
         "self": lambda g, self, other: WHERE(self != other, g, 0),
-        "other": lambda g, self, other: WHERE(self == other, g, 0),
+        "other": lambda g, self, other: zeros_of(g),
     },
-    kinks="to `other` where equal",
+    kinks="0 where equal",
 )  # fmt: skip
 
 

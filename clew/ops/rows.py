@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,9 +21,9 @@ from clew.core.elementwise import (
     unary,
 )
 from clew.core.inplace import apply_inplace
-from clew.core.op import Formula
-from clew.core.public import FUNCTIONS, with_out
-from clew.core.tensor import Tensor
+from clew.core.op import Formula, camel
+from clew.core.public import FUNCTIONS, deliver, refuse_history
+from clew.core.tensor import Tensor, wrap
 
 __all__ = ["BOOL", "FLOAT", "REAL", "SAME", "Row", "binary_row", "unary_row"]
 
@@ -62,6 +63,7 @@ class Row(Elementwise):
         takes: str = EVERYTHING,
         kernel: str | None = None,
         refusals: Refusals | None = None,
+        exact_numbers: bool = False,
         node: str | None = None,
         jvp: Formula | None = None,
         bare: bool = False,
@@ -72,21 +74,33 @@ class Row(Elementwise):
             name, forward, grads=grads, inputs=inputs, rule=rule, node=node, jvp=jvp, bare=bare,
             kinks=kinks, non_differentiable=non_differentiable,
         )  # fmt: skip
+        # Variants are told apart by a suffix ("add.scaled"); users know the operation by its name.
+        self.name = name.partition(".")[0]
         self.takes = takes
-        self.kernel = kernel or f"{name}_cpu"
+        self.kernel = kernel or f"{self.name}_cpu"
         self.refusals = refusals or {}
+        # Whether numbers beside half-precision tensors stay exact, or are rounded as they are.
+        self.exact_numbers = exact_numbers
+
+    def compute(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> np.ndarray:
+        if len(inputs) > 1 and not self.exact_numbers:
+            inputs = rounded_numbers(inputs)
+        return super().compute(inputs, params)
 
     def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
         compute, result = super().result_dtype(inputs)
         if self.takes != EVERYTHING:
-            self.check_dtype(compute, result)
+            promoted = compute if self.rule in (BOOL, REAL) else result
+            if kind_letter(promoted) not in self.takes:
+                self.refuse(promoted, inputs)
         return compute, result
 
-    def check_dtype(self, compute: dtypes.dtype, result: dtypes.dtype) -> None:
-        promoted = compute if self.rule in (BOOL, REAL) else result
+    def refuse(self, promoted: dtypes.dtype, inputs: tuple[Any, ...]) -> None:
+        """Raise for a dtype; shapes that do not fit are the earlier mistake."""
+        problem = self._explain(inputs, ValueError())
+        if not isinstance(problem, ValueError):
+            raise problem
         letter = kind_letter(promoted)
-        if letter in self.takes:
-            return
         special = self.refusals.get(letter)
         if special is not None:
             raise type(special)(str(special) + errors.at_user_line())
@@ -94,6 +108,38 @@ class Row(Elementwise):
             f"\"{self.kernel}\" not implemented for '{promoted.scalar_name}'"
             + errors.at_user_line()
         )
+
+
+def rounded_numbers(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Beside half-precision tensors, numbers and 0-dim tensors are first rounded to their type."""
+    half = next(
+        (
+            value._array.dtype
+            for value in inputs
+            if isinstance(value, Tensor) and value._array.dtype in dtypes.LOW_PRECISION
+        ),
+        None,
+    )
+    if half is None:
+        return inputs
+    promotion = dtypes.Promotion()
+    for value in inputs:
+        if isinstance(value, Tensor):
+            promotion.add_array(value._array)
+        elif value is not None:
+            promotion.add_number(value)
+    if promotion.result().np is not half:
+        return inputs
+    return tuple(_rounded(value, half) for value in inputs)
+
+
+def _rounded(value: Any, half: np.dtype) -> Any:
+    if isinstance(value, Tensor):
+        array = value._array
+        return value if array.ndim or array.dtype is half else wrap(array.astype(half))
+    if value is None or isinstance(value, bool):
+        return value
+    return float(np.asarray(value).astype(half))
 
 
 def unary_row(
@@ -107,7 +153,9 @@ def unary_row(
     refusals: Refusals | None = None,
     aliases: tuple[str, ...] = (),
     in_place: bool = True,
+    in_place_grad: bool = True,
     out: bool = True,
+    out_text: str = "",
     function: bool = True,
     method: bool = True,
     node: str | None = None,
@@ -129,10 +177,14 @@ def unary_row(
     # Operations that refuse floats have no short path: their checks are in `op` itself.
     implementation = unary(op) if "f" in takes else _named(lambda input: op(input), name)
     if function:
-        _export(op.name, aliases, _checked_unary(name, implementation), True, False, out)
-    _export(op.name, aliases, implementation, False, method, out)
+        checked = _checked_unary(name, implementation)
+        if out:
+            checked = out_form(checked, out_text, op.differentiable)
+        _export(op.name, aliases, checked, FUNCTIONS.__setitem__)
+    if method:
+        _export(op.name, aliases, implementation, _set_method)
     if in_place:
-        _export_in_place(op.name, aliases, _unary_in_place(op))
+        _export_in_place(op.name, aliases, _unary_in_place(op if in_place_grad else _final(op)))
     return implementation
 
 
@@ -152,6 +204,21 @@ def _unary_in_place(op: Row) -> Callable[[Tensor], Tensor]:
     return _named(method, op.name + "_")
 
 
+def _final(op: Row) -> Row:
+    """The same operation without a derivative, for in-place forms that PyTorch gives none."""
+
+    def refuse(g: Tensor) -> Tensor:
+        raise NotImplementedError(
+            f"the derivative for 'inplace version of {op.name}' is not implemented."
+            + errors.at_user_line()
+        )
+
+    return Row(
+        f"{op.name}.in_place", op.forward, inputs=op.inputs, grads={"self": refuse}, rule=op.rule,
+        takes=op.takes, kernel=op.kernel, node=f"{camel(op.name)}Backward1",
+    )  # fmt: skip
+
+
 def binary_row(
     name: str,
     forward: Callable[[np.ndarray, np.ndarray], Any],
@@ -162,6 +229,7 @@ def binary_row(
     takes: str = EVERYTHING,
     kernel: str | None = None,
     refusals: Refusals | None = None,
+    exact_numbers: bool = False,
     aliases: tuple[str, ...] = (),
     in_place: bool = True,
     numbers: bool = True,
@@ -181,11 +249,16 @@ def binary_row(
     op = Row(
         name, forward, inputs=("self", "other"),
         grads={key: formula for key, formula in formulas.items() if formula is not None},
-        rule=rule, takes=takes, kernel=kernel, refusals=refusals, node=node, jvp=jvp, bare=bare,
+        rule=rule, takes=takes, kernel=kernel, refusals=refusals,
+        exact_numbers=exact_numbers, node=node, jvp=jvp, bare=bare,
         kinks=kinks, non_differentiable=non_differentiable,
     )  # fmt: skip
     implementation = binary_function(op, numbers)
-    _export(op.name, aliases, implementation, function, method, True)
+    if function:
+        as_function = out_form(implementation, differentiable=op.differentiable)
+        _export(op.name, aliases, as_function, FUNCTIONS.__setitem__)
+    if method:
+        _export(op.name, aliases, implementation, _set_method)
     if in_place:
         _export_in_place(op.name, aliases, binary_in_place(op, numbers))
     return implementation
@@ -193,16 +266,16 @@ def binary_row(
 
 def binary_function(op: Row, numbers: bool = True) -> Callable[[Any, Any], Tensor]:
     """The function of a binary row, with the short path where floats are taken."""
-    fast = binary(op)
+    # Operations that refuse floats have no short path: their checks are in `op` itself.
+    implementation = binary(op) if "f" in op.takes else op
     if "f" in op.takes and numbers:
-        return fast
+        return implementation
 
     def function(input: Any, other: Any) -> Tensor:
-        if numbers:
-            result: Tensor = op(*operands(op, input, other))
-            return result
-        require_tensors(op.name, input=input, other=other)
-        return fast(input, other)
+        if not numbers:
+            require_tensors(op.name, input=input, other=other)
+        result: Tensor = implementation(*operands(op, input, other))
+        return result
 
     return _named(function, op.name)
 
@@ -226,19 +299,54 @@ def require_tensors(name: str, **values: Any) -> None:
             raise errors.wrong_argument(name, argument, position + 1, "Tensor", value)
 
 
+# What PyTorch says of an `out=` whose dtype must be exactly that of the result.
+SAME_OUT = "Found dtype {found} but expected {expected}"
+BOOL_OUT = "{name} does not support non-boolean outputs."
+
+
+def out_form(
+    implementation: Callable[..., Any], text: str = "", differentiable: bool = True
+) -> Callable[..., Any]:
+    """The same function with an `out=` argument.
+
+    With a `text`, the dtype of `out` must be that of the result. Functions that are not
+    differentiable themselves do not mind inputs with history: what there is goes to `out`.
+    """
+
+    @functools.wraps(implementation)
+    def function(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
+        if out is None:
+            return implementation(*args, **kwargs)
+        if differentiable:
+            refuse_history(args, kwargs, out)
+        result = implementation(*args, **kwargs)
+        if text and out.dtype is not result.dtype:
+            words = {
+                "name": implementation.__name__,
+                "found": out.dtype.scalar_name,
+                "expected": result.dtype.scalar_name,
+            }
+            raise RuntimeError(text.format(**words) + errors.at_user_line())
+        deliver(result, out)
+        if result.requires_grad:
+            out.copy_(result)
+        return out
+
+    return function
+
+
 def _export(
     name: str,
     aliases: tuple[str, ...],
     implementation: Callable[..., Tensor],
-    function: bool,
-    method: bool,
-    out: bool,
+    put: Callable[[str, Any], None],
 ) -> None:
     for each in (name, *aliases):
-        if function:
-            FUNCTIONS[each] = with_out(implementation) if out else implementation
-        if method:
-            setattr(Tensor, each, implementation)
+        put(each, implementation)
+
+
+def _set_method(name: str, implementation: Callable[..., Tensor]) -> None:
+    setattr(Tensor, name, implementation)
 
 
 def _export_in_place(

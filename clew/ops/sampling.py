@@ -207,6 +207,19 @@ methods(
 
 # -- out of place ----------------------------------------------------------------------------
 
+def _no_derivative(operation: str, argument: str) -> Callable[[Tensor], Tensor]:
+    def formula(g: Tensor) -> Tensor:
+        raise errors.not_differentiable(
+            operation, argument, "the drawn number does not move smoothly with it"
+        )
+
+    return formula
+
+
+BERNOULLI_LIKE = Op(
+    "bernoulli_like", _bernoulli_number, node="torch::autograd::NotImplemented",
+    grads={"self": _no_derivative("bernoulli", "self")},
+)  # fmt: skip
 BERNOULLI = Op(
     "bernoulli",
     lambda self, *, stream: _laid_out(
@@ -224,7 +237,7 @@ def bernoulli(
 ) -> Tensor:
     """Ones with the probability that stands at each place of `input` (or `p`), and zeros."""
     if p is not None:
-        return BERNOULLI_NUMBER(input, p=float(p), stream=stream_of(generator))
+        return BERNOULLI_LIKE(input, p=float(p), stream=stream_of(generator))
     return BERNOULLI(input, stream=stream_of(generator))
 
 
@@ -326,19 +339,10 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     return POISSON(input, stream=stream_of(generator))
 
 
-def _no_derivative(operation: str, argument: str) -> Callable[[Tensor], Tensor]:
-    def formula(g: Tensor) -> Tensor:
-        raise errors.not_differentiable(
-            operation, argument, "the drawn number does not move smoothly with it"
-        )
-
-    return formula
-
-
 BINOMIAL = Op(
     "binomial",
     lambda count, prob, *, stream: streams.binomial(stream, count, prob),
-    node="NotImplemented",
+    node="torch::autograd::NotImplemented",
     grads={
         "count": _no_derivative("binomial", "count"), "prob": _no_derivative("binomial", "prob"),
     },
@@ -352,7 +356,7 @@ STANDARD_GAMMA = Op(
 DIRICHLET = Op(
     "_sample_dirichlet",
     lambda self, *, stream: streams.dirichlet(stream, self),
-    node="NotImplemented",
+    node="torch::autograd::NotImplemented",
     grads={"self": _no_derivative("_sample_dirichlet", "self")},
 )
 MULTINOMIAL = Op(

@@ -97,14 +97,11 @@ def _sliced(self: np.ndarray, *, dim: int, start: int, end: int, step: int) -> n
 def _diagonal(self: np.ndarray, *, offset: int, dim1: int, dim2: int) -> np.ndarray:
     rows, columns = self.shape[dim1], self.shape[dim2]
     length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
-    first: list[Any] = [slice(None)] * self.ndim
-    if length:
-        first[dim1], first[dim2] = max(-offset, 0), max(offset, 0)
     rest = [i for i in range(self.ndim) if i not in (dim1, dim2)]
     shape = tuple(self.shape[i] for i in rest) + (length,)
     strides = tuple(self.strides[i] for i in rest) + (self.strides[dim1] + self.strides[dim2],)
-    corner = self[tuple(first)] if length else self
-    return restride(corner, shape, strides)
+    corner = max(-offset, 0) * self.strides[dim1] + max(offset, 0) * self.strides[dim2]
+    return restride(self, shape, strides, corner if 0 not in shape else 0)
 
 
 SELECT = PartialView("select", _selected)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.backend import dtypes
 from clew.core.elementwise import operands
 from clew.core.public import public
 from clew.core.tensor import Tensor
@@ -126,6 +127,10 @@ MVLGAMMA = Row("mvlgamma", _mvlgamma, rule=FLOAT, takes=REALS, grads={"self": _g
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The multivariate log-gamma function of dimension p."""
     require_tensors("mvlgamma", input=input)
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError(
+            "The input tensor may not be a boolean tensor." + errors.at_user_line()
+        )
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1" + errors.at_user_line())
     return MVLGAMMA(input, p=p)  # type: ignore[no-any-return]

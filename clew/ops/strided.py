@@ -58,7 +58,7 @@ UNFOLD = ViewOp(
     },
     linear=True,
 )
-UNFOLD_BACKWARD = Op(
+UNFOLD_BACKWARD: Op = Op(
     "unfold_backward",
     _folded,
     grads={"grad_output": lambda g, dimension, size, step: g.unfold(dimension, size, step)},
@@ -148,7 +148,7 @@ AS_STRIDED = ViewOp(
     },
     linear=True,
 )
-TRANSFER = Op(
+TRANSFER: Op = Op(
     "as_strided_backward",
     _transferred,
     grads={
@@ -169,7 +169,7 @@ def _strided_scattered(
     return memory[whole.positions()]
 
 
-AS_STRIDED_SCATTER = Op(
+AS_STRIDED_SCATTER: Op = Op(
     "as_strided_scatter",
     _strided_scattered,
     grads={

@@ -63,15 +63,15 @@ sinh = unary_row("sinh", np.sinh, lambda g, self: g * conj(self.cosh()), rule=FL
 cosh = unary_row("cosh", np.cosh, lambda g, self: g * conj(self.sinh()), rule=FLOAT)
 asinh = unary_row(
     "asinh", np.arcsinh, lambda g, self: g * conj((self.pow(2) + 1).rsqrt()), rule=FLOAT,
-    aliases=("arcsinh",),
+    aliases=("arcsinh",), in_place_grad=False,
 )  # fmt: skip
 acosh = unary_row(
     "acosh", np.arccosh, lambda g, self: g * conj((self - 1).rsqrt() * (self + 1).rsqrt()),
-    rule=FLOAT, aliases=("arccosh",),
+    rule=FLOAT, aliases=("arccosh",), in_place_grad=False,
 )  # fmt: skip
 atanh = unary_row(
     "atanh", np.arctanh, lambda g, self: g / conj(1 - self.pow(2)), rule=FLOAT,
-    aliases=("arctanh",),
+    aliases=("arctanh",), in_place_grad=False,
 )  # fmt: skip
 
 
@@ -93,9 +93,7 @@ TANH_BACKWARD = Row(
     "tanh_backward", _tanh_backward,
     grads={
         "grad_output": lambda g, output: tanh_backward(g, conj(output)),
-        "output": lambda g, grad_output, output: -2 * g * conj(output) * conj(grad_output)
-        if grad_output.dtype.is_complex
-        else -2 * g * output * grad_output,
+        "output": lambda g, grad_output, output: -2 * conj(g) * grad_output * conj(output),
     },
 )  # fmt: skip
 
@@ -127,9 +125,7 @@ SIGMOID_BACKWARD = Row(
     "sigmoid_backward", _sigmoid_backward,
     grads={
         "grad_output": lambda g, output: sigmoid_backward(g, conj(output)),
-        "output": lambda g, grad_output, output: g * conj(grad_output) * (1 - 2 * conj(output))
-        if grad_output.dtype.is_complex
-        else g * grad_output * (1 - 2 * output),
+        "output": lambda g, grad_output, output: conj(g) * grad_output * (1 - 2 * conj(output)),
     },
 )  # fmt: skip
 

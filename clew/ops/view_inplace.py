@@ -9,7 +9,7 @@ import numpy as np
 from clew import errors
 from clew.core.inplace import bump_version, check_leaf
 from clew.core.op import ViewOp, grad_mask
-from clew.core.public import methods
+from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.striding import owner_of, restride
@@ -79,6 +79,7 @@ def t_(self: Tensor) -> Tensor:
     return turn_into_view(self, T_)
 
 
+@public(out=False)
 def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """Give this tensor any size and strides over its memory."""
     part, whole = strided_part("as_strided_", self, size, stride, storage_offset)
@@ -109,6 +110,7 @@ def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = Non
     return self
 
 
+@public(out=False)
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """Give this tensor the size of another."""
     return resize_(self, the_template._array.shape, memory_format=memory_format)
@@ -134,6 +136,5 @@ def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
 
 methods(
     squeeze_=squeeze_, unsqueeze_=unsqueeze_, transpose_=transpose_, swapaxes_=swapaxes_,
-    swapdims_=transpose_, t_=t_, as_strided_=as_strided_, resize_=resize_, resize_as_=resize_as_,
-    set_=set_,
+    swapdims_=transpose_, t_=t_, resize_=resize_, set_=set_,
 )  # fmt: skip

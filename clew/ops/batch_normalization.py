@@ -1,0 +1,412 @@
+"""Normalisations over the batch or over groups of channels: batch, instance and group norm."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from clew import errors
+from clew.core.inplace import apply_inplace
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor, wrap
+from clew.kernels.arrays import widened
+from clew.ops.normalization import (
+    Gradients,
+    back_through_statistics,
+    check_norm_dtypes,
+    composed_gradient,
+    composed_normal,
+    graph_is_wanted,
+    reciprocal_root,
+    statistics,
+)
+from clew.ops.rows import Row
+
+Array = np.ndarray
+Dims = tuple[int, ...]
+
+
+def _per_channel(vector: Array, ndim: int) -> Array:
+    """A vector over channels, shaped to broadcast against (N, C, ...)."""
+    return vector.reshape(-1, *(1,) * (ndim - 2))
+
+
+def _all_but_channels(ndim: int) -> Dims:
+    return (0, *range(2, ndim))
+
+
+def _affine(normal: Array, weight: Array | None, bias: Array | None, dtype: np.dtype) -> Array:
+    """Scale and shift each channel, in place, and round to the input's dtype."""
+    if weight is not None:
+        normal *= _per_channel(weight, normal.ndim)
+    if bias is not None:
+        normal += _per_channel(bias, normal.ndim)
+    return normal.astype(dtype, copy=False)
+
+
+# -- batch_norm, with the statistics of the batch ------------------------------------------
+
+
+def _batch_norm(
+    input: Array, weight: Array | None, bias: Array | None, *, eps: float
+) -> tuple[Array, Array, Array, Array]:
+    x = widened(input)
+    normal, mean, rstd, variance = statistics(x, _all_but_channels(x.ndim), eps)
+    normal *= rstd
+    out = _affine(normal, weight, bias, input.dtype)
+    return out, mean.reshape(-1), rstd.reshape(-1), variance.reshape(-1)
+
+
+def _batch_norm_gradients(
+    g: tuple[Tensor | None, ...], input: Tensor, weight: Tensor | None, out1: Tensor, out2: Tensor,
+    eps: float, needs: tuple[bool, ...],
+) -> Gradients:
+    grad = g[0]
+    if grad is None:
+        return None, None, None
+    ndim = input._array.ndim
+    dims = _all_but_channels(ndim)
+    if graph_is_wanted():
+        normal, rstd = composed_normal(input, dims, eps)
+        return _composed_channels(grad, normal, rstd, weight, dims, needs)
+    gradient, x = widened(grad._array), widened(input._array)
+    of_bias = wrap(np.add.reduce(gradient, axis=dims)) if needs[2] else None
+    scale = _per_channel(out2._array, ndim)
+    values = x - _per_channel(out1._array, ndim)
+    values *= scale
+    of_weight = wrap(np.add.reduce(gradient * values, axis=dims)) if needs[1] else None
+    of_input = None
+    if needs[0]:
+        weighted = (
+            gradient.copy()
+            if weight is None
+            else gradient * _per_channel(widened(weight._array), ndim)
+        )
+        of_input = wrap(back_through_statistics(weighted, values, scale, dims))
+    return of_input, of_weight, of_bias
+
+
+def _composed_channels(
+    grad: Tensor, normal: Tensor, rstd: Tensor, weight: Tensor | None, dims: Dims,
+    needs: tuple[bool, ...],
+) -> Gradients:
+    of_input = None
+    if needs[0]:
+        weighted = grad
+        if weight is not None:
+            weighted = grad * weight.reshape(-1, *(1,) * (grad._array.ndim - 2))
+        of_input = composed_gradient(weighted, normal, rstd, dims)
+    return (
+        of_input,
+        (grad * normal).sum(dims) if needs[1] else None,
+        grad.sum(dims) if needs[2] else None,
+    )
+
+
+BATCH_NORM = Op(
+    "native_batch_norm", _batch_norm, joint=_batch_norm_gradients, outputs=4,
+    node="NativeBatchNormBackward0",
+)  # fmt: skip
+
+
+# -- batch_norm, with running statistics ---------------------------------------------------
+
+
+def _batch_norm_running(
+    input: Array, weight: Array | None, bias: Array | None, running_mean: Array,
+    running_var: Array, *, eps: float,
+) -> Array:
+    x = widened(input)
+    normal = x - _per_channel(widened(running_mean), x.ndim)
+    normal *= _per_channel(reciprocal_root(widened(running_var), eps), x.ndim)
+    return _affine(normal, weight, bias, input.dtype)
+
+
+def _running_gradients(
+    g: Tensor, input: Tensor, weight: Tensor | None, running_mean: Tensor, running_var: Tensor,
+    eps: float, needs: tuple[bool, ...],
+) -> tuple[Tensor | None, ...]:
+    ndim = g._array.ndim
+    dims, shape = _all_but_channels(ndim), (-1, *(1,) * (ndim - 2))
+    rstd = (running_var + eps).rsqrt().reshape(shape)
+    of_input = of_weight = None
+    if needs[0]:
+        of_input = g * (rstd if weight is None else rstd * weight.reshape(shape))
+    if needs[1]:
+        of_weight = (g * ((input - running_mean.reshape(shape)) * rstd)).sum(dims)
+    return of_input, of_weight, g.sum(dims) if needs[2] else None, None, None
+
+
+BATCH_NORM_RUNNING = Op(
+    "native_batch_norm_running", _batch_norm_running, joint=_running_gradients,
+    node="NativeBatchNormBackward0",
+)  # fmt: skip
+RUNNING_AVERAGE = Row(
+    "_running_average",
+    lambda self, latest, *, momentum: (1 - momentum) * self + momentum * latest,
+    non_differentiable="statistics are not trained",
+)
+
+
+def _update(running: Tensor, latest: Tensor, momentum: float) -> None:
+    apply_inplace(RUNNING_AVERAGE, running, latest.detach().to(running.dtype), momentum=momentum)
+
+
+def _check_channel_vectors(channels: int, **vectors: Tensor | None) -> None:
+    for name, vector in vectors.items():
+        if vector is not None and vector._array.size != channels:
+            raise RuntimeError(
+                f"{name} should contain {channels} elements not {vector._array.size}"
+                + errors.at_user_line()
+            )
+
+
+@public(method=False, out=False, name="batch_norm")
+def _torch_batch_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+    running_var: Tensor | None, training: bool, momentum: float, eps: float,
+    cudnn_enabled: bool = False,
+) -> Tensor:
+    return _batch_normalized(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )
+
+
+def batch_norm(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None,
+    weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
+    momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:
+    """Mean 0 and variance 1 of each channel, over the batch or by running statistics."""
+    if training:
+        shape = input._array.shape
+        if len(shape) < 2:
+            raise errors.dimension_out_of_range(1, len(shape))
+        if math.prod(shape[2:]) * shape[0] == 1:
+            raise ValueError(
+                f"Expected more than 1 value per channel when training, got input size {input.shape}"
+                + errors.at_user_line()
+            )
+    return _batch_normalized(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )
+
+
+def _batch_normalized(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,
+    bias: Tensor | None, training: bool, momentum: float, eps: float,
+) -> Tensor:
+    if not isinstance(momentum, (int, float)):
+        raise errors.wrong_argument("batch_norm", "momentum", 7, "float", momentum)
+    if input._array.ndim < 2:
+        raise errors.dimension_out_of_range(1, input._array.ndim)
+    _check_channel_vectors(
+        input._array.shape[1], running_mean=running_mean, running_var=running_var, weight=weight,
+        bias=bias,
+    )  # fmt: skip
+    for name, running in (("running_mean", running_mean), ("running_var", running_var)):
+        if running is None and not training:
+            raise RuntimeError(
+                f"{name} must be defined in evaluation mode" + errors.at_user_line()
+            )
+    check_norm_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
+    if not training:
+        result: Tensor = BATCH_NORM_RUNNING(
+            input, weight, bias, running_mean, running_var, eps=eps
+        )
+        return result
+    result, mean, _, variance = BATCH_NORM(input, weight, bias, eps=eps)
+    if running_mean is not None:
+        _update(running_mean, mean, momentum)
+    if running_var is not None:
+        count = input._array.size // max(input._array.shape[1], 1)
+        unbiased = variance.detach() * (count / (count - 1) if count > 1 else math.inf)
+        _update(running_var, unbiased, momentum)
+    return result
+
+
+# -- instance_norm -------------------------------------------------------------------------
+
+
+@public(method=False, out=False, name="instance_norm")
+def _torch_instance_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+    running_var: Tensor | None, use_input_stats: bool, momentum: float, eps: float,
+    cudnn_enabled: bool = False,
+) -> Tensor:
+    return _instance_normalized(
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+    )
+
+
+def instance_norm(
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+    weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
+    momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:
+    """Mean 0 and variance 1 of each channel of each sample."""
+    if use_input_stats and math.prod(input._array.shape[2:]) == 1:
+        raise ValueError(
+            f"Expected more than 1 spatial element when training, got input size {input.shape}"
+            + errors.at_user_line()
+        )
+    return _instance_normalized(
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+    )
+
+
+def _instance_normalized(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,
+    bias: Tensor | None, use_input_stats: bool, momentum: float, eps: float,
+) -> Tensor:
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError(
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
+            + errors.at_user_line()
+        )
+    n, c, *rest = input._array.shape
+    # Every channel of every sample becomes a channel of one sample.
+    flat = input.contiguous().view(1, n * c, *rest)
+    means, variances, weights, biases = (
+        None if vector is None else vector.repeat(n)
+        for vector in (running_mean, running_var, weight, bias)
+    )
+    out = _batch_normalized(
+        flat, means, variances, weights, biases, use_input_stats, momentum, eps
+    )
+    for running, latest in ((running_mean, means), (running_var, variances)):
+        if running is not None and latest is not None and use_input_stats:
+            running.copy_(latest.view(n, c).mean(0))
+    result: Tensor = out.view(*input._array.shape)
+    return result
+
+
+# -- group_norm ----------------------------------------------------------------------------
+
+
+def _group_norm(
+    input: Array, weight: Array | None, bias: Array | None, *, num_groups: int, eps: float
+) -> tuple[Array, Array, Array]:
+    shape = input.shape
+    x = widened(input).reshape(shape[0], num_groups, _per_group(shape, num_groups))
+    normal, mean, rstd, _ = statistics(x, (2,), eps)
+    normal *= rstd
+    out = _affine(normal.reshape(shape), weight, bias, input.dtype)
+    return out, mean.reshape(mean.shape[:2]), rstd.reshape(rstd.shape[:2])
+
+
+def _per_group(shape: tuple[int, ...], num_groups: int) -> int:
+    return math.prod(shape[1:]) // num_groups
+
+
+def _group_norm_gradients(
+    g: tuple[Tensor | None, ...], input: Tensor, weight: Tensor | None, out1: Tensor, out2: Tensor,
+    num_groups: int, eps: float, needs: tuple[bool, ...],
+) -> Gradients:
+    grad = g[0]
+    if grad is None:
+        return None, None, None
+    shape = input._array.shape
+    dims = _all_but_channels(len(shape))
+    grouped = (shape[0], num_groups, _per_group(shape, num_groups))
+    if graph_is_wanted():
+        return _composed_groups(grad, input, weight, grouped, eps, needs)
+    gradient, x = widened(grad._array), widened(input._array)
+    of_bias = wrap(np.add.reduce(gradient, axis=dims)) if needs[2] else None
+    values = x.reshape(grouped) - out1._array[:, :, None]
+    rstd = out2._array[:, :, None]
+    values *= rstd
+    of_weight = of_input = None
+    if needs[1]:
+        of_weight = wrap(np.add.reduce(gradient * values.reshape(shape), axis=dims))
+    if needs[0]:
+        weighted = (
+            gradient.copy()
+            if weight is None
+            else gradient * _per_channel(widened(weight._array), len(shape))
+        )
+        through = back_through_statistics(weighted.reshape(grouped), values, rstd, (2,))
+        of_input = wrap(through.reshape(shape))
+    return of_input, of_weight, of_bias
+
+
+def _composed_groups(
+    grad: Tensor, input: Tensor, weight: Tensor | None, grouped: tuple[int, ...], eps: float,
+    needs: tuple[bool, ...],
+) -> Gradients:
+    shape = input._array.shape
+    dims = _all_but_channels(len(shape))
+    normal, rstd = composed_normal(input.reshape(grouped), (2,), eps)
+    of_input = None
+    if needs[0]:
+        weighted = grad
+        if weight is not None:
+            weighted = grad * weight.reshape(-1, *(1,) * (len(shape) - 2))
+        through = composed_gradient(weighted.reshape(grouped), normal, rstd, (2,))
+        of_input = through.reshape(shape)
+    return (
+        of_input,
+        (grad * normal.reshape(shape)).sum(dims) if needs[1] else None,
+        grad.sum(dims) if needs[2] else None,
+    )
+
+
+GROUP_NORM = Op(
+    "native_group_norm", _group_norm, joint=_group_norm_gradients, outputs=3,
+    node="NativeGroupNormBackward0",
+)  # fmt: skip
+
+
+@public(method=False, out=False, name="group_norm")
+def _torch_group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+    eps: float = 1e-05, cudnn_enabled: bool = True,
+) -> Tensor:
+    return _group_normalized(input, num_groups, weight, bias, eps)
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+    eps: float = 1e-05,
+) -> Tensor:
+    """Mean 0 and variance 1 of each group of channels of each sample."""
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
+            + errors.at_user_line()
+        )
+    if shape[0] * (shape[1] // num_groups) * math.prod(shape[2:]) == 1:
+        raise ValueError(
+            "Expected more than 1 value per channel when training, got input size "
+            f"{errors.shape_list(shape)}" + errors.at_user_line()
+        )
+    return _group_normalized(input, num_groups, weight, bias, eps)
+
+
+def _group_normalized(
+    input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> Tensor:
+    shape = input._array.shape
+    if num_groups <= 0:
+        raise RuntimeError(
+            f"Expected num groups to be greater than 0, got {num_groups}" + errors.at_user_line()
+        )
+    if shape[1] % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {errors.shape_list(shape)} and num_groups={num_groups}"
+            + errors.at_user_line()
+        )
+    for name, vector in (("weight", weight), ("bias", bias)):
+        if vector is not None and vector._array.shape != (shape[1],):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, "
+                f"but got {name} of shape {errors.shape_list(vector._array.shape)} and input of "
+                f"shape {errors.shape_list(shape)}" + errors.at_user_line()
+            )
+    check_norm_dtypes("GroupNormKernelImpl", input, weight, bias)
+    result: tuple[Tensor, ...] = GROUP_NORM(input, weight, bias, num_groups=num_groups, eps=eps)
+    return result[0]

@@ -1,0 +1,63 @@
+"""Python functions applied element by element: slow, for the odd case that has no operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.core.inplace import check_write, store
+from clew.core.public import methods
+from clew.core.state import local
+from clew.core.tensor import Tensor
+
+
+def _write(self: Tensor, name: str, values: Any) -> Tensor:
+    array = np.fromiter(values, self._array.dtype, self._array.size)
+    store(self, array.reshape(self._array.shape), name)
+    return self
+
+
+def _check(self: Tensor, name: str, *others: Tensor) -> None:
+    if any(each.requires_grad for each in (self, *others)):
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() "
+            "instead." + errors.at_user_line()
+        )
+    check_write(local.state, name, (self,))
+    for other in others:
+        if other.dtype is not self.dtype:
+            raise TypeError(
+                f"{name}() expects tensors of dtype {self.dtype!r}, got {other.dtype!r}"
+                + errors.at_user_line()
+            )
+
+
+def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replace every element by what the function makes of it."""
+    _check(self, "apply_")
+    return _write(self, "apply_", map(callable, self._array.ravel().tolist()))
+
+
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replace every element by what the function makes of it and another tensor's."""
+    return _mapped(self, "map_", callable, tensor)
+
+
+def map2_(
+    self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]
+) -> Tensor:
+    """Replace every element by what the function makes of it and of two other tensors'."""
+    return _mapped(self, "map2_", callable, x, y)
+
+
+def _mapped(self: Tensor, name: str, callable: Callable[..., Any], *others: Tensor) -> Tensor:
+    _check(self, name, *others)
+    shape = self._array.shape
+    columns = [np.broadcast_to(each._array, shape).ravel().tolist() for each in (self, *others)]
+    return _write(self, name, map(callable, *columns))
+
+
+methods(apply_=apply_, map_=map_, map2_=map2_)

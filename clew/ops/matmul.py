@@ -1,0 +1,437 @@
+"""Matrix products: mm, bmm, mv, dot, vdot and matmul, which chooses among them.
+
+Two matrices of one float dtype take a short path: one BLAS call and one node. Gradients pass
+transposed views to BLAS, so nothing is copied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.elementwise import F32, F64
+from clew.core.op import Op, record
+from clew.core.public import methods, public
+from clew.core.state import local
+from clew.core.storage import INFERENCE, Storage
+from clew.core.tensor import Tensor, _new, sync, wrap
+from clew.kernels.arrays import widened
+from clew.ops.arithmetic import conj
+from clew.ops.rows import require_tensors
+from clew.ops.views import UNSAFE_RESHAPE
+from clew.source import _getframe
+
+Array = np.ndarray
+
+# How PyTorch's messages about unequal dtypes spell them.
+C_NAMES = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short",
+    "int32": "int", "int64": "long", "uint16": "unsigned short", "uint32": "unsigned int",
+    "uint64": "unsigned long", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def refuse_bool(kernel: str, array: Array) -> None:
+    """Products need sums, and PyTorch has none for bools."""
+    if array.dtype.kind == "b":
+        raise NotImplementedError(
+            f"\"{kernel}\" not implemented for 'Bool'\n  Convert first: x.float()"
+            + errors.at_user_line()
+        )
+
+
+# -- the product of arrays -------------------------------------------------------------------
+
+
+def times(a: Any, b: Any) -> Any:
+    """The product of two matrices or of a matrix and a vector, of arrays or of tensors."""
+    if type(a) is not Array:
+        return a.matmul(b)
+    if a.dtype.kind == "f" and a.itemsize > 2:
+        return a.dot(b)
+    return narrowed(a, b, Array.dot)
+
+
+def batch_times(a: Any, b: Any) -> Any:
+    """The products of corresponding matrices of two batches, of arrays or of tensors."""
+    if type(a) is not Array:
+        return BMM(a, b)
+    return narrowed(for_blas(a), for_blas(b), np.matmul)
+
+
+def narrowed(a: Array, b: Array, product: Callable[[Array, Array], Any]) -> Array:
+    """A product whose 16-bit floats are added up in float32 and rounded once."""
+    dtype = a.dtype
+    if dtype in dtypes.LOW_PRECISION:
+        return np.asarray(product(widened(a), widened(b))).astype(dtype)
+    if dtype.kind in "iu":
+        product = np.matmul  # `dot` is much slower than this where BLAS does not apply
+    return np.asarray(product(a, b))
+
+
+def for_blas(array: Array) -> Array:
+    """The matrices with unit stride along rows or columns; NumPy's own loop is far slower."""
+    if array.ndim < 2 or not array.size:
+        return array
+    row, column = array.strides[-2:]
+    item = array.itemsize
+    if (column == item and row >= item) or (row == item and column >= item):
+        return array
+    return np.ascontiguousarray(array)
+
+
+def transposed(value: Any) -> Any:
+    """The conjugate transpose of matrices, given as an array or as a tensor."""
+    value = conj(value)
+    return value.swapaxes(-2, -1)
+
+
+def _dot(self: Array, tensor: Array) -> Array:
+    return np.asarray(narrowed(self, tensor, Array.dot))
+
+
+def _vdot(self: Array, other: Array) -> Array:
+    return np.asarray(np.vdot(self, other) if self.dtype.kind == "c" else _dot(self, other))
+
+
+MM = Op(
+    "mm", lambda self, mat2: times(self, mat2), multilinear=True, bare=True,
+    grads={
+        "self": lambda g, mat2: times(g, conj(mat2).T),
+        "mat2": lambda g, self: times(conj(self).T, g),
+    },
+)  # fmt: skip
+BMM = Op(
+    "bmm", lambda self, mat2: batch_times(self, mat2), multilinear=True, bare=True,
+    grads={
+        "self": lambda g, mat2: batch_times(g, transposed(mat2)),
+        "mat2": lambda g, self: batch_times(transposed(self), g),
+    },
+)  # fmt: skip
+MV = Op(
+    "mv", lambda self, vec: times(self, vec), multilinear=True, bare=True,
+    grads={
+        "self": lambda g, vec: g[:, None] * conj(vec),
+        "vec": lambda g, self: times(conj(self).T, g),
+    },
+)  # fmt: skip
+DOT = Op(
+    "dot", _dot, multilinear=True, bare=True,
+    grads={
+        "self": lambda g, tensor: g * conj(tensor),
+        "tensor": lambda g, self: g * conj(self),
+    },
+)  # fmt: skip
+VDOT = Op(
+    "vdot", _vdot, multilinear=True,
+    grads={
+        "self": lambda g, other: conj(g) * other,
+        "other": lambda g, self: g * self,
+    },
+)  # fmt: skip
+
+# -- the short path ----------------------------------------------------------------------------
+
+
+def product_of(op: Op, ndim: int, other_ndim: int) -> Callable[[Tensor, Tensor], Tensor | None]:
+    """`op` of two float operands that fit each other; None where there is more to look at."""
+    plans = [None, *(op.plan(mask) for mask in (1, 2, 3))]
+    node_class = op.node_class
+
+    def product(input: Tensor, other: Tensor) -> Tensor | None:
+        state = local.state
+        a, b = input._array, other._array
+        dtype = a.dtype
+        if (
+            state.intercept is not None
+            or dtype is not b.dtype
+            or (dtype is not F32 and dtype is not F64)
+            or a.ndim != ndim
+            or b.ndim != other_ndim
+            or a.shape[-1] != b.shape[0]
+        ):
+            return None
+        out: Tensor = _new(Tensor)
+        out._array = a.dot(b)
+        out._storage = INFERENCE if state.inference else Storage()
+        out._view = out._grad = None
+        out._output_nr = 0
+        mask = 0
+        if input._view is not None:
+            sync(input)
+        if other._view is not None:
+            sync(other)
+        if input._requires_grad:
+            mask = 1
+        if other._requires_grad:
+            mask += 2
+        plan = plans[mask]
+        if plan is not None and state.grad_enabled:
+            out._requires_grad = True
+            out._reason = None
+            record(state, plan, node_class, (input, other), out, _getframe(1))
+        else:
+            out._requires_grad = False
+            out._node = None
+            out._reason = (
+                op.reason(state, mask, (input, other)) if mask else input._reason or other._reason
+            )
+        return out
+
+    return product
+
+
+_mm, _mv = product_of(MM, 2, 2), product_of(MV, 2, 1)
+
+# -- checks ------------------------------------------------------------------------------------
+
+
+def require_matrix(name: str, tensor: Tensor) -> None:
+    if tensor._array.ndim != 2:
+        raise RuntimeError(
+            f"{name} must be a matrix\n  It has shape {errors.shape_list(tensor._array.shape)}"
+            + errors.at_user_line()
+        )
+
+
+def check_matrices(a: Tensor, b: Tensor) -> None:
+    """Refuse matrices whose shapes do not fit each other."""
+    rows, columns = a._array.shape, b._array.shape
+    if rows[1] != columns[0]:
+        fits = (
+            "\n  The second one fits when transposed: b.T" if rows[1] == columns[1]
+            else "\n  The first one fits when transposed: a.T" if rows[0] == columns[0]
+            else ""
+        )  # fmt: skip
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows[0]}x{rows[1]} and "
+            f"{columns[0]}x{columns[1]})\n  The number of columns of the first ({rows[1]}) must "
+            f"be the number of rows of the second ({columns[0]})." + fits + errors.at_user_line()
+        )
+
+
+def require_same_dtype(a: Tensor, b: Tensor) -> None:
+    if a._array.dtype is not b._array.dtype and a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {C_NAMES[a.dtype.name]} != "
+            f"{C_NAMES[b.dtype.name]}\n  Products do not convert: write x.to(y.dtype)"
+            + errors.at_user_line()
+        )
+
+
+def check_batches(a: Tensor, b: Tensor) -> None:
+    """Refuse batches whose matrices do not fit each other."""
+    first, second = a._array.shape, b._array.shape
+    if first[0] != second[0] or first[2] != second[1]:
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{first[0]}, {first[2]}] but got: [{second[0]}, {second[1]}]." + errors.at_user_line()
+        )
+
+
+def require_batch(name: str, tensor: Tensor) -> None:
+    if tensor._array.ndim != 3:
+        raise RuntimeError(f"{name} must be a 3D tensor" + errors.at_user_line())
+
+
+def require_same_scalar_type(a: Tensor, b: Tensor) -> None:
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"expected scalar type {a.dtype.scalar_name} but found {b.dtype.scalar_name}\n"
+            "  Products do not convert: write x.to(y.dtype)" + errors.at_user_line()
+        )
+
+
+def _check_vectors(a: Tensor, b: Tensor) -> None:
+    first, second = a._array, b._array
+    if first.ndim != 1 or second.ndim != 1:
+        raise RuntimeError(
+            f"1D tensors expected, but got {first.ndim}D and {second.ndim}D tensors"
+            + errors.at_user_line()
+        )
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            "dot : expected both vectors to have same dtype, but found "
+            f"{a.dtype.scalar_name} and {b.dtype.scalar_name}" + errors.at_user_line()
+        )
+    if first.size != second.size:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{first.size}] and src [{second.size}] to "
+            f"have the same number of elements, but got {first.size} and {second.size} elements "
+            "respectively" + errors.at_user_line()
+        )
+
+
+def check_mv(added: tuple[int, ...], matrix: Tensor, vector: Tensor) -> None:
+    """Refuse a matrix and a vector that do not fit each other and what they are added to."""
+    mat, vec = matrix._array.shape, vector._array.shape
+    if len(mat) != 2 or len(vec) != 1 or len(added) > 1:
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got {len(added)}, {len(mat)}, {len(vec)}"
+            + errors.at_user_line()
+        )
+    size = added[0] if added else 1
+    if mat[1] != vec[0] or size not in (mat[0], 1):
+        raise RuntimeError(
+            f"size mismatch, got input ({size}), mat ({mat[0]}x{mat[1]}), vec ({vec[0]})"
+            + errors.at_user_line()
+        )
+
+
+# -- public functions ------------------------------------------------------------------------
+
+
+@public()
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices."""
+    require_tensors("mm", input=input, mat2=mat2)
+    quick = _mm(input, mat2)
+    if quick is not None:
+        return quick
+    require_matrix("self", input)
+    require_matrix("mat2", mat2)
+    check_matrices(input, mat2)
+    require_same_dtype(input, mat2)
+    refuse_bool("addmm_impl_cpu_", input._array)
+    return MM(input, mat2)  # type: ignore[no-any-return]
+
+
+@public()
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The products of the matrices in two batches."""
+    require_tensors("bmm", input=input, mat2=mat2)
+    require_batch("batch1", input)
+    require_batch("batch2", mat2)
+    check_batches(input, mat2)
+    require_same_scalar_type(input, mat2)
+    refuse_bool("bmm", input._array)
+    return BMM(input, mat2)  # type: ignore[no-any-return]
+
+
+@public()
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """The product of a matrix and a vector."""
+    require_tensors("mv", input=input, vec=vec)
+    quick = _mv(input, vec)
+    if quick is not None:
+        return quick
+    check_mv(input._array.shape[:1], input, vec)
+    if input.dtype is not vec.dtype:
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {vec.dtype.scalar_name}, "
+            f"{input.dtype.scalar_name}, and {vec.dtype.scalar_name}" + errors.at_user_line()
+        )
+    refuse_bool("addmv_impl_cpu", input._array)
+    return MV(input, vec)  # type: ignore[no-any-return]
+
+
+@public()
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """The sum of the products of two vectors' elements."""
+    require_tensors("dot", input=input, tensor=tensor)
+    _check_vectors(input, tensor)
+    refuse_bool("dot", input._array)
+    return DOT(input, tensor)  # type: ignore[no-any-return]
+
+
+@public()
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """The dot product with the first vector conjugated."""
+    require_tensors("vdot", input=input, other=other)
+    _check_vectors(input, other)
+    refuse_bool("vdot", input._array)
+    return VDOT(input, other)  # type: ignore[no-any-return]
+
+
+@public()
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The matrix product; leading dimensions are batches, which broadcast."""
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        require_tensors("matmul", input=input, other=other)
+    quick = _mm(input, other)
+    if quick is not None:
+        return quick
+    ndim, other_ndim = input._array.ndim, other._array.ndim
+    if ndim == 2 and other_ndim == 2:
+        return mm(input, other)
+    if not ndim or not other_ndim:
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {ndim}D and "
+            f"{other_ndim}D\n  Multiply by a number with `*`." + errors.at_user_line()
+        )
+    if other_ndim == 1:
+        if ndim == 1:
+            return dot(input, other)
+        return mv(input, other) if ndim == 2 else _fold(input, other, mv)
+    if ndim == 1 and other_ndim == 2:
+        return mm(input.unsqueeze(0), other).squeeze_(0)
+    if other_ndim == 2:
+        return _fold(input, other, mm)
+    return _batched(input, other)
+
+
+def _fold(input: Tensor, other: Tensor, product: Callable[..., Tensor]) -> Tensor:
+    """All leading dimensions as the rows of one matrix."""
+    shape = input._array.shape
+    rows = input.reshape(math.prod(shape[:-1]), shape[-1])
+    return UNSAFE_RESHAPE(  # type: ignore[no-any-return]
+        product(rows, other), shape=shape[:-1] + other._array.shape[1:]
+    )
+
+
+def _batched(input: Tensor, other: Tensor) -> Tensor:
+    """The product with a batch on the right side."""
+    if input._array.ndim == 1:
+        # A vector from the left is the transposed matrices' product with it from the right.
+        return _fold(other.transpose(-2, -1), input, mv)
+    if input._array.ndim == 2 and input.requires_grad and local.state.grad_enabled:
+        # As rows of one matrix, the left matrix's gradient is one product instead of a batch.
+        return _fold(other.transpose(-2, -1), input.t(), mm).transpose(-2, -1).contiguous()
+    first, second = input._array.shape, other._array.shape
+    batch = _broadcast_batches(first[:-2], second[:-2])
+    if first[-1] != second[-2]:
+        count = math.prod(batch)
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{count}, {first[-1]}] but got: [{count}, {second[-2]}].\n  matmul got shapes "
+            f"{errors.shape_list(first)} and {errors.shape_list(second)}" + errors.at_user_line()
+        )
+    require_same_scalar_type(input, other)
+    refuse_bool("bmm", input._array)
+    return UNSAFE_RESHAPE(  # type: ignore[no-any-return]
+        BMM(input, other), shape=(*batch, first[-2], second[-1])
+    )
+
+
+def _broadcast_batches(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    if first == second:
+        return first
+    mismatch = errors.broadcast_mismatch("matmul", first, second)
+    if mismatch is not None:
+        raise mismatch
+    return np.broadcast_shapes(first, second)
+
+
+def _matmul_operator(self: Tensor, other: Any) -> Any:
+    if isinstance(other, Tensor):
+        quick = _mm(self, other)
+        return matmul(self, other) if quick is None else quick
+    if isinstance(other, np.ndarray):
+        return matmul(self, wrap(other))
+    return NotImplemented
+
+
+def _reflected_matmul(self: Tensor, other: Any) -> Any:
+    if isinstance(other, np.ndarray):
+        return matmul(wrap(other), self)
+    return NotImplemented
+
+
+methods(__matmul__=_matmul_operator, __rmatmul__=_reflected_matmul)

@@ -1,0 +1,76 @@
+"""Scenarios that run twice, once with torch and once with clew, and must end alike.
+
+A test decorated with `@twice` takes the module as its argument and returns whatever it has seen:
+tensors, numbers, names, or what `raised` tells of an error. Results and warnings are compared.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import clew
+from tests.oracle import assert_same
+
+
+# torch warns of a reference cycle that clew does not make.
+CYCLE_WARNING = "UserWarning: Using backward() with create_graph=True will"
+
+
+class Raised(tuple[str, ...]):
+    """The type of an error (its bases included) and the first words of its message."""
+
+    __slots__ = ()
+
+
+def raised(function: Callable[..., Any], *args: Any, words: int = 6, **kwargs: Any) -> Any:
+    """What a call raises; a call that raises nothing is reported as such."""
+    try:
+        function(*args, **kwargs)
+    except Exception as error:
+        text = str(error).strip().split("\n")[0].split()[:words]
+        kinds = [kind.__name__ for kind in type(error).__mro__[:-2]]
+        return Raised((*kinds, " ".join(text)))
+    return "nothing raised"
+
+
+def twice(scenario: Callable[[Any], Any]) -> Callable[[], None]:
+    """A test that compares what a scenario does with torch and with clew."""
+
+    def test() -> None:
+        expected, expected_warnings = _observe(scenario, torch)
+        actual, actual_warnings = _observe(scenario, clew)
+        assert_same(_plain(actual, expected), _plain(expected, expected))
+        assert actual_warnings == expected_warnings
+
+    test.__name__ = scenario.__name__
+    test.__doc__ = scenario.__doc__
+    return test
+
+
+def _observe(scenario: Callable[[Any], Any], module: Any) -> tuple[Any, list[str]]:
+    module.manual_seed(0)
+    torch.set_warn_always(True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = scenario(module)
+    seen = [f"{w.category.__name__}: {' '.join(str(w.message).split()[:5])}" for w in caught]
+    return result, sorted(set(seen) - {CYCLE_WARNING})
+
+
+def _plain(value: Any, expected: Any) -> Any:
+    """Errors as lists of words: clew may raise a subclass of what torch raises."""
+    if isinstance(value, Raised):
+        kind = expected[0] if isinstance(expected, Raised) else value[0]
+        return [kind if kind in value else value[0], value[-1]]
+    if isinstance(value, dict):
+        other = expected if isinstance(expected, dict) else {}
+        return {key: _plain(item, other.get(key)) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        others = expected if isinstance(expected, (list, tuple)) else ()
+        padded = [*others, *[None] * len(value)]
+        return [_plain(item, other) for item, other in zip(value, padded, strict=False)]
+    return value
