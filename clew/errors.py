@@ -37,7 +37,7 @@ def shape_list(shape: Sequence[int]) -> str:
 def at_user_line() -> str:
     """A closing line that names the user's line that is running now."""
     where = user_where()
-    return "" if where is None else f"\n  at {where}"
+    return "" if where is None else f"\n  at {describe(where)}"
 
 
 def add_note(error: BaseException, text: str) -> BaseException:
@@ -134,10 +134,10 @@ def no_history(index: int, explanation: str) -> RuntimeError:
     )
 
 
-def leaf_in_place(op: str, is_view: bool) -> RuntimeError:
+def leaf_in_place(op: str, is_view: bool, tense: str = "is being") -> RuntimeError:
     what = "a view of a leaf Variable" if is_view else "a leaf Variable"
     return RuntimeError(
-        f"{what} that requires grad is being used in an in-place operation.\n"
+        f"{what} that requires grad {tense} used in an in-place operation.\n"
         f"  `{op}` writes to a leaf at {describe(user_where())}\n"
         "  To update a parameter, write inside `with torch.no_grad():`. `p = p - lr * p.grad` is "
         "not the same: it makes p a non-leaf, and its next .grad is None."

@@ -31,6 +31,9 @@ INTERNAL_PACKAGES = _own_packages()
 _getframe = sys._getframe
 
 
+Place = tuple[CodeType, int]
+
+
 class Where(NamedTuple):
     """A place in a program: a code object and the offset of the instruction being run."""
 
@@ -74,21 +77,15 @@ class Where(NamedTuple):
         return f"{self.short}: {text}" if text else self.short
 
 
-def user_frame() -> FrameType | None:
-    """The innermost frame on the stack that is not clew's own."""
+def user_where() -> Place | None:
+    """The user's line, from the running stack; `describe` turns it into words."""
     frame: FrameType | None = _getframe(1)
     while frame is not None and frame.f_globals.get("__package__") in INTERNAL_PACKAGES:
         frame = frame.f_back
-    return frame
+    return None if frame is None else (frame.f_code, frame.f_lasti)
 
 
-def user_where() -> Where | None:
-    """The user's line, from the running stack."""
-    frame = user_frame()
-    return None if frame is None else Where(frame.f_code, frame.f_lasti)
-
-
-def describe(where: tuple[CodeType, int] | None) -> str:
+def describe(where: Place | None) -> str:
     """A place for a message; `None` (the place is unknown) reads as such."""
     if where is None:
         return "an unknown place"

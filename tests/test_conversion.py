@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -228,3 +230,262 @@ x = torch.arange(6.0).reshape(2, 3)
 )
 def test_same_as_torch(text: str) -> None:
     check(text, setup=SETUP)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+     "float64", "complex64", "complex128"],
+)  # fmt: skip
+@pytest.mark.parametrize("source", ["[0.0, 1.9, 2.5]", "[0, 1, 3]", "[True, False, True]"])
+def test_every_conversion(source: str, dtype: str) -> None:
+    check(f"torch.tensor({source}).to(torch.{dtype})")
+    check(f"torch.tensor({source}, dtype=torch.{dtype}).float()")
+    check(f"torch.tensor({source}, dtype=torch.{dtype}).tolist()")
+    check(f"pickle.loads(pickle.dumps(torch.tensor({source}, dtype=torch.{dtype})))")
+
+
+def test_conversion_is_differentiable() -> None:
+    setup = "x = torch.tensor([1.5, 2.5], requires_grad=True)"
+    check("torch.autograd.grad((x.double() ** 2).sum(), x)", setup=setup)
+    check("x.to(torch.float64).grad_fn", setup=setup)
+    check("torch.autograd.grad(x.half().float().sum(), x)", setup=setup)
+    check("x.int().requires_grad", setup=setup)
+
+
+def test_memory_formats() -> None:
+    setup = "x = torch.arange(120.0).reshape(2, 3, 4, 5)"
+    check("x.to(memory_format=torch.channels_last)", setup=setup)
+    check("x.to(torch.float64, memory_format=torch.channels_last).stride()", setup=setup)
+    check("x.permute(0, 2, 3, 1).double()", setup=setup)
+    check("x.permute(0, 2, 3, 1).to(torch.int32, memory_format=torch.contiguous_format)", setup=setup)
+    check("x[:, :, ::2].double()", setup=setup)
+    check(
+        "x.to(memory_format=torch.channels_last).is_contiguous(memory_format=torch.channels_last)",
+        setup=setup,
+    )
+
+
+# -- copies ------------------------------------------------------------------------------------
+
+
+def test_deepcopy_keeps_shared_memory_shared() -> None:
+    whole = clew.arange(6.0)
+    part = whole[2:4]
+    again = copy.deepcopy({"whole": whole, "part": part, "same": whole})
+    again["part"][0] = 100.0
+    assert again["whole"][2].item() == 100.0 and whole[2].item() == 2.0
+    assert again["same"] is again["whole"]
+
+
+def test_deepcopy_takes_gradients_and_attributes_along() -> None:
+    x = clew.ones(3, requires_grad=True)
+    (x * 2).sum().backward()
+    x.label = ["weights"]
+    again = copy.deepcopy(x)
+    assert again.grad.tolist() == [2.0, 2.0, 2.0] and again.grad is not x.grad
+    assert again.requires_grad and again.label == ["weights"] and again.label is not x.label
+
+
+def test_copy_shares_memory() -> None:
+    x = clew.zeros(2)
+    copy.copy(x)[0] = 3.0
+    assert x[0].item() == 3.0 and x._version == 1
+
+
+def test_pickles_of_constants_are_the_constants() -> None:
+    for constant in (
+        clew.bool, clew.float32, clew.bfloat16, clew.strided, clew.channels_last,
+        clew.contiguous_format,
+    ):  # fmt: skip
+        assert pickle.loads(pickle.dumps(constant)) is constant
+    assert pickle.loads(pickle.dumps(clew.device("cuda", 1))) == clew.device("cuda:1")
+    assert pickle.loads(pickle.dumps(clew.Size([2, 3]))) == clew.Size([2, 3])
+    generator = clew.Generator().manual_seed(7)
+    again = pickle.loads(pickle.dumps(generator))
+    assert clew.rand(3, generator=again).tolist() == clew.rand(3, generator=generator).tolist()
+
+
+# -- arrays that share memory with tensors -----------------------------------------------------
+
+
+def _saved_then_written(write: Callable[[clew.Tensor], None]) -> clew.Tensor:
+    """A loss whose node saved `data`, after `write(data)`."""
+    weight = clew.ones(3, requires_grad=True)
+    data = clew.tensor([1.0, 2.0, 3.0])
+    loss = (weight * data).sum()
+    write(data)
+    return loss
+
+
+def _through_a_view(data: clew.Tensor) -> None:
+    data.numpy()[1:][0] = 9.0
+
+
+def _through_dlpack(data: clew.Tensor) -> None:
+    np.from_dlpack(data)[0] = 9.0
+
+
+def _through_asarray(data: clew.Tensor) -> None:
+    np.asarray(data)[:] = 0.0
+
+
+def _through_data(data: clew.Tensor) -> None:
+    data.data.numpy()[2] = 0.0
+
+
+def _reordered(data: clew.Tensor) -> None:
+    data.numpy()[:] = [3.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "write", [_through_a_view, _through_dlpack, _through_asarray, _through_data, _reordered]
+)
+def test_a_write_to_a_saved_tensor_through_numpy_is_caught(
+    write: Callable[[clew.Tensor], None],
+) -> None:
+    loss = _saved_then_written(write)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation") as caught:
+        loss.backward()
+    assert "shared by .numpy()" in str(caught.value)
+    assert __file__.rpartition("/")[2] in str(caught.value)
+
+
+def test_a_write_through_an_array_that_was_taken_before_is_caught() -> None:
+    weight = clew.ones(3, requires_grad=True)
+    data = clew.tensor([1.0, 2.0, 3.0])
+    array = data.numpy()
+    array[0] = 5.0
+    loss = (weight * data).sum()
+    loss.backward()
+    assert weight.grad.tolist() == [5.0, 2.0, 3.0]
+    loss = (weight * data).sum()
+    array[0] = 6.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_a_write_to_the_array_that_a_tensor_was_made_from_is_caught() -> None:
+    weight = clew.ones(3, requires_grad=True)
+    array = np.array([1.0, 2.0, 3.0], np.float32)
+    loss = (weight * clew.from_numpy(array)).sum()
+    array[0] = 6.0
+    with pytest.raises(RuntimeError, match=r"shared by from_numpy\(\)"):
+        loss.backward()
+
+
+def test_a_write_to_a_large_saved_array_is_caught() -> None:
+    weight = clew.ones(100_003, requires_grad=True)
+    data = clew.rand(100_003)
+    for position in (0, 50_000, 100_002):
+        loss = (weight * data).sum()
+        data.numpy()[position] += 1.0
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            loss.backward()
+
+
+def test_reading_through_numpy_changes_nothing() -> None:
+    weight = clew.ones(3, requires_grad=True)
+    data = clew.tensor([1.0, 2.0, 3.0])
+    loss = (weight * data).sum()
+    array = data.numpy()
+    assert array.sum() == 6.0
+    loss.backward()
+    assert weight.grad.tolist() == [1.0, 2.0, 3.0] and data._version == 0
+
+
+def test_parameters_may_be_written_through_numpy_between_steps() -> None:
+    weight = clew.ones(3, requires_grad=True)
+    array = weight.detach().numpy()
+    for step in range(3):
+        array[:] = step
+        weight.grad = None
+        (weight * weight).sum().backward()
+        assert weight.grad.tolist() == [2.0 * step] * 3
+        with clew.no_grad():
+            weight -= 1.0
+        assert array[0] == step - 1
+
+
+def test_handed_out_arrays_are_forgotten() -> None:
+    data = clew.ones(3)
+    for _ in range(5):
+        array = data.numpy()
+    assert len(data._storage.exposures) == 1
+    del array
+    gc.collect()
+    assert not hasattr(data._storage, "exposures") or not data._storage.exposures
+    assert clew.from_numpy(np.ones(3)).numpy().tolist() == [1.0, 1.0, 1.0]
+
+
+# -- why a tensor has no history ---------------------------------------------------------------
+
+
+def _no_history_text(loss: clew.Tensor) -> str:
+    with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad") as caught:
+        loss.backward()
+    return str(caught.value)
+
+
+def test_the_way_through_item_is_named() -> None:
+    x = clew.ones(2, requires_grad=True)
+    value = (x * 3).sum().item()  # leaves here
+    text = _no_history_text(clew.tensor(value) * 2)
+    assert "`.item()`" in text and "leaves here" in text and "SumBackward0" in text
+
+
+def test_the_way_through_numpy_is_named() -> None:
+    x = clew.ones(2, requires_grad=True)
+    array = (x * 3).detach().numpy()  # leaves here
+    text = _no_history_text(clew.from_numpy(array * 2).sum())
+    assert "`detach().numpy()`" in text and "leaves here" in text and "MulBackward0" in text
+    text = _no_history_text(clew.as_tensor(array.tolist()).sum())
+    assert "carry no history" in text
+
+
+def test_data_that_never_left_a_graph_has_no_reason() -> None:
+    def in_a_new_thread() -> list[object]:
+        return [clew.tensor([1.0])._reason, clew.from_numpy(np.ones(2))._reason]
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(in_a_new_thread).result() == [None, None]
+
+
+# -- storage -----------------------------------------------------------------------------------
+
+
+def test_storage_of_views() -> None:
+    setup = "x = torch.arange(12.0).reshape(3, 4); v = x[1:, 1:]"
+    check("v.storage_offset(), v.untyped_storage().nbytes(), v.storage().size()", setup=setup)
+    check("v.data_ptr() - x.data_ptr(), v.untyped_storage().data_ptr() == x.data_ptr()", setup=setup)
+    check("v.stride(), v.is_contiguous(), v.t().is_contiguous(), v.nbytes", setup=setup)
+    check("x.is_set_to(x.view(3, 4)), x.is_set_to(v), x.t().storage_offset()", setup=setup)
+    check("torch.is_storage(x.untyped_storage()), len(x.untyped_storage())", setup=setup)
+
+
+def test_flags() -> None:
+    flags = (
+        "is_cuda", "is_cpu", "is_meta", "is_sparse", "is_quantized", "is_mkldnn", "is_nested",
+        "is_leaf", "requires_grad", "itemsize", "nbytes", "ndim", "layout", "device",
+    )  # fmt: skip
+    for flag in flags:
+        check(f"torch.ones(2, 3).{flag}")
+
+
+def test_subclasses_are_kept() -> None:
+    class Named(clew.Tensor):
+        pass
+
+    tensor = clew.ones(2).as_subclass(Named)
+    assert type(tensor) is Named and type(copy.deepcopy(tensor)) is Named
+    assert repr(tensor) == "Named([1., 1.])"
+
+
+def test_number_of_threads() -> None:
+    before = clew.get_num_threads()
+    assert before >= 1
+    clew.set_num_threads(3)
+    assert clew.get_num_threads() == 3
+    clew.set_num_threads(before)
+    with pytest.raises(RuntimeError, match="expects a positive integer"):
+        clew.set_num_threads(0)

@@ -14,6 +14,8 @@ import clew
 
 from . import oracle
 
+pytestmark = pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
+
 
 def _array(*shape: int) -> np.ndarray:
     return np.arange(int(np.prod(shape)), dtype=np.float64).reshape(shape) + 1.0
@@ -111,6 +113,10 @@ def test_basic_indices_give_views_and_others_copies(index: Any) -> None:
     oracle.assert_same(ours, theirs)
 
 
+def _write(x: Any, index: Any, value: Any = 0.0) -> None:
+    x[index] = value
+
+
 @pytest.mark.parametrize("value", [7.5, True, 3, "tensor", "float32", "int"], ids=str)
 @every_index
 def test_write(index: Any, value: Any) -> None:
@@ -118,9 +124,12 @@ def test_write(index: Any, value: Any) -> None:
     if isinstance(value, str):
         dtype = {"float32": torch.float32, "int": torch.int64}.get(value, torch.float64)
         value = torch.tensor(-_array(*theirs[index].shape)).to(dtype)
-    where = oracle.to_clew(index)
-    ours[where] = oracle.to_clew(value)
-    theirs[index] = value
+    _, error = oracle.outcome(_write, ours, oracle.to_clew(index), oracle.to_clew(value))
+    _, expected = oracle.outcome(_write, theirs, index, value)
+    if expected is not None:
+        oracle.assert_same_error(error, expected, words=6)
+    else:
+        assert error is None, error
     oracle.assert_same(ours, theirs)
     assert ours._version == theirs._version
 
@@ -174,10 +183,7 @@ def test_bad_indices(index: Any) -> None:
             _both(*SHAPE)[0][index]
         return
     oracle.assert_same_error(*_outcomes(lambda x, where: x[where], index), words=6)
-    def write(x: Any, where: Any) -> None:
-        x[where] = 0.0
-
-    oracle.assert_same_error(*_outcomes(write, index), words=6)
+    oracle.assert_same_error(*_outcomes(_write, index), words=6)
 
 
 def test_zero_dim_tensors_cannot_be_indexed() -> None:

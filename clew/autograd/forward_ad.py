@@ -21,7 +21,8 @@ from clew.core.elementwise import Elementwise
 from clew.core.engine import fit
 from clew.core.inplace import run_inplace, write_tangent
 from clew.core.node import OWN, SavedDual
-from clew.core.op import DTYPE, INPUT, NEEDS, OUTPUT, PARAM, SHAPE, SHAPES, Op, OpNode
+from clew.core.op import Op
+from clew.core.recording import INPUT, NEEDS, OUTPUT, PARAM, OpNode, fact
 from clew.core.state import State, local
 from clew.core.tensor import Tensor, alias, tangent_of, wrap
 
@@ -265,18 +266,14 @@ def _value(
     if kind == INPUT:
         return inputs[key]
     if kind == OUTPUT:
+        if key is not None:
+            return _without_tangent(outs[key])
         return _without_tangent(outs[0]) if len(outs) == 1 else outs
     if kind == PARAM:
         return params.get(key)
-    if kind == SHAPE:
-        return inputs[key]._array.shape if isinstance(inputs[key], Tensor) else ()
-    if kind == DTYPE:
-        return inputs[key].dtype if isinstance(inputs[key], Tensor) else None
-    if kind == SHAPES:
-        return tuple(v._array.shape if isinstance(v, Tensor) else None for v in inputs)
     if kind == NEEDS:
         return tuple(isinstance(v, Tensor) for v in inputs)
-    return tuple(v.dtype if isinstance(v, Tensor) else None for v in inputs)
+    return fact(kind, key, inputs)
 
 
 def _sum(terms: list[Tensor]) -> Tensor | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.core.inplace import check_leaf, rebase
+from clew.core.inplace import rebase
 from clew.core.node import Edge, Meta, Node, live_edge, next_sequence_number, save, unpack
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE
@@ -49,6 +49,8 @@ class FunctionCtx(Node):
         self._saved: Any = ()
         self._foreign_saved = False
         self._is_input_tensor: tuple[bool, ...] = ()
+        # Why what forward computes has no history: marks the tensors that come from its inputs.
+        self._cut: NoHistory | None = None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors (inputs, outputs, or others) for `backward`. Call it once, in `forward`."""
@@ -98,8 +100,8 @@ class FunctionCtx(Node):
     def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         if type(self._saved) is errors.Freed:
             raise errors.backward_twice(self, self._saved)
-        if self._foreign_saved and local.state.grad_enabled:
-            self._warn_foreign_saved()
+        if local.state.grad_enabled:
+            self._warn_of_lost_paths()
         given: list[Any] = list(grads)
         if self.materialize_grads:
             given = [
@@ -109,15 +111,34 @@ class FunctionCtx(Node):
         results = self._function._backward_of()(self, *given)
         return self._checked(results if isinstance(results, tuple) else (results,))
 
-    def _warn_foreign_saved(self) -> None:
+    def _warn_of_lost_paths(self) -> None:
+        """A gradient of this gradient misses what went through values computed in forward."""
         if getattr(self._function.backward, "_once_differentiable", False):
             return
+        lost = "a tensor that is neither an input nor an output of its forward"
+        if not self._foreign_saved:
+            name = next(filter(self._holds_lost_path, vars(self).keys() - _OWN_ATTRIBUTES), None)
+            if name is None:
+                return
+            lost = f"`ctx.{name}`, {lost}, without save_for_backward"
         warnings.warn(
-            f"{self.name()} saved a tensor that is neither an input nor an output of its forward; "
-            "the gradient of its gradient does not flow through that tensor. Return it as an "
-            "output, recompute it in backward, or mark backward with @once_differentiable. The "
-            f"function was applied at {errors.describe(self.where)}",
+            f"{self.name()} saved {lost}; the gradient of its gradient does not flow through that "
+            "tensor. Return it as an output, recompute it in backward, or mark backward with "
+            f"@once_differentiable. The function was applied at {errors.describe(self.where)}",
             stacklevel=2,
+        )
+
+    def _holds_lost_path(self, name: str) -> bool:
+        value = vars(self)[name]
+        return any(map(self._is_lost_path, value if isinstance(value, list | tuple) else [value]))
+
+    def _is_lost_path(self, value: Any) -> bool:
+        """Whether a tensor was computed by forward from inputs that require grad."""
+        return (
+            isinstance(value, Tensor)
+            and value._reason is not None
+            and value._reason is self._cut
+            and value.dtype.is_floating_point
         )
 
     def _checked(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -133,13 +154,14 @@ class FunctionCtx(Node):
             if value is None:
                 continue
             if not isinstance(value, Tensor):
-                raise TypeError(
-                    f"expected Variable or None (got {type(value).__name__}) as gradient {index} "
-                    f"of {self.name()}"
+                raise RuntimeError(
+                    f"expected Variable or None (got {type(value).__name__})\n"
+                    f"  It is gradient {index} of {self.name()}, applied at "
+                    f"{errors.describe(self.where)}"
                 )
             if not self._is_input_tensor[index]:
                 raise RuntimeError(
-                    f"function {self.name()} returned a gradient different from None at position "
+                    f"function {self.name()} returned a gradient different than None at position "
                     f"{index + 1}, but the corresponding forward input was not a Variable"
                 )
             self._check_shape(index, value)
@@ -165,6 +187,9 @@ class FunctionCtx(Node):
         self.to_save = ()
         if self._saved:
             self._saved = freed
+
+
+_OWN_ATTRIBUTES = frozenset(vars(FunctionCtx()))
 
 
 class FunctionMeta(type):
@@ -284,7 +309,7 @@ def _run_forward(
     grad_enabled, reason = state.grad_enabled, state.no_grad_reason
     intercept, state.intercept = state.intercept, None
     state.grad_enabled = False
-    state.no_grad_reason = NoHistory("no_grad", f"{cls.__name__}.forward", ctx.where)
+    state.no_grad_reason = ctx._cut = NoHistory("no_grad", f"{cls.__name__}.forward", ctx.where)
     try:
         if cls.setup_context is Function.setup_context:
             return cls.forward(ctx, *args)
@@ -348,11 +373,20 @@ def _connect(
 def _connect_dirty(
     ctx: FunctionCtx, out: Tensor, number: int, recorded: bool, state: State
 ) -> Tensor:
+    storage = out._storage
+    storage.bump(storage.writer or ctx.name(), storage.written_at or ctx.where)
     if recorded:
         if out.requires_grad:
-            check_leaf(out, ctx.name())
+            _check_leaf(ctx, out)
         rebase(state, out, ctx, number)
     return out
+
+
+def _check_leaf(ctx: FunctionCtx, out: Tensor) -> None:
+    view = out._view
+    base = out if view is None else view.base
+    if base._requires_grad and (base._node is None or base._node.is_accumulator):
+        raise errors.leaf_in_place(ctx.name(), view is not None, tense="has been")
 
 
 def _connect_output(
@@ -385,7 +419,7 @@ def _pack_saved(
             continue
         own = _is_among(tensor, outputs) and tensor._node is ctx
         if not own and not _is_among(tensor, inputs) and not _is_among(tensor, outputs):
-            ctx._foreign_saved = ctx._foreign_saved or tensor.dtype.is_floating_point
+            ctx._foreign_saved = ctx._foreign_saved or ctx._is_lost_path(tensor)
         saved.append(save(tensor, output_of=own))
     ctx._saved = tuple(saved)
     ctx.to_save = ()

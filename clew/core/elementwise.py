@@ -15,7 +15,8 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.inplace import apply_inplace
-from clew.core.op import Formula, Op, record
+from clew.core.op import Formula, Op
+from clew.core.recording import record
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, _new, sync, wrap
@@ -70,6 +71,28 @@ class Elementwise(Op):
         if out.dtype is not result.np:
             out = np.asarray(out).astype(result.np, copy=False)
         return out
+
+    def write_into(self, target: np.ndarray, inputs: tuple[Any, ...]) -> bool:
+        dtype = target.dtype
+        if type(self.forward) is not np.ufunc or (dtype is not F32 and dtype is not F64):
+            return False
+        if self.rule == BOOL:
+            return False
+        operands: list[Any] = []
+        for value in inputs:
+            if isinstance(value, Tensor):
+                if value._array.dtype is not dtype:
+                    return False
+                operands.append(value._array)
+            elif type(value) is float or type(value) is int:
+                operands.append(value)
+            else:
+                return False
+        try:
+            self.forward(*operands, out=target)
+        except (ValueError, OverflowError):
+            return False  # the usual way finds the words for it
+        return True
 
     def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
         """The dtype to compute in and the dtype of the result."""
@@ -135,7 +158,7 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
         if input._requires_grad and state.grad_enabled and plan is not None:
             out._requires_grad = True
             out._reason = None
-            record(state, plan, op.node_class, (input,), out, _getframe(1))
+            out._node = record(state, plan, op.node_class, (input,), {}, (out,), _getframe(1))
         else:
             out._requires_grad = False
             out._node = None
@@ -151,7 +174,7 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
     """`op(input, other)` with a short path for float32 and float64; one may be a Python number."""
     forward = op.forward
     plans = [None, *(op.plan(mask) for mask in (1, 2, 3))] if op.differentiable else [None] * 4
-    floats_stay = op.rule in (SAME, FLOAT)
+    floats_stay = op.rule != REAL
 
     def function(input: Any, other: Any) -> Any:
         state = local.state
@@ -194,7 +217,9 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
         if mask and state.grad_enabled and plans[mask] is not None:
             out._requires_grad = True
             out._reason = None
-            record(state, plans[mask], op.node_class, (input, other), out, _getframe(1))
+            out._node = record(
+                state, plans[mask], op.node_class, (input, other), {}, (out,), _getframe(1)
+            )
         else:
             out._requires_grad = False
             out._node = None

@@ -23,11 +23,12 @@ from clew.core.node import (
     next_sequence_number,
     restore,
 )
-from clew.core.op import Op, OpNode, fill_node, grad_mask
+from clew.core.op import Op
+from clew.core.recording import grad_mask, record
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, View, _new, alias, forbid_view_write, sync, tangent_of, wrap
-from clew.source import user_where
+from clew.source import _getframe, user_where
 
 
 def apply_inplace(op: Op, target: Tensor, *others: Any, **params: Any) -> Tensor:
@@ -49,10 +50,13 @@ def run_inplace(
     if plan is not None and 0 in plan.saves_input:
         # The formula needs the value from before the write.
         inputs = (_before_write(target), *inputs[1:])
-    result = op.compute(inputs, params)
-    if type(result) is tuple or type(result) is list:
-        result = result[0]
-    store(target, result, op.name + "_")
+    if not params and op.write_into(target._array, inputs):
+        target._storage.bump(op.name + "_", user_where())
+    else:
+        result = op.compute(inputs, params)
+        if type(result) is tuple or type(result) is list:
+            result = result[0]
+        store(target, result, op.name + "_")
     if plan is not None:
         _record(state, op, plan, inputs, params, target)
     elif mask and not op.can_differentiate(target):
@@ -69,10 +73,9 @@ def _record(
     state: State, op: Op, plan: Any, inputs: tuple[Any, ...], params: dict[str, Any],
     target: Tensor,
 ) -> None:
-    node: OpNode = _new(op.node_class)
-    node.meta = ((target._array.shape, target._array.dtype),)
-    fill_node(node, state, plan, inputs, params, (target,))
-    rebase(state, target, node)
+    rebase(
+        state, target, record(state, plan, op.node_class, inputs, params, (target,), _getframe(1))
+    )
 
 
 def check_write(

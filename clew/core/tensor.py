@@ -72,7 +72,7 @@ class View:
         self.op = op
         self.params = params
         self.index = index
-        # "no_grad", "inference" and "multi" views may not be written to in ways that need their history.
+        # Views of these kinds ("no_grad", "inference", "multi") refuse writes that need a history.
         self.kind = kind if parent is None or kind is not None else parent.kind
         self.seen = source._storage.rewrites
         self.version = source._storage.version

@@ -39,7 +39,27 @@ from clew.ops.activation_pieces import (
     threshold,
     threshold_,
 )
+from clew.ops.average_pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    lp_pool1d,
+    lp_pool2d,
+    lp_pool3d,
+)
 from clew.ops.batch_normalization import batch_norm, group_norm, instance_norm
+from clew.ops.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_tbc,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
 from clew.ops.distance import cosine_similarity, normalize, pairwise_distance, pdist
 from clew.ops.dropout import (
     alpha_dropout,
@@ -75,6 +95,20 @@ from clew.ops.loss_margin import (
     triplet_margin_with_distance_loss,
 )
 from clew.ops.normalization import layer_norm, local_response_norm, rms_norm
+from clew.ops.pooling import (
+    adaptive_max_pool1d,
+    adaptive_max_pool1d_with_indices,
+    adaptive_max_pool2d,
+    adaptive_max_pool2d_with_indices,
+    adaptive_max_pool3d,
+    adaptive_max_pool3d_with_indices,
+    max_pool1d,
+    max_pool1d_with_indices,
+    max_pool2d,
+    max_pool2d_with_indices,
+    max_pool3d,
+    max_pool3d_with_indices,
+)
 from clew.ops.softmax import functional_log_softmax as log_softmax
 from clew.ops.softmax import functional_softmax as softmax
 from clew.ops.softmax import softmin

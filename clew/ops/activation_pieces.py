@@ -111,6 +111,11 @@ def hardtanh(
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val" + errors.at_user_line())
     if input.dtype.category == dtypes.INTEGER:
+        if not input.dtype.is_signed and (min_val < 0 or max_val < 0):
+            raise RuntimeError(
+                "cannot do hardtanh on an unsigned type with negative limits"
+                + errors.at_user_line()
+            )
         min_val, max_val = int(min_val), int(max_val)
     return _run(HARDTANH, input, inplace, min_val=min_val, max_val=max_val)
 
@@ -225,10 +230,12 @@ HARDSHRINK = Row(
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`x` moved towards 0 by `lambd`."""
-    if lambd < 0:
+    require_tensor("softshrink", input)
+    if lambd < 0 and input.dtype.category == dtypes.FLOAT:
+        largest = dtypes.finfo(input.dtype).max
         raise RuntimeError(
-            f"lambda must be greater or equal to 0, but found to be {lambd:g}."
-            + errors.at_user_line()
+            f"lambda must be in range [0, {largest:g}] for input dtype {input.dtype.scalar_name}, "
+            f"but found {lambd:g}" + errors.at_user_line()
         )
     return _run(SOFTSHRINK, input, False, lambd=lambd)
 
@@ -343,13 +350,12 @@ def rrelu(
     require_tensor("rrelu", input)
     if lower > upper:
         raise RuntimeError(
-            f"Lower bound should be less than or equal to the upper bound, but found lower="
-            f"{lower:g} and upper={upper:g}" + errors.at_user_line()
+            "Lower bound should be less than or equal to the upper bound" + errors.at_user_line()
         )
-    for name, bound in (("Lower", lower), ("Upper", upper)):
+    for name, bound in (("lower", lower), ("upper", upper)):
         if not math.isfinite(bound):
             raise RuntimeError(
-                f"{name.lower()} bound must be finite, but found {bound}" + errors.at_user_line()
+                f"rrelu: {name} bound must be finite, got {bound}" + errors.at_user_line()
             )
     if not training:
         return _run(RRELU_EVAL, input, inplace, negative_slope=(lower + upper) / 2)

@@ -22,10 +22,12 @@ from clew.ops.rows import (
     FLOAT,
     REAL,
     SAME_OUT,
+    NativeRow,
     Row,
     binary_in_place,
     binary_row,
     out_form,
+    require_tensors,
     unary_row,
 )
 
@@ -173,6 +175,7 @@ def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 @public(method=False, out=False)
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """`other - alpha * input`."""
+    require_tensors("rsub", input=input)
     if type(alpha) is int and alpha == 1:
         return (_rsub_tensor if isinstance(other, Tensor) else _rsub_number)(input, other)
     return RSUB_SCALED(*_check_alpha(RSUB, alpha, input, other), alpha=alpha)  # type: ignore[no-any-return]
@@ -248,7 +251,7 @@ DIV_FLOOR = Row(
     "div.floor", _floor_quotient, takes="ihf", kernel="div_floor_cpu", node="DivBackward2",
     grads=_ROUNDED_GRADS,
 )  # fmt: skip
-DIV_TRUNC = Row(
+DIV_TRUNC = NativeRow(
     "div.trunc", _truncated_quotient, takes="ihf", kernel="div_trunc_cpu", node="DivBackward2",
     grads=_ROUNDED_GRADS,
 )  # fmt: skip

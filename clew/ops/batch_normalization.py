@@ -54,6 +54,10 @@ def _batch_norm(
 ) -> tuple[Array, Array, Array, Array]:
     x = widened(input)
     normal, mean, rstd, variance = statistics(x, _all_but_channels(x.ndim), eps)
+    if x is not input and (weight is None or weight.dtype == input.dtype):
+        # PyTorch keeps the statistics in the dtype of the parameters and then computes with them.
+        mean, rstd = (each.astype(input.dtype).astype(x.dtype) for each in (mean, rstd))
+        normal = x - mean
     normal *= rstd
     out = _affine(normal, weight, bias, input.dtype)
     return out, mean.reshape(-1), rstd.reshape(-1), variance.reshape(-1)
@@ -182,8 +186,6 @@ def batch_norm(
     """Mean 0 and variance 1 of each channel, over the batch or by running statistics."""
     if training:
         shape = input._array.shape
-        if len(shape) < 2:
-            raise errors.dimension_out_of_range(1, len(shape))
         if math.prod(shape[2:]) * shape[0] == 1:
             raise ValueError(
                 f"Expected more than 1 value per channel when training, got input size {input.shape}"
@@ -200,6 +202,8 @@ def _batch_normalized(
 ) -> Tensor:
     if not isinstance(momentum, (int, float)):
         raise errors.wrong_argument("batch_norm", "momentum", 7, "float", momentum)
+    if not input._array.size:
+        return _of_nothing(input, weight, bias)
     if input._array.ndim < 2:
         raise errors.dimension_out_of_range(1, input._array.ndim)
     _check_channel_vectors(
@@ -225,6 +229,14 @@ def _batch_normalized(
         unbiased = variance.detach() * (count / (count - 1) if count > 1 else math.inf)
         _update(running_var, unbiased, momentum)
     return result
+
+
+def _of_nothing(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """An empty batch: parameters stay part of the graph, and statistics stay as they are."""
+    result: Tensor = input.clone()
+    if weight is not None:
+        result = result * weight[0]
+    return result if bias is None else result + bias[0]
 
 
 # -- instance_norm -------------------------------------------------------------------------

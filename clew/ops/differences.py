@@ -32,12 +32,11 @@ def diff(
     _check_ends(input, dim, prepend, append)
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}" + errors.at_user_line())
+    if n == 0:
+        return input.clone()
     parts = [part for part in (prepend, input, append) if part is not None]
     values = parts[0] if len(parts) == 1 else cat(parts, dim)
-    n = min(n, values._array.shape[dim])
-    if n == 0:
-        return values.clone() if values is input else values
-    for _ in range(n):
+    for _ in range(min(n, values._array.shape[dim])):
         rest = values._array.shape[dim] - 1
         right, left = values.narrow(dim, 1, rest), values.narrow(dim, 0, rest)
         values = right.logical_xor(left) if input.dtype is dtypes.bool_ else right - left
@@ -208,7 +207,7 @@ def _even_gradient(f: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
         first, last = (at(1) - at(0)) / step, (at(-1) - at(-2)) / step
     else:
         first = (-1.5 * at(0) + 2 * at(1) - 0.5 * at(2)) / step
-        last = (1.5 * at(-1) - 2 * at(-2) + 0.5 * at(-3)) / step
+        last = (0.5 * at(-3) - 2 * at(-2) + 1.5 * at(-1)) / step
     inner = (f.narrow(dim, 2, n - 2) - f.narrow(dim, 0, n - 2)) / (2 * step)
     return cat([first, inner, last], dim)
 

@@ -78,6 +78,12 @@ def _check_input(input: Tensor, per_feature: bool) -> None:
         raise errors.in_place_dtype("Float", have.scalar_name)
 
 
+def drop(weights: Tensor, p: float) -> Tensor:
+    """Dropout as `torch.dropout` does it while training, errors included."""
+    _check(p, RuntimeError)
+    return _dropout(weights, p, True, False, per_feature=False)
+
+
 def _dropout(input: Tensor, p: float, train: bool, inplace: bool, per_feature: bool) -> Tensor:
     if not isinstance(input, Tensor):
         raise errors.wrong_argument("dropout", "input", 1, "Tensor", input)

@@ -57,10 +57,11 @@ def _scatter_gradient(
 
 
 EMBEDDING_BACKWARD = Op(
-    "embedding_dense_backward", _embedding_backward, grads={"grad_output": _scatter_gradient}
-)
+    "embedding_dense_backward", _embedding_backward, grads={"grad_output": _scatter_gradient},
+    multilinear=True,
+)  # fmt: skip
 EMBEDDING = Op(
-    "embedding", _embedding,
+    "embedding", _embedding, multilinear=True,
     grads={
         "weight": lambda g, indices, padding_idx, scale_grad_by_freq, weight_shape: (
             EMBEDDING_BACKWARD(
@@ -84,10 +85,8 @@ def check_indices(indices: Tensor, function: str, name: str = "indices") -> None
         )
 
 
-def padding_index(padding_idx: int | None, rows: int) -> int:
-    """A padding index counted from the front; -1 when there is none."""
-    if padding_idx is None:
-        return -1
+def padding_index(padding_idx: int, rows: int) -> int:
+    """A padding index counted from the front."""
     if not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings" + errors.at_user_line())
     return padding_idx % rows
@@ -112,8 +111,7 @@ def embedding(
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:
     """Rows of `weight`. With `sparse=True` gradients are dense all the same."""
-    rows = weight._array.shape[0]
-    padding = padding_index(padding_idx, rows)
+    padding = -1 if padding_idx is None else padding_index(padding_idx, weight._array.shape[0])
     check_indices(input, "embedding")
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D" + errors.at_user_line())

@@ -303,6 +303,12 @@ def _of_all(op: Op, input: Tensor) -> Tensor:
     return op(input)
 
 
+def _of_two(name: str, input: Any, other: Any) -> Tensor:
+    if not isinstance(input, Tensor):
+        raise errors.wrong_argument(name, "input", 1, "Tensor", input)
+    return input.maximum(other) if name == "max" else input.minimum(other)
+
+
 @public()
 @numpy_names
 def max(
@@ -312,7 +318,7 @@ def max(
     if isinstance(dim, Tensor):
         other, dim = dim, None
     if other is not None:
-        return input.maximum(other)
+        return _of_two("max", input, other)
     if dim is None:
         return _of_all(MAX_ALL, input)
     return return_types.max(*_along("max", ARGMAX, MAX_DIM, input, dim, keepdim))
@@ -327,7 +333,7 @@ def min(
     if isinstance(dim, Tensor):
         other, dim = dim, None
     if other is not None:
-        return input.minimum(other)
+        return _of_two("min", input, other)
     if dim is None:
         return _of_all(MIN_ALL, input)
     return return_types.min(*_along("min", ARGMIN, MIN_DIM, input, dim, keepdim))

@@ -73,7 +73,18 @@ def _no_gradient(g: Any) -> Tensor:
 
 
 HISTOGRAM = Op("histogram", _binned, grads={"self": _no_gradient}, node="NotImplemented")
-HISTC = Op("histc", _binned, non_differentiable="counts are piecewise constant")
+
+
+def _evenly_binned(self: np.ndarray, *, bins: int, low: float, high: float) -> np.ndarray:
+    """Counts in equal intervals; each element's place is computed in the input's own dtype."""
+    values, kind = self.reshape(-1), self.dtype.type
+    inside = values[(values >= kind(low)) & (values <= kind(high))]
+    places = (inside - kind(low)) * kind(bins) / (kind(high) - kind(low))
+    counts = np.bincount(np.minimum(places.astype(np.int64), bins - 1), minlength=bins)
+    return counts.astype(self.dtype)
+
+
+HISTC = Op("histc", _evenly_binned, non_differentiable="counts are piecewise constant")
 
 
 def _outer_edges(name: str, input: Tensor, low: float, high: float) -> tuple[float, float]:
@@ -105,7 +116,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     low, high = _outer_edges("histc", input, float(min), float(max))
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min" + errors.at_user_line())
-    return HISTC(input, None, edges=_even_edges(low, high, bins, input), density=False)
+    return HISTC(input, bins=bins, low=low, high=high)
 
 
 def _even_edges(low: float, high: float, bins: int, input: Tensor) -> np.ndarray:

@@ -382,7 +382,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         )
     if index is False:
         return
-    part = _plain_part(self, index)
+    part = _plain_part(self, None if index is True else index)
     current, advanced = (
         _apply_basic(self, _as_tuple(index)) if part is None else (part, [])
     )
@@ -395,11 +395,9 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 
 def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Any) -> None:
-    dtype = current._array.dtype
     if not isinstance(value, Tensor):
-        value = wrap(scalar_as(value, dtype))
-    elif value._array.dtype is not dtype:
-        value = value.to(current.dtype)
+        value = wrap(scalar_as(value, current._array.dtype))
+    _check_put_dtype(current, value)
     tensors, pattern = _split_advanced(advanced)
     value = _without_leading_ones(value, current._array.ndim)
     apply_inplace(
@@ -462,15 +460,19 @@ def _put_arguments(
             f"too many indices for tensor of dimension {self._array.ndim} (got {len(indices)})"
             + errors.at_user_line()
         )
+    _check_put_dtype(self, values)
+    tensors, pattern = _split_advanced([each for each in indices])
+    masks = [wrap(t._array.astype(np.bool_)) if t._array.dtype == np.uint8 else t for t in tensors]
+    return masks, pattern, values
+
+
+def _check_put_dtype(self: Tensor, values: Tensor) -> None:
     if values._array.dtype is not self._array.dtype:
         raise RuntimeError(
             "Index put requires the source and destination dtypes match, got "
             f"{self.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the "
             "source." + errors.at_user_line()
         )
-    tensors, pattern = _split_advanced([each for each in indices])
-    masks = [wrap(t._array.astype(np.bool_)) if t._array.dtype == np.uint8 else t for t in tensors]
-    return masks, pattern, values
 
 
 @public(out=False)

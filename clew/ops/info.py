@@ -225,9 +225,6 @@ methods(
     is_pinned=lambda self, device=None: False,
     device=property(lambda self: CPU),
     layout=property(lambda self: layout.strided),
-    names=property(lambda self: (None,) * self._array.ndim),
-    has_names=lambda self: False,
-    name=property(lambda self: None),
     **{
         flag: property(lambda self: False)
         for flag in (

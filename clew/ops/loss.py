@@ -283,14 +283,15 @@ def binary_cross_entropy(
 def _bce_with_logits(
     self: Array, target: Array, weight: Array | None, pos_weight: Array | None, *, reduction: str
 ) -> Array:
-    x, t = widened(self), widened(target)
-    tail = np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0)
+    # Low precision is rounded after each step, as PyTorch does it.
+    wide = widened(self)
+    tail = (np.log1p(np.exp(-np.abs(wide))) + np.maximum(-wide, 0)).astype(self.dtype, copy=False)
     if pos_weight is not None:
-        tail = tail * ((widened(pos_weight) - 1) * t + 1)
-    losses = (1 - t) * x + tail
+        tail = tail * ((pos_weight - 1) * target + 1)
+    losses = (1 - target) * self + tail
     if weight is not None:
-        losses = losses * widened(weight)
-    return reduced(np.asarray(losses), reduction, self.dtype)
+        losses = losses * weight
+    return reduced(np.asarray(losses), reduction, losses.dtype)
 
 
 def _logits_gradient(
@@ -335,6 +336,17 @@ def binary_cross_entropy_with_logits(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
             + errors.at_user_line()
         )
+    if input.dtype.category < dtypes.FLOAT:
+        _require_float("log_sigmoid_cpu", input)
+    if target.dtype.category < dtypes.FLOAT:
+        raise errors.in_place_dtype("Float", target.dtype.scalar_name)
+    for vector in (pos_weight, weight):
+        if vector is not None:
+            mismatch = errors.broadcast_mismatch(
+                "binary_cross_entropy_with_logits", vector._array.shape, input._array.shape
+            )
+            if mismatch is not None:
+                raise mismatch
     result: Tensor = BCE_WITH_LOGITS(input, target, weight, pos_weight, reduction=reduction)
     return result
 

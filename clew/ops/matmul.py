@@ -15,7 +15,8 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import F32, F64
-from clew.core.op import Op, record
+from clew.core.op import Op
+from clew.core.recording import record
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
@@ -176,7 +177,9 @@ def product_of(op: Op, ndim: int, other_ndim: int) -> Callable[[Tensor, Tensor],
         if plan is not None and state.grad_enabled:
             out._requires_grad = True
             out._reason = None
-            record(state, plan, node_class, (input, other), out, _getframe(1))
+            out._node = record(
+                state, plan, node_class, (input, other), {}, (out,), _getframe(1)
+            )
         else:
             out._requires_grad = False
             out._node = None
@@ -374,6 +377,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return mm(input.unsqueeze(0), other).squeeze_(0)
     if other_ndim == 2:
         return _fold(input, other, mm)
+    if ndim == 3 and other_ndim == 3 and other._array.shape[0] == 1:
+        return _fold(input, other.squeeze(0), mm)
     return _batched(input, other)
 
 

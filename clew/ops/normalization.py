@@ -274,4 +274,7 @@ def local_response_norm(
     total = padded.narrow(1, 0, channels)
     for offset in range(1, size):
         total = total + padded.narrow(1, offset, channels)
-    return input / (total / size * alpha + k) ** beta
+    # Integers are averaged as PyTorch's pooling averages them: towards zero.
+    whole = input.dtype.category < dtypes.FLOAT
+    mean = total.div(size, rounding_mode="trunc" if whole else None)
+    return input / (mean * alpha + k) ** beta

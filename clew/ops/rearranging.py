@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.backend.layout import contiguous_format
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
@@ -222,7 +223,7 @@ def repeat_interleave(
     _check_output_size(output_size, n * repeats)
     shape = list(input._array.shape)
     spread = input.unsqueeze(dim + 1).expand(*shape[: dim + 1], repeats, *shape[dim + 1 :])
-    return spread.clone().view(*shape[:dim], n * repeats, *shape[dim + 1 :])
+    return spread.clone(memory_format=contiguous_format).view(*shape[:dim], n * repeats, *shape[dim + 1 :])
 
 
 def _interleave_each(

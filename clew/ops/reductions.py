@@ -11,7 +11,8 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import F32, F64
-from clew.core.op import Op, record
+from clew.core.op import Op
+from clew.core.recording import record
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, sync, wrap
@@ -167,8 +168,8 @@ def _recorded(input: Tensor, result: np.ndarray, op: Op, plan: Any) -> Tensor:
         sync(input)
     if input._requires_grad and state.grad_enabled:
         out._requires_grad = True
-        record(state, plan, op.node_class, (input,), out, _getframe(2))
-        node: Any = out._node
+        node = record(state, plan, op.node_class, (input,), {}, (out,), _getframe(2))
+        out._node = node
         node.saved, node.kept = (), (input._array.shape,)
     else:
         out._reason = op.reason(state, input._requires_grad, (input,))
@@ -475,6 +476,8 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
             f"size {{{errors.shape_list(wanted)}}} is not expandable to size "
             f"{{{errors.shape_list(have)}}}." + errors.at_user_line()
         )
+    if not wanted:
+        return self.sum()
     stretched = [i for i in range(extra, len(have)) if wanted[i - extra] == 1 != have[i]]
     dims = (*range(extra), *stretched)
     return self.sum(dims, keepdim=True).reshape(wanted) if dims else self

@@ -22,6 +22,7 @@ from clew.ops.rows import (
     FLOATS,
     REALS,
     SAME_OUT,
+    NativeRow,
     Row,
     binary_row,
     out_form,
@@ -109,9 +110,7 @@ def _sign(self: np.ndarray) -> Any:
     return result
 
 
-def _grad_of_sgn(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
-    if not self.dtype.is_complex:
-        return zeros_of(g)
+def _grad_of_direction(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
     # Only the part of the gradient across the direction survives.
     size = self.abs()
     across = (g - out * out * conj(g)) / (2 * size)
@@ -125,7 +124,21 @@ sign = unary_row(
         "torch.sgn instead."
     )},
 )  # fmt: skip
-sgn = unary_row("sgn", _sign, _grad_of_sgn, out_text=SAME_OUT, kinks="0 at 0")
+SGN = Row("sgn", _sign, inputs=("self",), grads={"self": lambda g: zeros_of(g)}, kinks="0 at 0")
+# Not an elementwise op to forward mode: as a function of complex numbers it is not holomorphic.
+SGN_COMPLEX = Op(
+    "sgn.complex", _sign, grads={"self": _grad_of_direction}, node="SgnBackward0", kinks="0 at 0"
+)
+
+
+@public(inplace=True, out=False)
+def sgn(input: Tensor) -> Tensor:
+    """The sign of real numbers, the direction of complex ones."""
+    require_tensors("sgn", input=input)
+    return (SGN_COMPLEX if input.dtype.is_complex else SGN)(input)  # type: ignore[no-any-return]
+
+
+FUNCTIONS["sgn"] = out_form(sgn, SAME_OUT)
 signbit = unary_row(
     "signbit", lambda self: np.signbit(self) if self.dtype.kind == "f" else self < False,
     rule=BOOL, takes=REALS, in_place=False, out_text=BOOL_OUT,
@@ -192,15 +205,8 @@ FUNCTIONS["heaviside"] = out_form(
 # -- the representation of floats ------------------------------------------------------------
 
 
-class NextAfter(Row):
-    """The neighbouring number depends on the dtype, so low precision is not computed wider."""
-
-    def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
-        _, result = super().result_dtype(inputs)
-        return result, result
-
-
-NEXTAFTER = NextAfter(
+# The neighbouring number depends on the dtype.
+NEXTAFTER = NativeRow(
     "nextafter", np.nextafter, inputs=("self", "other"), takes=FLOATS,
     grads={
         "self": lambda g, self, other: WHERE(self != other, g, 0),

@@ -110,6 +110,14 @@ class Row(Elementwise):
         )
 
 
+class NativeRow(Row):
+    """An operation that PyTorch computes in half precision itself, not wider."""
+
+    def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
+        _, result = super().result_dtype(inputs)
+        return result, result
+
+
 def rounded_numbers(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Beside half-precision tensors, numbers and 0-dim tensors are first rounded to their type."""
     half = next(

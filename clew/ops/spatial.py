@@ -11,6 +11,7 @@ import numpy as np
 
 from clew import errors
 from clew.core.tensor import Tensor
+from clew.kernels.pooling import pool_output_size
 
 Shape = tuple[int, ...]
 
@@ -88,3 +89,106 @@ def batch_axis(array: np.ndarray, dims: int) -> np.ndarray:
 def cross(values: Sequence[int]) -> str:
     """`3x8x8`."""
     return "x".join(map(str, values))
+
+
+# -- pooling -----------------------------------------------------------------------------------
+
+_COUNT_WORDS = {2: "two", 3: "three"}
+
+
+def _per_axis(name: str, what: str, values: Shape, dims: int) -> Shape:
+    if len(values) == dims:
+        return values
+    if len(values) == 1:
+        return values * dims
+    spatial = name == "avg_pool3d"
+    start = {
+        "stride": f"{what} must be omitted," if spatial else f"{what} must either be omitted,",
+        "dilation": f"{what} must be either",
+    }.get(what, f"{what} must be" if spatial else f"{what} must either be")
+    raise failure(f"{name}: {start} a single int, or a tuple of {_COUNT_WORDS[dims]} ints")
+
+
+def pool_sizes(
+    name: str, dims: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1
+) -> tuple[Shape, Shape, Shape, Shape]:
+    """Kernel, stride (by default the kernel), padding and dilation, one entry per axis."""
+    kernel = _per_axis(name, "kernel_size", integers(name, "kernel_size", kernel_size), dims)
+    steps = kernel
+    if stride is not None:
+        given = integers(name, "stride", stride)
+        steps = _per_axis(name, "stride", given, dims) if given else kernel
+    pads = _per_axis(name, "padding", integers(name, "padding", padding), dims)
+    spacing = _per_axis(name, "dilation", integers(name, "dilation", dilation), dims)
+    return kernel, steps, pads, spacing
+
+
+def check_pool_rank(name: str, dims: int, input: Tensor) -> None:
+    """Pooling takes (N, C, *spatial) or (C, *spatial), of which only N may be zero."""
+    shape = input._array.shape
+    if len(shape) not in (dims + 1, dims + 2):
+        raise failure(
+            f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input, but "
+            f"got: {errors.shape_list(shape)}"
+        )
+    inner = shape[-dims - 1 :]
+    if 0 not in inner:
+        return
+    if dims == 2:
+        raise failure(
+            f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
+            f"but got:{errors.shape_list(shape)}"
+        )
+    raise failure(
+        f"{name}(): Expected input's non-batch dimensions to have positive length, but input has "
+        f"a shape of {errors.shape_list(shape)}"
+    )
+
+
+def check_pool_sizes(
+    dims: int, shape: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape,
+    ceil_mode: bool,
+) -> None:  # fmt: skip
+    """Refuse windows that PyTorch refuses, in its words."""
+    if min(stride) < 1:
+        raise failure("stride should not be zero")
+    if min(kernel) < 1:
+        raise failure(f"kernel size should be greater than zero, but got {_lettered('k', kernel)}")
+    if min(dilation) < 1:
+        raise failure(
+            f"dilation should be greater than zero, but got {_lettered('dilation', dilation)}"
+        )
+    for pad, width, spacing in zip(padding, kernel, dilation, strict=True):
+        if pad < 0:
+            raise failure(f"pad must be non-negative, but got pad: {pad}")
+        if pad > (spacing * (width - 1) + 1) // 2:
+            raise failure(
+                f"pad should be at most half of effective kernel size, but got pad={pad}, "
+                f"kernel_size={width} and dilation={spacing}"
+            )
+    axes = zip(shape[-dims:], kernel, stride, padding, dilation, strict=True)
+    counts = [pool_output_size(*axis, ceil_mode) for axis in axes]
+    if min(counts) < 1:
+        channels = shape[-dims - 1]
+        raise failure(
+            f"Given input size: ({cross(shape[-dims - 1 :])}). Calculated output size: "
+            f"({cross([channels, *counts])}). Output size is too small"
+        )
+
+
+def _lettered(stem: str, values: Shape) -> str:
+    letters = AXIS_LETTERS[len(values)]
+    return " ".join(f"{stem}{letter}: {value}" for letter, value in zip(letters, values))
+
+
+def size_or_default(output_size: Any, shape: Shape) -> Any:
+    """An output size in which None stands for the input's size along that axis."""
+    if type(output_size) is int:
+        return output_size
+    count = len(output_size)
+    if len(shape) <= count:
+        raise ValueError(
+            f"Input dimension should be at least {count + 1}" + errors.at_user_line()
+        )
+    own = shape[len(shape) - count :]
+    return [n if size is None else size for size, n in zip(output_size, own, strict=True)]

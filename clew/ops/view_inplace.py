@@ -8,7 +8,8 @@ import numpy as np
 
 from clew import errors
 from clew.core.inplace import bump_version, check_leaf
-from clew.core.op import ViewOp, grad_mask
+from clew.core.op import ViewOp
+from clew.core.recording import grad_mask
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.tensor import Tensor

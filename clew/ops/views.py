@@ -14,10 +14,12 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.backend.layout import contiguous_format
 from clew.core.op import Op, ViewOp
 from clew.core.public import methods, public
 from clew.core.tensor import Size, Tensor
 from clew.kernels.striding import restride
+from clew.ops.copying import CLONE
 from clew.ops.dims import infer_shape, shape_argument, wrap_dim, wrap_dims
 
 Shape = tuple[int, ...]
@@ -153,7 +155,7 @@ def reshape(input: Tensor, *args: Any, shape: Any = None) -> Tensor:
     wanted = infer_shape(shape_argument(args, shape), array.size)
     if array.flags.c_contiguous or _can_view(array, wanted):
         return VIEW(input, shape=wanted)
-    return UNSAFE_RESHAPE(input.clone(), shape=wanted)
+    return UNSAFE_RESHAPE(CLONE(input, memory_format=contiguous_format), shape=wanted)
 
 
 def _can_view(array: np.ndarray, shape: Shape) -> bool:

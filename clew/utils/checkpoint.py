@@ -21,7 +21,8 @@ from clew.autograd.graph import saved_tensors_hooks
 from clew.autograd.mode import enable_grad, no_grad, set_grad_enabled
 from clew.backend.random import default_generator
 from clew.core.inplace import apply_inplace
-from clew.core.op import INPUT, Op, grad_mask
+from clew.core.op import Op
+from clew.core.recording import INPUT, grad_mask
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.source import user_where

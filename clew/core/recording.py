@@ -1,0 +1,281 @@
+"""Recording: what a call of an operation leaves behind for backward.
+
+A `Plan` says, for one set of inputs that require grad, which formulas backward will run and what they
+need; `record` makes the node and saves just that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from clew import errors
+from clew.core.node import (
+    OWN,
+    Edge,
+    Node,
+    Packed,
+    SavedDual,
+    edge_of,
+    next_sequence_number,
+    restore,
+    save,
+    unpack,
+)
+from clew.core.state import State, local
+from clew.core.storage import INFERENCE
+from clew.core.tensor import Tensor, _new, sync, wrap
+from clew.source import INTERNAL_PACKAGES
+
+if TYPE_CHECKING:
+    from clew.core.op import Op
+
+# How a name in a formula is obtained; the first two are saved, the others are kept as they are.
+INPUT, OUTPUT, PARAM, SHAPE, DTYPE, SHAPES, DTYPES, NEEDS = range(8)
+
+
+class Plan:
+    """For one set of inputs that require grad: what to save and which formulas to run."""
+
+    __slots__ = ("active", "captures", "names", "saved_count", "saves_input")
+
+    def __init__(self, op: Op, mask: int) -> None:
+        formulas = op.active_formulas(mask)
+        names: list[str] = []
+        for _, formula in formulas:
+            for name in op.formula_names[formula]:
+                if name not in names:
+                    names.append(name)
+        captures = [(op.capture(name), name) for name in names]
+        captures.sort(key=lambda item: item[0][0] > OUTPUT)
+        self.captures = tuple(capture for capture, _ in captures)
+        self.names = tuple(name for _, name in captures)
+        self.saved_count = sum(kind <= OUTPUT for kind, _ in self.captures)
+        self.saves_input = tuple(index for kind, index in self.captures if kind == INPUT)
+        place = {name: index for index, name in enumerate(self.names)}
+        self.active = tuple(
+            (index, formula, tuple(place[name] for name in op.formula_names[formula]))
+            for index, formula in formulas
+        )
+
+
+class OpNode(Node):
+    """The node of an `Op`; each op has its own subclass, so that its type has PyTorch's name."""
+
+    __slots__ = ("kept", "plan", "saved")
+
+    op: Op
+    plan: Plan
+    saved: Any
+    kept: tuple[Any, ...]
+
+    def unpacked(self) -> list[Any]:
+        """Everything that the formulas may ask for, in the order of `plan.names`."""
+        saved = self.saved
+        if type(saved) is errors.Freed:
+            raise errors.backward_twice(self, saved)
+        names = self.plan.names
+        pool: list[Any] = []
+        attached = local.state.grad_enabled
+        for index, value in enumerate(saved):
+            if type(value) is tuple and not attached:
+                # Without a graph of the gradient, a bare tensor around the memory will do.
+                array, storage, version, _, _ = value
+                if storage.version != version:
+                    raise errors.modified_in_place(self, names[index], array, storage, version)
+                pool.append(restore(array, storage, None, 0))
+            elif type(value) is SavedMany:
+                pool.append(tuple(unpack(each, self, "out") for each in value))
+            else:
+                pool.append(unpack(value, self, names[index]))
+        if self.kept:
+            pool.extend(self.kept)
+        return pool
+
+    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+        op = self.op
+        g: Any = grads[0]
+        if op.outputs != 1:
+            if all(grad is None for grad in grads):
+                return (None,) * len(self.edges)
+            g = grads
+        elif g is None:
+            return (None,) * len(self.edges)
+        if op.bare:
+            state = local.state
+            if not state.grad_enabled and state.intercept is None:
+                return self.apply_bare(g)
+        pool = self.unpacked() if self.plan.captures else []
+        if op.joint is not None:
+            _, formula, slots = self.plan.active[0]
+            return tuple(formula(g, *[pool[slot] for slot in slots]))
+        results: list[Tensor | None] = [None] * len(self.edges)
+        for index, formula, slots in self.plan.active:
+            count = len(slots)
+            if count == 1:
+                results[index] = formula(g, pool[slots[0]])
+            elif count == 0:
+                results[index] = formula(g)
+            else:
+                results[index] = formula(g, *[pool[slot] for slot in slots])
+        return results
+
+    def apply_bare(self, g: Tensor) -> Sequence[Tensor | None]:
+        """The same formulas over bare arrays: no graph of the gradient is asked for."""
+        saved = self.saved
+        if type(saved) is errors.Freed:
+            raise errors.backward_twice(self, saved)
+        pool: list[Any] = []
+        for index, value in enumerate(saved):
+            if type(value) is tuple:
+                array, storage, version, _, _ = value
+                if storage.version != version:
+                    name = self.plan.names[index]
+                    raise errors.modified_in_place(self, name, array, storage, version)
+                pool.append(array)
+            elif type(value) is Packed or type(value) is SavedDual:
+                pool.append(unpack(value, self, self.plan.names[index])._array)
+            else:
+                pool.append(value)
+        if self.kept:
+            pool.extend(self.kept)
+        incoming = g._array
+        results: list[Tensor | None] = [None] * len(self.edges)
+        for index, formula, slots in self.plan.active:
+            array = formula(incoming, *[pool[slot] for slot in slots])
+            results[index] = g if array is incoming else wrap(array)
+        return results
+
+    def release(self, freed: errors.Freed) -> None:
+        if self.plan.saved_count:
+            self.saved = freed
+
+    def name(self) -> str:
+        return self.op.node_name
+
+
+def saved_properties(op: Op) -> dict[str, Any]:
+    """`_saved_self`, `_saved_result`, `_saved_dim`, ...: what PyTorch's nodes show."""
+
+    def reader(name: str) -> property:
+        def read(node: OpNode) -> Any:
+            if name not in node.plan.names:
+                return None
+            return node.unpacked()[node.plan.names.index(name)]
+
+        return property(read)
+
+    shown = {"out": "result", "self_shape": "self_sym_sizes"}
+    shown |= {f"out{number}": f"result{number}" for number in range(4)}
+    names = {name for formula in op.formula_names.values() for name in formula}
+    return {
+        f"{prefix}{shown.get(name, name)}": reader(name)
+        for name in names
+        for prefix in ("_saved_", "_raw_saved_")
+    }
+
+
+def grad_mask(inputs: tuple[Any, ...]) -> int:
+    """A bit for each input that requires grad, after bringing views up to date."""
+    mask = 0
+    for index, value in enumerate(inputs):
+        if isinstance(value, Tensor):
+            if value._view is not None:
+                sync(value)
+            if value._requires_grad:
+                mask |= 1 << index
+    return mask
+
+
+def record(
+    state: State,
+    plan: Plan,
+    node_class: type[OpNode],
+    inputs: tuple[Any, ...],
+    params: dict[str, Any],
+    outs: tuple[Tensor, ...],
+    frame: FrameType | None,
+) -> OpNode:
+    """The node of one call. It does not touch the outputs: the caller makes it their history."""
+    node: OpNode = _new(node_class)
+    if len(outs) == 1:
+        array = outs[0]._array
+        node.meta = ((array.shape, array.dtype),)
+    else:
+        node.meta = tuple([(out._array.shape, out._array.dtype) for out in outs])
+    node.plan = plan
+    node.extras = None
+    node.seq = next_sequence_number()
+    node.module_path = state.module_path
+    while frame is not None and frame.f_globals.get("__package__") in INTERNAL_PACKAGES:
+        frame = frame.f_back
+    node.where = None if frame is None else (frame.f_code, frame.f_lasti)
+    edges: list[Edge | None] = []
+    for value in inputs:
+        if isinstance(value, Tensor) and value._requires_grad:
+            source = value._node
+            edges.append((source, value._output_nr) if source is not None else edge_of(value))
+        else:
+            edges.append(None)
+    node.edges = tuple(edges)
+    node.saved, node.kept = capture(state, plan, inputs, params, outs, edges)
+    return node
+
+
+def capture(
+    state: State,
+    plan: Plan,
+    inputs: tuple[Any, ...],
+    params: dict[str, Any],
+    outs: tuple[Tensor, ...],
+    edges: list[Edge | None],
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """What the formulas of a plan need: tensors to save, and values to keep."""
+    saved: list[Any] = []
+    kept: list[Any] = []
+    plainly = not state.saved_hooks and not state.dual
+    for kind, key in plan.captures:
+        if kind > OUTPUT:
+            kept.append(params.get(key) if kind == PARAM else fact(kind, key, inputs))
+            continue
+        if kind == OUTPUT and len(outs) > 1:
+            saved.append(SavedMany([save(out, output_of=differentiable(out)) for out in outs]))
+            continue
+        value = outs[0] if kind else inputs[key]
+        if not isinstance(value, Tensor):
+            saved.append(value)
+            continue
+        storage = value._storage
+        if not plainly or storage is INFERENCE:
+            saved.append(save(value, output_of=kind == OUTPUT))
+        elif kind:
+            saved.append((value._array, storage, storage.version, OWN, 0))
+        else:
+            source, number = edges[key] or (None, 0)
+            saved.append((value._array, storage, storage.version, source, number))
+    return tuple(saved), tuple(kept)
+
+
+def differentiable(tensor: Tensor) -> bool:
+    """Whether a gradient can exist: floats and complex numbers. (bfloat16 has the kind V.)"""
+    return tensor._array.dtype.kind in "fcV"
+
+
+def fact(kind: int, key: Any, inputs: tuple[Any, ...]) -> Any:
+    """A shape or dtype of the inputs, or which of them require grad."""
+    if kind == SHAPE:
+        value = inputs[key]
+        return value._array.shape if isinstance(value, Tensor) else ()
+    if kind == DTYPE:
+        value = inputs[key]
+        return value.dtype if isinstance(value, Tensor) else None
+    if kind == SHAPES:
+        return tuple(v._array.shape if isinstance(v, Tensor) else None for v in inputs)
+    if kind == DTYPES:
+        return tuple(v.dtype if isinstance(v, Tensor) else None for v in inputs)
+    return tuple(isinstance(v, Tensor) and v._requires_grad for v in inputs)
+
+
+class SavedMany(list[Any]):
+    """The saved outputs of an operation with several."""

@@ -1,0 +1,220 @@
+"""Scaled dot-product attention.
+
+The usual case is one operation that keeps, beside its result, only the logarithm of each row's
+normaliser; the probabilities are computed again in backward. Dropout, broadcast batches and other
+rare cases are composed of operations.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.op import Op
+from clew.core.tensor import Tensor, wrap
+from clew.kernels.arrays import widened
+from clew.ops.dropout import drop
+from clew.ops.normalization import graph_is_wanted
+from clew.ops.softmax import SAFE_SOFTMAX, SOFTMAX_BACKWARD
+
+Array = np.ndarray
+
+
+def _above_diagonal(rows: int, columns: int) -> Array:
+    return np.triu(np.ones((rows, columns), bool), 1)
+
+
+def _scores(
+    query: Array, key: Array, attn_mask: Array | None, is_causal: bool, scale: float
+) -> Array:
+    scores = np.matmul(query * query.dtype.type(scale), key.swapaxes(-1, -2))
+    if is_causal:
+        np.copyto(scores, -np.inf, where=_above_diagonal(*scores.shape[-2:]))
+    if attn_mask is None:
+        return scores
+    if attn_mask.dtype.kind == "b":
+        np.copyto(scores, -np.inf, where=~attn_mask)
+    else:
+        scores += attn_mask
+    return scores
+
+
+def _attention(
+    query: Array, key: Array, value: Array, attn_mask: Array | None, *, is_causal: bool,
+    scale: float,
+) -> tuple[Array, Array]:
+    scores = _scores(widened(query), widened(key), attn_mask, is_causal, scale)
+    peak = np.maximum.reduce(scores, axis=-1, keepdims=True, initial=-np.inf)
+    # A row without a single key gets no weight anywhere, and its normaliser is infinite.
+    np.copyto(peak, 0, where=np.isneginf(peak))
+    scores -= peak
+    np.exp(scores, out=scores)
+    total = np.add.reduce(scores, axis=-1, keepdims=True)
+    out = np.matmul(scores, widened(value))
+    empty = total == 0
+    np.copyto(total, 1, where=empty)
+    out /= total
+    normaliser = np.log(total, out=total)
+    normaliser += peak
+    np.copyto(normaliser, np.inf, where=empty)
+    return out.astype(query.dtype, copy=False), normaliser
+
+
+def _attention_gradients(
+    g: tuple[Tensor | None, ...], query: Tensor, key: Tensor, value: Tensor,
+    attn_mask: Tensor | None, out0: Tensor, out1: Tensor, is_causal: bool, scale: float,
+) -> tuple[Tensor | None, ...]:
+    grad = g[0]
+    if grad is None:
+        return None, None, None, None
+    if graph_is_wanted():
+        return _composed_gradients(grad, query, key, value, attn_mask, is_causal, scale)
+    q, k, v, gradient = (widened(each._array) for each in (query, key, value, grad))
+    mask = None if attn_mask is None else attn_mask._array
+    weights = _scores(q, k, mask, is_causal, scale)
+    weights -= out1._array
+    np.exp(weights, out=weights)
+    of_value = np.matmul(weights.swapaxes(-1, -2), gradient)
+    of_scores = np.matmul(gradient, v.swapaxes(-1, -2))
+    of_scores -= np.add.reduce(gradient * widened(out0._array), axis=-1, keepdims=True)
+    of_scores *= weights
+    of_scores *= of_scores.dtype.type(scale)
+    of_key = np.matmul(of_scores.swapaxes(-1, -2), q)
+    return wrap(np.matmul(of_scores, k)), wrap(of_key), wrap(of_value), None
+
+
+def _composed_gradients(
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None,
+    is_causal: bool, scale: float,
+) -> tuple[Tensor | None, ...]:
+    scores = (query * scale).matmul(key.mT)
+    weights = SAFE_SOFTMAX(_masked(scores, attn_mask, is_causal), dim=scores._array.ndim - 1)
+    of_weights = grad.matmul(value.mT)
+    of_scores = SOFTMAX_BACKWARD(of_weights, weights, dim=scores._array.ndim - 1) * scale
+    return of_scores.matmul(key), of_scores.mT.matmul(query), weights.mT.matmul(grad), None
+
+
+ATTENTION = Op(
+    "_scaled_dot_product_flash_attention_for_cpu", _attention, joint=_attention_gradients,
+    outputs=2, node="ScaledDotProductFlashAttentionForCpuBackward0",
+)  # fmt: skip
+
+
+def _masked(scores: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor:
+    if is_causal:
+        hidden = wrap(_above_diagonal(*scores._array.shape[-2:]))
+        scores = scores.masked_fill(hidden, -math.inf)
+    if attn_mask is None:
+        return scores
+    if attn_mask.dtype is dtypes.bool_:
+        scores = scores.masked_fill(attn_mask.logical_not(), -math.inf)
+        return scores
+    return scores + attn_mask
+
+
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """`softmax(query @ key.T * scale + mask) @ value`."""
+    _check_arguments(query, key, value, attn_mask)
+    if enable_gqa:
+        key, value = _with_repeated_heads(query, key, value)
+    factor = 1 / math.sqrt(query._array.shape[-1]) if scale is None else scale
+    if _is_usual(query, key, value, attn_mask, dropout_p):
+        result: Tensor = ATTENTION(
+            query, key, value, attn_mask, is_causal=is_causal, scale=factor
+        )[0]
+        return result
+    if is_causal and attn_mask is not None:
+        raise RuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+            "is_causal=True" + errors.at_user_line()
+        )
+    # Half of the factor on each side, so that neither product overflows early.
+    root = math.sqrt(abs(factor))
+    scores = (query * math.copysign(root, factor)).matmul((key * root).transpose(-2, -1))
+    scores = _masked(scores, attn_mask, is_causal)
+    weights = SAFE_SOFTMAX(scores, dim=scores._array.ndim - 1)
+    if dropout_p:
+        weights = drop(weights, dropout_p)
+    return weights.matmul(value)  # type: ignore[no-any-return]
+
+
+def _is_usual(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float
+) -> bool:
+    q, k, v = query._array.shape, key._array.shape, value._array.shape
+    if len(q) != 4 or dropout_p or query.dtype.category != dtypes.FLOAT:
+        return False
+    if not q[:2] == k[:2] == v[:2] or k[2] != v[2] or not q[3] == k[3] == v[3]:
+        return False
+    if 0 in q or 0 in k:
+        return False
+    if attn_mask is None:
+        return True
+    fits = np.broadcast_shapes(attn_mask._array.shape, (1,)) != () and all(
+        n in (1, m) for n, m in zip(attn_mask._array.shape[::-1], (k[2], q[2], q[1], q[0]),
+                                    strict=False)
+    )
+    return fits and attn_mask._array.ndim in (2, 4) and not attn_mask.requires_grad
+
+
+def _check_arguments(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None
+) -> None:
+    named = (("query", query), ("key", key), ("value", value))
+    for position, (name, each) in enumerate(named):
+        if not isinstance(each, Tensor):
+            raise errors.wrong_argument(
+                "scaled_dot_product_attention", name, position + 1, "Tensor", each
+            )
+    if not query.dtype is key.dtype is value.dtype:
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{_c_name(query)} key.dtype: {_c_name(key)} and value.dtype: {_c_name(value)} instead."
+            + errors.at_user_line()
+        )
+    dims = [each._array.ndim for _, each in named]
+    if min(dims) < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{dims[0]} key.dim: {dims[1]} and value.dim: {dims[2]} instead."
+            + errors.at_user_line()
+        )
+    if attn_mask is not None and attn_mask.dtype not in (
+        dtypes.bool_, dtypes.float32, query.dtype
+    ):
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+            f"attn_mask.dtype: {_c_name(attn_mask)} and  query.dtype: {_c_name(query)} instead."
+            + errors.at_user_line()
+        )
+
+
+def _c_name(tensor: Tensor) -> str:
+    """The name that PyTorch's messages have for a dtype."""
+    names = {
+        "float32": "float", "float64": "double", "int64": "long int", "int32": "int",
+        "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
+    }  # fmt: skip
+    return names.get(tensor.dtype.name, tensor.dtype.name)
+
+
+def _with_repeated_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Each head of keys and values serves a group of heads of the query."""
+    heads, of_key, of_value = (each._array.shape[-3] for each in (query, key, value))
+    if heads % of_key or heads % of_value:
+        raise RuntimeError(
+            "Number of heads in key and value must divide the number of heads in query"
+            + errors.at_user_line()
+        )
+    if of_key != heads:
+        key = key.repeat_interleave(heads // of_key, -3)
+    if of_value != heads:
+        value = value.repeat_interleave(heads // of_value, -3)
+    return key, value

@@ -1,0 +1,46 @@
+"""The documentation shows what the library does: examples run, the table of ops is current."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clew.cli import optable
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ["README.md", "docs/architecture.md"]
+
+
+def examples(page: str) -> list[tuple[str, str]]:
+    """Python blocks of a page that are followed by a block with their output."""
+    text = (ROOT / page).read_text()
+    return re.findall(r"```python\n(.*?)```\s*```(?:text)?\n(.*?)```", text, flags=re.DOTALL)
+
+
+CASES = [(page, *pair) for page in PAGES for pair in examples(page)]
+
+
+def test_pages_have_examples() -> None:
+    assert {page for page, _, _ in CASES} == set(PAGES)
+
+
+@pytest.mark.parametrize(("page", "code", "output"), CASES)
+def test_example_prints_what_the_page_says(
+    page: str, code: str, output: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "example.py"
+    script.write_text(code)
+    done = subprocess.run(
+        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == output.strip(), done.stderr
+
+
+def test_table_of_operations_is_current() -> None:
+    assert (ROOT / "docs/ops.md").read_text() == optable.markdown(), (
+        "run `clew ops --markdown docs/ops.md`"
+    )
