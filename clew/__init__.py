@@ -3,9 +3,12 @@
 # ruff: noqa: F401  # the names here are for users
 
 import math as _math
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from clew import autograd, nn, random, special
 from clew import ops as _ops
+from clew.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from clew.autograd.mode import (
     enable_grad,
     inference_mode,
@@ -53,3 +56,7 @@ pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 
 globals().update(_FUNCTIONS)
 globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)
+
+if _TYPE_CHECKING:
+    # Most names come from the table of operations: this tells type checkers that they exist.
+    def __getattr__(name: str) -> _Any: ...

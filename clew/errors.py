@@ -70,8 +70,7 @@ def inference_requires_grad() -> RuntimeError:
 def inference_inplace() -> RuntimeError:
     return RuntimeError(
         "Inplace update to inference tensor outside InferenceMode is not allowed."
-        "You can make a clone to get a normal tensor before doing inplace update."
-        + at_user_line()
+        "You can make a clone to get a normal tensor before doing inplace update." + at_user_line()
     )
 
 
@@ -97,16 +96,31 @@ def modified_in_place(
 def _out_of_place_advice(writer: str) -> str:
     operators = {"add_": "x = x + y", "sub_": "x = x - y", "mul_": "x = x * y", "div_": "x = x / y"}
     if writer in operators:
-        return f"`{operators[writer]}` for `{operators[writer].replace('x = x ', 'x ')}`".replace(
-            "`x + y`", "`x += y`"
-        ).replace("`x - y`", "`x -= y`").replace("`x * y`", "`x *= y`").replace(
-            "`x / y`", "`x /= y`"
+        return (
+            f"`{operators[writer]}` for `{operators[writer].replace('x = x ', 'x ')}`".replace(
+                "`x + y`", "`x += y`"
+            )
+            .replace("`x - y`", "`x -= y`")
+            .replace("`x * y`", "`x *= y`")
+            .replace("`x / y`", "`x /= y`")
         )
     if writer.endswith("_") and not writer.startswith("_"):
         return f"`x = x.{writer[:-1]}(...)` for `x.{writer}(...)`"
     if "optimizer" in writer.lower():
         return "call backward before the optimizer's step"
     return "`torch.where` or `torch.cat` for a slice assignment"
+
+
+def pack_hook_wrote(storage: Storage) -> RuntimeError:
+    return RuntimeError(
+        "A saved tensor pack hook is modifying its input in place. Tensors provided as input to "
+        "pack hook cannot be modified by in-place operations as this can lead to unexpected "
+        f"side-effects.\n  `{storage.writer}` wrote to it at {describe(storage.written_at)}"
+    )
+
+
+def saved_hooks_refused(why: str) -> RuntimeError:
+    return RuntimeError(f"Calling register_hooks on a saved tensor {why}" + at_user_line())
 
 
 def backward_twice(node: Node, freed: Freed) -> RuntimeError:

@@ -13,6 +13,7 @@ import torch
 import clew
 
 from . import oracle
+from .derivatives import check_grad, check_gradgrad
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
 
@@ -286,3 +287,66 @@ def test_writes_through_a_view_reach_the_base_history() -> None:
         y.sum().backward()
         results.append((y, row, x.grad))
     oracle.assert_same(*results)
+
+
+# ---------------------------------------------------------------- reductions into given places
+
+
+REDUCTIONS = ("sum", "prod", "mean", "amax", "amin")
+
+
+def _zeros_and_ties() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """No zero, one zero, two zeros in a product; equal extremes."""
+    x = torch.tensor([2.0, 0.0, 1.0, 3.0, 5.0], dtype=torch.float64)
+    index = long(0, 0, 1, 1, 2, 2, 3, 3)
+    source = torch.tensor([1.0, 2.0, 4.0, 3.0, 0.0, 2.0, 0.0, 0.0], dtype=torch.float64)
+    return x, index, source
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", REDUCTIONS)
+@pytest.mark.parametrize("name", ["scatter_reduce", "index_reduce"])
+def test_reducing_into_places(name: str, reduce: str, include_self: bool) -> None:
+    if name == "index_reduce" and reduce == "sum":
+        with pytest.raises(RuntimeError, match="Expected reduce to be one of prod, mean"):
+            clew.ones(2).index_reduce(0, clew.tensor([0]), clew.ones(1), "sum")
+        return
+    x, index, source = _zeros_and_ties()
+    kwargs = {"include_self": include_self}
+    for args in (
+        (x, 0, index, source, reduce),
+        (x.expand(2, 5).clone(), 1, long(1, 1, 4), _rand(2, 3), reduce),
+    ):
+        if name == "scatter_reduce" and args[0].dim() == 2:
+            args = (args[0], 1, args[2].expand(2, 3), *args[3:])
+        leaves = tuple(
+            a.detach().clone().requires_grad_()
+            if isinstance(a, torch.Tensor) and a.is_floating_point() else a
+            for a in args
+        )  # fmt: skip
+        ours, theirs = getattr(clew, name), getattr(torch, name)
+        oracle.assert_same(
+            ours(*oracle.to_clew(leaves), **kwargs), theirs(*leaves, **kwargs)
+        )
+        check_grad(ours, theirs, leaves, kwargs)
+        if not (leaves[0] == 0).any():
+            check_gradgrad(ours, theirs, leaves, kwargs)
+
+
+def _rand(*shape: int) -> torch.Tensor:
+    return torch.rand(shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float16", "bfloat16", "bool", "complex64"])
+@pytest.mark.parametrize("reduce", REDUCTIONS)
+@pytest.mark.parametrize("name", ["scatter_reduce", "index_reduce"])
+def test_reducing_dtypes(name: str, reduce: str, dtype: str) -> None:
+    kind = getattr(torch, dtype)
+    args = (torch.tensor([1, 2, 3]).to(kind), 0, long(0, 0, 2), torch.tensor([3, 4, 0]).to(kind))
+    ours, error = oracle.outcome(getattr(clew, name), *oracle.to_clew(args), reduce)
+    theirs, expected = oracle.outcome(getattr(torch, name), *args, reduce)
+    if expected is not None:
+        oracle.assert_same_error(error, expected, words=4)
+    else:
+        assert error is None, error
+        oracle.assert_same(ours, theirs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from clew import errors
 from clew.autograd.explain import why_no_history
+from clew.autograd.graph import GradientEdge
 from clew.core import engine
 from clew.core.node import Edge, live_edge
 from clew.core.tensor import Tensor, wrap
@@ -21,11 +23,9 @@ Tensors = Tensor | Sequence[Tensor]
 def as_tuple(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
-    return tuple(value) if isinstance(value, (tuple, list)) or _is_iterator(value) else (value,)
-
-
-def _is_iterator(value: Any) -> bool:
-    return hasattr(value, "__iter__") and not isinstance(value, Tensor)
+    if isinstance(value, Tensor | GradientEdge) or not hasattr(value, "__iter__"):
+        return (value,)
+    return tuple(value)
 
 
 def backward(
@@ -85,8 +85,8 @@ def root_edges(
     edges: list[Edge] = []
     grads: list[Tensor] = []
     for index, (root, grad) in enumerate(zip(roots, given, strict=True)):
-        if isinstance(root, tuple) and len(root) == 2:
-            edges.append((root[0], root[1]))  # a gradient edge
+        if isinstance(root, GradientEdge):
+            edges.append((root.node, root.output_nr))
             grads.append(_grad_for_edge(root, grad))
             continue
         edge = live_edge(root)
@@ -99,7 +99,14 @@ def root_edges(
 
 def _grad_for_edge(edge: Any, grad: Tensor | None) -> Tensor:
     shape, dtype = edge[0].meta[edge[1]]
-    return wrap(np.ones(shape, dtype)) if grad is None else grad
+    if grad is not None:
+        return grad
+    if math.prod(shape) != 1:
+        raise RuntimeError(
+            "grad can be implicitly created only for scalar outputs\n  Pass the gradient that this "
+            f"edge starts from, of shape {errors.shape_list(shape)}." + errors.at_user_line()
+        )
+    return wrap(np.ones(shape, dtype))
 
 
 def initial_grad(root: Tensor, grad: Any) -> Tensor:
@@ -172,8 +179,9 @@ def grad(
     keep = create_graph if retain_graph is None else retain_graph
     given = as_tuple(grad_outputs) or (None,) * len(roots)
     if is_grads_batched:
-        return _batched_grad(roots, wanted, given, keep, create_graph, allow_unused,
-                             materialize_grads)
+        return _batched_grad(
+            roots, wanted, given, keep, create_graph, allow_unused, materialize_grads
+        )
     edges, grads = root_edges(roots, given, create_graph)
     targets = target_edges(wanted)
     captured = engine.backward(
@@ -196,8 +204,7 @@ def _captured_grad(
         raise RuntimeError(
             f"The differentiated Tensor at index {index} appears to not have been used in the "
             "graph. Set allow_unused=True if this is the desired behavior.\n"
-            f"  Its shape is {_shape_of(tensor)}."
-            + errors.at_user_line()
+            f"  Its shape is {_shape_of(tensor)}." + errors.at_user_line()
         )
     return None
 
@@ -235,10 +242,14 @@ def _batched_grad(
         grads = [None if g is None else g[row] for g in given]
         rows.append(
             grad(
-                roots, inputs, grads, retain_graph=keep_graph or row + 1 < count,
-                create_graph=create_graph, allow_unused=allow_unused,
+                roots,
+                inputs,
+                grads,
+                retain_graph=keep_graph or row + 1 < count,
+                create_graph=create_graph,
+                allow_unused=allow_unused,
                 materialize_grads=materialize,
-            )  # fmt: skip
+            )
         )
     if not rows:
         raise RuntimeError("is_grads_batched=True needs at least one row of gradients")

@@ -25,9 +25,7 @@ def _ancestor(reason: NoHistory) -> str:
 
 
 _SENTENCES = {
-    "no_grad": lambda r: (
-        f"It was computed under `{r.op}`, entered at {errors.describe(r.where)}."
-    ),
+    "no_grad": lambda r: f"It was computed under `{r.op}`, entered at {errors.describe(r.where)}.",
     "detach": lambda r: f"`{r.op}` cut its history at {errors.describe(r.where)}.",
     "not differentiable": lambda r: (
         f"`{r.op}` has no derivative (its result is not a smooth function of its input); it was "

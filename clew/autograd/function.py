@@ -302,9 +302,7 @@ def _bind(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return bound.args if separate else bound.args[1:]
 
 
-def _run_forward(
-    cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], state: State
-) -> Any:
+def _run_forward(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], state: State) -> Any:
     """Forward runs without recording: its history is the function's own node."""
     grad_enabled, reason = state.grad_enabled, state.no_grad_reason
     intercept, state.intercept = state.intercept, None
@@ -412,7 +410,7 @@ def _pack_saved(
 ) -> None:
     if not recorded:
         return
-    saved = []
+    saved: list[Any] = []
     for tensor in ctx.to_save:
         if tensor is None:
             saved.append(None)

@@ -149,7 +149,7 @@ def jvp(
 ) -> tuple[Any, Any]:
     """The value of `func`, and the product of its Jacobian with `v`."""
     with enable_grad():
-        is_tuple, given = _tensors(inputs, "inputs", "jvp")
+        _, given = _tensors(inputs, "inputs", "jvp")
         vector = _checked_v(v, given, "the input to the user-provided function is")
         _, outputs_tuple, leaves, outs = _run(func, inputs, create_graph, "jvp")
         _check_independent(outs, strict)
@@ -223,7 +223,8 @@ def _jacobian_of_output(
         for column, each, leaf in zip(columns, found, leaves, strict=True):
             column.append(_finish(_or_zeros(each, leaf), create_graph))
     return tuple(
-        _stacked(column, out._array.shape, leaf) for column, leaf in zip(columns, leaves, strict=True)
+        _stacked(column, out._array.shape, leaf)
+        for column, leaf in zip(columns, leaves, strict=True)
     )
 
 
@@ -236,7 +237,8 @@ def _stacked(rows: list[Tensor], shape: tuple[int, ...], leaf: Tensor) -> Tensor
 def _forward_jacobian(func: Func, inputs: Any) -> Any:
     is_tuple, given = _tensors(inputs, "inputs", "jacobian")
     by_input: list[list[list[np.ndarray]]] = []
-    outputs_tuple, outs = False, ()
+    outputs_tuple = False
+    outs: tuple[Tensor, ...] = ()
     for index, value in enumerate(given):
         columns: list[list[np.ndarray]] = []
         for place in np.ndindex(value._array.shape):
@@ -272,9 +274,7 @@ def _scalar(func: Func, function: str) -> Func:
         out = func(*args)
         is_tuple, outs = _tensors(out, OUTPUTS, function)
         if is_tuple or len(outs) != 1:
-            raise RuntimeError(
-                f"The function given to {function} should return a single Tensor"
-            )
+            raise RuntimeError(f"The function given to {function} should return a single Tensor")
         if outs[0]._array.size != 1:
             raise RuntimeError(
                 f"The Tensor returned by the function given to {function} should contain a single "
@@ -348,9 +348,7 @@ def _hessian_product(
             (each, t) for each, t in zip(first, vector, strict=True)
             if each is not None and each.requires_grad
         ]  # fmt: skip
-        found = _grads(
-            [each for each, _ in paths], leaves, [t for _, t in paths], create_graph
-        )
+        found = _grads([each for each, _ in paths], leaves, [t for _, t in paths], create_graph)
         _check_used(found, strict, 0, create_graph=False)
         product = tuple(
             _finish(_or_zeros(each, leaf), create_graph)

@@ -47,7 +47,9 @@ def gradcheck(
 ) -> bool:
     """Whether the gradients of `func` agree with finite differences at `inputs`."""
     if not check_backward_ad and not check_forward_ad:
-        raise ValueError("Expected at least one of check_forward_ad or check_backward_ad to be True")
+        raise ValueError(
+            "Expected at least one of check_forward_ad or check_backward_ad to be True"
+        )
     if check_undefined_grad and not check_backward_ad:
         check_undefined_grad = False
     if check_batched_grad and not check_backward_ad:
@@ -235,7 +237,7 @@ class _Check:
             array[place] = before
         return [(a - b) / (2 * abs(self.eps)) for a, b in zip(ahead, behind, strict=True)]
 
-    def directions(self, array: np.ndarray) -> list[tuple[Any, complex, np.ndarray]]:
+    def directions(self, array: np.ndarray) -> list[tuple[Any, Any, np.ndarray]]:
         """(place, step, tangent) for each direction in which an input is moved."""
         units = (1.0, 1j) if array.dtype.kind == "c" else (1.0,)
         if self.fast:
@@ -243,7 +245,7 @@ class _Check:
             norm = np.linalg.norm(tangent.ravel()) or 1.0
             tangent = tangent / norm
             return [(..., self.eps * tangent, tangent)]
-        found: list[tuple[Any, complex, np.ndarray]] = []
+        found: list[tuple[Any, Any, np.ndarray]] = []
         for place in np.ndindex(array.shape):
             for unit in units:
                 tangent = np.zeros(array.shape, array.dtype)
@@ -358,7 +360,7 @@ class _Check:
         except (RuntimeError, TypeError, AttributeError) as error:
             raise GradcheckError(
                 "Expected backward function to handle undefined output grads. Please look at "
-                "\"Notes about undefined output gradients\" in \"tools/autograd/derivatives.yaml\"."
+                '"Notes about undefined output gradients" in "tools/autograd/derivatives.yaml".'
                 f"\n  It raised {type(error).__name__}: {error}"
             ) from error
         if any(g is not None and np.any(g._array != 0) for g in found):

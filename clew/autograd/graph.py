@@ -100,6 +100,8 @@ class save_on_cpu(saved_tensors_hooks):
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """Inside, entering `saved_tensors_hooks` raises `error_message`."""
     state = local.state
+    if state.saved_hooks:
+        raise RuntimeError(error_message)
     before, state.saved_hooks_disabled = state.saved_hooks_disabled, error_message
     try:
         yield

@@ -121,9 +121,7 @@ class set_grad_enabled(_Mode):
         state = local.state
         state.grad_enabled = self.mode
         if not self.mode:
-            state.no_grad_reason = NoHistory(
-                "no_grad", "set_grad_enabled(False)", user_where()
-            )
+            state.no_grad_reason = NoHistory("no_grad", "set_grad_enabled(False)", user_where())
 
     def clone(self) -> set_grad_enabled:
         return type(self)(self.mode)

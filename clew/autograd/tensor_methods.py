@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import warnings
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 from clew import errors
 from clew.autograd.backward import backward as run_backward
-from clew.core.node import AccumulateGrad, Hooks, RemovableHandle, edge_of, live_edge
+from clew.core.node import AccumulateGrad, Hooks, RemovableHandle, edge_of, live_edge, retain
 from clew.core.public import methods, public
-from clew.core.storage import INFERENCE
-from clew.core.tensor import NoHistory, Tensor, alias, sync
 from clew.core.state import local
+from clew.core.storage import INFERENCE
+from clew.core.tensor import NoHistory, Tensor, alias
 from clew.source import user_where
 
 
@@ -40,8 +39,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         )
     if requires_grad and not (self.dtype.is_floating_point or self.dtype.is_complex):
         raise RuntimeError(
-            "only Tensors of floating point dtype can require gradients"
-            + errors.at_user_line()
+            "only Tensors of floating point dtype can require gradients" + errors.at_user_line()
         )
     if requires_grad and self._storage is INFERENCE and not local.state.inference:
         raise errors.inference_requires_grad()
@@ -136,12 +134,9 @@ def _del_grad(self: Tensor) -> None:
 
 def retain_grad(self: Tensor) -> None:
     """Keep the gradient of a non-leaf in its `.grad`, too."""
-    edge = live_edge(self)
-    if edge is None:
+    if live_edge(self) is None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    node, number = edge
-    if not node.is_accumulator:
-        node.more().retained[number] = weakref.ref(self)
+    retain(self)
 
 
 def _retains_grad(self: Tensor) -> bool:

@@ -11,9 +11,10 @@ from clew.core.recording import INPUT, OUTPUT
 
 _HEADER = """# Operations
 
-Made by `clew ops --markdown docs/ops.md` from the definitions in `clew/ops`; `tests/test_docs.py` checks
-that it is up to date. *saves*: what is kept for backward when all inputs require grad. *forward mode*: how
-tangents follow. *notes*: the gradient at points where the function is not smooth, or why there is none.
+Made by `clew ops --markdown docs/ops.md` from the definitions in `clew/ops`;
+`tests/test_docs.py` checks that it is up to date. *saves*: what is kept for backward when all
+inputs require grad. *forward mode*: how tangents follow. *notes*: the gradient at points where the
+function is not smooth, or why there is none.
 
 | operation | grad_fn | gradients | saves | forward mode | notes |
 |---|---|---|---|---|---|
@@ -45,9 +46,8 @@ def _row(op: Op) -> str:
     if not op.differentiable:
         return f"| `{op.name}` | | | | | {op.non_differentiable or 'no gradient'} |"
     gradients = ", ".join(op.grads) if op.joint is None else "all inputs at once"
-    return (
-        f"| `{op.name}` | {op.node_name} | {gradients} | {_saves(op)} | {_forward(op)} | {op.kinks} |"
-    )
+    cells = [f"`{op.name}`", op.node_name, gradients, _saves(op), _forward(op), op.kinks]
+    return "| " + " | ".join(cells) + " |"
 
 
 def _saves(op: Op) -> str:

@@ -162,9 +162,7 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
         else:
             out._requires_grad = False
             out._node = None
-            out._reason = (
-                op.reason(state, 1, (input,)) if input._requires_grad else input._reason
-            )
+            out._reason = op.reason(state, 1, (input,)) if input._requires_grad else input._reason
         return out
 
     return _named(function, op.name)
@@ -214,12 +212,11 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
             sync(input)
         if input._requires_grad:
             mask += 1
-        if mask and state.grad_enabled and plans[mask] is not None:
+        plan = plans[mask]
+        if plan is not None and state.grad_enabled:
             out._requires_grad = True
             out._reason = None
-            out._node = record(
-                state, plans[mask], op.node_class, (input, other), {}, (out,), _getframe(1)
-            )
+            out._node = record(state, plan, op.node_class, (input, other), {}, (out,), _getframe(1))
         else:
             out._requires_grad = False
             out._node = None

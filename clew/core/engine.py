@@ -100,12 +100,15 @@ class Run:
         # From here on the node may keep the gradients, or hand them on.
         self.owned.pop(node, None)
         extras = node.extras
+        runs = self.needed is None or self.should_run(node)
+        if runs and node in self.targets:
+            # As in PyTorch: hooks change what is captured only where the walk ends.
+            self.capture(node, grads)
         if extras is not None:
             run_tensor_hooks(extras, grads)
-        if node in self.targets:
-            for number in self.targets[node]:
-                self.captured[node, number] = grads[number]
-        if self.needed is not None and not self.should_run(node):
+        if not runs:
+            if node in self.targets:
+                self.capture(node, grads)
             return (None,) * len(node.edges)
         if extras is not None:
             run_pre_hooks(extras, grads)
@@ -117,6 +120,10 @@ class Run:
         if freed is not None:
             node.release(freed)
         return results
+
+    def capture(self, node: Node, grads: Grads) -> None:
+        for number in self.targets[node]:
+            self.captured[node, number] = grads[number]
 
     def will_reach(self, node: Node) -> bool:
         """Whether a gradient for `node` is computed in this run."""
@@ -195,14 +202,11 @@ def sum_to_shape(grad: Tensor, shape: tuple[int, ...], node: Node | None) -> Ten
     extra = len(have) - len(shape)
     dims = list(range(extra))
     if extra >= 0:
-        dims += [
-            extra + i for i, n in enumerate(shape) if n == 1 and have[extra + i] != 1
-        ]
-    if extra < 0 or any(
-        have[extra + i] != n and n != 1 for i, n in enumerate(shape)
-    ):
+        dims += [extra + i for i, n in enumerate(shape) if n == 1 and have[extra + i] != 1]
+    if extra < 0 or any(have[extra + i] != n and n != 1 for i, n in enumerate(shape)):
+        name = "" if node is None else node.name()
         raise RuntimeError(
-            f"Function {'' if node is None else node.name()} returned an invalid gradient at index 0 - got "
+            f"Function {name} returned an invalid gradient at index 0 - got "
             f"{errors.shape_list(have)} but expected shape compatible with "
             f"{errors.shape_list(shape)}"
         )
@@ -218,7 +222,10 @@ def run_tensor_hooks(extras: Extras, grads: Grads) -> None:
         if grad is None:
             continue
         for hook in list(hooks.values()):
-            grad = checked_hook_result(hook(grad), grad)
+            result = hook(grad)
+            if result is not None:
+                check_replacement(hook, result, grad)
+                grad = result
         grads[number] = grad
     for number, reference in extras.retained.items():
         tensor, grad = reference(), grads[number]
@@ -230,20 +237,50 @@ def run_pre_hooks(extras: Extras, grads: Grads) -> None:
     for hook in list(extras.pre_hooks.values()):
         result = hook(tuple(grads))
         if result is not None:
-            grads[:] = list(result) if isinstance(result, tuple | list) else [result]
+            grads[:] = replaced_all(hook, result, grads)
 
 
-def checked_hook_result(result: Any, grad: Tensor) -> Tensor:
-    if result is None:
-        return grad
+def hook_name(hook: Any) -> str:
+    return str(getattr(hook, "__name__", "<unknown>"))
+
+
+def check_replacement(hook: Any, result: Any, grad: Tensor | None) -> None:
+    """A hook may return another gradient, of the same shape and dtype."""
     if not isinstance(result, Tensor):
-        raise TypeError(f"expected Tensor, but hook returned '{type(result).__name__}'")
+        raise TypeError(
+            f"expected Variable, but hook returned '{type(result).__name__}'\n"
+            f"  The hook is '{hook_name(hook)}'."
+        )
+    if grad is None:
+        raise RuntimeError(f"hook '{hook_name(hook)}' has replaced a None value with a Tensor")
     if result._array.shape != grad._array.shape:
-        raise RuntimeError("hook '<hook>' has changed the size of value")
+        raise RuntimeError(
+            f"hook '{hook_name(hook)}' has changed the size of value\n"
+            f"  It got {errors.shape_list(grad._array.shape)} and returned "
+            f"{errors.shape_list(result._array.shape)}."
+        )
     if result._array.dtype != grad._array.dtype:
         raise RuntimeError(
-            f"hook '<hook>' has changed the type of value (was {grad.dtype} got {result.dtype})"
+            f"hook '{hook_name(hook)}' has changed the type of value (was {grad.dtype} got "
+            f"{result.dtype})"
         )
+
+
+def replaced_all(hook: Any, result: Any, grads: Sequence[Any]) -> tuple[Any, ...]:
+    """The gradients that a node's hook returned in place of others, checked one by one."""
+    if not isinstance(result, tuple):
+        raise TypeError(
+            f"expected tuple, but hook returned '{type(result).__name__}'\n"
+            f"  The hook is '{hook_name(hook)}'."
+        )
+    if len(result) != len(grads):
+        raise RuntimeError(
+            f"hook '{hook_name(hook)}' has returned an incorrect number of values (got "
+            f"{len(result)}, but expected {len(grads)})"
+        )
+    for each, grad in zip(result, grads, strict=True):
+        if each is not None:
+            check_replacement(hook, each, grad)
     return result
 
 
@@ -251,7 +288,7 @@ def after_node(extras: Extras, results: Sequence[Any], grads: Grads) -> Sequence
     for hook in list(extras.post_hooks.values()):
         replaced = hook(tuple(results), tuple(grads))
         if replaced is not None:
-            results = replaced if isinstance(replaced, tuple) else (replaced,)
+            results = replaced_all(hook, replaced, results)
     return results
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.storage import INFERENCE, Storage
-from clew.source import Where, user_where
+from clew.source import user_where
 
 # Where references are not counted, everything is taken to be in use: slower, never wrong.
 _getrefcount = getattr(sys, "getrefcount", lambda _: 1 << 30)
@@ -40,7 +40,7 @@ class Exposure:
         self.storage = weakref.ref(storage)
         self.array = array
         self.writer = writer
-        self.where: Where | None = user_where()
+        self.where = user_where()
         # What the memory held at the last look; None until a look is needed.
         self.digest: int | None = None
         # The array that was handed out, or the one that the tensor was made from.
@@ -89,9 +89,7 @@ class ExposedStorage(Storage):
         _count_write(self, writer, where)
 
 
-def _count_write(
-    storage: ExposedStorage, writer: str, where: tuple[CodeType, int] | None
-) -> None:
+def _count_write(storage: ExposedStorage, writer: str, where: tuple[CodeType, int] | None) -> None:
     storage.__dict__["version"] += 1
     storage.writer = writer
     storage.written_at = where

@@ -22,12 +22,13 @@ from clew.core.node import (
     edge_of,
     next_sequence_number,
     restore,
+    retain,
 )
 from clew.core.op import Op
 from clew.core.recording import grad_mask, record
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE, Storage
-from clew.core.tensor import Tensor, View, _new, alias, forbid_view_write, sync, tangent_of, wrap
+from clew.core.tensor import Tensor, View, alias, forbid_view_write, sync, tangent_of, wrap
 from clew.source import _getframe, user_where
 
 
@@ -39,9 +40,7 @@ def apply_inplace(op: Op, target: Tensor, *others: Any, **params: Any) -> Tensor
     return run_inplace(state, op, (target, *others), params)
 
 
-def run_inplace(
-    state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]
-) -> Tensor:
+def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Tensor:
     target: Tensor = inputs[0]
     mask = check_write(state, op.name + "_", inputs, may_overlap=op.uniform)
     check_overlap(inputs)
@@ -70,7 +69,11 @@ def _before_write(target: Tensor) -> Tensor:
 
 
 def _record(
-    state: State, op: Op, plan: Any, inputs: tuple[Any, ...], params: dict[str, Any],
+    state: State,
+    op: Op,
+    plan: Any,
+    inputs: tuple[Any, ...],
+    params: dict[str, Any],
     target: Tensor,
 ) -> None:
     rebase(
@@ -160,7 +163,10 @@ def store(target: Tensor, result: Any, writer: str) -> None:
     array = target._array
     if type(result) is not np.ndarray:
         result = np.asarray(result)
-    if result.shape != array.shape and np.broadcast_shapes(result.shape, array.shape) != array.shape:
+    if (
+        result.shape != array.shape
+        and np.broadcast_shapes(result.shape, array.shape) != array.shape
+    ):
         raise errors.in_place_shape(array.shape, result.shape)
     if result.dtype is not array.dtype:
         have, want = dtypes.of_array(result), dtypes.of_array(array)
@@ -174,17 +180,37 @@ def store(target: Tensor, result: Any, writer: str) -> None:
 def rebase(state: State, target: Tensor, node: Node, number: int = 0) -> None:
     """Make output `number` of `node` the history of a tensor that has just been written to."""
     view = target._view
+    retained = take_retained(target)
     if view is None:
         target._node, target._output_nr, target._requires_grad = node, number, True
         target._reason = None
         target._storage.rewrites += 1
+        if retained:
+            retain(target)
         return
     base = view.base
+    base_retained = take_retained(base)
     base._node = CopySlices(state, base, view, (node, number))
     base._output_nr, base._requires_grad = 0, True
     base._reason = None
     target._storage.rewrites += 1
     sync(target)
+    if retained:
+        retain(target)
+    if base_retained:
+        retain(base)
+
+
+def take_retained(tensor: Tensor) -> bool:
+    """Whether a tensor retains its gradient; if so, its node forgets it."""
+    extras = None if tensor._node is None else tensor._node.extras
+    if extras is None:
+        return False
+    reference = extras.retained.get(tensor._output_nr)
+    if reference is None or reference() is not tensor:
+        return False
+    del extras.retained[tensor._output_nr]
+    return True
 
 
 class CopySlices(Node):

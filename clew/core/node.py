@@ -152,8 +152,9 @@ class AccumulateGrad(Node):
         self.edges = ()
         self.meta = ((variable._array.shape, variable._array.dtype),)
         self.extras = None
-        # Newer than every other node, so that it runs as soon as its gradient is complete.
-        self.seq = ACCUMULATE_SEQUENCE + next_sequence_number()
+        # Newer than every other node, so that it runs as soon as its gradient is complete; among
+        # themselves the leaves come in the order of their first use.
+        self.seq = ACCUMULATE_SEQUENCE - next_sequence_number()
         self.where = None
         self.module_path = None
         self.post_accumulate_hooks = Hooks()
@@ -239,6 +240,13 @@ def edge_of(tensor: Tensor) -> Edge:
     return node, tensor._output_nr
 
 
+def retain(tensor: Tensor) -> None:
+    """Have a non-leaf's gradient kept in its `.grad`."""
+    node, number = edge_of(tensor)
+    if not node.is_accumulator:
+        node.more().retained[number] = weakref.ref(tensor)
+
+
 def restore(array: np.ndarray, storage: Storage, node: Node | None, output_nr: int) -> Tensor:
     """A tensor around saved memory, connected to its place in the graph."""
     tensor: Tensor = _new(Tensor)
@@ -280,10 +288,13 @@ class Packed:
         state = local.state
         # The hook may compute, and what it computes is not part of the graph it serves.
         kept, state.saved_hooks = state.saved_hooks, ()
+        version = tensor._storage.version
         try:
             self.packed = pack(tensor)
         finally:
             state.saved_hooks = kept
+        if tensor._storage.version != version:
+            raise errors.pack_hook_wrote(tensor._storage)
 
 
 def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual:

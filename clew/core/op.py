@@ -206,7 +206,11 @@ class Op:
         return out
 
     def finish_many(
-        self, state: State, inputs: tuple[Any, ...], params: dict[str, Any], outs: tuple[Tensor, ...]
+        self,
+        state: State,
+        inputs: tuple[Any, ...],
+        params: dict[str, Any],
+        outs: tuple[Tensor, ...],
     ) -> tuple[Tensor, ...]:
         mask = grad_mask(inputs)
         if mask and state.grad_enabled and any(self.can_differentiate(out) for out in outs):
@@ -280,8 +284,7 @@ class ViewOp(Op):
         self, state: State, source: Tensor, params: dict[str, Any], arrays: list[np.ndarray]
     ) -> tuple[Tensor, ...]:
         outs = tuple(
-            view_of(state, source, array, self, params, index)
-            for index, array in enumerate(arrays)
+            view_of(state, source, array, self, params, index) for index, array in enumerate(arrays)
         )
         return self.finish_many(state, (source,), params, outs)
 

@@ -88,8 +88,10 @@ def with_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
 def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
     if not local.state.grad_enabled:
         return
-    outs = [out] if isinstance(out, Tensor) else list(out)
-    if any(isinstance(v, Tensor) and v.requires_grad for v in [*args, *kwargs.values(), *outs]):
+    given: list[Any] = [out]
+    for value in (*args, *kwargs.values(), out):
+        given.extend(value if isinstance(value, (list, tuple)) else [value])
+    if any(isinstance(v, Tensor) and v.requires_grad for v in given):
         raise RuntimeError(
             "functions with out=... arguments don't support automatic differentiation, but one of "
             "the arguments requires grad." + errors.at_user_line()

@@ -1,12 +1,12 @@
 """Recording: what a call of an operation leaves behind for backward.
 
-A `Plan` says, for one set of inputs that require grad, which formulas backward will run and what they
-need; `record` makes the node and saves just that.
+A `Plan` says, for one set of inputs that require grad, which formulas backward will run and what
+they need; `record` makes the node and saves just that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -155,6 +155,42 @@ class OpNode(Node):
         return self.op.node_name
 
 
+class SavedTensor:
+    """One tensor that a node saved: it may be given a pair of hooks of its own."""
+
+    __slots__ = ("index", "node")
+
+    def __init__(self, node: OpNode, index: int) -> None:
+        self.node = node
+        self.index = index
+
+    def unpack(self) -> Any:
+        return self.node.unpacked()[self.index]
+
+    def register_hooks(
+        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
+    ) -> None:
+        """Replace the saved tensor by what `pack_hook` makes of it."""
+        saved = self.node.saved
+        if type(saved) is errors.Freed:
+            raise errors.saved_hooks_refused(
+                "after it has been freed. Saved intermediate values of the graph are freed when "
+                "you call .backward() or autograd.grad()."
+            )
+        value = saved[self.index]
+        if type(value) is Packed:
+            raise errors.saved_hooks_refused(
+                "whose hooks have already been set. Hint: only one pair of hooks is allowed at a "
+                "time."
+            )
+        if type(value) is not tuple:
+            raise errors.saved_hooks_refused("with value None is forbidden")
+        array, storage, _, source, number = value
+        tensor = restore(array, storage, None if source is OWN else source, number)
+        packed = Packed(tensor, (pack_hook, unpack_hook), source, number)
+        self.node.saved = (*saved[: self.index], packed, *saved[self.index + 1 :])
+
+
 def saved_properties(op: Op) -> dict[str, Any]:
     """`_saved_self`, `_saved_result`, `_saved_dim`, ...: what PyTorch's nodes show."""
 
@@ -166,14 +202,23 @@ def saved_properties(op: Op) -> dict[str, Any]:
 
         return property(read)
 
+    def raw(name: str) -> property:
+        def read(node: OpNode) -> Any:
+            names = node.plan.names
+            return SavedTensor(node, names.index(name)) if name in names else None
+
+        return property(read)
+
     shown = {"out": "result", "self_shape": "self_sym_sizes"}
     shown |= {f"out{number}": f"result{number}" for number in range(4)}
     names = {name for formula in op.formula_names.values() for name in formula}
-    return {
-        f"{prefix}{shown.get(name, name)}": reader(name)
+    readers = {f"_saved_{shown.get(name, name)}": reader(name) for name in names}
+    raws = {
+        f"_raw_saved_{shown.get(name, name)}": raw(name)
         for name in names
-        for prefix in ("_saved_", "_raw_saved_")
+        if op.capture(name)[0] <= OUTPUT
     }
+    return readers | raws
 
 
 def grad_mask(inputs: tuple[Any, ...]) -> int:
@@ -238,6 +283,9 @@ def capture(
     for kind, key in plan.captures:
         if kind > OUTPUT:
             kept.append(params.get(key) if kind == PARAM else fact(kind, key, inputs))
+            continue
+        if kind == OUTPUT and key is not None:
+            saved.append(save(outs[key], output_of=differentiable(outs[key])))
             continue
         if kind == OUTPUT and len(outs) > 1:
             saved.append(SavedMany([save(out, output_of=differentiable(out)) for out in outs]))

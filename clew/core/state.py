@@ -35,7 +35,7 @@ class State:
         self.grad_enabled = True
         self.inference = False
         # Forward mode, tracing and the like see every operation before it runs, or None.
-        self.intercept: Callable[..., Any] | None = None
+        self.intercept: Any = None
         self.saved_hooks: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...] = ()
         # Why results made now have no history: set by whoever switched grad mode off.
         self.no_grad_reason: Any = None

@@ -73,7 +73,7 @@ class View:
         self.params = params
         self.index = index
         # Views of these kinds ("no_grad", "inference", "multi") refuse writes that need a history.
-        self.kind = kind if parent is None or kind is not None else parent.kind
+        self.kind: str | None = kind if parent is None or kind is not None else parent.kind
         self.seen = source._storage.rewrites
         self.version = source._storage.version
 

@@ -218,9 +218,18 @@ def gather_by_index(x: Array, indices: Array) -> Array:
     return x.reshape(-1)[_absolute(indices, planes, volume)].reshape(indices.shape)
 
 
-def scatter_by_index(g: Array, indices: Array, *, spatial: Sequence[int]) -> Array:
-    """Adjoint of `gather_by_index`: add g (N, C, *L) into planes (N, C, *spatial) of zeros."""
+def scatter_by_index(
+    g: Array, indices: Array, *, spatial: Sequence[int], unique: bool = False
+) -> Array:
+    """Adjoint of `gather_by_index`: add g (N, C, *L) into planes (N, C, *spatial) of zeros.
+
+    `unique` promises that no index occurs twice in a plane.
+    """
     planes, volume = g.shape[0] * g.shape[1], prod(spatial)
+    if unique:
+        placed = np.zeros(planes * volume, g.dtype)
+        placed[_absolute(indices, planes, volume)] = g.ravel()
+        return placed.reshape(*g.shape[:2], *spatial)
     wide = widened(g).ravel()
     out = np.zeros(planes * volume, wide.dtype)
     np.add.at(out, _absolute(indices, planes, volume), wide)

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-
 from clew.kernels.special_coefficients import (
     DIGAMMA,
     ERF_NEAR_ZERO,

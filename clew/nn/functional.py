@@ -70,6 +70,13 @@ from clew.ops.dropout import (
     feature_alpha_dropout,
 )
 from clew.ops.embedding import embedding
+from clew.ops.folding import (
+    channel_shuffle,
+    fold,
+    pixel_shuffle,
+    pixel_unshuffle,
+    unfold,
+)
 from clew.ops.linear import linear
 from clew.ops.loss import (
     binary_cross_entropy,
@@ -95,6 +102,9 @@ from clew.ops.loss_margin import (
     triplet_margin_with_distance_loss,
 )
 from clew.ops.normalization import layer_norm, local_response_norm, rms_norm
+from clew.ops.padding import (
+    pad,
+)
 from clew.ops.pooling import (
     adaptive_max_pool1d,
     adaptive_max_pool1d_with_indices,
@@ -113,6 +123,15 @@ from clew.ops.softmax import functional_log_softmax as log_softmax
 from clew.ops.softmax import functional_softmax as softmax
 from clew.ops.softmax import softmin
 from clew.ops.transcendental import sigmoid, tanh
+from clew.ops.unpooling import (
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
+    max_unpool1d,
+    max_unpool2d,
+    max_unpool3d,
+)
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:

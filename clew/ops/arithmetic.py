@@ -7,15 +7,15 @@ when a saved tensor is overwritten.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.elementwise import NUMBER, binary, operands
+from clew.core.elementwise import NUMBER, binary, operands, operator
 from clew.core.inplace import apply_inplace
-from clew.core.op import OPS
+from clew.core.op import OPS, Formula
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
 from clew.ops.rows import (
@@ -54,7 +54,9 @@ def no_derivative(name: str) -> Callable[[Tensor], Tensor]:
     """The formula of an operation that PyTorch lets into a graph but not through backward."""
 
     def refuse(g: Tensor) -> Tensor:
-        raise RuntimeError(f"derivative for aten::{name} is not implemented" + errors.at_user_line())
+        raise NotImplementedError(
+            f"derivative for aten::{name} is not implemented" + errors.at_user_line()
+        )
 
     return refuse
 
@@ -161,7 +163,7 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """`input + alpha * other`."""
     if type(alpha) is int and alpha == 1:
         return _plain_add(input, other)
-    return ADD_SCALED(*_check_alpha(ADD, alpha, input, other), alpha=alpha)  # type: ignore[no-any-return]
+    return ADD_SCALED(*_check_alpha(ADD, alpha, input, other), alpha=alpha)
 
 
 @public(aliases=("subtract",))
@@ -169,7 +171,7 @@ def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """`input - alpha * other`."""
     if type(alpha) is int and alpha == 1:
         return _plain_sub(input, other)
-    return SUB_SCALED(*_check_alpha(SUB, alpha, input, other), alpha=alpha)  # type: ignore[no-any-return]
+    return SUB_SCALED(*_check_alpha(SUB, alpha, input, other), alpha=alpha)
 
 
 @public(method=False, out=False)
@@ -178,7 +180,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     require_tensors("rsub", input=input)
     if type(alpha) is int and alpha == 1:
         return (_rsub_tensor if isinstance(other, Tensor) else _rsub_number)(input, other)
-    return RSUB_SCALED(*_check_alpha(RSUB, alpha, input, other), alpha=alpha)  # type: ignore[no-any-return]
+    return RSUB_SCALED(*_check_alpha(RSUB, alpha, input, other), alpha=alpha)
 
 
 def _rsub_operator(self: Tensor, other: Any) -> Any:
@@ -207,7 +209,7 @@ mul = binary_row(
     "mul", np.multiply, lambda g, other: g * conj(other), lambda g, self: g * conj(self),
     aliases=("multiply",), exact_numbers=True, bare=True,
 )  # fmt: skip
-MUL = OPS["mul"]
+MUL = cast(Row, OPS["mul"])
 DIV = Row(
     "div", np.divide, inputs=("self", "other"), rule=FLOAT, exact_numbers=True,
     bare=True,
@@ -243,7 +245,7 @@ def _truncated_quotient(self: Any, other: Any) -> Any:
     return np.trunc(np.divide(self, other))
 
 
-_ROUNDED_GRADS = {
+_ROUNDED_GRADS: dict[str, Formula] = {
     "self": lambda g, other: zeros_of(g),
     "other": lambda g, self, other: zeros_of(g),
 }
@@ -281,7 +283,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
     if rounding_mode is None:
         return _plain_div(input, other)
     op = _division(rounding_mode)
-    return op(*operands(op, input, other))  # type: ignore[no-any-return]
+    return op(*operands(op, input, other))
 
 
 @public()
@@ -352,14 +354,15 @@ def remainder(input: Any, other: Any) -> Tensor:
         op = REMAINDER_OF_NUMBER
     else:
         op = REMAINDER if isinstance(other, Tensor) else REMAINDER_NUMBER
-    return op(*operands(op, input, other))  # type: ignore[no-any-return]
+    return op(*operands(op, input, other))
 
 
 @public()
 def fmod(input: Tensor, other: Any) -> Tensor:
     """The remainder of a division that rounds towards zero: it has the sign of the dividend."""
+    require_tensors("fmod", input=input)
     op = FMOD if isinstance(other, Tensor) else FMOD_NUMBER
-    return op(*operands(op, input, other))  # type: ignore[no-any-return]
+    return op(*operands(op, input, other))
 
 
 def _remainder_(self: Tensor, other: Any) -> Tensor:
@@ -423,18 +426,15 @@ def reflected_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor,
     return method
 
 
-_floor_divide_ = binary_in_place(OPS["floor_divide"])  # type: ignore[arg-type]  # a Row by its name
+_floor_divide_ = binary_in_place(cast(Row, OPS["floor_divide"]))
 
 methods(
     add_=_add_, sub_=_sub_, subtract_=_sub_, div_=_div_, divide_=_div_, true_divide_=_div_,
     remainder_=_remainder_, fmod_=_fmod_,
-    __add__=binary(ADD, "operator"), __radd__=binary(ADD, "reflected"),
-    __iadd__=binary_operator(_add_),
-    __sub__=binary(SUB, "operator"), __rsub__=_rsub_operator, __isub__=binary_operator(_sub_),
-    __mul__=binary(MUL, "operator"), __rmul__=binary(MUL, "reflected"),
-    __imul__=binary_operator(Tensor.mul_),
-    __truediv__=binary(DIV, "operator"), __rtruediv__=_reciprocal_times,
-    __itruediv__=binary_operator(_div_),
+    __add__=operator(ADD), __radd__=operator(ADD), __iadd__=binary_operator(_add_),
+    __sub__=operator(SUB), __rsub__=_rsub_operator, __isub__=binary_operator(_sub_),
+    __mul__=operator(MUL), __rmul__=operator(MUL), __imul__=binary_operator(binary_in_place(MUL)),
+    __truediv__=operator(DIV), __rtruediv__=_reciprocal_times, __itruediv__=binary_operator(_div_),
     __floordiv__=binary_operator(floor_divide), __rfloordiv__=reflected_operator(floor_divide),
     __ifloordiv__=binary_operator(_floor_divide_),
     __mod__=binary_operator(remainder), __rmod__=reflected_operator(remainder),

@@ -44,7 +44,7 @@ def _choose(condition: np.ndarray, self: np.ndarray, other: np.ndarray) -> np.nd
     return np.where(condition, self, other)
 
 
-WHERE = Where(
+WHERE: Where = Where(
     "where", _choose,
     grads={
         "self": lambda g, condition: WHERE(condition, g, 0),
@@ -92,7 +92,7 @@ def keep(condition: Tensor, g: Tensor) -> Tensor:
 
 def _share(g: Tensor, self: Tensor, other: Tensor, loses: Tensor) -> Tensor:
     """The gradient of the winner; equal values get half each."""
-    return WHERE(loses, 0, WHERE(self == other, g / 2, g))  # type: ignore[no-any-return]
+    return WHERE(loses, 0, WHERE(self == other, g / 2, g))
 
 
 def _no_complex(name: str) -> dict[str, Exception]:
@@ -165,6 +165,8 @@ CLAMP_NUMBERS = Row(
     refusals=_REFUSED, kinks=_INSIDE,
     grads={"self": lambda g, self, min, max: keep(_within(self, min, max), g)},
 )  # fmt: skip
+
+
 class Clamp(Row):
     """Bools can be limited on one side, but not on both."""
 
@@ -221,28 +223,28 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         )
     tensors = [isinstance(bound, Tensor) for bound in (min, max) if bound is not None]
     if not any(tensors):
-        return CLAMP_NUMBERS(input, min, max)  # type: ignore[no-any-return]
+        return CLAMP_NUMBERS(input, min, max)
     if not all(tensors):
         raise TypeError(
             "clamp() received an invalid combination of arguments - got "
             f"({type(min).__name__}, {type(max).__name__}), but the bounds must be both numbers "
             "or both tensors" + errors.at_user_line()
         )
-    return CLAMP(input, min, max)  # type: ignore[no-any-return]
+    return CLAMP(input, min, max)
 
 
 @public(inplace=True, out=False)
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """Elements that are at least `min`."""
     require_tensors("clamp_min", input=input)
-    return (CLAMP_MIN if isinstance(min, Tensor) else CLAMP_MIN_NUMBER)(input, min)  # type: ignore[no-any-return]
+    return (CLAMP_MIN if isinstance(min, Tensor) else CLAMP_MIN_NUMBER)(input, min)
 
 
 @public(inplace=True, out=False)
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """Elements that are at most `max`."""
     require_tensors("clamp_max", input=input)
-    return (CLAMP_MAX if isinstance(max, Tensor) else CLAMP_MAX_NUMBER)(input, max)  # type: ignore[no-any-return]
+    return (CLAMP_MAX if isinstance(max, Tensor) else CLAMP_MAX_NUMBER)(input, max)
 
 
 def _bounded_form(function: Any) -> Any:
@@ -270,7 +272,7 @@ def _relu_backward(grad_output: np.ndarray, result: np.ndarray) -> np.ndarray:
     return np.where(result <= 0, np.zeros((), grad_output.dtype), grad_output)
 
 
-RELU_BACKWARD = Row(
+RELU_BACKWARD: Row = Row(
     "relu_backward", _relu_backward, node="ThresholdBackwardBackward0",
     grads={"grad_output": lambda g, result: RELU_BACKWARD(g, result)},
 )  # fmt: skip

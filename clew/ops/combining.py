@@ -38,7 +38,7 @@ hypot = binary_row(
 def _over_square(self: Tensor, other: Tensor) -> Tensor:
     """1 / (self² + other²), and 0 at the origin."""
     square = self * self + other * other
-    return WHERE(square == 0, 0, square.reciprocal())  # type: ignore[no-any-return]
+    return WHERE(square == 0, 0, square.reciprocal())
 
 
 atan2 = binary_row(
@@ -116,7 +116,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     op = LERP if isinstance(weight, Tensor) else LERP_NUMBER
     if input.dtype.category < dtypes.FLOAT:
         op.refuse(input.dtype, (input, end))
-    return op(input, end, weight)  # type: ignore[no-any-return]
+    return op(input, end, weight)
 
 
 def _lerp_function(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
@@ -172,7 +172,7 @@ ADDCDIV = Row(
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`."""
     require_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
-    return ADDCMUL(input, tensor1, tensor2, value=value)  # type: ignore[no-any-return]
+    return ADDCMUL(input, tensor1, tensor2, value=value)
 
 
 @public(inplace=True)
@@ -185,7 +185,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
             "addcdiv will perform a true division of tensor1 and tensor2. Use div(tensor1, "
             "tensor2) and add it, with the rounding that is meant." + errors.at_user_line()
         )
-    return ADDCDIV(input, tensor1, tensor2, value=value)  # type: ignore[no-any-return]
+    return ADDCDIV(input, tensor1, tensor2, value=value)
 
 
 # -- nan_to_num ------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def nan_to_num(
         )
     real = input.dtype.to_real()
     limit = float(dtypes.finfo(real).max) if real.is_floating_point else math.inf
-    return NAN_TO_NUM(input, nan=nan, posinf=posinf, neginf=neginf, limit=limit)  # type: ignore[no-any-return]
+    return NAN_TO_NUM(input, nan=nan, posinf=posinf, neginf=neginf, limit=limit)
 
 
 FUNCTIONS["nan_to_num"] = out_form(

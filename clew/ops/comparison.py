@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.op import camel
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
 from clew.ops.arithmetic import binary_operator, zeros_of
@@ -15,6 +16,7 @@ from clew.ops.rows import (
     EVERYTHING,
     REALS,
     Row,
+    binary_in_place,
     binary_row,
     out_form,
     require_tensors,
@@ -24,12 +26,25 @@ WHY = "bool output"
 
 
 def _comparison(name: str, forward: Any, takes: str, aliases: tuple[str, ...]) -> Any:
-    # The result is bool and has no history, but `x.eq_(y)` stores it in a float tensor.
     function = binary_row(
-        name, forward, zeros_of, zeros_of, rule=BOOL, takes=takes, aliases=aliases
-    )
+        name, forward, rule=BOOL, takes=takes, aliases=aliases, in_place=False,
+        non_differentiable=WHY,
+    )  # fmt: skip
+    # The result is bool and has no history, but `x.eq_(y)` stores it in a float tensor.
+    stored = Row(
+        f"{name}.in_place", forward, inputs=("self", "other"), rule=BOOL, takes=takes,
+        node=f"{camel(name)}Backward0",
+        grads={"self": lambda g: zeros_of(g), "other": lambda g: zeros_of(g)},
+    )  # fmt: skip
+    method = binary_in_place(stored)
+
+    def compare(input: Tensor, other: Any) -> Tensor:
+        require_tensors(name, input=input)
+        return function(input, other)
+
     for each in (name, *aliases):
-        FUNCTIONS[each] = out_form(function, differentiable=False)
+        FUNCTIONS[each] = out_form(compare, differentiable=False)
+        methods(**{f"{each}_": method})
     return function
 
 
@@ -90,7 +105,7 @@ def isclose(
                 f"{name} must be greater than or equal to zero, but got {value:g}"
                 + errors.at_user_line()
             )
-    return ISCLOSE(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)  # type: ignore[no-any-return]
+    return ISCLOSE(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 @public(out=False)

@@ -37,17 +37,17 @@ def _from_pairs(self: np.ndarray) -> np.ndarray:
     )  # fmt: skip
 
 
-VIEW_AS_REAL = ViewOp(
-    "view_as_real", _pairs, grads={"self": lambda g: view_as_complex(g.contiguous())}, linear=True
+VIEW_AS_REAL: ViewOp = ViewOp(
+    "view_as_real", _pairs, grads={"self": lambda g: VIEW_AS_COMPLEX(g.contiguous())}, linear=True
 )
-VIEW_AS_COMPLEX = ViewOp(
-    "view_as_complex", _from_pairs, grads={"self": lambda g: view_as_real(g)}, linear=True
+VIEW_AS_COMPLEX: ViewOp = ViewOp(
+    "view_as_complex", _from_pairs, grads={"self": lambda g: VIEW_AS_REAL(g)}, linear=True
 )
-REAL_PART = ViewOp(
+REAL_PART: ViewOp = ViewOp(
     "real", lambda self: self.real, node="SelectBackward0", linear=True,
     grads={"self": lambda g: COMPLEX(g, zeros_of(g))},
 )  # fmt: skip
-IMAGINARY_PART = ViewOp(
+IMAGINARY_PART: ViewOp = ViewOp(
     "imag", lambda self: self.imag, node="SelectBackward0", linear=True,
     grads={"self": lambda g: COMPLEX(zeros_of(g), g)},
 )  # fmt: skip
@@ -60,7 +60,7 @@ def view_as_real(input: Tensor) -> Tensor:
         raise RuntimeError(
             "view_as_real is only supported for complex tensors" + errors.at_user_line()
         )
-    return VIEW_AS_REAL(input)  # type: ignore[no-any-return]
+    return VIEW_AS_REAL(input)
 
 
 @public(method=False, out=False)
@@ -83,7 +83,7 @@ def view_as_complex(input: Tensor) -> Tensor:
         problem = "Tensor must have a stride divisible by 2 for all but last dimension"
     if problem:
         raise RuntimeError(problem + errors.at_user_line())
-    return VIEW_AS_COMPLEX(input)  # type: ignore[no-any-return]
+    return VIEW_AS_COMPLEX(input)
 
 
 def real(input: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ def imag(input: Tensor) -> Tensor:
         raise RuntimeError(
             "imag is not implemented for tensors with non-complex dtypes." + errors.at_user_line()
         )
-    return IMAGINARY_PART(input)  # type: ignore[no-any-return]
+    return IMAGINARY_PART(input)
 
 
 def _set_real(self: Tensor, value: Any) -> None:
@@ -166,7 +166,7 @@ def _conj_physical_function(input: Tensor, *, out: Tensor | None = None) -> Tens
     if out is None:
         return conj_physical(input)
     differentiable = input.dtype.is_complex
-    return out_form(conj_physical, SAME_OUT, differentiable)(input, out=out)  # type: ignore[no-any-return]
+    return out_form(conj_physical, SAME_OUT, differentiable)(input, out=out)
 
 
 methods(conj_physical_=_conj_physical_)
@@ -183,7 +183,7 @@ def _complex(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
     return result
 
 
-COMPLEX = Op(
+COMPLEX: Op = Op(
     "complex", _complex, grads={"real": lambda g: g.real, "imag": lambda g: g.imag}, linear=True
 )
 
@@ -224,19 +224,22 @@ def _check_parts(name: str, first: Tensor, second: Tensor, names: tuple[str, str
         raise mismatch
 
 
-@public(method=False)
+@public(method=False, out=False)
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """A complex tensor from its real and imaginary part."""
     _check_parts("complex", real, imag, ("real", "imag"))
-    return COMPLEX(real, imag)  # type: ignore[no-any-return]
+    return COMPLEX(real, imag)
 
 
-@public(method=False)
+@public(method=False, out=False)
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """A complex tensor from its absolute value and angle."""
     _check_parts("polar", abs, angle, ("abs", "angle"))
-    return POLAR(abs, angle)  # type: ignore[no-any-return]
+    return POLAR(abs, angle)
 
+
+_OUT = "Expected object of scalar type {expected} but got scalar type {found} for argument 'out'"
+FUNCTIONS.update(complex=out_form(complex, _OUT), polar=out_form(polar, _OUT))
 
 # -- angle -----------------------------------------------------------------------------------
 
@@ -252,7 +255,7 @@ def _grad_of_angle(g: Tensor, self: Tensor) -> Tensor:
     if not self.dtype.is_complex:
         return zeros_of(g)
     size = self.abs()
-    return WHERE(size == 0, 0, self * 1j / (size * size) * g)  # type: ignore[no-any-return]
+    return WHERE(size == 0, 0, self * 1j / (size * size) * g)
 
 
 class Angle(Row):
@@ -270,7 +273,7 @@ ANGLE = Angle("angle", _angle, rule="float", grads={"self": _grad_of_angle}, kin
 def angle(input: Tensor) -> Tensor:
     """The angle of complex numbers; 0 or pi for real ones."""
     require_tensors("angle", input=input)
-    return ANGLE(input)  # type: ignore[no-any-return]
+    return ANGLE(input)
 
 
 @public(out=False)

@@ -170,9 +170,9 @@ def _steps(input: Tensor, spacing: Any, dim: Any, dims: tuple[int, ...]) -> Sequ
         return spacing
     if dim is None:
         raise RuntimeError(
-            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal "
-            f"to 'self.dim() = {input._array.ndim}', since dim argument was not given, but got a "
-            f"list of length {len(spacing)}" + errors.at_user_line()
+            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
+            f"equal to 'self.dim() = {input._array.ndim}', since dim argument was not given, but got "
+            f"a list of length {len(spacing)}" + errors.at_user_line()
         )
     raise RuntimeError(
         "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim "

@@ -14,7 +14,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops import return_types
 from clew.ops.dims import numpy_names, wrap_dim
-from clew.ops.reductions import DimArgument, Dims, reduced_dims, restore_dims
+from clew.ops.reductions import DimArgument, Dims, fold, reduced_dims, restore_dims
 
 # -- elements chosen by index ----------------------------------------------------------------
 
@@ -46,10 +46,14 @@ VALUE_SELECTING_REDUCTION_BACKWARD = Op(
     "value_selecting_reduction_backward",
     _put,
     grads={
-        "grad": lambda g, indices, dim, keepdim: _CHOSEN(g, indices, dim=dim, keepdim=keepdim)
+        "grad": lambda g, indices, dim, keepdim: _chosen(g, indices, dim, keepdim)
     },
     multilinear=True,
 )
+
+
+def _chosen(values: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Tensor:
+    return _CHOSEN(values, indices, dim=dim, keepdim=keepdim)
 
 
 def choosing_op(name: str, node: str) -> Op:
@@ -162,8 +166,7 @@ def not_implemented(kernel: str, dtype: dtypes.dtype) -> NotImplementedError:
 
 
 def _extreme(ufunc: np.ufunc, self: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    result = ufunc.reduce(orderable(self), axis=dims, keepdims=keepdim)
-    return np.asarray(result).astype(self.dtype, copy=False)
+    return fold(ufunc, orderable(self), dims, keepdim).astype(self.dtype, copy=False)
 
 
 def _shared_evenly(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: bool) -> Tensor:
@@ -303,22 +306,18 @@ def _of_all(op: Op, input: Tensor) -> Tensor:
     return op(input)
 
 
-def _of_two(name: str, input: Any, other: Any) -> Tensor:
-    if not isinstance(input, Tensor):
-        raise errors.wrong_argument(name, "input", 1, "Tensor", input)
-    return input.maximum(other) if name == "max" else input.minimum(other)
-
-
 @public()
 @numpy_names
 def max(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
 ) -> Any:
     """The largest element; with `dim`, the largest along it and where; or of two tensors."""
+    if not isinstance(input, Tensor):
+        raise errors.wrong_argument("max", "input", 1, "Tensor", input)
     if isinstance(dim, Tensor):
         other, dim = dim, None
     if other is not None:
-        return _of_two("max", input, other)
+        return input.maximum(other)
     if dim is None:
         return _of_all(MAX_ALL, input)
     return return_types.max(*_along("max", ARGMAX, MAX_DIM, input, dim, keepdim))
@@ -330,10 +329,12 @@ def min(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
 ) -> Any:
     """The smallest element; with `dim`, the smallest along it and where; or of two tensors."""
+    if not isinstance(input, Tensor):
+        raise errors.wrong_argument("min", "input", 1, "Tensor", input)
     if isinstance(dim, Tensor):
         other, dim = dim, None
     if other is not None:
-        return _of_two("min", input, other)
+        return input.minimum(other)
     if dim is None:
         return _of_all(MIN_ALL, input)
     return return_types.min(*_along("min", ARGMIN, MIN_DIM, input, dim, keepdim))

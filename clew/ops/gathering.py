@@ -254,11 +254,11 @@ def _same_ndim(input: Tensor, index: Tensor) -> bool:
     return max(index._array.ndim, 1) == max(input._array.ndim, 1)
 
 
-def _check_scatter(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor) -> int:
-    dim = _check_index(name, self, index, dim)
+def _check_scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> int:
+    dim = _check_index("scatter", self, index, dim)
     if src._array.dtype is not self._array.dtype:
         raise RuntimeError(
-            f"{name}(): Expected self.dtype to be equal to src.dtype" + errors.at_user_line()
+            "scatter(): Expected self.dtype to be equal to src.dtype" + errors.at_user_line()
         )
     if not index._array.size:
         return dim
@@ -287,7 +287,7 @@ def scatter(
     if reduce is not None:
         return _scatter_with(input, dim, index, given, reduce)
     if isinstance(given, Tensor):
-        dim = _check_scatter("scatter", input, dim, index, given)
+        dim = _check_scatter(input, dim, index, given)
         return input.clone() if _is_idle(input, index) else SCATTER(input, index, given, dim=dim)
     dim = _check_index("scatter", input, index, dim)
     if _is_idle(input, index):
@@ -318,7 +318,7 @@ def _scatter_with(input: Tensor, dim: int, index: Tensor, given: Any, reduce: st
         )
     if not isinstance(given, Tensor):
         given = zeros(input, index._array.shape).fill_(given)
-    dim = _check_scatter("scatter", input, dim, index, given)
+    dim = _check_scatter(input, dim, index, given)
     name = "sum" if reduce == "add" else "prod"
     return SCATTER_INTO(input, index, given, dim=dim, reduce=name, include_self=True)
 
@@ -326,7 +326,7 @@ def _scatter_with(input: Tensor, dim: int, index: Tensor, given: Any, reduce: st
 @public(inplace=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with `out[index[i, j], j] += src[i, j]` (for dim 0)."""
-    dim = _check_scatter("scatter_add", input, dim, index, src)
+    dim = _check_scatter(input, dim, index, src)
     if _is_idle(input, index):
         return input.clone()
     return SCATTER_ADD(input, index, src, dim=dim)
@@ -337,8 +337,14 @@ def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
     """A copy into which `src` is reduced at the given indices."""
-    dim = _check_scatter("scatter_reduce", input, dim, index, src)
+    dim = _check_scatter(input, dim, index, src)
     check_reduction(reduce)
+    kind = input._array.dtype.kind
+    if (kind == "b" and reduce == "mean") or (kind == "c" and reduce in ("amax", "amin")):
+        raise NotImplementedError(
+            f'"scatter_gather_tensor_cpu_reduce_{reduce}" not implemented for '
+            f"'{input.dtype.scalar_name}'" + errors.at_user_line()
+        )
     if _is_idle(input, index):
         return input.clone()
     return SCATTER_REDUCE(input, index, src, dim=dim, reduce=reduce, include_self=include_self)
@@ -437,7 +443,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
             + errors.at_user_line()
         )
     if source._array.size != index._array.size:
-        raise RuntimeError(
+        raise IndexError(
             "put_(): Expected source and index to have the same number of elements, but got "
             f"source.numel() = {source._array.size}, index.numel() = {index._array.size}"
             + errors.at_user_line()
@@ -460,7 +466,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             f"{indices.dtype.scalar_name}" + errors.at_user_line()
         )
     if dim is None:
-        return gather(input.view(-1), 0, _from_front(indices, input._array.size).view(-1))
+        return gather(input.view(-1), 0, indices.view(-1))
     have, want = input._array.shape, indices._array.shape
     if len(have) != len(want):
         raise RuntimeError(

@@ -63,8 +63,7 @@ def _binned(
     counts = np.bincount(places, weights=weights, minlength=len(edges) - 1)
     counts = counts.astype(self.dtype)
     if density:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            counts = counts / (counts.sum() * np.diff(edges))
+        counts = counts / (counts.sum() * np.diff(edges))
     return counts.astype(self.dtype, copy=False)
 
 

@@ -265,6 +265,11 @@ def index_reduce(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
             f"{reduce}." + errors.at_user_line()
         )
+    if input._array.dtype.kind in "bc":
+        raise NotImplementedError(
+            f"\"index_func_\" not implemented for '{input.dtype.scalar_name}'"
+            + errors.at_user_line()
+        )
     dim = wrap_dim(dim, input._array.ndim)
     _check_sources("index_reduce_", input, dim, index, source)
     places = index._array

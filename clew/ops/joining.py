@@ -87,6 +87,14 @@ def common_dtype(tensors: Sequence[Tensor]) -> np.dtype | None:
     return None
 
 
+def _promoted(tensors: list[Tensor], dtype: np.dtype | None) -> list[Tensor]:
+    """Integers are converted before they are joined, so that only floats are in the graph."""
+    if dtype is None or dtypes.BY_NUMPY[dtype].category < dtypes.FLOAT:
+        return tensors
+    want = dtypes.BY_NUMPY[dtype]
+    return [each.to(want) if each.dtype.category < dtypes.FLOAT else each for each in tensors]
+
+
 @public(method=False, aliases=("concat", "concatenate"))
 @numpy_names
 def cat(tensors: Any, dim: int = 0) -> Tensor:
@@ -98,8 +106,11 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
         )
     shape = listed[0]._array.shape
     if shape and all(each._array.shape == shape for each in listed):
-        return CAT(*listed, dim=wrap_dim(dim, len(shape)), dtype=common_dtype(listed))
-    return CAT(*listed, dim=_checked_cat_dim(listed, dim), dtype=common_dtype(listed))
+        dim = wrap_dim(dim, len(shape))
+    else:
+        dim = _checked_cat_dim(listed, dim)
+    dtype = common_dtype(listed)
+    return CAT(*_promoted(listed, dtype), dim=dim, dtype=dtype)
 
 
 def _checked_cat_dim(listed: list[Tensor], dim: int) -> int:
@@ -149,7 +160,8 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
                 f"at entry 0 and {errors.shape_list(each._array.shape)} at entry {position}"
                 + errors.at_user_line()
             )
-    return STACK(*listed, dim=dim, dtype=common_dtype(listed))
+    dtype = common_dtype(listed)
+    return STACK(*_promoted(listed, dtype), dim=dim, dtype=dtype)
 
 
 def _not_empty(name: str, tensors: Any) -> list[Tensor]:
@@ -386,7 +398,9 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views at every index of a dimension, which is removed."""
     if not input._array.ndim:
-        raise errors.dimension_out_of_range(dim, 0)
+        raise IndexError(
+            f"Dimension specified as {dim} but tensor has no dimensions" + errors.at_user_line()
+        )
     return tuple(UNBIND(input, dim=wrap_dim(dim, input._array.ndim)))
 
 

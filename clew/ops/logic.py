@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from clew.core.op import OPS
 from clew.core.public import methods
 from clew.core.tensor import Tensor
 from clew.ops.arithmetic import binary_operator, reflected_operator
@@ -17,6 +18,8 @@ from clew.ops.rows import (
     INTEGERS,
     REALS,
     SAME_OUT,
+    Row,
+    binary_in_place,
     binary_row,
     unary_row,
 )
@@ -107,18 +110,23 @@ bitwise_xor = _bitwise("bitwise_xor", np.bitwise_xor)
 bitwise_left_shift = _bitwise("bitwise_left_shift", _left_shift, "i", "lshift_cpu")
 bitwise_right_shift = _bitwise("bitwise_right_shift", _right_shift, "i", "rshift_cpu")
 
+
+def _in_place(name: str) -> Callable[[Tensor, Any], Any]:
+    return binary_operator(binary_in_place(cast(Row, OPS[name])))
+
+
 methods(
     __invert__=bitwise_not,
     __and__=binary_operator(bitwise_and), __rand__=reflected_operator(bitwise_and),
-    __iand__=binary_operator(Tensor.bitwise_and_),
+    __iand__=_in_place("bitwise_and"),
     __or__=binary_operator(bitwise_or), __ror__=reflected_operator(bitwise_or),
-    __ior__=binary_operator(Tensor.bitwise_or_),
+    __ior__=_in_place("bitwise_or"),
     __xor__=binary_operator(bitwise_xor), __rxor__=reflected_operator(bitwise_xor),
-    __ixor__=binary_operator(Tensor.bitwise_xor_),
+    __ixor__=_in_place("bitwise_xor"),
     __lshift__=binary_operator(bitwise_left_shift),
     __rlshift__=reflected_operator(bitwise_left_shift),
-    __ilshift__=binary_operator(Tensor.bitwise_left_shift_),
+    __ilshift__=_in_place("bitwise_left_shift"),
     __rshift__=binary_operator(bitwise_right_shift),
     __rrshift__=reflected_operator(bitwise_right_shift),
-    __irshift__=binary_operator(Tensor.bitwise_right_shift_),
+    __irshift__=_in_place("bitwise_right_shift"),
 )  # fmt: skip

@@ -97,17 +97,16 @@ def _nll_loss_gradient(
 
 # The loss is linear in the scores, so the gradient's own gradient is the loss again.
 NLL_LOSS_BACKWARD = Op(
-    "nll_loss_backward", _nll_loss_backward, multilinear=True,
+    "nll_loss_backward", _nll_loss_backward,
     grads={
         "grad_output": lambda g, target, weight, reduction, ignore_index: NLL_LOSS(
             g, target, weight, reduction=reduction, ignore_index=ignore_index
         )
     },
 )  # fmt: skip
-NLL_LOSS = Op("nll_loss", _nll_loss, grads={"self": _nll_loss_gradient}, multilinear=True)
+NLL_LOSS = Op("nll_loss", _nll_loss, grads={"self": _nll_loss_gradient})
 NLL_LOSS2D = Op(
     "nll_loss2d", _nll_loss, grads={"self": _nll_loss_gradient}, node="NllLoss2DBackward0",
-    multilinear=True,
 )  # fmt: skip
 
 

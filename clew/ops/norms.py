@@ -19,13 +19,10 @@ from clew.ops.reductions import (
     accumulator_dtype,
     add_up,
     convert,
+    fold,
     reduced_dims,
     restore_dims,
 )
-
-
-def _absolute(values: np.ndarray) -> np.ndarray:
-    return np.absolute(values)
 
 
 def _vector_norm(
@@ -33,8 +30,7 @@ def _vector_norm(
 ) -> np.ndarray:
     real = dtypes.BY_NUMPY[dtype].to_real().np
     values = convert(self, accumulator_dtype(dtype))
-    with np.errstate(all="ignore"):
-        result = _norm_of(values, ord, dims, keepdim)
+    result = _norm_of(values, ord, dims, keepdim)
     return np.asarray(result).astype(real, copy=False)
 
 
@@ -49,12 +45,12 @@ def _norm_of(values: np.ndarray, ord: float, dims: Dims, keepdim: bool) -> np.nd
             squares = values * values
         return np.sqrt(add_up(squares, dims, keepdim))
     if ord == 0:
-        return np.add.reduce(values != 0, axis=dims, keepdims=keepdim, dtype=np.float64)
+        return fold(np.add, values != 0, dims, keepdim, np.float64)
     sizes = np.absolute(values)
     if ord == math.inf:
-        return np.maximum.reduce(sizes, axis=dims, keepdims=keepdim)
+        return fold(np.maximum, sizes, dims, keepdim)
     if ord == -math.inf:
-        return np.minimum.reduce(sizes, axis=dims, keepdims=keepdim)
+        return fold(np.minimum, sizes, dims, keepdim)
     if ord == 1:
         return add_up(sizes, dims, keepdim)
     return add_up(sizes**ord, dims, keepdim) ** (1.0 / ord)
@@ -154,7 +150,7 @@ def _check_norm_identity(input: Tensor, ord: float, dim: DimArgument, dims: Dims
             )
 
 
-@public(out=True)
+@public()
 @numpy_names
 def norm(
     input: Tensor,
@@ -189,9 +185,11 @@ def _nuclear_norm(
     rest = tuple(i for i in range(ndim) if i not in (rows, columns))
     matrices = input.permute(*rest, rows, columns)
     total = matrices.svd(compute_uv=False)[1].sum(-1)
-    return restore_dims(total, (rows, columns), False).reshape(
+    if not keepdim:
+        return total
+    return total.reshape(
         tuple(1 if i in (rows, columns) else n for i, n in enumerate(input._array.shape))
-    ) if keepdim else total
+    )
 
 
 # -- dist ----------------------------------------------------------------------------------------
@@ -234,8 +232,7 @@ def _renorm(self: np.ndarray, *, p: float, dim: int, maxnorm: float) -> np.ndarr
     rest = tuple(i for i in range(self.ndim) if i != dim)
     values = convert(self, accumulator_dtype(self.dtype))
     norms = _norm_of(values, p, rest, keepdim=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factor = np.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)
+    factor = np.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)
     return (values * factor).astype(self.dtype)
 
 

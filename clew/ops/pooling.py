@@ -52,8 +52,9 @@ def _picked(self: Array, indices: Array, *, spatial: Shape) -> Array:
 
 def _scattered(grad_output: Array, indices: Array, *, spatial: Shape, unique: bool) -> Array:
     dims = len(spatial)
-    placed = kernel.max_unpool if unique else kernel.scatter_by_index
-    batch = placed(batch_axis(grad_output, dims), batch_axis(indices, dims), spatial=spatial)
+    batch = kernel.scatter_by_index(
+        batch_axis(grad_output, dims), batch_axis(indices, dims), spatial=spatial, unique=unique
+    )
     return batch.reshape(*grad_output.shape[:-dims], *spatial)
 
 

@@ -68,7 +68,7 @@ def _grad_of_base(g: Tensor, self: Tensor, exponent: Any) -> Tensor:
             return zeros_of(g)
         return g * conj(exponent * self.pow(exponent - 1))
     slope = g * conj(exponent * self.pow(exponent - 1))
-    return WHERE(exponent == 0, 0, slope)  # type: ignore[no-any-return]
+    return WHERE(exponent == 0, 0, slope)
 
 
 def _grad_of_exponent(g: Tensor, self: Any, exponent: Tensor, out: Tensor) -> Tensor:
@@ -78,13 +78,13 @@ def _grad_of_exponent(g: Tensor, self: Any, exponent: Tensor, out: Tensor) -> Te
     else:
         constant = exponent >= 0
     if isinstance(self, Tensor):
-        return g * conj(WHERE((self == 0) & constant, 0, out * self.log()))  # type: ignore[no-any-return]
+        return g * conj(WHERE((self == 0) & constant, 0, out * self.log()))
     if self == 0:
-        return g * conj(WHERE(constant, 0, out * -math.inf))  # type: ignore[no-any-return]
+        return g * conj(WHERE(constant, 0, out * -math.inf))
     return g * conj(out * _log_of_number(self))
 
 
-def _log_of_number(value: complex) -> complex:
+def _log_of_number(value: float | complex) -> float | complex:
     if isinstance(value, complex):
         return cmath.log(value)
     return math.log(value) if value > 0 else math.nan
@@ -127,14 +127,14 @@ def _pow_op(input: Any, exponent: Any) -> Row:
 def pow(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent`; either may be a number."""
     op = _pow_op(input, exponent)
-    return op(*operands(op, input, exponent))  # type: ignore[no-any-return]
+    return op(*operands(op, input, exponent))
 
 
 def _pow_function(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     if out is not None and not isinstance(input, Tensor) and input == 1:
         # Powers of one are ones, whatever `out` holds.
         exponent = exponent.to(out.dtype)
-    return out_form(pow)(input, exponent, out=out)  # type: ignore[no-any-return]
+    return out_form(pow)(input, exponent, out=out)
 
 
 FUNCTIONS["pow"] = _pow_function
@@ -148,7 +148,7 @@ def _pow_(self: Tensor, exponent: Any) -> Tensor:
 @public(inplace=True)
 def square(input: Tensor) -> Tensor:
     """`input ** 2`."""
-    return POW_NUMBER(input, 2)  # type: ignore[no-any-return]
+    return POW_NUMBER(input, 2)
 
 
 def _double(value: Any, dtype: dtypes.dtype) -> Any:

@@ -109,17 +109,13 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         raise RuntimeError(
             f"expected total dims >= 2, but got total dims = {ndim}" + errors.at_user_line()
         )
-    if plane[0] == plane[1] or abs(plane[0] - plane[1]) == ndim:
+    wrapped = tuple(wrap_dim(dim, ndim) for dim in plane)
+    if wrapped[0] == wrapped[1]:
         raise RuntimeError(
             f"expected rotation dims to be different, but got dim0 = {plane[0]} and dim1 = "
             f"{plane[1]}" + errors.at_user_line()
         )
-    for which, dim in enumerate(plane):
-        if not -ndim <= dim < ndim:
-            raise RuntimeError(
-                f"Rotation dim{which} out of range, dim{which} = {dim}" + errors.at_user_line()
-            )
-    return ROT90(input, k=k, dims=tuple(dim % ndim for dim in plane))
+    return ROT90(input, k=k, dims=wrapped)
 
 
 # -- triangles -----------------------------------------------------------------------------
@@ -250,7 +246,10 @@ def _repeated_positions(repeats: Tensor, output_size: int | None) -> Tensor:
             "repeat_interleave only accept 1D vector as repeat" + errors.at_user_line()
         )
     if times.dtype not in (np.int64, np.int32):
-        raise RuntimeError("repeats has to be Long or Int tensor" + errors.at_user_line())
+        raise NotImplementedError(
+            f"\"repeat_interleave_cpu\" not implemented for '{repeats.dtype.scalar_name}'"
+            + errors.at_user_line()
+        )
     if (times < 0).any():
         raise RuntimeError("repeats can not be negative" + errors.at_user_line())
     positions = np.repeat(np.arange(times.size, dtype=times.dtype), times)
@@ -443,7 +442,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return stack([grid.flatten() for grid in grids], 1)
 
 
-@public(out=False)
+@public(method=False, out=False)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All ways to choose `r` elements of a vector, one row each."""
     if input._array.ndim != 1:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.tensor import Tensor
+from clew.kernels.arrays import widened
 
 REDUCTIONS = ("none", "mean", "sum")
 
@@ -39,7 +40,7 @@ def reduced(values: np.ndarray, reduction: str, dtype: np.dtype) -> np.ndarray:
     """Elementwise losses reduced as asked, in the dtype of the input."""
     if reduction == "none":
         return values.astype(dtype, copy=False)
-    total: Any = np.add.reduce(values, axis=None)
+    total: Any = np.add.reduce(widened(values), axis=None)
     if reduction == "mean":
         # NumPy's division, because Python's would refuse the mean of nothing.
         total = np.divide(total, total.dtype.type(values.size))

@@ -12,10 +12,11 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import F32, F64
 from clew.core.op import Op
-from clew.core.recording import record
 from clew.core.public import public
+from clew.core.recording import Plan, record
 from clew.core.state import local
-from clew.core.tensor import Tensor, sync, wrap
+from clew.core.storage import INFERENCE, Storage
+from clew.core.tensor import Tensor, _new, sync, wrap
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, shape_argument, wrap_dim, wrap_dims
 from clew.source import _getframe
@@ -26,6 +27,9 @@ DimArgument = int | Dims | list[int] | None
 # NumPy adds pairwise along the fastest axis only. Other axes are summed in blocks of this length,
 # so that rounding errors do not grow with the number of elements.
 _BLOCK = 128
+# Below this many elements the order of additions does not matter.
+_SHORT = 4096
+_add_all: Any = np.add.reduce
 
 
 def reduced_dims(dim: DimArgument, ndim: int) -> Dims:
@@ -59,18 +63,24 @@ def convert(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return array.astype(dtype)
 
 
-# -- sum -----------------------------------------------------------------------------------
+def fold(
+    ufunc: Any, array: np.ndarray, dims: Dims | int | None, keepdim: bool, dtype: Any = None
+) -> np.ndarray:
+    """`ufunc.reduce`, always with an array as its result."""
+    return np.asarray(ufunc.reduce(array, axis=dims, keepdims=keepdim, dtype=dtype))
 
+
+# -- sum -----------------------------------------------------------------------------------
 
 def add_up(array: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     """The sum over `dims` in the array's own dtype, with errors that do not grow with the size."""
-    if array.size > 4096 and array.dtype.kind in "fc" and dims:
+    if array.size > _SHORT and dims and array.dtype.kind in "fc":
         if len(dims) == array.ndim:
             if not (array.flags.c_contiguous or array.flags.f_contiguous):
                 array = np.ascontiguousarray(array)
         else:
             array = _add_blocks(array, dims)
-    return np.add.reduce(array, axis=dims, keepdims=keepdim)
+    return fold(np.add, array, dims, keepdim)
 
 
 def _add_blocks(array: np.ndarray, dims: Dims) -> np.ndarray:
@@ -99,7 +109,7 @@ def _add_one_level(array: np.ndarray, dim: int) -> np.ndarray:
 
 def _sum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
     total = add_up(convert(self, accumulator_dtype(dtype)), dims, keepdim)
-    return np.asarray(total).astype(dtype, copy=False)
+    return total.astype(dtype, copy=False)
 
 
 def _sum_all(self: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
@@ -142,37 +152,49 @@ def sum(
 ) -> Tensor:
     """The sum over some dimensions, or over all."""
     if dim is None and not keepdim:
-        if dtype is None and _is_simple(input._array):
-            total = np.empty((), input._array.dtype)
-            np.add.reduce(input._array, None, None, total)
-            return _recorded(input, total, SUM_ALL, _SUM_ALL_PLAN)
+        if dtype is None:
+            out = _total(input, SUM_ALL, _SUM_ALL_PLAN)
+            if out is not None:
+                return out
         return SUM_ALL(input, dtype=sum_dtype(input, dtype))
     dims = reduced_dims(dim, input._array.ndim)
     return SUM(input, dims=dims, keepdim=keepdim, dtype=sum_dtype(input, dtype))
 
 
-def _is_simple(array: np.ndarray) -> bool:
-    """Whether one plain call of NumPy reduces the whole array accurately."""
-    return (
-        (array.dtype is F32 or array.dtype is F64)
-        and (array.flags.c_contiguous or array.size <= 4096)
-        and local.state.intercept is None
-    )
+def _total(input: Tensor, op: Op, plan: Plan) -> Tensor | None:
+    """The sum or mean of all elements by a short path; None where it does not apply.
 
-
-def _recorded(input: Tensor, result: np.ndarray, op: Op, plan: Any) -> Tensor:
-    """The short way to finish a reduction to one number, whose node keeps only a shape."""
+    For small tensors the path is what a reduction costs.
+    """
     state = local.state
-    out = wrap(result)
+    array = input._array
+    dtype, size = array.dtype, array.size
+    if (
+        (dtype is not F32 and dtype is not F64)
+        or (size > _SHORT and not array.flags.c_contiguous)
+        or state.intercept is not None
+        or not size
+    ):
+        return None
+    total = np.empty((), dtype)
+    _add_all(array, None, None, total)
+    if op is not SUM_ALL:
+        np.true_divide(total, size, total)
+    out: Tensor = _new(Tensor)
+    out._array = total
+    out._storage = INFERENCE if state.inference else Storage()
+    out._view = out._grad = None
+    out._output_nr = 0
     if input._view is not None:
         sync(input)
     if input._requires_grad and state.grad_enabled:
         out._requires_grad = True
-        node = record(state, plan, op.node_class, (input,), {}, (out,), _getframe(2))
-        out._node = node
-        node.saved, node.kept = (), (input._array.shape,)
+        out._reason = None
+        out._node = record(state, plan, op.node_class, (input,), {}, (out,), _getframe(3))
     else:
-        out._reason = op.reason(state, input._requires_grad, (input,))
+        out._requires_grad = False
+        out._node = None
+        out._reason = op.reason(state, 1, (input,)) if input._requires_grad else input._reason
     return out
 
 
@@ -182,8 +204,7 @@ def _recorded(input: Tensor, result: np.ndarray, op: Op, plan: Any) -> Tensor:
 def _mean(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
     total = add_up(convert(self, accumulator_dtype(dtype)), dims, keepdim)
     count = math.prod(self.shape[dim] for dim in dims)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(total / total.dtype.type(count)).astype(dtype, copy=False)
+    return np.asarray(total / total.dtype.type(count)).astype(dtype, copy=False)
 
 
 def _mean_all(self: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
@@ -229,12 +250,10 @@ def mean(
 ) -> Tensor:
     """The mean over some dimensions, or over all."""
     if dim is None and not keepdim:
-        array = input._array
-        if dtype is None and array.size and _is_simple(array):
-            total = np.empty((), array.dtype)
-            np.add.reduce(array, None, None, total)
-            np.true_divide(total, array.size, total)
-            return _recorded(input, total, MEAN_ALL, _MEAN_ALL_PLAN)
+        if dtype is None:
+            out = _total(input, MEAN_ALL, _MEAN_ALL_PLAN)
+            if out is not None:
+                return out
         return MEAN_ALL(input, dtype=_mean_dtype(input, dtype))
     dims = reduced_dims(dim, input._array.ndim)
     return MEAN(input, dims=dims, keepdim=keepdim, dtype=_mean_dtype(input, dtype))
@@ -305,9 +324,7 @@ def _multiplied(
     self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtype
 ) -> np.ndarray:
     values = convert(self, accumulator_dtype(dtype))
-    with np.errstate(over="ignore", invalid="ignore"):
-        product = np.multiply.reduce(values, axis=dim, keepdims=keepdim)
-    return np.asarray(product).astype(dtype, copy=False)
+    return fold(np.multiply, values, dim, keepdim).astype(dtype, copy=False)
 
 
 def _prod(self: np.ndarray, *, dim: int, keepdim: bool, dtype: np.dtype) -> np.ndarray:
@@ -372,17 +389,16 @@ def prod(
 
 def _logsumexp(self: np.ndarray, *, dims: Dims, keepdim: bool) -> np.ndarray:
     values = convert(self, accumulator_dtype(self.dtype))
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        if values.size == 0:
-            total = np.log(np.add.reduce(np.exp(values), axis=dims, keepdims=keepdim))
-        else:
-            # Shifting by the largest (real) value keeps exp from overflowing.
-            largest = np.maximum.reduce(values.real, axis=dims, keepdims=True)
-            largest = np.where(np.isinf(largest), 0, largest)
-            shifted = add_up(np.exp(values - largest), dims, keepdim=True)
-            total = np.log(shifted) + largest
-            if not keepdim:
-                total = total.squeeze(dims)
+    if values.size == 0:
+        total = np.log(fold(np.add, np.exp(values), dims, keepdim))
+    else:
+        # Shifting by the largest (real) value keeps exp from overflowing.
+        largest = fold(np.maximum, values.real, dims, keepdim=True)
+        largest = np.where(np.isinf(largest), 0, largest)
+        shifted = add_up(np.exp(values - largest), dims, keepdim=True)
+        total = np.log(shifted) + largest
+        if not keepdim:
+            total = total.squeeze(dims)
     return np.asarray(total).astype(self.dtype, copy=False)
 
 
@@ -409,7 +425,7 @@ def logsumexp(input: Tensor, dim: DimArgument, keepdim: bool = False) -> Tensor:
 
 
 def _truth(ufunc: np.ufunc, self: np.ndarray, dims: Dims | None, keepdim: bool) -> np.ndarray:
-    result = np.asarray(ufunc.reduce(self, axis=dims, keepdims=keepdim, dtype=np.bool_))
+    result = fold(ufunc, self, dims, keepdim, np.bool_)
     # For uint8, which once stood for bool, PyTorch keeps the dtype.
     return result.astype(np.uint8) if self.dtype == np.uint8 else result
 
@@ -448,7 +464,7 @@ def all(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor
 
 
 def _count_nonzero(self: np.ndarray, *, dims: Dims) -> np.ndarray:
-    return np.asarray(np.add.reduce(self != 0, axis=dims, dtype=np.int64))
+    return fold(np.add, self != 0, dims, False, np.int64)
 
 
 COUNT_NONZERO = Op("count_nonzero", _count_nonzero, non_differentiable="integer output")

@@ -12,9 +12,9 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import FUNCTIONS, public
 from clew.core.tensor import Tensor
+from clew.ops import return_types
 from clew.ops.arithmetic import NOT_IMPLEMENTED, conj, no_derivative, zeros_of
 from clew.ops.clamping import WHERE
-from clew.ops import return_types
 from clew.ops.rows import (
     BOOL,
     BOOL_OUT,
@@ -90,8 +90,8 @@ def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     """The nearest integer (or multiple of 10^-decimals); halves go to the even neighbour."""
     require_tensors("round", input=input)
     if decimals is None:
-        return ROUND(input)  # type: ignore[no-any-return]
-    return ROUND_DECIMALS(input, decimals=decimals)  # type: ignore[no-any-return]
+        return ROUND(input)
+    return ROUND_DECIMALS(input, decimals=decimals)
 
 
 FUNCTIONS["round"] = out_form(round, SAME_OUT)
@@ -114,7 +114,7 @@ def _grad_of_direction(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
     # Only the part of the gradient across the direction survives.
     size = self.abs()
     across = (g - out * out * conj(g)) / (2 * size)
-    return WHERE(size == 0, 0, across)  # type: ignore[no-any-return]
+    return WHERE(size == 0, 0, across)
 
 
 sign = unary_row(
@@ -135,7 +135,7 @@ SGN_COMPLEX = Op(
 def sgn(input: Tensor) -> Tensor:
     """The sign of real numbers, the direction of complex ones."""
     require_tensors("sgn", input=input)
-    return (SGN_COMPLEX if input.dtype.is_complex else SGN)(input)  # type: ignore[no-any-return]
+    return (SGN_COMPLEX if input.dtype.is_complex else SGN)(input)
 
 
 FUNCTIONS["sgn"] = out_form(sgn, SAME_OUT)
@@ -167,7 +167,7 @@ def copysign(input: Tensor, other: Any) -> Tensor:
     """The magnitude of `input` with the sign of `other`."""
     require_tensors("copysign", input=input)
     op = COPYSIGN if isinstance(other, Tensor) else COPYSIGN_NUMBER
-    return op(input, other)  # type: ignore[no-any-return]
+    return op(input, other)
 
 
 def _heaviside(self: Any, other: Any) -> Any:
@@ -194,7 +194,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
             "heaviside is not yet implemented for tensors with different dtypes."
             + errors.at_user_line()
         )
-    return HEAVISIDE(input, values)  # type: ignore[no-any-return]
+    return HEAVISIDE(input, values)
 
 
 FUNCTIONS["heaviside"] = out_form(
@@ -220,7 +220,7 @@ NEXTAFTER = NativeRow(
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The next representable number after `input` towards `other`."""
     require_tensors("nextafter", input=input, other=other)
-    return NEXTAFTER(input, other)  # type: ignore[no-any-return]
+    return NEXTAFTER(input, other)
 
 
 ldexp = binary_row(

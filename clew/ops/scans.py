@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
@@ -19,7 +16,7 @@ from clew.ops.reductions import Dims, convert, sum_dtype
 
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 # Running totals are kept in more digits than the results, so that their errors do not pile up.
-_RUNNING = {
+_RUNNING: dict[np.dtype, np.dtype] = {
     dtypes.float16.np: _F32, dtypes.bfloat16.np: _F32, _F32: _F64,
     np.dtype(np.complex64): np.dtype(np.complex128),
 }  # fmt: skip
@@ -30,8 +27,7 @@ def _accumulate(ufunc: np.ufunc, self: np.ndarray, dim: int, dtype: np.dtype) ->
     if not values.ndim:
         return values.copy()
     running = _RUNNING.get(dtype, dtype)
-    with np.errstate(over="ignore", invalid="ignore"):
-        return ufunc.accumulate(values, axis=dim, dtype=running).astype(dtype, copy=False)
+    return ufunc.accumulate(values, axis=dim, dtype=running).astype(dtype, copy=False)
 
 
 def _reversed_cumsum(g: Tensor, dim: int) -> Tensor:
@@ -61,11 +57,10 @@ def _recurrence(factors: np.ndarray, terms: np.ndarray, *, dim: int) -> np.ndarr
     result = np.moveaxis(np.array(terms), dim, 0)
     factors = np.moveaxis(np.array(np.broadcast_to(factors, terms.shape)), dim, 0)
     step, length = 1, len(result)
-    with np.errstate(over="ignore", invalid="ignore"):
-        while step < length:
-            result[:-step] += factors[:-step] * result[step:].copy()
-            factors[:-step] *= factors[step:].copy()
-            step *= 2
+    while step < length:
+        result[:-step] += factors[:-step] * result[step:]
+        factors[:-step] *= factors[step:].copy()
+        step *= 2
     return np.moveaxis(result, 0, dim)
 
 
@@ -144,11 +139,10 @@ def _logcumsumexp(self: np.ndarray, *, dim: int) -> np.ndarray:
     if not self.ndim or not self.size:
         return self.copy()
     running = self.astype(_RUNNING.get(self.dtype, self.dtype))
-    with np.errstate(all="ignore"):
-        if running.dtype.kind == "c":
-            _complex_logcumsumexp(np.moveaxis(running, dim, 0))
-        else:
-            running = np.logaddexp.accumulate(running, axis=dim)
+    if running.dtype.kind == "c":
+        _complex_logcumsumexp(np.moveaxis(running, dim, 0))
+    else:
+        running = np.logaddexp.accumulate(running, axis=dim)
     return running.astype(self.dtype, copy=False)
 
 
@@ -164,7 +158,8 @@ def _logcumsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor
     # Each result is at least the one before it, so no factor exceeds one.
     if not self._array.ndim:
         return g
-    factors = (out - shifted_left(out, dim, 0)).exp()
+    last = _only(self._array.shape[dim], -1, self._array.ndim, dim)
+    factors = (out - shifted_left(out, dim, 0)).masked_fill(last, 0).exp()
     return LINEAR_RECURRENCE(conj(factors), g, dim=dim) * conj((self - out).exp())
 
 

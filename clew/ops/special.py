@@ -69,14 +69,14 @@ log_ndtr = _hidden(
 def ndtr(input: Tensor) -> Tensor:
     """The normal distribution function."""
     require_tensors("special_ndtr", input=input)
-    return (1 + erf(input * math.sqrt(0.5))) * 0.5  # type: ignore[no-any-return]
+    return (1 + erf(input * math.sqrt(0.5))) * 0.5
 
 
 # -- the gamma family ------------------------------------------------------------------------
 
 lgamma = _row("lgamma", kernel.lgamma, lambda g, self: g * self.digamma(), "lgamma_vml_cpu")
-digamma = _row(
-    "digamma", kernel.digamma, lambda g, self: g * polygamma(1, self), "digamma"
+digamma: Any = _row(
+    "digamma", kernel.digamma, lambda g, self: g * POLYGAMMA(self, n=1), "digamma"
 )
 
 
@@ -84,9 +84,9 @@ def _polygamma(self: np.ndarray, *, n: int) -> np.ndarray:
     return kernel.polygamma(n, self)
 
 
-POLYGAMMA = Row(
+POLYGAMMA: Row = Row(
     "polygamma", _polygamma, rule=FLOAT, takes=REALS,
-    grads={"self": lambda g, self, n: g * polygamma(n + 1, self)},
+    grads={"self": lambda g, self, n: g * POLYGAMMA(self, n=n + 1)},
 )  # fmt: skip
 
 
@@ -98,7 +98,7 @@ def polygamma(n: int, input: Tensor) -> Tensor:
             "polygamma(n, x) does not support negative n." + errors.at_user_line()
         )
     require_tensors("polygamma", input=input)
-    return POLYGAMMA(input, n=n)  # type: ignore[no-any-return]
+    return POLYGAMMA(input, n=n)
 
 
 @public(function=False, name="polygamma", inplace=True)
@@ -133,7 +133,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
         )
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1" + errors.at_user_line())
-    return MVLGAMMA(input, p=p)  # type: ignore[no-any-return]
+    return MVLGAMMA(input, p=p)
 
 
 def _not_by_first(g: Tensor) -> Tensor:
@@ -153,7 +153,7 @@ ZETA = Row(
 
 def zeta(input: Any, other: Any) -> Tensor:
     """The Hurwitz zeta function."""
-    return ZETA(*operands(ZETA, input, other))  # type: ignore[no-any-return]
+    return ZETA(*operands(ZETA, input, other))
 
 
 # -- Bessel functions ------------------------------------------------------------------------
@@ -171,16 +171,16 @@ def _slope_at_zero(self: Tensor, slope: Callable[[Tensor], Tensor]) -> Tensor:
     """The slope is 1/2 at 0, where its formula divides by 0."""
     tiny = self.abs() <= np.finfo(self._array.dtype).eps
     safe = WHERE(tiny, float(np.finfo(self._array.dtype).eps), self)
-    return WHERE(tiny, 0.5, slope(safe))  # type: ignore[no-any-return]
+    return WHERE(tiny, 0.5, slope(safe))
 
 
-i0 = _row("i0", kernel.i0, lambda g, self: g * i1(self), "i0_vml_cpu")
-i0e = _hidden(
+i0: Any = _row("i0", kernel.i0, lambda g, self: g * i1(self), "i0_vml_cpu")
+i0e: Any = _hidden(
     "i0e", kernel.i0e, lambda g, self, out: g * (i1e(self) - self.sgn() * out), "i0e_cpu",
     node="SpecialI0EBackward0",
 )  # fmt: skip
-i1 = _hidden("i1", kernel.i1, _grad_of_i1, "i1_cpu")
-i1e = _hidden("i1e", kernel.i1e, _grad_of_i1e, "i1e_cpu", node="SpecialI1EBackward0")
+i1: Any = _hidden("i1", kernel.i1, _grad_of_i1, "i1_cpu")
+i1e: Any = _hidden("i1e", kernel.i1e, _grad_of_i1e, "i1e_cpu", node="SpecialI1EBackward0")
 
 # -- entropy terms ---------------------------------------------------------------------------
 
@@ -210,8 +210,8 @@ def _grad_of_factor(g: Tensor, self: Any, other: Any, log: str, pole: float) -> 
     if not isinstance(other, Tensor):
         outside = other <= pole
         value = _log_of(log, other)
-        return WHERE((self == 0) & outside, 0, g * value)  # type: ignore[no-any-return]
-    return WHERE((self == 0) & (other <= pole), 0, g * getattr(other, log)())  # type: ignore[no-any-return]
+        return WHERE((self == 0) & outside, 0, g * value)
+    return WHERE((self == 0) & (other <= pole), 0, g * getattr(other, log)())
 
 
 def _log_of(log: str, value: float) -> float:
@@ -229,7 +229,7 @@ def _entropy_rows(name: str, forward: Any, log: str, pole: float, node: str) -> 
             name + suffix, forward, inputs=("self", "other"), rule=FLOAT, takes=REALS,
             kernel=f"{name.removeprefix('special_')}_cpu", node=f"{node}Backward{index}",
             grads=grads, kinks="0 at self = 0",
-        )  # fmt: skip
+        )
         for index, (suffix, grads) in enumerate(kinds)
     )
 
@@ -245,7 +245,7 @@ def _of_kind(rows: tuple[Row, ...], input: Any, other: Any) -> Tensor:
         op = rows[0] if isinstance(other, Tensor) else rows[2]
     else:
         op = rows[1]
-    return op(*operands(op, input, other))  # type: ignore[no-any-return]
+    return op(*operands(op, input, other))
 
 
 @public(inplace=True)
@@ -276,7 +276,7 @@ def _grad_of_logit(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
     else:
         outside = 0.0
         low, high = eps, 1 - eps
-    return WHERE((self < low) | (self > high), outside, slope)  # type: ignore[no-any-return]
+    return WHERE((self < low) | (self > high), outside, slope)
 
 
 LOGIT = Row(
@@ -289,7 +289,7 @@ LOGIT = Row(
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 - x)), with x limited to [eps, 1 - eps] if eps is given."""
     require_tensors("logit", input=input)
-    return LOGIT(input, eps=eps)  # type: ignore[no-any-return]
+    return LOGIT(input, eps=eps)
 
 
 def _sinc(self: np.ndarray) -> Any:
@@ -300,7 +300,7 @@ def _sinc(self: np.ndarray) -> Any:
 def _grad_of_sinc(g: Tensor, self: Tensor) -> Tensor:
     scaled = self * math.pi
     slope = g * conj((scaled * scaled.cos() - scaled.sin()) / (scaled * self))
-    return WHERE(self == 0, 0, slope)  # type: ignore[no-any-return]
+    return WHERE(self == 0, 0, slope)
 
 
 sinc = unary_row("sinc", _sinc, _grad_of_sinc, rule=FLOAT, kinks="0 at 0")

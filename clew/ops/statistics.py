@@ -37,14 +37,13 @@ def _moments(
     values = convert(self, accumulator_dtype(self.dtype))
     count = math.prod(values.shape[dim] for dim in dims)
     real = values.real.dtype.type
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        mean = add_up(values, dims, keepdim=True) / real(count)
-        deviation = values - mean
-        if deviation.dtype.kind == "c":
-            squares = deviation.real**2 + deviation.imag**2
-        else:
-            squares = np.multiply(deviation, deviation, out=deviation)
-        variance = add_up(squares, dims, keepdim) / real(max(0.0, count - correction))
+    mean = add_up(values, dims, keepdim=True) / real(count)
+    deviation = values - mean
+    if deviation.dtype.kind == "c":
+        squares = deviation.real**2 + deviation.imag**2
+    else:
+        squares = np.multiply(deviation, deviation, out=deviation)
+    variance = add_up(squares, dims, keepdim) / real(max(0.0, count - correction))
     return np.asarray(variance), mean if keepdim else mean.squeeze(dims)
 
 
@@ -116,13 +115,13 @@ def _var_mean_grad(
 
 
 def _std_mean_grad(
-    g: Pair, self: Tensor, out: tuple[Tensor, Tensor], dims: Dims, keepdim: bool, correction: float
+    g: Pair, self: Tensor, out0: Tensor, dims: Dims, keepdim: bool, correction: float
 ) -> Tensor | None:
     of_std, of_mean = g
     return _joint_grad(
         None
         if of_std is None
-        else _std_grad(of_std, self, out[0], dims, keepdim, correction),
+        else _std_grad(of_std, self, out0, dims, keepdim, correction),
         None if of_mean is None else _mean_grad(of_mean, self, dims, keepdim),
     )
 

@@ -321,12 +321,12 @@ def _all_transposed(self: Tensor) -> Tensor:
 
 
 def _matrix_transposed(self: Tensor) -> Tensor:
-    if self._array.ndim < 2:
+    if self._array.ndim == 1:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got "
             f"{self._array.ndim}-D tensor." + errors.at_user_line()
         )
-    return transpose(self, -2, -1)
+    return transpose(self, -2, -1) if self._array.ndim else ALIAS(self)
 
 
 def _hermitian(self: Tensor) -> Tensor:
@@ -340,7 +340,7 @@ def _hermitian(self: Tensor) -> Tensor:
 
 
 def _batch_hermitian(self: Tensor) -> Tensor:
-    if self._array.ndim < 2:
+    if self._array.ndim == 1:
         raise RuntimeError(
             f"tensor.mH is only supported on matrices or batches of matrices. Got "
             f"{self._array.ndim}-D tensor." + errors.at_user_line()
@@ -351,12 +351,12 @@ def _batch_hermitian(self: Tensor) -> Tensor:
 @public(out=False)
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of a matrix, or of each in a batch."""
-    if input._array.ndim < 2:
+    if input._array.ndim == 1:
         raise RuntimeError(
             f"tensor.adjoint() is only supported on matrices or batches of matrices. Got "
             f"{input._array.ndim}-D tensor." + errors.at_user_line()
         )
-    return _conjugate(transpose(input, -2, -1))
+    return _conjugate(transpose(input, -2, -1) if input._array.ndim else input)
 
 
 def _conjugate(input: Tensor) -> Tensor:

@@ -1,0 +1,93 @@
+"""Operations that are strict about the dtype of `out=`: they convert nothing."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.public import FUNCTIONS
+from clew.core.tensor import Tensor
+from clew.ops import gathering, index_rows, joining, masking, rearranging
+
+# What is replaced here must have been made before.
+REPLACED_IN = (gathering, index_rows, joining, masking, rearranging)
+
+# PyTorch's C++ names of dtypes, as some of its messages have them.
+C_NAMES = {
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "int8": "signed char", "uint8": "unsigned char", "int16": "short int", "int32": "int",
+    "int64": "long int", "bool": "bool", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+Words = Callable[[Tensor, Tensor], str]
+
+
+def _expected(input: Tensor, out: Tensor) -> str:
+    want, have = C_NAMES[input.dtype.name], C_NAMES[out.dtype.name]
+    return f"Expected out tensor to have dtype {want}, but got {have} instead"
+
+
+def _same_scalar_type(name: str) -> Words:
+    return lambda input, out: f"{name}(): self and result must have the same scalar type"
+
+
+def _take_words(input: Tensor, out: Tensor) -> str:
+    return (
+        "take(): self and out expected to have the same dtype, but got self.dtype = "
+        f"{input.dtype.scalar_name} and out.dtype = {out.dtype.scalar_name}"
+    )
+
+
+def _replace(name: str, check: Callable[[Any, Tensor], None]) -> None:
+    """Put a check of `out` before the function of that name."""
+    implementation = FUNCTIONS[name].__wrapped__
+    delivering = FUNCTIONS[name]
+
+    @functools.wraps(implementation)
+    def function(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
+        if out is None:
+            return implementation(*args, **kwargs)
+        check(args[0] if args else next(iter(kwargs.values())), out)
+        return delivering(*args, out=out, **kwargs)
+
+    FUNCTIONS[name] = function
+
+
+def same_dtype(name: str, words: Words) -> None:
+    """`out` must have the dtype of the input."""
+
+    def check(input: Tensor, out: Tensor) -> None:
+        if out.dtype is not input.dtype:
+            raise RuntimeError(words(input, out) + errors.at_user_line())
+
+    _replace(name, check)
+
+
+def _long_out(input: Tensor, out: Tensor) -> None:
+    if out.dtype is not dtypes.int64:
+        raise RuntimeError(
+            "nonzero: Expected out tensor to have scalar type Long but got scalar type"
+            f"{out.dtype.scalar_name}" + errors.at_user_line()
+        )
+
+
+def _castable_out(tensors: Any, out: Tensor) -> None:
+    if any(not dtypes.can_cast(each.dtype, out.dtype) for each in tensors):
+        raise TypeError(
+            "torch.cat(): input types can't be cast to the desired output type "
+            f"{out.dtype.scalar_name}" + errors.at_user_line()
+        )
+
+
+for _name in ("tril", "triu", "diag", "gather"):
+    same_dtype(_name, _expected)
+for _name in ("index_select", "masked_select"):
+    same_dtype(_name, _same_scalar_type(_name))
+same_dtype("take", _take_words)
+_replace("nonzero", _long_out)
+for _name in ("cat", "concat", "concatenate", "stack"):
+    _replace(_name, _castable_out)
