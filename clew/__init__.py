@@ -6,7 +6,7 @@ import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from clew import autograd, nn, random, special
+from clew import autograd, backends, cuda, nn, random, special, utils
 from clew import ops as _ops
 from clew.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from clew.autograd.mode import (
@@ -43,11 +43,15 @@ from clew.core.public import FUNCTIONS as _FUNCTIONS
 from clew.core.tensor import Size, Tensor
 from clew.ops.random import Generator, default_generator
 from clew.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
-from clew.threads import (
+from clew.settings import (
+    are_deterministic_algorithms_enabled,
+    get_float32_matmul_precision,
     get_num_interop_threads,
     get_num_threads,
+    set_float32_matmul_precision,
     set_num_interop_threads,
     set_num_threads,
+    use_deterministic_algorithms,
 )
 
 __version__ = "0.1.0"

@@ -135,7 +135,7 @@ def test_nondeterminism(torch: Any) -> Any:
 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
-            return g * 2 + torch.rand(1, dtype=torch.float64) * 1e-7
+            return g * (2 + torch.rand(1, dtype=torch.float64) * 1e-7)
 
     x = leaf(torch, 1.0, 2.0)
     check = torch.autograd.gradcheck
@@ -143,6 +143,20 @@ def test_nondeterminism(torch: Any) -> Any:
         raised(check, Noisy.apply, (x,), words=4),
         check(Noisy.apply, (x,), nondet_tol=1e-6),
     ]
+
+
+@twice
+def test_backward_that_ignores_its_gradient(torch: Any) -> Any:
+    class Ignores(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.sum()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return torch.ones(2, dtype=torch.float64)
+
+    return raised(torch.autograd.gradcheck, Ignores.apply, (leaf(torch, 1.0, 2.0),), words=4)
 
 
 # ---------------------------------------------------------------- second derivatives
@@ -211,7 +225,7 @@ def test_mismatch_names_node_line_and_element() -> None:
 
 def test_kinks_are_pointed_out() -> None:
     with pytest.raises(GradcheckError, match="kink"):
-        gradcheck(lambda x: x.abs(), (leaf(clew, 0.0, 1.0),))
+        gradcheck(clew.relu, (leaf(clew, 0.0, 1.0),))
 
 
 def test_inputs_are_restored() -> None:

@@ -203,7 +203,9 @@ REFERENCES: dict[str, tuple[Function, Function, tuple[float, float]]] = {
     "erfc": (clew.erfc, mpmath.erfc, (-5, 26)),
     "erfcx": (clew.special.erfcx, lambda x: mpmath.exp(x * x) * mpmath.erfc(x), (-4, 40)),
     "erfinv": (clew.erfinv, mpmath.erfinv, (-0.999, 0.999)),
-    "ndtri": (clew.special.ndtri, lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1), (0.01, 0.99)),
+    "ndtri": (
+        clew.special.ndtri, lambda p: mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1), (0.01, 0.99),
+    ),
     "log_ndtr": (clew.special.log_ndtr, lambda x: mpmath.log(mpmath.ncdf(x)), (-30, 3)),
     "lgamma": (clew.lgamma, mpmath.loggamma, (0.01, 50)),
     "digamma": (clew.digamma, mpmath.digamma, (2, 50)),

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from clew import errors
 from clew.autograd.backward import grad
 from clew.autograd.function import Function
 from clew.core.elementwise import Elementwise
@@ -134,8 +135,8 @@ def _level(level: Any = None) -> _Level:
     current = local.state.intercept
     if not isinstance(current, _Level):
         raise RuntimeError(
-            "Trying to use forward AD outside of a dual level: enter one with "
-            "`with fwAD.dual_level():` first."
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+            "enter_dual_level() first." + errors.at_user_line()
         )
     return current
 
@@ -154,7 +155,12 @@ def enter_dual_level() -> int:
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Close the dual level and drop its tangents."""
-    current = _level()
+    current = local.state.intercept
+    if not isinstance(current, _Level):
+        raise RuntimeError(
+            "Dual level must be a positive number.\n  No dual level is open."
+            + errors.at_user_line()
+        )
     local.state.intercept = None
     current.close()
 
@@ -182,8 +188,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     if tangent._array.shape != tensor._array.shape:
         raise RuntimeError(
-            f"Expected tensor to have size {list(tensor._array.shape)} but got tangent of size "
-            f"{list(tangent._array.shape)}"
+            "Trying to set a forward gradient that has a different size than that of the original "
+            "Tensor, this is not supported. Tensor is of size "
+            f"{errors.shape_list(tensor._array.shape)} while the given forward gradient is of size "
+            f"{errors.shape_list(tangent._array.shape)}." + errors.at_user_line()
         )
     local.state.intercept = None
     try:
@@ -195,10 +203,10 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value without its tangent, and the tangent (None if there is none)."""
+    if local.state.intercept is None:
+        return UnpackedDualTensor(tensor, None)
     current = _level(level)
     tangent = tangent_of(tensor)
-    if tangent is None:
-        return UnpackedDualTensor(tensor, None)
     local.state.intercept = None
     try:
         primal = tensor.view_as(tensor)

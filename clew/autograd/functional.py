@@ -78,9 +78,8 @@ def _check_used(grads: Sequence[Any], strict: bool, output: int, create_graph: b
             )
         if create_graph and not each.requires_grad:
             raise RuntimeError(
-                f"The jacobian of the user-provided function with respect to input {index} is "
-                "independent of the input. This is not allowed in strict mode when "
-                "create_graph=True."
+                f"The jacobian of the user-provided function is independent of input {index}. "
+                "This is not allowed in strict mode when create_graph=True."
             )
 
 
@@ -114,6 +113,10 @@ def _checked_v(v: Any, like: Sequence[Tensor], what: str) -> tuple[Tensor, ...]:
         return (wrap(np.ones_like(like[0]._array)),)
     _, given = _tensors(v, "v", what)
     if len(given) != len(like):
+        if len(like) == 1:
+            raise RuntimeError(
+                f"The given v should contain a single Tensor.\n  It has {len(given)}."
+            )
         raise RuntimeError(
             f"v is a tuple of invalid length: should be {len(like)} but got {len(given)}."
         )
@@ -192,6 +195,11 @@ def jacobian(
             'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your '
             'function has more outputs than inputs, "forward-mode" tends to be more performant. '
             'Otherwise, prefer to use "reverse-mode".'
+        )
+    if strict and vectorize:
+        raise RuntimeError(
+            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
+            "supported together. Please either set `strict=False` or `vectorize=False`."
         )
     if strategy == "forward-mode":
         if create_graph:
@@ -300,6 +308,8 @@ def hessian(
     def gradient(*args: Tensor) -> Any:
         if outer_jacobian_strategy == "forward-mode":
             args = tuple(each if each.requires_grad else each.requires_grad_() for each in args)
+        if strict:
+            _check_independent([scalar(*args)], strict)
         found = jacobian(scalar, args, create_graph=True)
         for index, each in enumerate(found):
             if strict and not each.requires_grad:
@@ -313,7 +323,8 @@ def hessian(
         return found
 
     result = jacobian(
-        gradient, given, create_graph=create_graph, strict=strict, strategy=outer_jacobian_strategy
+        gradient, given, create_graph=create_graph, strict=strict, vectorize=vectorize,
+        strategy=outer_jacobian_strategy,
     )
     return result if is_tuple else result[0][0]
 

@@ -47,15 +47,15 @@ def gradcheck(
 ) -> bool:
     """Whether the gradients of `func` agree with finite differences at `inputs`."""
     if not check_backward_ad and not check_forward_ad:
-        raise ValueError(
+        raise AssertionError(
             "Expected at least one of check_forward_ad or check_backward_ad to be True"
         )
     if check_undefined_grad and not check_backward_ad:
         check_undefined_grad = False
     if check_batched_grad and not check_backward_ad:
-        raise ValueError("Setting check_batched_grad=True requires check_backward_ad to be True")
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
-        raise ValueError(
+        raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
     try:
@@ -64,6 +64,8 @@ def gradcheck(
             check.backward(nondet_tol, check_grad_dtypes)
         if check_forward_ad:
             check.forward()
+        if check_backward_ad:
+            check.zero_grads()
         if check_undefined_grad:
             check.undefined_grads()
         if check_batched_grad:
@@ -345,6 +347,17 @@ class _Check:
                 np.zeros_like(out.primal._array) if out.tangent is None else out.tangent._array
                 for out in outs
             ]
+
+    def zero_grads(self) -> None:
+        """A gradient of zero must give zeros: backward is linear."""
+        outputs = [out for out in self.outputs if out.requires_grad]
+        if not outputs:
+            return
+        tensors = [value for _, value in self.wanted]
+        seeds = [wrap(np.zeros_like(out._array)) for out in outputs]
+        found = grad(outputs, tensors, seeds, retain_graph=True, allow_unused=True)
+        if any(g is not None and np.any(g._array != 0) for g in found):
+            raise GradcheckError("backward not multiplied by grad_output")
 
     def undefined_grads(self) -> None:
         """A gradient that is absent must be taken as zero."""

@@ -14,9 +14,10 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.node import Edge, Extras, Node
+from clew.core.node import Edge, Extras, Node, restore
 from clew.core.state import State, local
-from clew.core.tensor import Tensor, wrap
+from clew.core.storage import Storage
+from clew.core.tensor import Tensor
 from clew.source import user_where
 
 Grads = list[Tensor | None]
@@ -155,7 +156,7 @@ class Run:
             if owned >> number & 1:
                 np.add(have._array, grad._array, out=have._array)
             else:
-                grads[number] = wrap(have._array + grad._array)
+                grads[number] = restore(np.asarray(have._array + grad._array), Storage(), None, 0)
                 self.owned[node] = owned | 1 << number
 
 

@@ -112,6 +112,8 @@ def deliver(result: Tensor, out: Tensor) -> Tensor:
                 stacklevel=4,
             )
         out._array = np.empty(result._array.shape, out._array.dtype)
+    elif any(s == 0 and n > 1 for s, n in zip(out._array.strides, out._array.shape, strict=True)):
+        raise errors.overlapping_write()
     np.copyto(out._array, result._array, casting="unsafe")
     bump_version(out, "out=")
     return out

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from clew import errors
 from clew.core.node import (
     OWN,
@@ -24,8 +26,8 @@ from clew.core.node import (
     unpack,
 )
 from clew.core.state import State, local
-from clew.core.storage import INFERENCE
-from clew.core.tensor import Tensor, _new, sync, wrap
+from clew.core.storage import INFERENCE, Storage
+from clew.core.tensor import Tensor, _ndarray, _new, sync
 from clew.source import INTERNAL_PACKAGES
 
 if TYPE_CHECKING:
@@ -126,25 +128,34 @@ class OpNode(Node):
         saved = self.saved
         if type(saved) is errors.Freed:
             raise errors.backward_twice(self, saved)
+        plan = self.plan
         pool: list[Any] = []
-        for index, value in enumerate(saved):
+        for value in saved:
             if type(value) is tuple:
                 array, storage, version, _, _ = value
                 if storage.version != version:
-                    name = self.plan.names[index]
+                    name = plan.names[len(pool)]
                     raise errors.modified_in_place(self, name, array, storage, version)
                 pool.append(array)
             elif type(value) is Packed or type(value) is SavedDual:
-                pool.append(unpack(value, self, self.plan.names[index])._array)
+                pool.append(unpack(value, self, plan.names[len(pool)])._array)
             else:
                 pool.append(value)
         if self.kept:
             pool.extend(self.kept)
         incoming = g._array
         results: list[Tensor | None] = [None] * len(self.edges)
-        for index, formula, slots in self.plan.active:
-            array = formula(incoming, *[pool[slot] for slot in slots])
-            results[index] = g if array is incoming else wrap(array)
+        for index, formula, slots in plan.active:
+            if len(slots) == 1:
+                array = formula(incoming, pool[slots[0]])
+            else:
+                array = formula(incoming, *[pool[slot] for slot in slots])
+            if array is incoming:
+                results[index] = g
+            else:
+                if type(array) is not _ndarray:
+                    array = np.asarray(array)
+                results[index] = restore(array, Storage(), None, 0)
         return results
 
     def release(self, freed: errors.Freed) -> None:

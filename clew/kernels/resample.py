@@ -221,6 +221,25 @@ def cubic_weights(part: Any, coefficient: float = _CUBIC_POINT) -> list[Any]:
     ]
 
 
+def cubic_slopes(part: Any, coefficient: float = _CUBIC_POINT) -> list[Any]:
+    """Derivatives of `cubic_weights` by `part`."""
+    after = 1 - part
+    return [
+        _cubic_outer_slope(part + 1, coefficient),
+        _cubic_inner_slope(part, coefficient),
+        -_cubic_inner_slope(after, coefficient),
+        -_cubic_outer_slope(after + 1, coefficient),
+    ]
+
+
+def _cubic_inner_slope(distance: Any, a: float) -> Any:
+    return (3 * (a + 2) * distance - 2 * (a + 3)) * distance
+
+
+def _cubic_outer_slope(distance: Any, a: float) -> Any:
+    return (3 * a * distance - 10 * a) * distance + 8 * a
+
+
 def _cubic_inner(distance: Any, a: float) -> Any:
     return ((a + 2) * distance - (a + 3)) * distance * distance + 1
 

@@ -1,5 +1,7 @@
 """`torch.nn.functional`'s names: every function over tensors that layers are made of."""
 
+# ruff: noqa: F401  (names are imported here to be found here)
+
 from __future__ import annotations
 
 from clew.core.inplace import apply_inplace
@@ -39,6 +41,7 @@ from clew.ops.activation_pieces import (
     threshold,
     threshold_,
 )
+from clew.ops.attention import scaled_dot_product_attention
 from clew.ops.average_pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -69,7 +72,8 @@ from clew.ops.dropout import (
     dropout3d,
     feature_alpha_dropout,
 )
-from clew.ops.embedding import embedding
+from clew.ops.embedding import embedding, one_hot
+from clew.ops.embedding_bag import embedding_bag
 from clew.ops.folding import (
     channel_shuffle,
     fold,
@@ -77,7 +81,11 @@ from clew.ops.folding import (
     pixel_unshuffle,
     unfold,
 )
-from clew.ops.linear import linear
+from clew.ops.grid_sampling import (
+    affine_grid,
+    grid_sample,
+)
+from clew.ops.linear import bilinear, linear
 from clew.ops.loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
@@ -89,7 +97,8 @@ from clew.ops.loss import (
     poisson_nll_loss,
     smooth_l1_loss,
 )
-from clew.ops.loss_class import cross_entropy, nll_loss
+from clew.ops.loss_class import cross_entropy, linear_cross_entropy, nll_loss
+from clew.ops.loss_ctc import ctc_loss
 from clew.ops.loss_margin import (
     cosine_embedding_loss,
     hinge_embedding_loss,
@@ -101,6 +110,7 @@ from clew.ops.loss_margin import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from clew.ops.multihead import multi_head_attention_forward
 from clew.ops.normalization import layer_norm, local_response_norm, rms_norm
 from clew.ops.padding import (
     pad,
@@ -119,9 +129,15 @@ from clew.ops.pooling import (
     max_pool3d,
     max_pool3d_with_indices,
 )
+from clew.ops.resample import (
+    interpolate,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
 from clew.ops.softmax import functional_log_softmax as log_softmax
 from clew.ops.softmax import functional_softmax as softmax
-from clew.ops.softmax import softmin
+from clew.ops.softmax import gumbel_softmax, softmin
 from clew.ops.transcendental import sigmoid, tanh
 from clew.ops.unpooling import (
     fractional_max_pool2d,

@@ -89,7 +89,7 @@ def _elu_curvature(
     return g * grad_output * bend.masked_fill(self > 0, 0)
 
 
-ELU_BACKWARD = Row(
+ELU_BACKWARD: Row = Row(
     "elu_backward", _elu_backward,
     grads={
         "grad_output": lambda g, self, alpha, scale, input_scale: ELU_BACKWARD(
@@ -254,7 +254,7 @@ def _gelu_curvature(g: Tensor, grad_output: Tensor, self: Tensor, approximate: s
     return g * grad_output * bend
 
 
-GELU_BACKWARD = Row(
+GELU_BACKWARD: Row = Row(
     "gelu_backward", _gelu_backward,
     grads={
         "grad_output": lambda g, self, approximate: GELU_BACKWARD(g, self, approximate=approximate),
@@ -307,7 +307,7 @@ def _silu_curvature(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
     return g * grad_output * bend
 
 
-SILU_BACKWARD = Row(
+SILU_BACKWARD: Row = Row(
     "silu_backward", _silu_backward,
     grads={"grad_output": lambda g, self: SILU_BACKWARD(g, self), "self": _silu_curvature},
 )  # fmt: skip
@@ -370,7 +370,7 @@ def _mish_curvature(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
     return g * grad_output * bend
 
 
-MISH_BACKWARD = Row(
+MISH_BACKWARD: Row = Row(
     "mish_backward", _mish_backward,
     grads={"grad_output": lambda g, self: MISH_BACKWARD(g, self), "self": _mish_curvature},
 )  # fmt: skip
@@ -417,7 +417,7 @@ def _softplus_curvature(
     return g * grad_output * (gate * (1 - gate) * beta).masked_fill(self * beta > threshold, 0)
 
 
-SOFTPLUS_BACKWARD = Row(
+SOFTPLUS_BACKWARD: Row = Row(
     "softplus_backward", _softplus_backward,
     grads={
         "grad_output": lambda g, self, beta, threshold: SOFTPLUS_BACKWARD(
@@ -460,7 +460,7 @@ def _log_sigmoid_curvature(g: Tensor, grad_output: Tensor, self: Tensor) -> Tens
     return g * grad_output * (gate * (gate - 1))
 
 
-LOG_SIGMOID_BACKWARD = Row(
+LOG_SIGMOID_BACKWARD: Row = Row(
     "log_sigmoid_backward", _log_sigmoid_backward,
     grads={
         "grad_output": lambda g, self: LOG_SIGMOID_BACKWARD(g, self),

@@ -48,7 +48,7 @@ def _threshold(self: Array, *, threshold: float, value: float) -> Array:
     return np.where(self <= threshold, self.dtype.type(value), self)
 
 
-THRESHOLD_BACKWARD = Row(
+THRESHOLD_BACKWARD: Row = Row(
     "threshold_backward",
     lambda grad_output, self, *, threshold: _kept(grad_output, ~(self <= threshold)),
     grads={
@@ -84,7 +84,7 @@ def _hardtanh_backward(
     return _kept(grad_output, ~((self <= min_val) | (self >= max_val)))
 
 
-HARDTANH_BACKWARD = Row(
+HARDTANH_BACKWARD: Row = Row(
     "hardtanh_backward", _hardtanh_backward,
     grads={
         "grad_output": lambda g, self, min_val, max_val: HARDTANH_BACKWARD(
@@ -141,7 +141,7 @@ def _hardsigmoid(self: Array) -> Array:
     return result
 
 
-HARDSIGMOID_BACKWARD = Row(
+HARDSIGMOID_BACKWARD: Row = Row(
     "hardsigmoid_backward",
     lambda grad_output, self: _kept(grad_output / 6, (self > -3) & (self < 3)),
     grads={"grad_output": lambda g, self: HARDSIGMOID_BACKWARD(g, self)},
@@ -176,7 +176,7 @@ def _hardswish_backward(grad_output: Array, self: Array) -> Array:
     return slope
 
 
-HARDSWISH_BACKWARD = Row(
+HARDSWISH_BACKWARD: Row = Row(
     "hardswish_backward", _hardswish_backward,
     grads={
         "grad_output": lambda g, self: HARDSWISH_BACKWARD(g, self),
@@ -208,7 +208,7 @@ def _softshrink(self: Array, *, lambd: float) -> Array:
     return np.where(small, self.dtype.type(0), moved)
 
 
-SHRINK_BACKWARD = Row(
+SHRINK_BACKWARD: Row = Row(
     "shrink_backward",
     lambda grad_output, self, *, lambd: _kept(grad_output, ~((self >= -lambd) & (self <= lambd))),
     node="SoftshrinkBackwardBackward0",
@@ -263,7 +263,7 @@ def _leaky(self: Array, *, negative_slope: float) -> Array:
     return np.where(self > 0, self, self * negative_slope)
 
 
-LEAKY_RELU_BACKWARD = Row(
+LEAKY_RELU_BACKWARD: Row = Row(
     "leaky_relu_backward",
     lambda grad_output, self, *, negative_slope: np.where(
         self > 0, grad_output, grad_output * negative_slope

@@ -142,7 +142,7 @@ def scaled_dot_product_attention(
     weights = SAFE_SOFTMAX(scores, dim=scores._array.ndim - 1)
     if dropout_p:
         weights = drop(weights, dropout_p)
-    return weights.matmul(value)  # type: ignore[no-any-return]
+    return weights.matmul(value)
 
 
 def _is_usual(

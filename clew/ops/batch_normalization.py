@@ -188,8 +188,8 @@ def batch_norm(
         shape = input._array.shape
         if math.prod(shape[2:]) * shape[0] == 1:
             raise ValueError(
-                f"Expected more than 1 value per channel when training, got input size {input.shape}"
-                + errors.at_user_line()
+                "Expected more than 1 value per channel when training, got input size "
+                f"{input.shape}" + errors.at_user_line()
             )
     return _batch_normalized(
         input, running_mean, running_var, weight, bias, training, momentum, eps

@@ -137,7 +137,10 @@ def _clamped(self: np.ndarray, min: Any, max: Any) -> Any:
         return np.minimum(self, max)
     if max is None:
         return np.maximum(self, min)
-    return np.minimum(np.maximum(self, min), max)
+    raised = np.asarray(np.maximum(self, min))
+    if isinstance(max, np.ndarray) and max.ndim:
+        return np.minimum(raised, max)
+    return np.minimum(raised, max, out=raised)
 
 
 def _within(self: Tensor, min: Any, max: Any) -> Tensor:

@@ -80,11 +80,12 @@ logaddexp2 = binary_row(
 def _interpolated(self: Any, end: Any, weight: Any) -> Any:
     """From the nearer end, so that weight 1 gives `end` exactly."""
     difference = end - self
-    from_start = self + weight * difference
-    from_end = end - difference * (1 - weight)
     if not isinstance(weight, np.ndarray):
-        return from_start if abs(weight) < 0.5 else from_end
-    return np.where(np.abs(weight) < 0.5, from_start, from_end)
+        if abs(weight) < 0.5:
+            return self + weight * difference
+        return end - difference * (1 - weight)
+    near = np.abs(weight) < 0.5
+    return np.where(near, self + weight * difference, end - difference * (1 - weight))
 
 
 _OF_ENDS = {

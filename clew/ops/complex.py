@@ -184,8 +184,9 @@ def _complex(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
 
 
 COMPLEX: Op = Op(
-    "complex", _complex, grads={"real": lambda g: g.real, "imag": lambda g: g.imag}, linear=True
-)
+    "complex", _complex, linear=True,
+    grads={"real": lambda g, real: g.real, "imag": lambda g, imag: g.imag},
+)  # fmt: skip
 
 
 def _polar(abs: np.ndarray, angle: np.ndarray) -> np.ndarray:

@@ -18,6 +18,8 @@ from clew.core.public import methods, public
 from clew.core.tensor import Tensor
 from clew.ops import memory
 
+NARROW_FLOATS = frozenset({*dtypes.LOW_PRECISION, np.dtype(np.float32)})
+
 
 def convert(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """An array as another dtype, by C's rules; the imaginary part is dropped with a warning."""
@@ -44,7 +46,7 @@ def scalar_as(value: Any, dtype: np.dtype) -> np.ndarray:
     """A Python number as a 0-dim array of a dtype, refused where PyTorch refuses it."""
     if isinstance(value, np.ndarray):
         return convert(value, dtype)
-    if isinstance(value, complex) and dtype.kind != "c":
+    if isinstance(value, complex) and dtype.kind not in "cb":
         if value.imag:
             raise overflow(dtype)
         value = value.real
@@ -52,7 +54,10 @@ def scalar_as(value: Any, dtype: np.dtype) -> np.ndarray:
         value = _integer_part(value, dtype)
     try:
         with np.errstate(all="ignore"):
-            return np.array(value, dtype)
+            result = np.array(value, dtype)
+        if dtype in NARROW_FLOATS and abs(float(result)) == np.inf != abs(float(value)):
+            raise overflow(dtype)
+        return result
     except OverflowError:
         if dtype.kind == "u" and value < 0 and -value <= np.iinfo(dtype).max:
             return np.array(value).astype(dtype)

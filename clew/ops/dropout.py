@@ -191,7 +191,7 @@ def _channels(input: Tensor, p: float, training: bool, inplace: bool, batched: b
         return _dropout(input, p, training, inplace, per_feature=True)
     one = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
     result = _dropout(one, p, training, inplace, per_feature=True)
-    return result.squeeze_(0) if inplace else result.squeeze(0)  # type: ignore[no-any-return]
+    return result.squeeze_(0) if inplace else result.squeeze(0)
 
 
 def _warn_dimensions(name: str, ndim: int, spatial: int) -> None:

@@ -15,6 +15,37 @@ from clew.kernels.scatter import add_at
 Array = np.ndarray
 
 
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """A new last dimension that is 1 at the index and 0 elsewhere."""
+    if tensor.dtype is not dtypes.int64:
+        raise RuntimeError(
+            "one_hot is only applicable to index tensor of type LongTensor."
+            + errors.at_user_line()
+        )
+    indices = tensor._array
+    if not indices.size and num_classes <= 0:
+        raise RuntimeError(
+            "Can not infer total number of classes from empty tensor." + errors.at_user_line()
+        )
+    if indices.size and indices.min() < 0:
+        raise RuntimeError("Class values must be non-negative." + errors.at_user_line())
+    if num_classes == -1:
+        num_classes = int(indices.max()) + 1
+    elif indices.size and indices.max() >= num_classes:
+        raise RuntimeError(
+            "Class values must be smaller than num_classes." + errors.at_user_line()
+        )
+    result: Tensor = ONE_HOT(tensor, num_classes=num_classes)
+    return result
+
+
+ONE_HOT = Op(
+    "one_hot",
+    lambda self, *, num_classes: (self[..., None] == np.arange(num_classes)).astype(np.int64),
+    non_differentiable="integer output",
+)
+
+
 def _embedding(
     weight: Array, indices: Array, *, padding_idx: int, scale_grad_by_freq: bool
 ) -> Array:
@@ -100,8 +131,10 @@ def renormalize_rows(
     check_rows(indices._array, table.shape[0])
     rows = np.unique(indices._array)
     picked = widened(table[rows])
-    norms = np.linalg.norm(picked, ord=norm_type, axis=1, keepdims=True)
-    scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1)
+    # PyTorch rounds the norms to the dtype of the table.
+    norms = np.linalg.norm(picked, ord=norm_type, axis=1, keepdims=True).astype(table.dtype)
+    sizes = norms.astype(np.float64)
+    scale = np.where(sizes > max_norm, max_norm / (sizes + 1e-7), 1)
     table[rows] = (picked * scale.astype(picked.dtype)).astype(table.dtype)
     bump_version(weight, "embedding_renorm_")
 

@@ -228,8 +228,8 @@ def _check_values(
     if weight.dtype.category != dtypes.FLOAT:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: "
-            f"Half, BFloat16, Float, Double; but got torch.{weight.dtype.scalar_name}Tensor instead "
-            "(while checking arguments for embedding_bag)" + errors.at_user_line()
+            f"Half, BFloat16, Float, Double; but got torch.{weight.dtype.scalar_name}Tensor "
+            "instead (while checking arguments for embedding_bag)" + errors.at_user_line()
         )
     values, starts, rows = indices._array, offsets._array, weight._array.shape[0]
     bad = np.flatnonzero((values < 0) | (values >= rows))

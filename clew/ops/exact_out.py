@@ -8,12 +8,15 @@ from typing import Any
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.public import FUNCTIONS
+from clew.core.public import FUNCTIONS, deliver
 from clew.core.tensor import Tensor
-from clew.ops import gathering, index_rows, joining, masking, rearranging
-
-# What is replaced here must have been made before.
-REPLACED_IN = (gathering, index_rows, joining, masking, rearranging)
+from clew.ops import (  # noqa: F401  # they make the functions that are replaced here
+    gathering,
+    index_rows,
+    joining,
+    masking,
+    rearranging,
+)
 
 # PyTorch's C++ names of dtypes, as some of its messages have them.
 C_NAMES = {
@@ -42,7 +45,9 @@ def _take_words(input: Tensor, out: Tensor) -> str:
     )
 
 
-def _replace(name: str, check: Callable[[Any, Tensor], None]) -> None:
+def _replace(
+    name: str, check: Callable[[Any, Tensor], None], refuses_history: bool = True
+) -> None:
     """Put a check of `out` before the function of that name."""
     implementation = FUNCTIONS[name].__wrapped__
     delivering = FUNCTIONS[name]
@@ -52,7 +57,9 @@ def _replace(name: str, check: Callable[[Any, Tensor], None]) -> None:
         if out is None:
             return implementation(*args, **kwargs)
         check(args[0] if args else next(iter(kwargs.values())), out)
-        return delivering(*args, out=out, **kwargs)
+        if refuses_history:
+            return delivering(*args, out=out, **kwargs)
+        return deliver(implementation(*args, **kwargs), out)
 
     FUNCTIONS[name] = function
 
@@ -88,6 +95,6 @@ for _name in ("tril", "triu", "diag", "gather"):
 for _name in ("index_select", "masked_select"):
     same_dtype(_name, _same_scalar_type(_name))
 same_dtype("take", _take_words)
-_replace("nonzero", _long_out)
+_replace("nonzero", _long_out, refuses_history=False)
 for _name in ("cat", "concat", "concatenate", "stack"):
     _replace(_name, _castable_out)

@@ -216,7 +216,7 @@ def _reduce_extreme(op: Op, input: Tensor, dim: DimArgument, keepdim: bool) -> T
         require_any_element(op.name, input)
     for each in dims:
         require_elements(op.name, input, each)
-    if input.dtype.is_complex:
+    if input.dtype.is_complex and input._array.size:
         raise not_implemented(f"{op.name[1:]}_values_cpu", input.dtype)
     return op(input, dims=dims, keepdim=keepdim)
 

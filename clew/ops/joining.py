@@ -398,6 +398,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views at every index of a dimension, which is removed."""
     if not input._array.ndim:
+        wrap_dim(dim, 0)
         raise IndexError(
             f"Dimension specified as {dim} but tensor has no dimensions" + errors.at_user_line()
         )

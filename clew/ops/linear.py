@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from clew import errors
-from clew.core.op import Op
+from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.arrays import widened
-
-Array = np.ndarray
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -26,13 +21,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             if bias is None:
                 return input.mm(transposed)
             return bias.addmm(input, transposed)
-        if bias is not None and ndim and input.is_contiguous():
+        if bias is not None and bias._array.ndim == 1 and ndim and input.is_contiguous():
             return _by_rows(input, weight, bias)
-    elif weight_ndim > 2 or (weight_ndim == 0):
+    if not ndim or not weight_ndim:
         raise RuntimeError(
             f"both arguments to linear need to be at least 1D, but they are {ndim}D and "
-            f"{weight_ndim}D"
-            + errors.at_user_line()
+            f"{weight_ndim}D" + errors.at_user_line()
         )
     product = input.matmul(weight.t())
     return product if bias is None else product + bias
@@ -45,3 +39,52 @@ def _by_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     out_features = weight._array.shape[0]
     product: Tensor = bias.addmm(rows, weight.t())
     return product.view(*shape[:-1], out_features)
+
+
+@public(method=False, out=False)
+def bilinear(
+    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
+) -> Tensor:
+    """`input1 @ weight[k] @ input2` for every output feature `k`."""
+    _check_bilinear(input1, input2, weight, bias)
+    *leading, in1 = input1._array.shape
+    out_features, _, in2 = weight._array.shape
+    rows = input1.reshape(-1, in1)
+    # One product with all matrices side by side, then one dot product for each of them.
+    half = rows.mm(weight.permute(1, 0, 2).reshape(in1, out_features * in2))
+    half = half.view(-1, out_features, in2)
+    product = half.matmul(input2.reshape(-1, in2, 1)).view(*leading, out_features)
+    return product if bias is None else product + bias
+
+
+def _check_bilinear(
+    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
+) -> None:
+    first, second, sizes = input1._array.shape, input2._array.shape, weight._array.shape
+    if len(first) != len(second):
+        raise RuntimeError(
+            f"bilinear(): input dimensions do not match: got {len(first)} and {len(second)}"
+            + errors.at_user_line()
+        )
+    for dim, (a, b) in enumerate(zip(first[:-1], second[:-1], strict=True)):
+        if a != b:
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {dim}: got {a} and {b}"
+                + errors.at_user_line()
+            )
+    for name, have, expected in (("input1", first[-1], sizes[1]), ("input2", second[-1], sizes[2])):
+        if have != expected:
+            raise RuntimeError(
+                f"bilinear(): {name} size does not match weight size: got {have} but expected "
+                f"{expected}" + errors.at_user_line()
+            )
+    if bias is not None and bias._array.shape[0] != sizes[0]:
+        raise RuntimeError(
+            "bilinear(): bias size does not match weight size: got "
+            f"{bias._array.shape[0]} but expected {sizes[0]}" + errors.at_user_line()
+        )
+    if not input1.dtype is input2.dtype is weight.dtype:
+        raise RuntimeError(
+            f"All tensors must have the same dtype, got input1: {input1.dtype.name}, input2: "
+            f"{input2.dtype.name}, weight: {weight.dtype.name}" + errors.at_user_line()
+        )

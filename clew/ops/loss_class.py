@@ -9,6 +9,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
+from clew.ops.linear import linear
 from clew.ops.reduction_argument import check_reduction, legacy_reduction
 from clew.ops.softmax import log_softmax
 
@@ -18,7 +19,7 @@ Shape = tuple[int, ...]
 
 def _safe_classes(target: Array, classes: int, ignore_index: int) -> tuple[Array, Array | None]:
     """Targets with the ignored ones replaced by class 0, and which count; None if all do."""
-    if target.size and 0 <= target.min() and target.max() < classes:
+    if target.size and target.min() >= 0 and target.max() < classes:
         counts = target != ignore_index if 0 <= ignore_index < classes else None
         return target, counts if counts is None or not counts.all() else None
     counts = target != ignore_index
@@ -96,7 +97,7 @@ def _nll_loss_gradient(
 
 
 # The loss is linear in the scores, so the gradient's own gradient is the loss again.
-NLL_LOSS_BACKWARD = Op(
+NLL_LOSS_BACKWARD: Op = Op(
     "nll_loss_backward", _nll_loss_backward,
     grads={
         "grad_output": lambda g, target, weight, reduction, ignore_index: NLL_LOSS(
@@ -104,7 +105,7 @@ NLL_LOSS_BACKWARD = Op(
         )
     },
 )  # fmt: skip
-NLL_LOSS = Op("nll_loss", _nll_loss, grads={"self": _nll_loss_gradient})
+NLL_LOSS: Op = Op("nll_loss", _nll_loss, grads={"self": _nll_loss_gradient})
 NLL_LOSS2D = Op(
     "nll_loss2d", _nll_loss, grads={"self": _nll_loss_gradient}, node="NllLoss2DBackward0",
 )  # fmt: skip
@@ -291,8 +292,9 @@ def _smoothing_loss(
     class_dim = 0 if scores._array.ndim == 1 else 1
     weighted = scores if weight is None else scores * _per_class(weight, scores)
     ignored = target == ignore_index
-    losses = (-weighted.sum(class_dim)).masked_fill(ignored.reshape(()) if class_dim == 0 else
-                                                     ignored, 0)
+    if class_dim == 0:
+        ignored = ignored.reshape(())
+    losses = (-weighted.sum(class_dim)).masked_fill(ignored, 0)
     if reduction == "none":
         return losses
     total: Tensor = losses.sum()
@@ -302,3 +304,23 @@ def _smoothing_loss(
     if weight is None:
         return total / kept.sum()
     return total / weight[target.masked_select(kept).long()].sum()
+
+
+def linear_cross_entropy(
+    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
+    weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """`cross_entropy` of `linear(input, linear_weight, linear_bias)`.
+
+    A weight of more than two dimensions gives scores (N, C, d1, ...) from inputs (N, features).
+    """
+    *out_shape, features = linear_weight._array.shape
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    scores = linear(input, linear_weight.reshape(-1, features), bias)
+    if len(out_shape) > 1:
+        scores = scores.reshape(*scores._array.shape[:-1], *out_shape)
+    return cross_entropy(
+        scores, target, weight, ignore_index=-100 if ignore_index is None else ignore_index,
+        reduction=reduction, label_smoothing=label_smoothing,
+    )  # fmt: skip

@@ -62,8 +62,9 @@ def _ctc_gradient(
     return result
 
 
-CTC_LOSS = Op("_ctc_loss", _ctc_loss, grads={"log_probs": _ctc_gradient}, outputs=2,
-              node="CtcLossBackward0")
+CTC_LOSS = Op(
+    "_ctc_loss", _ctc_loss, grads={"log_probs": _ctc_gradient}, outputs=2, node="CtcLossBackward0"
+)
 
 
 def _lengths(lengths: Lengths, name: str, batch: int) -> Tensor:
@@ -77,8 +78,7 @@ def _lengths(lengths: Lengths, name: str, batch: int) -> Tensor:
 
 
 def _made(values: Sequence[int]) -> Tensor:
-    from_values = np.asarray([int(value) for value in values], np.int64)
-    return wrap(from_values)
+    return wrap(np.asarray([int(value) for value in values], np.int64))
 
 
 def _check_lengths(
@@ -123,8 +123,14 @@ def _padded(targets: Tensor, lengths: Array, classes: int) -> Tensor:
         rows[within] = given
     else:
         rows[within] = given[:, :longest][within]
-    # Like PyTorch, which does not check labels; only memory outside of the table is out of reach.
-    return wrap(np.clip(rows, 0, classes - 1))
+    bad = within & ((rows < 0) | (rows >= classes))
+    if bad.any():
+        # PyTorch reads beyond the end of a row here, and gives a loss that means nothing.
+        raise RuntimeError(
+            f"ctc_loss: target {rows[bad][0]} is not a class: log_probs has {classes} classes"
+            + errors.at_user_line()
+        )
+    return wrap(rows)
 
 
 @public(method=False, out=False, name="ctc_loss")
@@ -163,5 +169,5 @@ def ctc_loss(
         losses = losses.squeeze(0)
         wanted = wanted.squeeze(0)
     if reduction == "mean":
-        return (losses / wanted.clamp_min(1)).mean()  # type: ignore[no-any-return]
-    return losses.sum() if reduction == "sum" else losses  # type: ignore[no-any-return]
+        return (losses / wanted.clamp_min(1)).mean()
+    return losses.sum() if reduction == "sum" else losses

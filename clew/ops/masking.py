@@ -9,8 +9,9 @@ import numpy as np
 from clew import errors
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, wrap
 from clew.ops.copying import convert, overflow, scalar_as, zeros
+from clew.ops.dims import shape_argument
 
 Shape = tuple[int, ...]
 
@@ -178,6 +179,27 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     if not input._array.ndim:
         return NONZERO(input.unsqueeze(0)).unbind(1)
     return places.unbind(1)
+
+
+@public(method=False, out=False)
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates, one tensor per dimension, of positions in a row-major tensor."""
+    sizes = shape_argument((shape,))
+    if indices._array.dtype.kind not in "iu":
+        raise ValueError(
+            "expected 'indices' to be integer dtype, but got torch."
+            f"{indices.dtype.name}" + errors.at_user_line()
+        )
+    if any(n < 0 for n in sizes):
+        raise ValueError(
+            f"'shape' cannot have negative values, but got {sizes}" + errors.at_user_line()
+        )
+    coordinates = []
+    rest = indices._array
+    for n in reversed(sizes):
+        rest, place = np.divmod(rest, n)
+        coordinates.append(wrap(place.astype(indices._array.dtype, copy=False)))
+    return tuple(reversed(coordinates))
 
 
 @public(out=False)

@@ -58,11 +58,11 @@ def _norm_of(values: np.ndarray, ord: float, dims: Dims, keepdim: bool) -> np.nd
 
 def norm_grad(
     g: Tensor, self: Tensor, out: Tensor, ord: float, dims: Dims, keepdim: bool
-) -> Tensor:
+) -> Tensor | None:
     """The gradient of a vector norm; 0 wherever it is not defined."""
     g, norm = restore_dims(g, dims, keepdim), restore_dims(out, dims, keepdim)
     if ord == 0:
-        return self * 0 * g
+        return None
     if ord == 1:
         return self.sgn() * g
     if ord == 2:
@@ -203,18 +203,24 @@ def _dist(self: np.ndarray, other: np.ndarray, *, p: float) -> np.ndarray:
     return _vector_norm(difference.astype(dtype), ord=p, dims=dims, keepdim=False, dtype=dtype)
 
 
-def _dist_grad(g: Tensor, self: Tensor, other: Tensor, out: Tensor, p: float) -> Tensor:
+def _dist_grad(
+    g: Tensor, self: Tensor, other: Tensor, out: Tensor, p: float
+) -> Tensor | None:
     difference = self - other
     return norm_grad(g, difference, out, p, tuple(range(difference._array.ndim)), False)
+
+
+def _dist_other_grad(
+    g: Tensor, self: Tensor, other: Tensor, out: Tensor, p: float
+) -> Tensor | None:
+    of_self = _dist_grad(g, self, other, out, p)
+    return None if of_self is None else -of_self
 
 
 DIST = Op(
     "dist",
     _dist,
-    grads={
-        "self": _dist_grad,
-        "other": lambda g, self, other, out, p: -_dist_grad(g, self, other, out, p),
-    },
+    grads={"self": _dist_grad, "other": _dist_other_grad},
     kinks="0 where both are equal",
 )
 
@@ -222,6 +228,14 @@ DIST = Op(
 @public()
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of `input - other`."""
+    dtype = dtypes.promote_types(input.dtype, other.dtype)
+    if dtype.category < dtypes.FLOAT:
+        if dtype is dtypes.bool_:
+            return input - other  # which raises and says why
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. Got "
+            f"{dtype.scalar_name} instead." + errors.at_user_line()
+        )
     return DIST(input, other, p=float(p))
 
 
@@ -241,7 +255,7 @@ def _renorm_grad(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) ->
     norm = vector_norm(self, p, rest, keepdim=True)
     along = (g * self.conj() if self.dtype.is_complex else g * self).sum(rest, keepdim=True)
     along = along.real if self.dtype.is_complex else along
-    by_norm = norm_grad(along, self, norm, p, rest, True)
+    by_norm: Any = norm_grad(along, self, norm, p, rest, True)
     scale = (norm + 1e-7).reciprocal()
     shrunk = maxnorm * scale * (g - scale * by_norm)
     return shrunk.where(norm > maxnorm, g)

@@ -10,7 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.elementwise import operands
+from clew.core.elementwise import binary, operands
 from clew.core.inplace import apply_inplace
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
@@ -123,9 +123,14 @@ def _pow_op(input: Any, exponent: Any) -> Row:
     return POW if isinstance(input, Tensor) else POW_OF_NUMBER
 
 
+_to_number, _to_tensor = binary(POW_NUMBER), binary(POW)
+
+
 @public(out=False)
 def pow(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent`; either may be a number."""
+    if isinstance(input, Tensor):
+        return (_to_tensor if isinstance(exponent, Tensor) else _to_number)(input, exponent)
     op = _pow_op(input, exponent)
     return op(*operands(op, input, exponent))
 

@@ -82,7 +82,8 @@ def _arange_array(first: Any, last: Any, step: Any, kind: dtypes.dtype) -> np.nd
     _check_range(first, last, step)
     if kind is dtypes.int64:
         first, last, step = int(first), int(last), int(step)
-        _check_range(first, last, step)
+        if step == 0:
+            raise ValueError("step must be nonzero as an integer" + errors.at_user_line())
         return np.arange(-((first - last) // step), dtype=np.int64) * step + first
     count = math.ceil((last - first) / step)
     if kind.category == dtypes.INTEGER:
@@ -155,6 +156,8 @@ def _spaced(function: str, start: Any, end: Any, steps: Any, kind: dtypes.dtype)
         raise _not_implemented(f"{function}_cpu", kind)
     exact = dtypes.float64 if kind.category < dtypes.FLOAT else kind
     wide = np.dtype(np.complex128 if kind.is_complex else np.float64)
+    if kind.category == dtypes.INTEGER:
+        start, end = int(start), int(end)
     first, last = (np.asarray(point).astype(exact.np).astype(wide) for point in (start, end))
     if steps < 2:
         return np.full(int(steps), first, wide)
@@ -165,7 +168,10 @@ def _spaced(function: str, start: Any, end: Any, steps: Any, kind: dtypes.dtype)
         from_start = scale_and_shift(index, float(step), float(first))
         from_end = scale_and_shift(index[::-1], -float(step), float(last))
     else:
-        from_start, from_end = first + step * index, last - step * index[::-1]
+        offsets = step * index
+        if kind.np in dtypes.LOW_PRECISION:
+            offsets = offsets.astype(kind.np).astype(wide)
+        from_start, from_end = first + offsets, last - offsets[::-1]
     return np.where(index < steps // 2, from_start, from_end)
 
 

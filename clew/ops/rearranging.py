@@ -219,7 +219,8 @@ def repeat_interleave(
     _check_output_size(output_size, n * repeats)
     shape = list(input._array.shape)
     spread = input.unsqueeze(dim + 1).expand(*shape[: dim + 1], repeats, *shape[dim + 1 :])
-    return spread.clone(memory_format=contiguous_format).view(*shape[:dim], n * repeats, *shape[dim + 1 :])
+    copied = spread.clone(memory_format=contiguous_format)
+    return copied.view(*shape[:dim], n * repeats, *shape[dim + 1 :])
 
 
 def _interleave_each(

@@ -350,18 +350,19 @@ def _prod_grad(
     if not self._array.ndim:
         return g
     g, result = (g, out) if keepdim else (g.unsqueeze(dim), out.unsqueeze(dim))
-    if self._array.all():
-        return g * conj(result / self)
-    return g * conj(product_of_others(self.to(dtypes.BY_NUMPY[dtype]), dim))
+    factors = self.to(dtypes.BY_NUMPY[dtype])
+    if factors._array.all():
+        return g * conj(result / factors)
+    return g * conj(product_of_others(factors, dim))
 
 
 def _prod_all_grad(g: Tensor, self: Tensor, out: Tensor, dtype: np.dtype) -> Tensor:
     if not self._array.ndim:
         return g
-    if self._array.all():
-        return g * conj(out / self)
-    flat = self.to(dtypes.BY_NUMPY[dtype]).reshape(-1)
-    return g * conj(product_of_others(flat, 0).reshape(self._array.shape))
+    factors = self.to(dtypes.BY_NUMPY[dtype])
+    if factors._array.all():
+        return g * conj(out / factors)
+    return g * conj(product_of_others(factors.reshape(-1), 0).reshape(self._array.shape))
 
 
 PROD = Op("prod_dim", _prod, grads={"self": _prod_grad}, node="ProdBackward1")

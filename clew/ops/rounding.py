@@ -124,7 +124,10 @@ sign = unary_row(
         "torch.sgn instead."
     )},
 )  # fmt: skip
-SGN = Row("sgn", _sign, inputs=("self",), grads={"self": lambda g: zeros_of(g)}, kinks="0 at 0")
+SGN = Row(
+    "sgn", _sign, inputs=("self",), grads={"self": lambda g, self, out: zeros_of(g)},
+    kinks="0 at 0",
+)  # fmt: skip
 # Not an elementwise op to forward mode: as a function of complex numbers it is not holomorphic.
 SGN_COMPLEX = Op(
     "sgn.complex", _sign, grads={"self": _grad_of_direction}, node="SgnBackward0", kinks="0 at 0"

@@ -32,7 +32,6 @@ EVERYTHING = "bihfc"
 REALS = "bihf"
 INEXACT = "hfc"
 FLOATS = "hf"
-WIDE_FLOATS = "f"
 INTEGERS = "bi"
 
 # For a letter that a row refuses: the exception, where it is not the usual one.
@@ -120,15 +119,11 @@ class NativeRow(Row):
 
 def rounded_numbers(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Beside half-precision tensors, numbers and 0-dim tensors are first rounded to their type."""
-    half = next(
-        (
-            value._array.dtype
-            for value in inputs
-            if isinstance(value, Tensor) and value._array.dtype in dtypes.LOW_PRECISION
-        ),
-        None,
-    )
-    if half is None:
+    for value in inputs:
+        if isinstance(value, Tensor) and value._array.dtype in dtypes.LOW_PRECISION:
+            half = value._array.dtype
+            break
+    else:
         return inputs
     promotion = dtypes.Promotion()
     for value in inputs:
@@ -280,9 +275,11 @@ def binary_function(op: Row, numbers: bool = True) -> Callable[[Any, Any], Tenso
         return implementation
 
     def function(input: Any, other: Any) -> Tensor:
-        if not numbers:
-            require_tensors(op.name, input=input, other=other)
-        result: Tensor = implementation(*operands(op, input, other))
+        if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+            if not numbers:
+                require_tensors(op.name, input=input, other=other)
+            input, other = operands(op, input, other)
+        result: Tensor = implementation(input, other)
         return result
 
     return _named(function, op.name)

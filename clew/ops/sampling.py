@@ -17,18 +17,21 @@ from clew.backend import dtypes
 from clew.backend import random as streams
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
-from clew.core.public import methods, public
+from clew.core.public import deliver, methods, public
 from clew.core.tensor import Tensor
 from clew.ops import memory
-from clew.ops.creation import zeros_like
 from clew.ops.options import Options, made, read_dtype, read_size
 from clew.ops.random import Generator, stream_of
 
 Stream = streams.Generator
 
 
+ZERO = Op("_zero", np.zeros_like, inputs=("self",), grads={"self": lambda g: ZERO(g)}, linear=True)
+
+
 def _zero(g: Tensor) -> Tensor:
-    return zeros_like(g)
+    """No gradient, in a form that can itself be differentiated."""
+    return ZERO(g)
 
 
 def _laid_out(self: np.ndarray, draw: Callable[[tuple[int, ...]], np.ndarray]) -> np.ndarray:
@@ -41,7 +44,7 @@ def _laid_out(self: np.ndarray, draw: Callable[[tuple[int, ...]], np.ndarray]) -
 
 
 def _fill_op(name: str, forward: Callable[..., np.ndarray], node: str | None = None) -> Op:
-    return Op(name, forward, grads={"self": _zero}, node=node, linear=True)
+    return Op(name, forward, grads={"self": _zero}, node=node)
 
 
 # -- in place --------------------------------------------------------------------------------
@@ -227,7 +230,6 @@ BERNOULLI = Op(
         lambda shape: streams.bernoulli_tensor(stream, self.transpose(memory.memory_order(self))),
     ),
     grads={"self": _zero},
-    linear=True,
 )
 
 
@@ -263,19 +265,11 @@ def _check_deviations(std: np.ndarray) -> None:
         raise RuntimeError("normal expects all elements of std >= 0.0" + errors.at_user_line())
 
 
-NORMAL_MEAN = Op(
-    "normal_mean", _normal_around, grads={"mean": _zero}, node="NormalBackward1", linear=True
-)
-NORMAL_STD = Op(
-    "normal_std", _normal_scaled, grads={"std": _zero}, node="NormalBackward2", linear=True
-)
+NORMAL_MEAN = Op("normal_mean", _normal_around, grads={"mean": _zero}, node="NormalBackward1")
+NORMAL_STD = Op("normal_std", _normal_scaled, grads={"std": _zero}, node="NormalBackward2")
 NORMAL_BOTH = Op(
-    "normal_mean_std", _normal_both, node="NormalBackward3", linear=True,
-    grads={
-        "mean": lambda g, mean_shape: g.new_zeros(mean_shape),
-        "std": lambda g, std_shape: g.new_zeros(std_shape),
-    },
-)  # fmt: skip
+    "normal_mean_std", _normal_both, grads={"mean": _zero, "std": _zero}, node="NormalBackward3"
+)
 
 
 @public(method=False, name="normal")
@@ -330,7 +324,7 @@ def _poisson(self: np.ndarray, *, stream: Stream) -> np.ndarray:
     return streams.poisson(stream, self)
 
 
-POISSON = Op("poisson", _poisson, grads={"self": _zero}, linear=True)
+POISSON = Op("poisson", _poisson, grads={"self": _zero})
 
 
 @public(method=False, out=False)
@@ -386,15 +380,22 @@ def sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tenso
     return DIRICHLET(input, stream=stream_of(generator))
 
 
-@public()
+@public(out=False)
 def multinomial(
     input: Tensor,
     num_samples: int,
     replacement: bool = False,
     *,
     generator: Generator | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Indices drawn from rows of weights."""
-    return MULTINOMIAL(
+    if out is not None and out.dtype is not dtypes.int64:
+        raise RuntimeError(
+            f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}"
+            + errors.at_user_line()
+        )
+    result = MULTINOMIAL(
         input, num_samples=num_samples, replacement=replacement, stream=stream_of(generator)
     )
+    return result if out is None else deliver(result, out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
@@ -110,10 +111,10 @@ def _cumprod_grad(
 ) -> Tensor:
     if not self._array.ndim or self._array.size <= 1:
         return g
-    if self._array.all():
-        return _reversed_cumsum(g * conj(out), dim) / conj(self)
-    # With zeros nothing can be divided by; the same sum as a recurrence.
     x = conj(self.to(dtypes.BY_NUMPY[dtype]))
+    if x._array.all():
+        return _reversed_cumsum(g * conj(out), dim) / x
+    # With zeros nothing can be divided by; the same sum as a recurrence.
     before = shifted_right(x, dim, 1).cumprod(dim)
     return before * LINEAR_RECURRENCE(shifted_left(x, dim, 0), g, dim=dim)
 
@@ -156,7 +157,7 @@ def _complex_logcumsumexp(rows: np.ndarray) -> None:
 
 def _logcumsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor:
     # Each result is at least the one before it, so no factor exceeds one.
-    if not self._array.ndim:
+    if not self._array.ndim or not self._array.size:
         return g
     last = _only(self._array.shape[dim], -1, self._array.ndim, dim)
     factors = (out - shifted_left(out, dim, 0)).masked_fill(last, 0).exp()
@@ -170,9 +171,10 @@ LOGCUMSUMEXP = Op("logcumsumexp", _logcumsumexp, grads={"self": _logcumsumexp_gr
 @numpy_names
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log of the running sums of exp, computed without overflow."""
+    dim = wrap_dim(dim, input._array.ndim)
     if input.dtype.category < dtypes.FLOAT:
         raise not_implemented("logcumsumexp_out_cpu", input.dtype)
-    return LOGCUMSUMEXP(input, dim=wrap_dim(dim, input._array.ndim))
+    return LOGCUMSUMEXP(input, dim=dim)
 
 
 # -- cummax, cummin ------------------------------------------------------------------------------
@@ -212,8 +214,13 @@ CUMMAX, CUMMIN = _running_op("cummax"), _running_op("cummin")
 
 
 def _running(find: Op, choose: Op, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    if not input._array.ndim and dim not in (0, -1):
+        raise IndexError(
+            f"{choose.name}(): Expected reduction dim -1 or 0 for scalar but got {dim}"
+            + errors.at_user_line()
+        )
     dim = wrap_dim(dim, input._array.ndim)
-    if input.dtype.is_complex:
+    if input.dtype.is_complex and input._array.ndim and input._array.size:
         raise not_implemented(f"{choose.name}_cpu", input.dtype)
     indices = find(input, dim=dim)
     return choose(input, indices, dim=dim), indices

@@ -16,6 +16,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
+from clew.ops.creation import empty_like, zeros_like
 from clew.ops.dims import wrap_dim
 
 Array = np.ndarray
@@ -58,7 +59,7 @@ def _softmax_backward_of_output(
     return g * (grad_output - total) - grad_output * (g * output).sum(dim, keepdim=True)
 
 
-SOFTMAX_BACKWARD = Op(
+SOFTMAX_BACKWARD: Op = Op(
     "_softmax_backward_data", _softmax_backward, node="SoftmaxBackwardDataBackward0",
     grads={
         "grad_output": lambda g, output, dim: SOFTMAX_BACKWARD(g, output, dim=dim),
@@ -174,6 +175,21 @@ def functional_log_softmax(
     if dim is None:
         dim = _implicit_dim("log_softmax", input._array.ndim, _stacklevel)
     return log_softmax(input, dim, dtype)
+
+
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """A sample that is nearly one-hot; `hard` makes it so, with the gradient of the soft one."""
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    gumbels = -empty_like(logits).exponential_().log()
+    soft = softmax((logits + gumbels) / tau, dim)
+    if not hard:
+        return soft
+    chosen = soft.detach().argmax(dim, keepdim=True)
+    one_hot = zeros_like(logits).scatter_(dim, chosen, 1.0)
+    return one_hot - soft.detach() + soft
 
 
 def softmin(

@@ -138,7 +138,7 @@ def kthvalue(
             f"kthvalue(): selected number k out of range for dimension {dim}"
             + errors.at_user_line()
         )
-    if input.dtype.is_complex or input.dtype is dtypes.bool_:
+    if input._array.ndim and (input.dtype.is_complex or input.dtype is dtypes.bool_):
         raise not_implemented("kthvalue_cpu", input.dtype)
     indices = ARGKTHVALUE(input, k=k - 1, dim=dim, keepdim=keepdim)
     return return_types.kthvalue(KTHVALUE(input, indices, dim=dim, keepdim=keepdim), indices)
@@ -170,8 +170,10 @@ def _median_place(
 def _median_of_all(self: np.ndarray, skip_nan: bool) -> np.ndarray:
     flat = self.reshape(-1)
     if not flat.size:
-        fill = np.nan if flat.dtype.kind not in "iub" else np.iinfo(flat.dtype).min
-        return np.asarray(fill, dtype=flat.dtype)
+        # What PyTorch's NaN becomes when it is converted to the dtype.
+        is_wide = flat.dtype.kind == "i" and flat.dtype.itemsize >= 4
+        fill = np.iinfo(flat.dtype).min if is_wide else 0 if flat.dtype.kind in "iu" else np.nan
+        return np.asarray(fill).astype(flat.dtype)
     place = _median_place(flat, dim=0, keepdim=False, skip_nan=skip_nan)
     return flat[place].reshape(())
 
@@ -198,7 +200,7 @@ def _median(
 ) -> Tensor | tuple[Tensor, Tensor]:
     unordered = input.dtype.is_complex or input.dtype is dtypes.bool_
     if dim is None:
-        if unordered:
+        if unordered and input._array.size:
             raise not_implemented("median_cpu", input.dtype)
         return of_all(input)
     dim = wrap_dim(dim, input._array.ndim)

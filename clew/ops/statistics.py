@@ -38,13 +38,13 @@ def _moments(
     count = math.prod(values.shape[dim] for dim in dims)
     real = values.real.dtype.type
     mean = add_up(values, dims, keepdim=True) / real(count)
-    deviation = values - mean
+    deviation = np.asarray(values - mean)
     if deviation.dtype.kind == "c":
         squares = deviation.real**2 + deviation.imag**2
     else:
         squares = np.multiply(deviation, deviation, out=deviation)
     variance = add_up(squares, dims, keepdim) / real(max(0.0, count - correction))
-    return np.asarray(variance), mean if keepdim else mean.squeeze(dims)
+    return np.asarray(variance), np.asarray(mean) if keepdim else mean.squeeze(dims)
 
 
 def _var(self: np.ndarray, *, dims: Dims, keepdim: bool, correction: float) -> np.ndarray:
@@ -224,35 +224,35 @@ def std_mean(
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
-def _quantile_weights(name: str, input: Tensor, q: Any, interpolation: str) -> Tensor:
+def _quantile_weights(input: Tensor, q: Any, interpolation: str) -> Tensor:
     """`q` as a tensor, after PyTorch's checks of all the arguments."""
     if not input._array.size:
-        raise RuntimeError(f"{name}() input tensor must be non-empty" + errors.at_user_line())
+        raise RuntimeError("quantile() input tensor must be non-empty" + errors.at_user_line())
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(
-            f"{name}() input tensor must be either float or double dtype" + errors.at_user_line()
+            "quantile() input tensor must be either float or double dtype" + errors.at_user_line()
         )
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(
-                f"{name}() q must be in the range [0, 1] but got {q}" + errors.at_user_line()
+                f"quantile() q must be in the range [0, 1] but got {q}" + errors.at_user_line()
             )
         q = wrap(np.asarray(q, input._array.dtype))
     elif q._array.ndim > 1:
         raise RuntimeError(
-            f"{name}() q must be a scalar or 1D tensor" + errors.at_user_line()
+            "quantile() q must be a scalar or 1D tensor" + errors.at_user_line()
         )
     if q.dtype is not input.dtype:
         raise RuntimeError(
-            f"{name}() q tensor must be same dtype as the input tensor" + errors.at_user_line()
+            "quantile() q tensor must be same dtype as the input tensor" + errors.at_user_line()
         )
     if not ((q._array >= 0) & (q._array <= 1)).all():
         raise RuntimeError(
-            f"{name}() q values must be in the range [0, 1]" + errors.at_user_line()
+            "quantile() q values must be in the range [0, 1]" + errors.at_user_line()
         )
     if interpolation not in _INTERPOLATIONS:
         raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
             f"but got {interpolation}" + errors.at_user_line()
         )
     return q
@@ -261,7 +261,7 @@ def _quantile_weights(name: str, input: Tensor, q: Any, interpolation: str) -> T
 def _quantile(
     name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str
 ) -> Tensor:
-    q = _quantile_weights(name, input, q, interpolation)
+    q = _quantile_weights(input, q, interpolation)
     ndim = input._array.ndim
     kept = [1] * ndim
     if dim is not None:

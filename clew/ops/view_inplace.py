@@ -9,12 +9,12 @@ import numpy as np
 from clew import errors
 from clew.core.inplace import bump_version, check_leaf
 from clew.core.op import ViewOp
-from clew.core.recording import grad_mask
 from clew.core.public import methods, public
+from clew.core.recording import grad_mask
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.striding import owner_of, restride
-from clew.ops import views
+from clew.ops import transposing, views
 from clew.ops.dims import shape_argument, wrap_dim
 from clew.ops.strided import AS_STRIDED, strided_part
 
@@ -25,8 +25,8 @@ def _twin(op: ViewOp, name: str, node: str) -> ViewOp:
 
 
 UNSQUEEZE_ = _twin(views.UNSQUEEZE, "unsqueeze_", "UnsqueezeBackward1")
-TRANSPOSE_ = _twin(views.TRANSPOSE, "transpose_", "TransposeBackward1")
-T_ = _twin(views.T, "t_", "TBackward1")
+TRANSPOSE_ = _twin(transposing.TRANSPOSE, "transpose_", "TransposeBackward1")
+T_ = _twin(transposing.T, "t_", "TBackward1")
 AS_STRIDED_ = _twin(AS_STRIDED, "as_strided_", "AsStridedBackward1")
 SQUEEZE_ = {
     views.SQUEEZE_ALL: _twin(views.SQUEEZE_ALL, "squeeze_", "SqueezeBackward3"),
@@ -76,7 +76,7 @@ def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
 
 def t_(self: Tensor) -> Tensor:
     """Transpose this matrix."""
-    views.check_t(self, "t_")
+    transposing.check_t(self, "t_")
     return turn_into_view(self, T_)
 
 

@@ -1,4 +1,4 @@
-"""Views that keep every element: other shapes, other orders of dimensions, expansion.
+"""Views that keep every element: other shapes, expansion, dimensions of size 1.
 
 The forward maps an ndarray to an ndarray over the same memory; the gradient is another view.
 """
@@ -6,7 +6,6 @@ The forward maps an ndarray to an ndarray over the same memory; the gradient is 
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.backend.layout import contiguous_format
 from clew.core.op import Op, ViewOp
-from clew.core.public import methods, public
+from clew.core.public import public
 from clew.core.tensor import Size, Tensor
 from clew.kernels.striding import restride
 from clew.ops.copying import CLONE
@@ -41,33 +40,21 @@ VIEW = ViewOp(
     "view", _viewed, grads={"self": lambda g, self_shape: g.reshape(self_shape)}, linear=True
 )
 ALIAS = ViewOp("alias", lambda self: self.view(), grads={"self": lambda g: g}, linear=True)
-TRANSPOSE = ViewOp(
-    "transpose",
-    lambda self, *, dim0, dim1: self.swapaxes(dim0, dim1),
-    grads={"self": lambda g, dim0, dim1: g.transpose(dim0, dim1)},
-    linear=True,
-)
-T = ViewOp("t", lambda self: self.T, grads={"self": lambda g: g.t()}, linear=True)
-PERMUTE = ViewOp(
-    "permute",
-    lambda self, *, dims: self.transpose(dims),
-    grads={"self": lambda g, dims: g.permute(inverse_order(dims))},
-    linear=True,
-)
+
+
+def _unsqueezed(self: np.ndarray, *, dim: int) -> np.ndarray:
+    # NumPy would give the new dimension stride 0, which says "expanded" elsewhere.
+    shape, strides = self.shape, self.strides
+    step = shape[dim] * strides[dim] if dim < len(shape) else self.itemsize
+    return restride(self, shape[:dim] + (1,) + shape[dim:], strides[:dim] + (step,) + strides[dim:])
+
+
 UNSQUEEZE = ViewOp(
     "unsqueeze",
-    lambda self, *, dim: self[(slice(None),) * dim + (None,)],
+    _unsqueezed,
     grads={"self": lambda g, dim: g.squeeze(dim)},
     linear=True,
 )
-
-
-def inverse_order(dims: Shape) -> Shape:
-    """The order of dimensions that undoes a permutation."""
-    inverse = [0] * len(dims)
-    for place, dim in enumerate(dims):
-        inverse[dim] = place
-    return tuple(inverse)
 
 
 def _squeezed(self: np.ndarray, *, dims: Shape) -> np.ndarray:
@@ -222,147 +209,6 @@ def ravel(input: Tensor) -> Tensor:
     return view(input.contiguous(), (-1,))
 
 
-# -- other orders of dimensions ------------------------------------------------------------
-
-
-@public(out=False)
-def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Swap two dimensions."""
-    ndim = input._array.ndim
-    if not ndim:
-        wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
-        return ALIAS(input)
-    return TRANSPOSE(input, dim0=wrap_dim(dim0, ndim), dim1=wrap_dim(dim1, ndim))
-
-
-@public(out=False)
-def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Swap two dimensions; NumPy's name for `transpose`."""
-    return transpose(input, axis0, axis1)
-
-
-@public(out=False)
-def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Swap two dimensions; another name for `transpose`."""
-    return transpose(input, dim0, dim1)
-
-
-@public(out=False)
-def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix; vectors and numbers stay as they are."""
-    check_t(input, "t")
-    return T(input)
-
-
-def check_t(input: Tensor, name: str) -> None:
-    if input._array.ndim > 2:
-        raise RuntimeError(
-            f"{name}() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D"
-            + errors.at_user_line()
-        )
-
-
-@public(out=False)
-def permute(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
-    """Reorder all dimensions."""
-    ndim = input._array.ndim
-    order = shape_argument(args, dims)
-    if len(order) != ndim:
-        raise RuntimeError(
-            f"permute(sparse_coo): number of dimensions in the tensor input does not match the "
-            f"length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal "
-            f"to len(dims) = {len(order)}" + errors.at_user_line()
-        )
-    order = tuple(wrap_dim(dim, ndim) for dim in order)
-    if len(set(order)) != ndim:
-        raise RuntimeError("permute(): duplicate dims are not allowed." + errors.at_user_line())
-    return PERMUTE(input, dims=order)
-
-
-@public(aliases=("moveaxis",), out=False)
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Move dimensions to other places; the rest keep their order."""
-    ndim = input._array.ndim
-    sources = [source] if isinstance(source, int) else list(source)
-    destinations = [destination] if isinstance(destination, int) else list(destination)
-    if len(sources) != len(destinations):
-        raise RuntimeError(
-            "movedim: Invalid source or destination dims: source "
-            f"({errors.shape_list(sources)} dims) should contain the same number of dims as "
-            f"destination ({errors.shape_list(destinations)} dims)" + errors.at_user_line()
-        )
-    from_dims = [wrap_dim(dim, ndim) for dim in sources]
-    to_dims = [wrap_dim(dim, ndim) for dim in destinations]
-    for name, dims, given in (
-        ("source", from_dims, sources), ("destination", to_dims, destinations)
-    ):  # fmt: skip
-        if len(set(dims)) != len(dims):
-            raise RuntimeError(
-                f"movedim: repeated dim in `{name}` ({errors.shape_list(given)})"
-                + errors.at_user_line()
-            )
-    if not ndim:
-        return ALIAS(input)
-    rest = iter([dim for dim in range(ndim) if dim not in from_dims])
-    placed = dict(zip(to_dims, from_dims, strict=True))
-    return PERMUTE(input, dims=tuple(placed[i] if i in placed else next(rest) for i in range(ndim)))
-
-
-def _all_transposed(self: Tensor) -> Tensor:
-    if self._array.ndim not in (0, 2):
-        warnings.warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
-            "deprecated and it will throw an error in a future release. Consider `x.mT` to "
-            "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
-            "reverse the dimensions of a tensor.",
-            stacklevel=2,
-        )
-    return PERMUTE(self, dims=tuple(range(self._array.ndim))[::-1])
-
-
-def _matrix_transposed(self: Tensor) -> Tensor:
-    if self._array.ndim == 1:
-        raise RuntimeError(
-            f"tensor.mT is only supported on matrices or batches of matrices. Got "
-            f"{self._array.ndim}-D tensor." + errors.at_user_line()
-        )
-    return transpose(self, -2, -1) if self._array.ndim else ALIAS(self)
-
-
-def _hermitian(self: Tensor) -> Tensor:
-    if self._array.ndim not in (0, 2):
-        raise RuntimeError(
-            f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D "
-            "tensor." + ("" if self._array.ndim < 3 else " For batches of matrices, consider using "
-            "tensor.mH") + errors.at_user_line()
-        )
-    return _conjugate(self if not self._array.ndim else transpose(self, 0, 1))
-
-
-def _batch_hermitian(self: Tensor) -> Tensor:
-    if self._array.ndim == 1:
-        raise RuntimeError(
-            f"tensor.mH is only supported on matrices or batches of matrices. Got "
-            f"{self._array.ndim}-D tensor." + errors.at_user_line()
-        )
-    return adjoint(self)
-
-
-@public(out=False)
-def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of a matrix, or of each in a batch."""
-    if input._array.ndim == 1:
-        raise RuntimeError(
-            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got "
-            f"{input._array.ndim}-D tensor." + errors.at_user_line()
-        )
-    return _conjugate(transpose(input, -2, -1) if input._array.ndim else input)
-
-
-def _conjugate(input: Tensor) -> Tensor:
-    return input.conj() if input._array.dtype.kind == "c" else input
-
-
 # -- expansion -----------------------------------------------------------------------------
 
 
@@ -420,7 +266,7 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape that tensors of these shapes broadcast to."""
     result: list[int] = []
-    for shape in shapes:
+    for position, shape in enumerate(shapes):
         sizes = [operator.index(shape)] if not isinstance(shape, Sequence) else list(shape)
         result = [1] * (len(sizes) - len(result)) + result
         for back, n in enumerate(reversed(sizes), 1):
@@ -431,8 +277,9 @@ def broadcast_shapes(*shapes: Any) -> Size:
                 )
             if n != 1 and result[-back] not in (1, n):
                 raise RuntimeError(
-                    "Shape mismatch: objects cannot be broadcast to a single shape"
-                    + errors.at_user_line()
+                    f"Attempting to broadcast a dimension of length {n} at {-back}! Mismatching "
+                    f"argument at index {position} had {tuple(sizes)}; but expected shape should "
+                    f"be broadcastable to {errors.shape_list(result)}" + errors.at_user_line()
                 )
             result[-back] = n if result[-back] == 1 else result[-back]
     return Size(result)
@@ -523,9 +370,3 @@ def atleast_2d(*tensors: Any) -> Any:
 def atleast_3d(*tensors: Any) -> Any:
     """Up to three dimensions, as NumPy places them."""
     return _at_least(3, tensors)
-
-
-methods(
-    T=property(_all_transposed), mT=property(_matrix_transposed), H=property(_hermitian),
-    mH=property(_batch_hermitian),
-)  # fmt: skip

@@ -165,7 +165,7 @@ class _Recomputation:
             default_generator.set_state(frame.rng_state)
         intercept = state.intercept
         watch = _Watch(frame, self)
-        if intercept is None:
+        if intercept is None or isinstance(intercept, _Watch):
             state.intercept = watch
         try:
             with enable_grad(), frame.recompute_context, self.hooks(watch):
@@ -217,7 +217,8 @@ class _Recomputation:
                 self.accept(watch, value)
 
     def compare(self, first: _SavedNote, second: _SavedNote, index: int) -> None:
-        if first.shape == second.shape and first.dtype is second.dtype:
+        same_op = first.op == second.op
+        if same_op and first.shape == second.shape and first.dtype is second.dtype:
             return
         raise CheckpointError(
             "torch.utils.checkpoint: Recomputed values for the following tensors have different "
@@ -268,7 +269,7 @@ def _checkpoint_without_reentrant(
     )  # fmt: skip
     watch = _Watch(frame)
     intercept = state.intercept
-    if intercept is None:
+    if intercept is None or isinstance(intercept, _Watch):
         state.intercept = watch
     try:
         with forward_context, frame.forward_hooks(watch):

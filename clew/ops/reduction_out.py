@@ -1,0 +1,53 @@
+"""Reductions and scans that are strict about the dtype of `out=`, or compute in it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.public import FUNCTIONS, with_out
+from clew.core.tensor import Tensor
+from clew.ops.exact_out import C_NAMES, same_dtype
+from clew.ops.extrema import amax, amin
+from clew.ops.scans import cumprod, cumsum, logcumsumexp
+
+
+def _extreme_words(input: Tensor, out: Tensor) -> str:
+    return (
+        "Expected the dtype for input and out to match, but got "
+        f"{input.dtype.scalar_name} for input's dtype and {out.dtype.scalar_name} for out's dtype."
+    )
+
+
+def _scalar_type_words(input: Tensor, out: Tensor) -> str:
+    return f"expected scalar_type {input.dtype.scalar_name} but found {out.dtype.scalar_name}"
+
+
+def _in_dtype_of_out(implementation: Callable[..., Any]) -> None:
+    """Export a function with a `dtype=` argument that `out=` decides where it is not given."""
+    plain = with_out(implementation)
+
+    @functools.wraps(implementation)
+    def function(
+        *args: Any, dtype: dtypes.dtype | None = None, out: Tensor | None = None, **kwargs: Any
+    ) -> Any:
+        if out is not None:
+            if dtype is not None and dtype is not out.dtype:
+                raise RuntimeError(
+                    f"Expected out tensor to have dtype {C_NAMES[dtype.name]}, but got "
+                    f"{C_NAMES[out.dtype.name]} instead" + errors.at_user_line()
+                )
+            dtype = out.dtype
+        return plain(*args, dtype=dtype, out=out, **kwargs)
+
+    FUNCTIONS[implementation.__name__] = function
+
+
+for _function in (amax, amin):
+    same_dtype(_function.__name__, _extreme_words)
+same_dtype(logcumsumexp.__name__, _scalar_type_words)
+for _function in (cumsum, cumprod):
+    _in_dtype_of_out(_function)

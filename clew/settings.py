@@ -1,0 +1,72 @@
+"""Settings that programs of PyTorch's make: threads, determinism, precision of products.
+
+Operations run on the calling thread; only matrix products use more, and how many is up to the BLAS
+library that NumPy brings, which reads OMP_NUM_THREADS once, when it is loaded. All operations are
+deterministic, and float32 products have float32's precision. So what is set here is kept, and
+changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+
+from clew import errors
+
+
+class _Settings:
+    threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
+    interop_threads = 1
+    deterministic = False
+    precision = "highest"
+
+
+def get_num_threads() -> int:
+    """The number of threads that matrix products may use."""
+    return _Settings.threads
+
+
+def set_num_threads(int: int) -> None:
+    """Keep a number of threads. The BLAS library has read its own already."""
+    _Settings.threads = _positive("set_num_threads", int)
+
+
+def get_num_interop_threads() -> int:
+    """The number of operations that run at once: one, unless the program has threads."""
+    return _Settings.interop_threads
+
+
+def set_num_interop_threads(int: int) -> None:
+    """Keep a number of threads between operations."""
+    _Settings.interop_threads = _positive("set_num_interop_threads", int)
+
+
+def _positive(function: str, count: int) -> int:
+    if count <= 0:
+        raise RuntimeError(
+            f"{function} expects a positive integer: got {count}" + errors.at_user_line()
+        )
+    return count
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for deterministic operations: they all are."""
+    _Settings.deterministic = bool(mode)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether deterministic operations were asked for."""
+    return _Settings.deterministic
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Allow float32 products to be less precise ("high", "medium"); they never are."""
+    if precision not in ("highest", "high", "medium"):
+        raise ValueError(
+            f"{precision!r} is not one of 'highest', 'high', or 'medium'" + errors.at_user_line()
+        )
+    _Settings.precision = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What was set by `set_float32_matmul_precision`."""
+    return _Settings.precision
