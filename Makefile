@@ -44,12 +44,15 @@ $(BIN)/python:
 
 $(INSTALLED): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m compileall -q clew
 	touch $@
 
 $(INSTALLED_TEST): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m compileall -q clew
 	touch $@ $(INSTALLED) $(INSTALLED_BENCH)
 
 $(INSTALLED_BENCH): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(BIN)/python -m compileall -q clew
 	touch $@ $(INSTALLED)

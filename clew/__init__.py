@@ -6,9 +6,10 @@ import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from clew import autograd, backends, cuda, nn, random, special, utils
+from clew import autograd, backends, cuda, fft, linalg, nn, random, special, utils
 from clew import ops as _ops
 from clew.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from clew.autograd.explain import why_no_grad
 from clew.autograd.mode import (
     enable_grad,
     inference_mode,
@@ -58,6 +59,19 @@ __version__ = "0.1.0"
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 
+# The in-place methods that are functions, too.
+_IN_PLACE = (
+    "abs_", "acos_", "acosh_", "addmv_", "arccos_", "arccosh_", "arcsin_", "arcsinh_", "arctan_",
+    "arctanh_", "as_strided_", "asin_", "asinh_", "atan_", "atanh_", "ceil_", "clamp_",
+    "clamp_max_", "clamp_min_", "clip_", "conj_physical_", "cos_", "cosh_", "deg2rad_", "erf_",
+    "erfc_", "exp2_", "exp_", "expm1_", "fill_", "fix_", "floor_", "frac_", "gcd_", "i0_",
+    "index_put_", "lcm_", "ldexp_", "log10_", "log1p_", "log2_", "log_", "logit_", "nan_to_num_",
+    "neg_", "negative_", "rad2deg_", "reciprocal_", "relu_", "resize_as_", "round_", "rsqrt_",
+    "sigmoid_", "sin_", "sinc_", "sinh_", "sqrt_", "square_", "tan_", "tanh_", "trunc_", "xlogy_",
+    "zero_",
+)  # fmt: skip
+
+globals().update({name: getattr(Tensor, name) for name in _IN_PLACE})
 globals().update(_FUNCTIONS)
 globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)
 

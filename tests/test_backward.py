@@ -312,7 +312,11 @@ def test_zero_size(torch: Any) -> Any:
 
 @twice
 def test_gradients_fit_broadcast_operands(torch: Any) -> Any:
-    row, column, scalar = leaf(torch, [[1.0, 2.0, 3.0]]), leaf(torch, [[1.0], [2.0]]), leaf(torch, 2.0)
+    row, column, scalar = (
+        leaf(torch, [[1.0, 2.0, 3.0]]),
+        leaf(torch, [[1.0], [2.0]]),
+        leaf(torch, 2.0),
+    )
     ((row + column) * scalar).sum().backward()
     single = leaf(torch, [1.0, 2.0], "float32")
     (single * torch.tensor([1.0, 2.0], dtype=torch.float64)).sum().backward()

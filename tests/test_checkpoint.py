@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-import torch.utils.checkpoint
 
 import clew
 from clew.core.op import OPS
@@ -267,8 +266,9 @@ def test_context_fn(torch: Any) -> Any:
 
     x = leaf(torch, 2.0)
     contexts = lambda: (named("forward"), named("recompute"))  # noqa: E731  # as users write it
-    run(lambda x: (x * x).exp(), x, use_reentrant=False, context_fn=contexts, early_stop=False
-        ).backward()
+    run(
+        lambda x: (x * x).exp(), x, use_reentrant=False, context_fn=contexts, early_stop=False
+    ).backward()
     refused = raised(run, torch.sin, x, use_reentrant=True, context_fn=contexts, words=2)
     return log, x.grad, refused
 
@@ -436,5 +436,3 @@ def test_sequential_module_like_objects() -> None:
     plain = leaf(clew, 1.0)
     plain.sin().exp().backward()
     assert x.grad.tolist() == plain.grad.tolist()
-
-

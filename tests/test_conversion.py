@@ -258,8 +258,10 @@ def test_memory_formats() -> None:
     check("x.to(memory_format=torch.channels_last)", setup=setup)
     check("x.to(torch.float64, memory_format=torch.channels_last).stride()", setup=setup)
     check("x.permute(0, 2, 3, 1).double()", setup=setup)
-    check("x.permute(0, 2, 3, 1).to(torch.int32, memory_format=torch.contiguous_format)", setup=setup)
+    check("x.permute(0, 2, 3, 1).int(memory_format=torch.contiguous_format)", setup=setup)
     check("x[:, :, ::2].double()", setup=setup)
+    check("torch.ones(1, 3).expand(4, 3).double()")
+    check("torch.ones(3, 1, 2).expand(3, 4, 2).permute(2, 1, 0).half()")
     check(
         "x.to(memory_format=torch.channels_last).is_contiguous(memory_format=torch.channels_last)",
         setup=setup,
@@ -457,7 +459,8 @@ def test_data_that_never_left_a_graph_has_no_reason() -> None:
 def test_storage_of_views() -> None:
     setup = "x = torch.arange(12.0).reshape(3, 4); v = x[1:, 1:]"
     check("v.storage_offset(), v.untyped_storage().nbytes(), v.storage().size()", setup=setup)
-    check("v.data_ptr() - x.data_ptr(), v.untyped_storage().data_ptr() == x.data_ptr()", setup=setup)
+    check("v.data_ptr() - x.data_ptr()", setup=setup)
+    check("v.untyped_storage().data_ptr() == x.data_ptr()", setup=setup)
     check("v.stride(), v.is_contiguous(), v.t().is_contiguous(), v.nbytes", setup=setup)
     check("x.is_set_to(x.view(3, 4)), x.is_set_to(v), x.t().storage_offset()", setup=setup)
     check("torch.is_storage(x.untyped_storage()), len(x.untyped_storage())", setup=setup)
@@ -489,3 +492,53 @@ def test_number_of_threads() -> None:
     clew.set_num_threads(before)
     with pytest.raises(RuntimeError, match="expects a positive integer"):
         clew.set_num_threads(0)
+
+
+def test_there_is_no_gpu_and_programs_can_ask() -> None:
+    for question in (
+        "cuda.is_available()", "cuda.device_count()", "cuda.is_initialized()",
+        "cuda.memory_allocated()", "cuda.is_bf16_supported()", "cuda.manual_seed(1)",
+        "cuda.empty_cache()", "backends.mps.is_available()", "backends.cudnn.deterministic",
+        "backends.cudnn.benchmark", "backends.cuda.is_built()", "get_float32_matmul_precision()",
+        "are_deterministic_algorithms_enabled()",
+    ):  # fmt: skip
+        check(f"torch.{question}")
+    for raising in (clew.cuda.current_device, clew.cuda.synchronize, clew.cuda.get_device_name):
+        with pytest.raises(RuntimeError, match="no CUDA support"):
+            raising()
+
+
+def test_settings_are_kept() -> None:
+    clew.use_deterministic_algorithms(True)
+    assert clew.are_deterministic_algorithms_enabled()
+    clew.use_deterministic_algorithms(False)
+    clew.set_float32_matmul_precision("high")
+    assert clew.get_float32_matmul_precision() == "high"
+    clew.set_float32_matmul_precision("highest")
+    with pytest.raises(ValueError, match="is not one of"):
+        clew.set_float32_matmul_precision("low")
+
+
+def test_in_place_methods_that_are_functions() -> None:
+    check("torch.relu_(torch.tensor([-1.0, 2.0])), torch.exp_(torch.zeros(2))")
+
+
+def test_order_of_dimensions() -> None:
+    check("torch.empty_permuted((2, 3, 4), (2, 0, 1)).stride()")
+    check("torch.empty_permuted((2, 3), (1, 1))")
+    check("torch.empty_permuted((2, 3), (1,))", words=6)
+    check("torch.empty(2, 3, 4).permute(1, 2, 0).dim_order(), torch.ones(2).get_device()")
+
+
+def test_casting_complex_to_real_warns() -> None:
+    with pytest.warns(UserWarning, match="discards the imaginary part"):
+        real = clew.tensor([1 + 2j]).to(clew.float32)
+    assert real.tolist() == [1.0]
+
+
+@pytest.mark.parametrize("target", ["uint8", "int8", "int16", "int32", "int64", "uint16", "bool"])
+def test_numbers_out_of_range_wrap_as_in_torch(target: str) -> None:
+    numbers = "[300.0, -1.0, -300.0, 1e10, -1e10, 3e9, math.nan, math.inf, -math.inf]"
+    for source in ("float32", "float64", "bfloat16"):
+        check(f"torch.tensor({numbers}, dtype=torch.{source}).to(torch.{target})")
+    check(f"torch.tensor([300, -1, 70000, 2**40, -(2**40)]).to(torch.{target})")

@@ -139,9 +139,7 @@ def test_in_place_on_views(torch: Any) -> Any:
         y[1:] = x
         return y * 2
 
-    return [
-        push(torch, f, (x, t)) for f in (through_view, assigned, view_sees_base, constant_base)
-    ]
+    return [push(torch, f, (x, t)) for f in (through_view, assigned, view_sees_base, constant_base)]
 
 
 @twice

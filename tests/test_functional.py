@@ -146,7 +146,7 @@ def test_jacobian_products_with_a_graph(name: str) -> None:
 def test_products_without_a_graph_are_detached(torch: Any) -> Any:
     functional = torch.autograd.functional
     x, v = vector(torch, 1.0, 2.0, grad=True), vector(torch, 3.0, 4.0)
-    found = [getattr(functional, n)(lambda x: (x**3), x, v) for n in ("vjp", "jvp")]
+    found = [getattr(functional, n)(lambda x: x**3, x, v) for n in ("vjp", "jvp")]
     found += [getattr(functional, n)(scalar, x, v) for n in ("vhp", "hvp")]
     return found, x.grad
 

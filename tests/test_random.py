@@ -99,6 +99,22 @@ LINES = [
     "x.bernoulli_(torch.tensor(.5)).shape",
     "torch.rand((2,3),dtype=torch.float16).dtype",
 ]
+MORE = [
+    "torch.bernoulli(torch.linspace(0, 1, 24).reshape(4, 6)[:, ::2].t())",
+    "torch.bernoulli(torch.empty(0, dtype=torch.int64))",
+    "torch.bernoulli(torch.full((4,), 0.5), out=torch.empty(4, dtype=torch.int64))",
+    "torch.bernoulli(torch.full((4,), 0.5), out=torch.empty(1).expand(4))",
+    "torch.normal(torch.empty(0, dtype=torch.int64), 1.0)",
+    "torch.normal(torch.zeros(2, dtype=torch.complex64), 2.0)",
+    "torch.normal(0.0, torch.ones(2, dtype=torch.complex64))",
+    "torch.normal(torch.zeros(2, dtype=torch.complex64, requires_grad=True), 2.0)",
+    "torch.normal(torch.zeros(2), -torch.ones(3))",
+    "torch.multinomial(torch.ones(4), 2, out=torch.empty(2))",
+    "torch.multinomial(torch.ones(4), 2, out=torch.empty(2, dtype=torch.int64))",
+    "torch.autograd.grad(torch.bernoulli(h).sum(), h)",
+    "torch.autograd.grad((h * 2).normal_().sum(), h)",
+    "torch.autograd.grad(torch.normal(torch.zeros(2, 3), h).sum(), h)",
+]
 SETUP = """
 g = torch.ones(3, requires_grad=True)
 h = torch.full((3,), 0.5, requires_grad=True)
@@ -133,7 +149,7 @@ NEW = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", LINES)
+@pytest.mark.parametrize("text", [*LINES, *MORE])
 def test_same_as_torch(text: str) -> None:
     check(text, setup=SETUP)
 
@@ -151,7 +167,7 @@ def test_new_tensors(text: str, size: int) -> None:
 
 
 def test_calls_continue_one_stream() -> None:
-    check("[torch.randn(3), torch.rand(2), torch.randn(17), torch.randint(5, (3,)), torch.randn(2)]")
+    check("[torch.randn(3), torch.rand(2), torch.randn(17), torch.randint(5, (3,))]")
 
 
 def test_a_generator_is_a_stream_of_its_own() -> None:
@@ -212,14 +228,14 @@ def test_a_failed_fill_writes_nothing() -> None:
 def test_draws_without_derivative_say_so() -> None:
     p = clew.full((3,), 0.5, requires_grad=True)
     for draw in (clew.binomial(clew.ones(3), p), clew._standard_gamma(p), clew.bernoulli(p, 0.3)):
-        with pytest.raises(RuntimeError, match="derivative for .* is not implemented"):
+        with pytest.raises(RuntimeError, match=r"derivative for .* is not implemented"):
             draw.sum().backward()
 
 
 def test_generators_live_on_the_cpu() -> None:
     with pytest.raises(RuntimeError, match="Device type cuda is not supported"):
         clew.Generator("cuda")
-    with pytest.raises(TypeError, match="expected a torch.Generator"):
+    with pytest.raises(TypeError, match=r"expected a torch.Generator"):
         clew.rand(2, generator=3)
-    with pytest.raises(TypeError, match="expected a torch.ByteTensor"):
+    with pytest.raises(TypeError, match=r"expected a torch.ByteTensor"):
         clew.set_rng_state([1, 2])

@@ -1,6 +1,7 @@
 """Automatic differentiation: what users reach as `clew.autograd`."""
 
 from clew.autograd import anomaly_mode, forward_ad, function, functional, graph, tensor_methods
+from clew.autograd import mode as grad_mode
 from clew.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from clew.autograd.backward import backward, grad
 from clew.autograd.function import Function
@@ -12,9 +13,11 @@ from clew.autograd.mode import (
     no_grad,
     set_grad_enabled,
 )
+from clew.autograd.variable import Variable
 
 __all__ = [
     "Function",
+    "Variable",
     "anomaly_mode",
     "backward",
     "detect_anomaly",
@@ -23,6 +26,7 @@ __all__ = [
     "function",
     "functional",
     "grad",
+    "grad_mode",
     "gradcheck",
     "gradgradcheck",
     "graph",

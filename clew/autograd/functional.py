@@ -323,7 +323,11 @@ def hessian(
         return found
 
     result = jacobian(
-        gradient, given, create_graph=create_graph, strict=strict, vectorize=vectorize,
+        gradient,
+        given,
+        create_graph=create_graph,
+        strict=strict,
+        vectorize=vectorize,
         strategy=outer_jacobian_strategy,
     )
     return result if is_tuple else result[0][0]

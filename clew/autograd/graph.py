@@ -143,7 +143,8 @@ class _AllGrads:
         self.fn = fn
         self.lock = threading.Lock()
         self.size = len(tensors)
-        self.nodes = [get_gradient_edge(tensor).node for tensor in tensors]
+        # Weakly: the nodes hold the hooks, and the hooks hold this.
+        self.nodes = [weakref.ref(get_gradient_edge(tensor).node) for tensor in tensors]
         # Gradients seen so far, by backward run.
         self.seen: dict[Any, list[Tensor | None]] = {}
 
@@ -153,7 +154,7 @@ class _AllGrads:
             with self.lock:
                 grads = self.seen.setdefault(run, [None] * self.size)
                 grads[index] = grad
-                expected = sum(run.will_reach(node) for node in self.nodes)
+                expected = sum(run.will_reach(node()) for node in self.nodes)
                 done = sum(g is not None for g in grads) == expected
                 if done:
                     del self.seen[run]

@@ -43,6 +43,10 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         )
     if requires_grad and self._storage is INFERENCE and not local.state.inference:
         raise errors.inference_requires_grad()
+    if not requires_grad and self._requires_grad:
+        self._reason = NoHistory("frozen", "requires_grad_(False)", user_where())
+    elif requires_grad:
+        self._reason = None
     self._requires_grad = bool(requires_grad)
     if not requires_grad:
         self._node = None
@@ -54,7 +58,7 @@ def detach(self: Tensor) -> Tensor:
     """The same memory without history."""
     result = alias(self)
     if self.requires_grad:
-        result._reason = NoHistory("detach", "detach()", user_where(), self._node)
+        result._reason = NoHistory("detach", "detach()", user_where(), edge_of(self)[0])
     return result
 
 
@@ -69,7 +73,7 @@ def detach_(self: Tensor) -> Tensor:
             "these gradients." + errors.at_user_line()
         )
     if self.requires_grad:
-        self._reason = NoHistory("detach", "detach_()", user_where(), self._node)
+        self._reason = NoHistory("detach", "detach_()", user_where(), edge_of(self)[0])
     self._node, self._output_nr, self._requires_grad = None, 0, False
     return self
 
@@ -77,7 +81,7 @@ def detach_(self: Tensor) -> Tensor:
 def _get_data(self: Tensor) -> Tensor:
     result = alias(self)
     if self.requires_grad:
-        result._reason = NoHistory("detach", ".data", user_where(), self._node)
+        result._reason = NoHistory("detach", ".data", user_where(), edge_of(self)[0])
     return result
 
 

@@ -115,6 +115,8 @@ def check_device(wanted: Any) -> None:
         wanted = _local.default
         if wanted is None:
             return
+    if wanted == "cpu" or wanted is CPU:
+        return
     found = device(wanted)
     if found.type != "cpu":
         raise no_such_device(found)

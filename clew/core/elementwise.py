@@ -72,9 +72,11 @@ class Elementwise(Op):
             out = np.asarray(out).astype(result.np, copy=False)
         return out
 
-    def write_into(self, target: np.ndarray, inputs: tuple[Any, ...]) -> bool:
+    def write_into(
+        self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> bool:
         dtype = target.dtype
-        if type(self.forward) is not np.ufunc or (dtype is not F32 and dtype is not F64):
+        if params or type(self.forward) is not np.ufunc or (dtype is not F32 and dtype is not F64):
             return False
         if self.rule == BOOL:
             return False

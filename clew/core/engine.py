@@ -14,7 +14,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.node import Edge, Extras, Node, restore
+from clew.core.node import Edge, Extras, Node, next_sequence_number, restore
 from clew.core.state import State, local
 from clew.core.storage import Storage
 from clew.core.tensor import Tensor
@@ -317,6 +317,8 @@ def backward(
 ) -> dict[Edge, Tensor | None]:
     """Run backward; the gradients that arrived at `targets` are returned by edge."""
     state = local.state
+    if accumulate:
+        state.last_backward = next_sequence_number(), user_where()
     run = Run(
         roots,
         keep_graph=keep_graph,

@@ -49,7 +49,7 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
     if plan is not None and 0 in plan.saves_input:
         # The formula needs the value from before the write.
         inputs = (_before_write(target), *inputs[1:])
-    if not params and op.write_into(target._array, inputs):
+    if op.write_into(target._array, inputs, params):
         target._storage.bump(op.name + "_", user_where())
     else:
         result = op.compute(inputs, params)

@@ -21,6 +21,7 @@ from clew import errors
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, _new, sync, tangent_of
+from clew.source import user_where
 
 Edge = tuple["Node", int]
 Meta = tuple[tuple[int, ...], np.dtype]
@@ -144,7 +145,7 @@ class AccumulateGrad(Node):
     ends here; a strong reference would close that cycle and leak the whole graph.
     """
 
-    __slots__ = ("_array", "_storage", "_variable", "post_accumulate_hooks")
+    __slots__ = ("_array", "_storage", "_variable", "post_accumulate_hooks", "reached_by")
 
     is_accumulator = True
 
@@ -155,7 +156,9 @@ class AccumulateGrad(Node):
         # Newer than every other node, so that it runs as soon as its gradient is complete; among
         # themselves the leaves come in the order of their first use.
         self.seq = ACCUMULATE_SEQUENCE - next_sequence_number()
-        self.where = None
+        # The line that first used the leaf, and the last backward that reached it.
+        self.where = user_where()
+        self.reached_by: Any = None
         self.module_path = None
         self.post_accumulate_hooks = Hooks()
         self.follow(variable)
@@ -190,6 +193,7 @@ class AccumulateGrad(Node):
             variable = self.variable
         with _accumulate_lock:
             accumulate_into(variable, grad)
+        self.reached_by = local.state.last_backward
         for hook in list(self.post_accumulate_hooks.values()):
             hook(variable)
         return ()

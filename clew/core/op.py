@@ -20,11 +20,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cached_property
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from clew.core.node import Nowhere
+from clew.core.node import Nowhere, edge_of
 from clew.core.recording import (
     DTYPE,
     DTYPES,
@@ -50,6 +52,25 @@ Formula = Callable[..., Any]
 
 # Every operation by name: the table that tests, documentation and the compiler read.
 OPS: dict[str, Op] = {}
+
+
+def parameter_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    """Positional names, keyword-only names, and whether more positions may follow.
+
+    For a plain function they are in its code object: hundreds of definitions are read at import,
+    and `inspect` takes its time.
+    """
+    if type(function) is not FunctionType or function.__dict__:
+        parameters = inspect.signature(function).parameters.values()
+        return (
+            tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD),
+            tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY),
+            any(p.kind is p.VAR_POSITIONAL for p in parameters),
+        )
+    code = function.__code__
+    names, count = code.co_varnames, code.co_argcount
+    last = count + code.co_kwonlyargcount
+    return names[:count], names[count:last], bool(code.co_flags & inspect.CO_VARARGS)
 
 
 def camel(name: str) -> str:
@@ -97,13 +118,11 @@ class Op:
         self.variadic = False
         self.inputs, self.param_defaults = self._signature(inputs)
         self.formula_names = {
-            formula: tuple(inspect.signature(formula).parameters)[1:]
+            formula: parameter_names(formula)[0][1:]
             for formula in [*self.grads.values(), *([joint] if joint else [])]
         }
         self.differentiable = bool(self.formula_names)
         self.node_name = node or f"{camel(name)}Backward0"
-        members = {"__slots__": (), "op": self, **saved_properties(self)}
-        self.node_class = type(self.node_name, (OpNode,), members)
         self.plans: dict[int, Plan] = {}
         self._check_formulas()
         if name in OPS:
@@ -113,11 +132,14 @@ class Op:
     def _signature(self, inputs: tuple[str, ...] | None) -> tuple[tuple[str, ...], set[str]]:
         if inputs is not None and isinstance(self.forward, np.ufunc):
             return inputs, set()
-        parameters = inspect.signature(self.forward).parameters.values()
-        self.variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        positional = tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
-        keywords = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
-        return inputs or positional, keywords
+        positional, keywords, self.variadic = parameter_names(self.forward)
+        return inputs or positional, set(keywords)
+
+    @cached_property
+    def node_class(self) -> type[OpNode]:
+        """The class of this operation's nodes, made when the first one is needed."""
+        members = {"__slots__": (), "op": self, **saved_properties(self)}
+        return type(self.node_name, (OpNode,), members)
 
     def _check_formulas(self) -> None:
         for name in self.grads:
@@ -179,7 +201,9 @@ class Op:
             *[value._array if isinstance(value, Tensor) else value for value in inputs], **params
         )
 
-    def write_into(self, target: np.ndarray, inputs: tuple[Any, ...]) -> bool:
+    def write_into(
+        self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> bool:
         """Compute straight into `target`'s memory, if this operation can; False if it did not."""
         return False
 
@@ -247,9 +271,15 @@ class Op:
     def reason(self, state: State, mask: int, inputs: tuple[Any, ...]) -> NoHistory | None:
         """Why an output has no history: cut here, or inherited from an input."""
         if mask:
+            reason = state.no_grad_reason
+            if not state.grad_enabled and (reason is None or reason.ancestor is not None):
+                return reason
+            ancestor = next(
+                edge_of(t)[0] for t in inputs if isinstance(t, Tensor) and t._requires_grad
+            )
             if not state.grad_enabled:
-                return state.no_grad_reason
-            ancestor = next(t._node for t in inputs if isinstance(t, Tensor) and t._requires_grad)
+                reason.cuts(ancestor)
+                return reason
             return NoHistory("not differentiable", self.name, user_where(), ancestor)
         for value in inputs:
             if isinstance(value, Tensor) and value._reason is not None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.inplace import become, bump_version
+from clew.core.inplace import become, bump_version, repeats_memory
 from clew.core.state import local
 from clew.core.tensor import Tensor
 
@@ -103,6 +103,8 @@ def deliver(result: Tensor, out: Tensor) -> Tensor:
     have, want = result.dtype, out.dtype
     if not dtypes.can_cast(have, want):
         raise errors.in_place_dtype(have.scalar_name, want.scalar_name)
+    if repeats_memory(out._array):
+        raise errors.overlapping_write()
     if out._array.shape != result._array.shape:
         if out._array.size:
             warnings.warn(
@@ -112,8 +114,6 @@ def deliver(result: Tensor, out: Tensor) -> Tensor:
                 stacklevel=4,
             )
         out._array = np.empty(result._array.shape, out._array.dtype)
-    elif any(s == 0 and n > 1 for s, n in zip(out._array.strides, out._array.shape, strict=True)):
-        raise errors.overlapping_write()
     np.copyto(out._array, result._array, casting="unsafe")
     bump_version(out, "out=")
     return out

@@ -24,6 +24,7 @@ class State:
         "grad_enabled",
         "inference",
         "intercept",
+        "last_backward",
         "module_path",
         "mutation_guard",
         "no_grad_reason",
@@ -46,6 +47,8 @@ class State:
         self.anomaly_check_nan = True
         # The backward passes that this thread is in, outermost first.
         self.backward_runs: list[Any] = []
+        # The last backward that accumulated gradients: its number in the order of nodes, and line.
+        self.last_backward: Any = None
         self.saved_hooks_disabled: str | None = None
         # Sees every write before it happens (allow_mutation_on_saved_tensors), or None.
         self.mutation_guard: Any = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections import deque
 from collections.abc import Iterator
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -110,7 +111,18 @@ class NoHistory:
         self.op = op
         self.where = where
         # The last differentiable ancestor, named by text so that no graph is kept alive.
-        self.ancestor = None if ancestor is None else (ancestor.name(), ancestor.where)
+        self.ancestor: tuple[str, tuple[CodeType, int] | None] | None = None
+        if ancestor is not None:
+            self.cuts(ancestor)
+
+    def cuts(self, node: Node) -> None:
+        """Note the step with a history that this has cut off; the last cuts are remembered."""
+        self.ancestor = node.name(), node.where
+        CUTS.append((self, weakref.ref(node)))
+
+
+# The last cuts, newest last: for explaining why a gradient did not reach a leaf.
+CUTS: deque[tuple[NoHistory, weakref.ref[Node]]] = deque(maxlen=64)
 
 
 class Tensor:

@@ -27,7 +27,7 @@ def lu_factor(matrices: Array) -> tuple[Array, Array, Array]:
     """LAPACK's getrf: L and U in one array, pivots counted from 1, and the first zero pivot."""
     *batch, rows, columns = matrices.shape
     count = min(rows, columns)
-    lu = np.array(matrices.reshape(-1, rows, columns), order="C", copy=True)
+    lu = np.array(matrices.reshape(math.prod(batch), rows, columns), order="C", copy=True)
     pivots = np.empty((len(lu), count), np.int32)
     with np.errstate(all="ignore"):
         for start in range(0, count, _PANEL):
@@ -49,7 +49,7 @@ def lu_factor(matrices: Array) -> tuple[Array, Array, Array]:
 def _factor_panel(lu: Array, pivots: Array, start: int, end: int) -> None:
     every = np.arange(len(lu))
     for k in range(start, end):
-        pivot = k + np.absolute(lu[:, k:, k]).argmax(-1)
+        pivot = k + _size(lu[:, k:, k]).argmax(-1)
         pivots[:, k] = pivot
         upper = lu[every, k].copy()
         lu[every, k] = lu[every, pivot]
@@ -61,6 +61,13 @@ def _factor_panel(lu: Array, pivots: Array, start: int, end: int) -> None:
         lu[:, k + 1 :, k + 1 : end] -= below[:, :, None] * lu[:, k, None, k + 1 : end]
 
 
+def _size(values: Array) -> Array:
+    """What LAPACK compares to choose a pivot: for complex numbers not the absolute value."""
+    if values.dtype.kind == "c":
+        return np.absolute(values.real) + np.absolute(values.imag)
+    return np.absolute(values)
+
+
 def _solve_unit_lower(lower: Array, values: Array) -> None:
     for k in range(1, lower.shape[-1]):
         values[:, k] -= (lower[:, k, None, :k] @ values[:, :k])[:, 0]
@@ -69,7 +76,7 @@ def _solve_unit_lower(lower: Array, values: Array) -> None:
 def permutation_of(pivots: Array, rows: int) -> Array:
     """The order of rows that a sequence of pivots leads to: row i of P^T A is row order[i]."""
     *batch, count = pivots.shape
-    flat = pivots.reshape(-1, count).astype(np.int64) - 1
+    flat = pivots.reshape(math.prod(batch), count).astype(np.int64) - 1
     order = np.tile(np.arange(rows), (len(flat), 1))
     every = np.arange(len(flat))
     for k in range(count):
@@ -168,7 +175,7 @@ def cholesky(a: Array, upper: bool) -> tuple[Array, Array]:
 def _cholesky_by_columns(a: Array) -> tuple[Array, Array]:
     """Factor each matrix as far as it goes."""
     size = a.shape[-1]
-    factors = np.tril(a).reshape(-1, size, size)
+    factors = np.tril(a).reshape(math.prod(a.shape[:-2]), size, size)
     info = np.zeros(len(factors), np.int32)
     for number, factor in enumerate(factors):
         for k in range(size):

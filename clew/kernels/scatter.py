@@ -19,6 +19,8 @@ def flat_positions(shape: tuple[int, ...], key: tuple[Any, ...]) -> np.ndarray:
         leading = shape[: len(key)]
         rows: Any = 0
         for each, n in zip(key, leading, strict=True):
+            if each.size and (each.min() < -n or each.max() >= n):
+                raise IndexError(f"an index is out of bounds for a dimension of size {n}")
             rows = rows * n + np.where(each < 0, each + n, each)
         width = int(np.prod(shape[len(key) :]))
         if len(key) == len(shape):
@@ -32,11 +34,11 @@ def flat_positions(shape: tuple[int, ...], key: tuple[Any, ...]) -> np.ndarray:
 def add_flat(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
     """`target.flat[positions] += values` with repeated positions counted each time.
 
-    The target is row-major and of no consequence afterwards: the result is returned.
+    The target is row-major; it is written to and returned.
     """
     if target.dtype in LOW_PRECISION:
-        wide = add_flat(target.astype(np.float32), positions, values.astype(np.float32))
-        return wide.astype(target.dtype)
+        target[...] = add_flat(target.astype(np.float32), positions, values.astype(np.float32))
+        return target
     spread = np.broadcast_to(values, positions.shape)
     if target.dtype != spread.dtype:
         spread = spread.astype(target.dtype)

@@ -16,7 +16,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.arrays import widened
-from clew.ops.dropout import drop
+from clew.ops.dropout import check_probability, drop
 from clew.ops.normalization import graph_is_wanted
 from clew.ops.softmax import SAFE_SOFTMAX, SOFTMAX_BACKWARD
 
@@ -135,6 +135,8 @@ def scaled_dot_product_attention(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
             "is_causal=True" + errors.at_user_line()
         )
+    check_probability(dropout_p)
+    _check_kind(query)
     # Half of the factor on each side, so that neither product overflows early.
     root = math.sqrt(abs(factor))
     scores = (query * math.copysign(root, factor)).matmul((key * root).transpose(-2, -1))
@@ -192,6 +194,20 @@ def _check_arguments(
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
             f"attn_mask.dtype: {_c_name(attn_mask)} and  query.dtype: {_c_name(query)} instead."
+            + errors.at_user_line()
+        )
+
+
+def _check_kind(query: Tensor) -> None:
+    """Only floating-point numbers have a softmax."""
+    if query.dtype.is_complex:
+        raise NotImplementedError(
+            f"\"softmax_lastdim_kernel_impl\" not implemented for '{query.dtype.scalar_name}'"
+            + errors.at_user_line()
+        )
+    if query.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            f"expected scalar type Float but found {query.dtype.scalar_name}"
             + errors.at_user_line()
         )
 

@@ -133,7 +133,7 @@ def _adaptive_adjoint(grad_output: Array, *, input_shape: Shape, dims: int) -> A
     return result if batch is grad_output else result[0]
 
 
-ADAPTIVE = {
+ADAPTIVE: dict[int, Op] = {
     dims: Op(
         f"_adaptive_avg_pool{dims}d", _adaptive, linear=True,
         grads={
@@ -145,7 +145,7 @@ ADAPTIVE = {
     )
     for dims in (2, 3)
 }  # fmt: skip
-ADAPTIVE_ADJOINTS = {
+ADAPTIVE_ADJOINTS: dict[int, Op] = {
     dims: Op(
         f"_adaptive_avg_pool{dims}d_backward", _adaptive_adjoint, linear=True,
         grads={
@@ -275,10 +275,10 @@ def _adaptive_average(dims: int, input: Tensor, output_size: Any) -> Tensor:
             f"{{{listed}}}"
         )
     check_adaptive_input(name, dims, input)
-    if not input.dtype.is_floating_point:
-        raise not_implemented(name if dims == 2 else "adaptive_avg_pool3d_cpu", input)
     if set(sizes) == {1}:
         return input.mean(tuple(range(-dims, 0)), keepdim=True)
+    if not input.dtype.is_floating_point:
+        raise not_implemented(name if dims == 2 else "adaptive_avg_pool3d_cpu", input)
     result: Tensor = ADAPTIVE[dims](input, output_size=sizes)
     return result
 

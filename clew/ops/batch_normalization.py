@@ -10,7 +10,7 @@ from clew import errors
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, tangent_of, wrap
 from clew.kernels.arrays import widened
 from clew.ops.normalization import (
     Gradients,
@@ -215,6 +215,11 @@ def _batch_normalized(
             raise RuntimeError(
                 f"{name} must be defined in evaluation mode" + errors.at_user_line()
             )
+    if tangent_of(running_mean) is not None or tangent_of(running_var) is not None:
+        raise RuntimeError(
+            "batch_norm is not differentiable wrt running_mean and running_var, they cannot have "
+            "forward grad defined" + errors.at_user_line()
+        )
     check_norm_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
     if not training:
         result: Tensor = BATCH_NORM_RUNNING(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,8 @@ from clew.ops.options import cannot_pin, read_dtype
 
 
 def _cast(self: np.ndarray, *, dtype: np.dtype, memory_format: Any = None) -> np.ndarray:
-    if self.dtype.kind == "c" and dtype.kind != "c" and dtype.kind != "b":
+    if self.dtype.kind == "c" and dtype.kind not in "cb":
+        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=6)
         self = self.real
     if self.flags.c_contiguous and memory_format is None:
         return self.astype(dtype)

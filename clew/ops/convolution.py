@@ -263,7 +263,7 @@ def _same_padding(weight: Tensor, stride: Shape, dilation: Shape) -> Pads:
         warnings.warn(
             "Using padding='same' with even kernel lengths and odd dilation may require a "
             "zero-padded copy of the input be created",
-            stacklevel=5,
+            stacklevel=4,
         )
     return tuple((total // 2, total - total // 2) for total in totals)
 

@@ -229,3 +229,22 @@ def empty_strided(
     held = np.empty(reach, kind)
     array = np.lib.stride_tricks.as_strided(held, shape, [s * kind.itemsize for s in steps])
     return made("empty_strided", array, options)
+
+
+@public(method=False, out=False)
+def empty_permuted(
+    size: Any, physical_layout: Any, *, dtype: Dtype = None, **options: Unpack[Options]
+) -> Tensor:
+    """An uninitialised tensor whose dimensions lie in memory in the given order."""
+    shape = checked_size("empty_permuted", size)
+    order = tuple(int(dim) for dim in physical_layout)
+    if len(order) != len(shape):
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout; "
+            f"i.e. len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
+            + errors.at_user_line()
+        )
+    if sorted(order) != list(range(len(shape))):
+        raise RuntimeError("Duplicate dim not allowed in physical_layout" + errors.at_user_line())
+    kind = float_dtype("empty_permuted", dtype, None)
+    return made("empty_permuted", memory.empty_in_order(shape, order, kind.np), options)

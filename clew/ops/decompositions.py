@@ -16,6 +16,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
+from clew.ops.joining import cat
 from clew.ops.linalg_checks import (
     LinAlgError,
     require_inexact,
@@ -115,15 +116,7 @@ def _qr_grad(g: Grads, out0: Tensor, out1: Tensor, mode: str) -> Tensor | None:
     right, of_right = out1[..., :, rows:], of_r[..., :, rows:]
     of_q = of_q + (out0 @ right) @ of_right.mH
     left = _square_qr_grad(of_q, of_r[..., :, :rows], out0, out1[..., :, :rows])
-    return _side_by_side(left, out0 @ of_right)
-
-
-def _side_by_side(left: Tensor, right: Tensor) -> Tensor:
-    width, other = left._array.shape[-1], right._array.shape[-1]
-    dtype = left._array.dtype
-    # Products with two slices of the identity: a join made of differentiable operations.
-    identity = np.eye(width + other, dtype=dtype)
-    return left @ wrap(identity[:width]) + right @ wrap(identity[width:])
+    return cat([left, out0 @ of_right], -1)
 
 
 def _square_qr_grad(of_q: Tensor, of_r: Tensor, Q: Tensor, R: Tensor) -> Tensor:
@@ -330,7 +323,8 @@ def _eigh_grad(g: Grads, out0: Tensor, out1: Tensor) -> Tensor | None:
     turn = vectors.mH @ of_vectors
     if turn.dtype.is_complex:
         _check_phase("linalg_eigh", "eigenvectors", turn.diagonal(0, -2, -1))
-    inner = turn / differences(values)
+    # The matrix is taken to be Hermitian, so its gradient is.
+    inner = 0.5 * _skew(turn) / differences(values)
     diagonal = None if of_values is None else of_values.to(inner.dtype)
     return vectors @ with_diagonal(inner, diagonal) @ vectors.mH
 

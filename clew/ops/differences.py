@@ -171,8 +171,8 @@ def _steps(input: Tensor, spacing: Any, dim: Any, dims: tuple[int, ...]) -> Sequ
     if dim is None:
         raise RuntimeError(
             "torch.gradient expected spacing to be unspecified, a scalar, or a list of length "
-            f"equal to 'self.dim() = {input._array.ndim}', since dim argument was not given, but got "
-            f"a list of length {len(spacing)}" + errors.at_user_line()
+            f"equal to 'self.dim() = {input._array.ndim}', since dim argument was not given, but "
+            f"got a list of length {len(spacing)}" + errors.at_user_line()
         )
     raise RuntimeError(
         "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim "

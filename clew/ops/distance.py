@@ -38,7 +38,7 @@ def normalize(
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along a dimension."""
     common = dtypes.promote_types(x1.dtype, x2.dtype)
-    if common.category < dtypes.FLOAT:
+    if common.category != dtypes.FLOAT:
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is "
             f"{common.scalar_name}" + errors.at_user_line()

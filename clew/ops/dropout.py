@@ -80,7 +80,7 @@ def _check_input(input: Tensor, per_feature: bool) -> None:
 
 def drop(weights: Tensor, p: float) -> Tensor:
     """Dropout as `torch.dropout` does it while training, errors included."""
-    _check(p, RuntimeError)
+    check_probability(p)
     return _dropout(weights, p, True, False, per_feature=False)
 
 
@@ -106,6 +106,11 @@ def _alpha_dropout(
     factor, offset = ALPHA_NOISE(input, p=p, per_feature=per_feature)
     result = _multiply(input, factor, inplace)
     return apply_inplace(OPS["add"], result, offset) if inplace else result + offset
+
+
+def check_probability(p: float) -> None:
+    """Refuse what is not a probability, with the exception that `torch.dropout` raises."""
+    _check(p, RuntimeError)
 
 
 def _check(p: float, error: type[Exception] = ValueError) -> None:

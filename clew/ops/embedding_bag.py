@@ -233,6 +233,11 @@ def _check_values(
         )
     values, starts, rows = indices._array, offsets._array, weight._array.shape[0]
     bad = np.flatnonzero((values < 0) | (values >= rows))
+    if bad.size and weight.dtype is dtypes.float64:
+        raise RuntimeError(
+            "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+            f"{values[bad[0]]}" + errors.at_user_line()
+        )
     if bad.size:
         raise RuntimeError(
             f"Index {bad[0]} of input takes value {values[bad[0]]} which is not in the valid range "

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
@@ -16,6 +18,7 @@ from clew.ops import (  # noqa: F401  # they make the functions that are replace
     joining,
     masking,
     rearranging,
+    taking,
 )
 
 # PyTorch's C++ names of dtypes, as some of its messages have them.
@@ -46,7 +49,7 @@ def _take_words(input: Tensor, out: Tensor) -> str:
 
 
 def _replace(
-    name: str, check: Callable[[Any, Tensor], None], refuses_history: bool = True
+    name: str, check: Callable[[Sequence[Any], Tensor], None], refuses_history: bool = True
 ) -> None:
     """Put a check of `out` before the function of that name."""
     implementation = FUNCTIONS[name].__wrapped__
@@ -56,7 +59,7 @@ def _replace(
     def function(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
         if out is None:
             return implementation(*args, **kwargs)
-        check(args[0] if args else next(iter(kwargs.values())), out)
+        check([*args, *kwargs.values()], out)
         if refuses_history:
             return delivering(*args, out=out, **kwargs)
         return deliver(implementation(*args, **kwargs), out)
@@ -64,17 +67,24 @@ def _replace(
     FUNCTIONS[name] = function
 
 
-def same_dtype(name: str, words: Words) -> None:
-    """`out` must have the dtype of the input."""
+def same_dtype(name: str, words: Words, may_alias: bool = False) -> None:
+    """`out` must have the dtype of the input and, mostly, memory of its own."""
 
-    def check(input: Tensor, out: Tensor) -> None:
-        if out.dtype is not input.dtype:
-            raise RuntimeError(words(input, out) + errors.at_user_line())
+    def check(given: Sequence[Any], out: Tensor) -> None:
+        if out.dtype is not given[0].dtype:
+            raise RuntimeError(words(given[0], out) + errors.at_user_line())
+        tensors = [] if may_alias else [each for each in given if isinstance(each, Tensor)]
+        if any(np.may_share_memory(each._array, out._array) for each in tensors):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to "
+                "tensor refer to a single memory location. Please clone() the tensor before "
+                "performing the operation." + errors.at_user_line()
+            )
 
     _replace(name, check)
 
 
-def _long_out(input: Tensor, out: Tensor) -> None:
+def _long_out(given: Sequence[Any], out: Tensor) -> None:
     if out.dtype is not dtypes.int64:
         raise RuntimeError(
             "nonzero: Expected out tensor to have scalar type Long but got scalar type"
@@ -82,16 +92,17 @@ def _long_out(input: Tensor, out: Tensor) -> None:
         )
 
 
-def _castable_out(tensors: Any, out: Tensor) -> None:
-    if any(not dtypes.can_cast(each.dtype, out.dtype) for each in tensors):
+def _castable_out(given: Sequence[Any], out: Tensor) -> None:
+    if any(not dtypes.can_cast(each.dtype, out.dtype) for each in given[0]):
         raise TypeError(
             "torch.cat(): input types can't be cast to the desired output type "
             f"{out.dtype.scalar_name}" + errors.at_user_line()
         )
 
 
-for _name in ("tril", "triu", "diag", "gather"):
-    same_dtype(_name, _expected)
+for _name in ("tril", "triu", "diag"):
+    same_dtype(_name, _expected, may_alias=True)
+same_dtype("gather", _expected)
 for _name in ("index_select", "masked_select"):
     same_dtype(_name, _same_scalar_type(_name))
 same_dtype("take", _take_words)

@@ -43,7 +43,7 @@ def _folded(
     return result if batch is self else result[0]
 
 
-UNFOLD = Op(
+UNFOLD: Op = Op(
     "im2col", _unfolded, linear=True, node="Im2ColBackward0",
     grads={
         "self": lambda g, self_shape, kernel_size, dilation, padding, stride: FOLD(
@@ -52,7 +52,7 @@ UNFOLD = Op(
         )
     },
 )  # fmt: skip
-FOLD = Op(
+FOLD: Op = Op(
     "col2im", _folded, linear=True, node="Col2ImBackward0",
     grads={
         "self": lambda g, kernel_size, dilation, padding, stride: UNFOLD(
@@ -185,13 +185,13 @@ def _gathered(self: Array, *, downscale_factor: int) -> Array:
     return blocks.transpose(order).reshape(*lead, channels * r * r, height // r, width // r)
 
 
-PIXEL_SHUFFLE = Op(
+PIXEL_SHUFFLE: Op = Op(
     "pixel_shuffle", _spread, linear=True,
     grads={
         "self": lambda g, upscale_factor: PIXEL_UNSHUFFLE(g, downscale_factor=upscale_factor)
     },
 )  # fmt: skip
-PIXEL_UNSHUFFLE = Op(
+PIXEL_UNSHUFFLE: Op = Op(
     "pixel_unshuffle", _gathered, linear=True,
     grads={
         "self": lambda g, downscale_factor: PIXEL_SHUFFLE(g, upscale_factor=downscale_factor)
@@ -250,7 +250,7 @@ def _shuffled(self: Array, *, groups: int) -> Array:
     return split.swapaxes(1, 2).reshape(self.shape)
 
 
-CHANNEL_SHUFFLE = Op(
+CHANNEL_SHUFFLE: Op = Op(
     "channel_shuffle", _shuffled, linear=True,
     grads={
         "self": lambda g, self_shape, groups: CHANNEL_SHUFFLE(

@@ -19,7 +19,7 @@ from clew.ops.conversion import to_dtype
 from clew.ops.leaving import entered_from_outside
 from clew.ops.options import (
     Options,
-    check_options,
+    cannot_pin,
     checked_number,
     made,
     read_dtype,
@@ -27,6 +27,7 @@ from clew.ops.options import (
 )
 
 Dtype = dtypes.dtype | None
+_NUMBERS = frozenset((bool, int, float, complex))
 _SCALARS = (bool, int, float, complex, np.generic)
 
 
@@ -34,6 +35,8 @@ _SCALARS = (bool, int, float, complex, np.generic)
 
 
 def _is_sequence(value: Any) -> bool:
+    if type(value) in _NUMBERS:
+        return False
     return isinstance(value, (list, tuple, range, np.ndarray)) or (
         isinstance(value, Sequence) and not isinstance(value, (str, bytes))
     ) or isinstance(value, bytearray)
@@ -216,7 +219,9 @@ def tensor(
 def _copied(
     function: str, data: Any, dtype: Any, device: Any, requires_grad: bool, pin_memory: bool
 ) -> Tensor:
-    check_options(function, {"device": device, "pin_memory": pin_memory})
+    check_device(device)
+    if pin_memory:
+        raise cannot_pin()
     result = wrap(array_from_data(data, read_dtype(function, dtype)))
     result._reason = entered_from_outside(f"{function}()", data)
     if requires_grad:

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor
 from clew.kernels import scatter as kernel
 from clew.ops.copying import scalar_as, zeros
 from clew.ops.dims import wrap_dim
+from clew.ops.writing import Call, WritingOp, run, run_in_place
 
 Shape = tuple[int, ...]
 
@@ -26,6 +28,8 @@ def _at_least_1d(*arrays: np.ndarray) -> list[np.ndarray]:
 
 def _leading_part(array: np.ndarray, shape: Shape) -> np.ndarray:
     """The part of an array that an index of that shape reaches."""
+    if 0 in shape:
+        return np.empty(shape, array.dtype)
     return array if array.shape == shape else array[tuple(slice(n) for n in shape)]
 
 
@@ -51,6 +55,8 @@ def _gathered(self: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
 
 
 def _positions(target: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
+    if not index.size:
+        return np.empty(index.shape, np.int64)
     check_bounds(index, dim, target.shape[dim])
     return kernel.positions_along(target.shape, dim, index)
 
@@ -66,26 +72,20 @@ def _ungathered(
     return summed.reshape(input_sizes)
 
 
-def _scattered(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> np.ndarray:
-    out = np.array(self, order="C")
-    target, places, values = _at_least_1d(out, index, src)
+def _scattered(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:
+    target, places, values = _at_least_1d(self, index, src)
     target.reshape(-1)[_positions(target, places, dim)] = _leading_part(values, places.shape)
-    return out
 
 
-def _scattered_value(self: np.ndarray, index: np.ndarray, *, dim: int, value: Any) -> np.ndarray:
-    out = np.array(self, order="C")
-    target, places = _at_least_1d(out, index)
+def _scattered_value(self: np.ndarray, index: np.ndarray, *, dim: int, value: Any) -> None:
+    target, places = _at_least_1d(self, index)
     target.reshape(-1)[_positions(target, places, dim)] = scalar_as(value, self.dtype)
-    return out
 
 
-def _scatter_added(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> np.ndarray:
-    target, places, values = _at_least_1d(np.array(self, order="C"), index, src)
+def _scatter_added(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:
+    target, places, values = _at_least_1d(self, index, src)
     positions = _positions(target, places, dim)
-    return kernel.add_flat(target, positions, _leading_part(values, places.shape)).reshape(
-        self.shape
-    )
+    kernel.add_flat(target, positions, _leading_part(values, places.shape))
 
 
 def _scatter_reduced(
@@ -116,7 +116,7 @@ GATHER_BACKWARD: Op = Op(
     grads={"grad_output": lambda g, index, dim: g.gather(dim, index)},
     linear=True,
 )
-SCATTER = Op(
+SCATTER = WritingOp(
     "scatter",
     _scattered,
     grads={
@@ -125,13 +125,13 @@ SCATTER = Op(
     },
     linear=True,
 )
-SCATTER_VALUE = Op(
+SCATTER_VALUE = WritingOp(
     "scatter_value",
     _scattered_value,
     grads={"self": lambda g, index, dim: g.scatter(dim, index, 0)},
     node="ScatterBackward1",
 )
-SCATTER_ADD = Op(
+SCATTER_ADD = WritingOp(
     "scatter_add",
     _scatter_added,
     grads={"self": lambda g: g, "src": lambda g, index, dim: g.gather(dim, index)},
@@ -250,10 +250,6 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     return GATHER(input, index, dim=dim)
 
 
-def _same_ndim(input: Tensor, index: Tensor) -> bool:
-    return max(index._array.ndim, 1) == max(input._array.ndim, 1)
-
-
 def _check_scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> int:
     dim = _check_index("scatter", self, index, dim)
     if src._array.dtype is not self._array.dtype:
@@ -277,32 +273,42 @@ def _check_scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> int:
     return dim
 
 
-@public(inplace=True)
+def _scatter_call(
+    input: Tensor, dim: int, index: Tensor, given: Any, reduce: str | None
+) -> Call:
+    if reduce is not None:
+        return _scatter_with(input, dim, index, given, reduce)
+    if isinstance(given, Tensor):
+        dim = _check_scatter(input, dim, index, given)
+        return SCATTER, (input, index, given), {"dim": dim}
+    dim = _check_index("scatter", input, index, dim)
+    _check_within(input, dim, index)
+    return SCATTER_VALUE, (input, index), {"dim": dim, "value": given}
+
+
+@public()
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
     reduce: str | None = None,
 ) -> Tensor:  # fmt: skip
     """A copy with `out[index[i, j], j] = src[i, j]` (for dim 0), or with one value."""
-    given = src if value is None else value
-    if reduce is not None:
-        return _scatter_with(input, dim, index, given, reduce)
-    if isinstance(given, Tensor):
-        dim = _check_scatter(input, dim, index, given)
-        return input.clone() if _is_idle(input, index) else SCATTER(input, index, given, dim=dim)
-    dim = _check_index("scatter", input, index, dim)
-    if _is_idle(input, index):
-        return input.clone()
-    _check_within(input, dim, index)
-    return SCATTER_VALUE(input, index, dim=dim, value=given)
+    return run(_scatter_call(input, dim, index, src if value is None else value, reduce))
 
 
-def _is_idle(input: Tensor, index: Tensor) -> bool:
-    return not index._array.size and not _same_ndim(input, index)
+@public(function=False)
+def scatter_(
+    self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
+    reduce: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Write `src`, or one value, at the given indices of a dimension."""
+    return run_in_place(_scatter_call(self, dim, index, src if value is None else value, reduce))
 
 
 def _check_within(self: Tensor, dim: int, index: Tensor) -> None:
+    if not index._array.size:
+        return
     pairs = enumerate(zip(_sizes(index), _sizes(self), strict=True))
-    if index._array.size and any(i != dim and n > own for i, (n, own) in pairs):
+    if any(i != dim and n > own for i, (n, own) in pairs):
         raise RuntimeError(
             f"Expected index {errors.shape_list(index._array.shape)} to be no larger than self "
             f"{errors.shape_list(self._array.shape)} apart from dimension {dim}"
@@ -310,7 +316,7 @@ def _check_within(self: Tensor, dim: int, index: Tensor) -> None:
         )
 
 
-def _scatter_with(input: Tensor, dim: int, index: Tensor, given: Any, reduce: str) -> Tensor:
+def _scatter_with(input: Tensor, dim: int, index: Tensor, given: Any, reduce: str) -> Call:
     """The older form of `scatter_reduce`: two reductions, no gradient."""
     if reduce not in ("add", "multiply"):
         raise RuntimeError(
@@ -320,16 +326,21 @@ def _scatter_with(input: Tensor, dim: int, index: Tensor, given: Any, reduce: st
         given = zeros(input, index._array.shape).fill_(given)
     dim = _check_scatter(input, dim, index, given)
     name = "sum" if reduce == "add" else "prod"
-    return SCATTER_INTO(input, index, given, dim=dim, reduce=name, include_self=True)
+    params = {"dim": dim, "reduce": name, "include_self": True}
+    return SCATTER_INTO, (input, index, given), params
 
 
-@public(inplace=True)
+@public()
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with `out[index[i, j], j] += src[i, j]` (for dim 0)."""
-    dim = _check_scatter(input, dim, index, src)
-    if _is_idle(input, index):
-        return input.clone()
-    return SCATTER_ADD(input, index, src, dim=dim)
+    return SCATTER_ADD(input, index, src, dim=_check_scatter(input, dim, index, src))
+
+
+@public(function=False)
+def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Add `src` at the given indices of a dimension."""
+    dim = _check_scatter(self, dim, index, src)
+    return apply_inplace(SCATTER_ADD, self, index, src, dim=dim)
 
 
 @public(inplace=True)
@@ -345,8 +356,6 @@ def scatter_reduce(
             f'"scatter_gather_tensor_cpu_reduce_{reduce}" not implemented for '
             f"'{input.dtype.scalar_name}'" + errors.at_user_line()
         )
-    if _is_idle(input, index):
-        return input.clone()
     return SCATTER_REDUCE(input, index, src, dim=dim, reduce=reduce, include_self=include_self)
 
 
@@ -356,129 +365,3 @@ def check_reduction(reduce: str) -> None:
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
             + errors.at_user_line()
         )
-
-
-# -- flat indices --------------------------------------------------------------------------
-
-
-def _wrapped(index: np.ndarray, n: int) -> np.ndarray:
-    if index.size and not n:
-        raise IndexError(
-            "take(): tried to take from an empty tensor" + errors.at_user_line()
-        )
-    if index.size and (index.min() < -n or index.max() >= n):
-        raise IndexError(
-            f"out of range: tried to access index {index[(index < -n) | (index >= n)].flat[0]} on "
-            f"a tensor of {n} elements." + errors.at_user_line()
-        )
-    return np.where(index < 0, index + n, index)
-
-
-def _taken(self: np.ndarray, index: np.ndarray) -> np.ndarray:
-    return self.reshape(-1)[_wrapped(index, self.size)]
-
-
-def _put_back(grad_output: np.ndarray, index: np.ndarray, *, input_sizes: Shape) -> np.ndarray:
-    out = np.zeros(input_sizes, grad_output.dtype)
-    return kernel.add_flat(out, _wrapped(index, out.size), grad_output)
-
-
-def _put(
-    self: np.ndarray, index: np.ndarray, source: np.ndarray, *, accumulate: bool
-) -> np.ndarray:
-    out = np.array(self, order="C")
-    positions = _wrapped(index, self.size)
-    values = source.reshape(index.shape)
-    if accumulate:
-        return kernel.add_flat(out, positions, values)
-    out.reshape(-1)[positions] = values
-    return out
-
-
-TAKE = Op(
-    "take",
-    _taken,
-    grads={"self": lambda g, index, self_shape: TAKE_BACKWARD(g, index, input_sizes=self_shape)},
-    linear=True,
-)
-TAKE_BACKWARD: Op = Op(
-    "take_backward", _put_back, grads={"grad_output": lambda g, index: g.take(index)}, linear=True
-)
-PUT = Op(
-    "put",
-    _put,
-    grads={
-        "self": lambda g, index, accumulate: (
-            g if accumulate else g.put(index, zeros(g, index.shape))
-        ),
-        "source": lambda g, index, source_shape: g.take(index).reshape(source_shape),
-    },
-    linear=True,
-)
-
-
-def _check_flat_index(name: str, index: Tensor) -> None:
-    if index._array.dtype != np.int64:
-        raise RuntimeError(
-            f"{name}(): Expected a long tensor for index, but got {index.dtype.scalar_name}"
-            + errors.at_user_line()
-        )
-
-
-@public()
-def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements at flat positions."""
-    _check_flat_index("take", index)
-    return TAKE(input, index)
-
-
-@public(inplace=True, out=False)
-def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with `source` written (or added) at flat positions."""
-    _check_flat_index("put_", index)
-    if source._array.dtype is not input._array.dtype:
-        raise RuntimeError(
-            "put_(): self and source expected to have the same dtype, but got self.dtype = "
-            f"{input.dtype.scalar_name} and source.dtype = {source.dtype.scalar_name}"
-            + errors.at_user_line()
-        )
-    if source._array.size != index._array.size:
-        raise IndexError(
-            "put_(): Expected source and index to have the same number of elements, but got "
-            f"source.numel() = {source._array.size}, index.numel() = {index._array.size}"
-            + errors.at_user_line()
-        )
-    return PUT(input, index, source, accumulate=accumulate)
-
-
-def _from_front(indices: Tensor, n: int) -> Tensor:
-    """Indices counted from the front, where some are counted from the back."""
-    array = indices._array
-    return wrap(np.where(array < 0, array + n, array)) if (array < 0).any() else indices
-
-
-@public()
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """Gather along a dimension; the other dimensions broadcast."""
-    if indices._array.dtype != np.int64:
-        raise RuntimeError(
-            "torch.take_along_dim(): dtype of indices should be Long but got "
-            f"{indices.dtype.scalar_name}" + errors.at_user_line()
-        )
-    if dim is None:
-        return gather(input.view(-1), 0, indices.view(-1))
-    have, want = input._array.shape, indices._array.shape
-    if len(have) != len(want):
-        raise RuntimeError(
-            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
-            f"but got {len(have)} dimensions for input, and {len(want)} dimensions for indices"
-            + errors.at_user_line()
-        )
-    dim = wrap_dim(dim, len(have))
-    indices = _from_front(indices, have[dim] if have else 1)
-    shape = np.broadcast_shapes(
-        have[:dim] + (1,) + have[dim + 1 :], want[:dim] + (1,) + want[dim + 1 :]
-    )
-    source = input.broadcast_to(shape[:dim] + have[dim : dim + 1] + shape[dim + 1 :])
-    places = indices.broadcast_to(shape[:dim] + want[dim : dim + 1] + shape[dim + 1 :])
-    return gather(source, dim, places)

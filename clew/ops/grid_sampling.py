@@ -31,7 +31,7 @@ Array = np.ndarray
 
 # -- one neighbour of every point --------------------------------------------------------------
 
-GATHER = Op(
+GATHER: Op = Op(
     "grid_gather",
     lambda self, *, index, inside: kernel.gather_points(self, index, inside),
     grads={
@@ -41,7 +41,7 @@ GATHER = Op(
     },
     linear=True,
 )
-SCATTER = Op(
+SCATTER: Op = Op(
     "grid_scatter",
     lambda self, *, index, inside, spatial: kernel.scatter_points(
         self, index, inside, spatial=spatial

@@ -14,6 +14,7 @@ from clew.kernels import scatter as kernel
 from clew.ops.copying import convert, scalar_as, zeros
 from clew.ops.dims import wrap_dim
 from clew.ops.gathering import check_bounds
+from clew.ops.writing import Call, WritingOp, run, run_in_place
 
 Shape = tuple[int, ...]
 
@@ -40,35 +41,27 @@ def _unselected(
 
 def _added(
     self: np.ndarray, index: np.ndarray, source: np.ndarray, *, dim: int, alpha: Any
-) -> np.ndarray:
-    out = _as_rows(np.array(self, order="C"))
-    positions = kernel.positions_of_rows(out.shape, dim, index.reshape(-1))
+) -> None:
+    rows = _as_rows(self)
+    positions = kernel.positions_of_rows(rows.shape, dim, index.reshape(-1))
     values = _as_rows(source) if alpha == 1 else _as_rows(source) * scalar_as(alpha, self.dtype)
-    return kernel.add_flat(out, positions, values).reshape(self.shape)
+    kernel.add_flat(rows, positions, values)
 
 
 def _place(dim: int, index: np.ndarray) -> tuple[Any, ...]:
     return (slice(None),) * dim + (index.reshape(-1),)
 
 
-def _copied(self: np.ndarray, index: np.ndarray, source: np.ndarray, *, dim: int) -> np.ndarray:
-    out = self.copy()
-    rows = _as_rows(out)
-    rows[_place(dim, index)] = _as_rows(source)
-    return rows.reshape(self.shape)
+def _copied(self: np.ndarray, index: np.ndarray, source: np.ndarray, *, dim: int) -> None:
+    _as_rows(self)[_place(dim, index)] = _as_rows(source)
 
 
-def _filled(self: np.ndarray, index: np.ndarray, *, dim: int, value: Any) -> np.ndarray:
-    out = self.copy()
-    rows = _as_rows(out)
-    rows[_place(dim, index)] = scalar_as(value, self.dtype)
-    return rows.reshape(self.shape)
+def _filled(self: np.ndarray, index: np.ndarray, *, dim: int, value: Any) -> None:
+    _as_rows(self)[_place(dim, index)] = scalar_as(value, self.dtype)
 
 
-def _filled_tensor(
-    self: np.ndarray, index: np.ndarray, value: np.ndarray, *, dim: int
-) -> np.ndarray:
-    return _filled(self, index, dim=dim, value=convert(value, self.dtype))
+def _filled_tensor(self: np.ndarray, index: np.ndarray, value: np.ndarray, *, dim: int) -> None:
+    _filled(self, index, dim=dim, value=convert(value, self.dtype))
 
 
 def _reduced(
@@ -106,10 +99,10 @@ def _added_source(g: Tensor, index: Tensor, dim: int, alpha: Any, source_shape: 
     return picked if alpha == 1 else picked * alpha
 
 
-INDEX_ADD = Op(
+INDEX_ADD = WritingOp(
     "index_add", _added, grads={"self": lambda g: g, "source": _added_source}, linear=True
 )
-INDEX_COPY = Op(
+INDEX_COPY = WritingOp(
     "index_copy",
     _copied,
     grads={
@@ -120,10 +113,10 @@ INDEX_COPY = Op(
     },
     linear=True,
 )
-INDEX_FILL = Op(
+INDEX_FILL = WritingOp(
     "index_fill", _filled, grads={"self": lambda g, index, dim: g.index_fill(dim, index, 0)}
 )
-INDEX_FILL_TENSOR = Op(
+INDEX_FILL_TENSOR = WritingOp(
     "index_fill_tensor",
     _filled_tensor,
     grads={
@@ -245,13 +238,23 @@ def _check_sources(name: str, self: Tensor, dim: int, index: Tensor, source: Ten
         )
 
 
-@public(inplace=True)
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """A copy with the slices of `alpha * source` added at the given indices."""
+def _index_add_call(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Call:
     dim = wrap_dim(dim, input._array.ndim)
     _check_sources("index_add_", input, dim, index, source)
     check_bounds(index._array, dim, _rows_of(input, dim))
-    return INDEX_ADD(input, index, source, dim=dim, alpha=alpha)
+    return INDEX_ADD, (input, index, source), {"dim": dim, "alpha": alpha}
+
+
+@public()
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """A copy with the slices of `alpha * source` added at the given indices."""
+    return run(_index_add_call(input, dim, index, source, alpha))
+
+
+@public(function=False)
+def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    """Add the slices of `alpha * source` at the given indices."""
+    return run_in_place(_index_add_call(self, dim, index, source, alpha))
 
 
 @public(inplace=True)
@@ -323,21 +326,29 @@ def _check_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
         )
 
 
-@public(inplace=True)
-def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """A copy with the slices of `source` at the given indices."""
+def _index_copy_call(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Call:
     dim = wrap_dim(dim, input._array.ndim)
     _check_copy(input, dim, index, source)
     try:
         check_bounds(index._array, dim, _rows_of(input, dim), IndexError)
     except IndexError as error:
         raise IndexError(f"index_copy_(): {error}") from None
-    return INDEX_COPY(input, index, source, dim=dim)
+    return INDEX_COPY, (input, index, source), {"dim": dim}
 
 
-@public(inplace=True, out=False)
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """A copy with one value in the slices at the given indices."""
+@public()
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """A copy with the slices of `source` at the given indices."""
+    return run(_index_copy_call(input, dim, index, source))
+
+
+@public(function=False)
+def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """Write the slices of `source` at the given indices."""
+    return run_in_place(_index_copy_call(self, dim, index, source))
+
+
+def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call:
     dim = wrap_dim(dim, input._array.ndim)
     places = index._array
     if places.dtype != np.int64:
@@ -354,10 +365,22 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
             + errors.at_user_line()
         )
     if not isinstance(value, Tensor):
-        return INDEX_FILL(input, index, dim=dim, value=value)
+        return INDEX_FILL, (input, index), {"dim": dim, "value": value}
     if value._array.ndim:
         raise RuntimeError(
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{value._array.ndim} dimension(s)." + errors.at_user_line()
         )
-    return INDEX_FILL_TENSOR(input, index, value, dim=dim)
+    return INDEX_FILL_TENSOR, (input, index, value), {"dim": dim}
+
+
+@public(out=False)
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """A copy with one value in the slices at the given indices."""
+    return run(_index_fill_call(input, dim, index, value))
+
+
+@public(function=False)
+def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """Write one value into the slices at the given indices."""
+    return run_in_place(_index_fill_call(self, dim, index, value))

@@ -26,6 +26,7 @@ from clew.ops.copying import copy_, fill_, scalar_as
 from clew.ops.joining import UNBIND
 from clew.ops.slicing import SELECT, SLICE, formula
 from clew.ops.views import ALIAS, UNSQUEEZE
+from clew.ops.writing import WritingOp
 
 Shape = tuple[int, ...]
 Pattern = tuple[bool, ...]
@@ -54,13 +55,13 @@ def _indexed(self: np.ndarray, *indices: np.ndarray, pattern: Pattern) -> np.nda
 
 def _index_put(
     self: np.ndarray, values: np.ndarray, *indices: np.ndarray, pattern: Pattern, accumulate: bool
-) -> np.ndarray:
-    out = self.copy()
+) -> None:
     key = _key(indices, pattern)
     try:
         if accumulate:
-            return scatter.add_at(out, key, values)
-        out[key] = values
+            scatter.add_at(self, key, values)
+        else:
+            self[key] = values
     except IndexError:
         raise index_error(self.shape, indices, pattern) from None
     except ValueError:
@@ -69,7 +70,6 @@ def _index_put(
             f"broadcast to indexing result of shape {errors.shape_list(self[key].shape)}"
             + errors.at_user_line()
         ) from None
-    return out
 
 
 def _names(count: int) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ def index_put_op(count: int) -> Op:
     def of_values(g: Tensor, pattern: Pattern, *indices: Tensor) -> Tensor:
         return index_op(count)(g, *indices, pattern=pattern)
 
-    return Op(
+    return WritingOp(
         "index_put" if count == 1 else f"index_put_{count}", _index_put,
         inputs=("self", "values", *names), grads={"self": of_self, "values": of_values},
         linear=True, node="IndexPutBackward0",
@@ -161,6 +161,10 @@ def index_error(shape: Shape, indices: Sequence[np.ndarray], pattern: Pattern) -
             dim += index.ndim
             continue
         n = shape[dim]
+        if not n and index.size:
+            return IndexError(
+                "index is out of bounds for dimension with size 0" + errors.at_user_line()
+            )
         wrong = index[(index < -n) | (index >= n)]
         if wrong.size:
             return out_of_bounds(int(wrong.flat[0]), dim, n)

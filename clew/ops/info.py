@@ -214,13 +214,25 @@ def storage(self: Tensor) -> StorageView:
     return StorageView(self, typed=True)
 
 
-def get_device(self: Tensor) -> int:
+@public(out=False)
+def get_device(input: Tensor) -> int:
     """The index of the accelerator: -1, because the tensor is on the CPU."""
     return -1
 
 
+@public(method=False, out=False)
+def is_inference(input: Tensor) -> bool:
+    """Whether a tensor was made in inference mode."""
+    return input.is_inference()
+
+
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The dimensions from outermost to innermost in memory."""
+    return memory.memory_order(self._array)
+
+
 methods(
-    is_set_to=is_set_to, untyped_storage=untyped_storage, storage=storage, get_device=get_device,
+    is_set_to=is_set_to, untyped_storage=untyped_storage, storage=storage, dim_order=dim_order,
     is_shared=lambda self: self._storage.shared,
     is_pinned=lambda self, device=None: False,
     device=property(lambda self: CPU),

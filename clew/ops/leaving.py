@@ -21,11 +21,11 @@ from clew.backend import dtypes
 from clew.core.exposure import expose
 from clew.core.public import methods
 from clew.core.tensor import NoHistory, Tensor
-from clew.source import Where, user_where
+from clew.source import user_where
 
 
 class _Exits(threading.local):
-    last: tuple[str, Where | None, tuple[str, Any] | None] | None = None
+    last: tuple[str, errors.Place, tuple[str, errors.Place] | None] | None = None
 
 
 _exits = _Exits()
@@ -43,19 +43,24 @@ def _note_exit(tensor: Tensor, how: str) -> None:
             _exits.last = f"{reason.op}{how}", user_where(), reason.ancestor
 
 
+class MadeFromNumbers(NoHistory):
+    """A tensor was made from numbers or arrays after values had left a graph."""
+
+    __slots__ = ("left_at", "left_through")
+
+    def __init__(self, how: str) -> None:
+        super().__init__("numpy", how, user_where())
+        if _exits.last is not None:
+            self.left_through, self.left_at, self.ancestor = _exits.last
+
+
 def entered_from_outside(how: str, data: Any) -> NoHistory | None:
     """Why a tensor made from numbers or arrays has no history; None when nothing had left one."""
-    last = _exits.last
-    if last is None:
-        if not isinstance(data, Tensor) or not data._requires_grad:
-            return None
-        reason = NoHistory("detach", how, user_where(), data._node)
-        return reason
-    exit_how, exit_where, ancestor = last
-    left = f"Values last left the graph through `{exit_how}` at {errors.describe(exit_where)}."
-    reason = NoHistory("numpy", left, user_where())
-    reason.ancestor = ancestor
-    return reason
+    if _exits.last is not None:
+        return MadeFromNumbers(how)
+    if isinstance(data, Tensor) and data._requires_grad:
+        return NoHistory("detach", how, user_where(), data._node)
+    return None
 
 
 # -- to NumPy --------------------------------------------------------------------------------

@@ -103,9 +103,9 @@ def mse_loss(
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
     x, y = _paired("mse_loss", input, target)
-    _require_float("mse_cpu", x)
     if weight is not None:
-        return _weighted(MSE_LOSS(x, y, reduction="none"), input, weight, reduction)
+        return _weighted((x - y).pow(2), input, weight, reduction)
+    _require_float("mse_cpu", x)
     result: Tensor = MSE_LOSS(x, y, reduction=reduction)
     return result
 
@@ -164,9 +164,9 @@ def smooth_l1_loss(
             "smooth_l1_loss does not support negative values for beta." + errors.at_user_line()
         )
     x, y = _paired("smooth_l1_loss", input, target)
-    _require_float("smooth_l1_cpu", x)
     if beta == 0:
         return reduce_loss((x - y).abs(), reduction)
+    _require_float("smooth_l1_cpu", x)
     result: Tensor = SMOOTH_L1_LOSS(x, y, reduction=reduction, beta=beta)
     return result
 
@@ -336,8 +336,7 @@ def binary_cross_entropy_with_logits(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
             + errors.at_user_line()
         )
-    if input.dtype.category < dtypes.FLOAT:
-        _require_float("log_sigmoid_cpu", input)
+    _require_float("log_sigmoid_cpu", input)
     if target.dtype.category < dtypes.FLOAT:
         raise errors.in_place_dtype("Float", target.dtype.scalar_name)
     for vector in (pos_weight, weight):
@@ -373,6 +372,8 @@ def kl_div(
         check_reduction(reduction)
     if input.dtype.category < dtypes.FLOAT:
         raise RuntimeError("kl_div: Integral inputs not supported." + errors.at_user_line())
+    if input.dtype.is_complex:
+        raise RuntimeError("kl_div: Complex inputs not supported." + errors.at_user_line())
     if log_target:
         losses = target.exp() * (target - input)
     else:
@@ -412,9 +413,9 @@ def gaussian_nll_loss(
             raise ValueError("var has negative entry/entries" + errors.at_user_line())
         variance = float(var) * input.new_ones(input._array.shape)
     else:
-        variance = _fitting_variance(var, input)
-        if (variance._array < 0).any():
+        if (var._array < 0).any():
             raise ValueError("var has negative entry/entries" + errors.at_user_line())
+        variance = _fitting_variance(var, input)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid" + errors.at_user_line())
     bounded = variance.clone()

@@ -119,15 +119,19 @@ def _check_target(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
         )
     shape = input._array.shape
     classes = shape[0] if len(shape) == 1 else shape[1]
-    if weight is None:
-        return
-    if weight._array.shape != (classes,):
+    if weight is not None and weight._array.shape != (classes,):
         raise RuntimeError(
             f"weight tensor should be defined either for all {classes} classes or no classes but "
             f"got weight tensor of shape: {errors.shape_list(weight._array.shape)}"
             + errors.at_user_line()
         )
-    if weight.dtype is not input.dtype:
+    if input.dtype.category != dtypes.FLOAT:
+        kernel = "nll_loss_out_frame" if len(shape) < 3 else "nll_loss2d_forward_out_frame"
+        raise NotImplementedError(
+            f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'"
+            + errors.at_user_line()
+        )
+    if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(
             f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}"
             + errors.at_user_line()

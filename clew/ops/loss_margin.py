@@ -234,9 +234,20 @@ def _multi_margin_slope(
     return slope.astype(self.dtype, copy=False).reshape(self.shape)
 
 
+def _no_second_derivative(name: str) -> Callable[[Tensor], Tensor]:
+    """A formula that refuses, as PyTorch does."""
+
+    def formula(g: Tensor) -> Tensor:
+        raise RuntimeError(
+            f"derivative for aten::{name} is not implemented" + errors.at_user_line()
+        )
+
+    return formula
+
+
 MULTI_MARGIN_SLOPE = Op(
     "multi_margin_slope", _multi_margin_slope,
-    non_differentiable="PyTorch has no second derivative of this loss",
+    grads={"self": _no_second_derivative("multi_margin_loss_backward")},
 )  # fmt: skip
 
 
@@ -244,9 +255,7 @@ def _multi_margin_gradient(
     g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, p: int, margin: float,
     reduction: str,
 ) -> Tensor:
-    slope: Tensor = MULTI_MARGIN_SLOPE(
-        self.detach(), target, weight, p=p, margin=margin
-    )
+    slope: Tensor = MULTI_MARGIN_SLOPE(self, target, weight, p=p, margin=margin)
     each = spread(g, reduction, max(target._array.size, 1))
     return slope * (each.reshape(-1, 1) if reduction == "none" and self._array.ndim == 2 else each)
 
@@ -312,8 +321,6 @@ def _label_gaps(self: Array, target: Array) -> tuple[Array, Array, Array]:
     A row of the target lists labels up to the first -1. Also the labels, and the rows of scores.
     """
     x, t = _rows(widened(self)), _rows(target)
-    if t.size and (t.min() < -1 or t.max() >= x.shape[1]):
-        raise RuntimeError("argument #2 'target' is out of range" + errors.at_user_line())
     listed = np.logical_and.accumulate(t >= 0, axis=1)
     is_label = np.zeros(x.shape, bool)
     row, column = np.nonzero(listed)
@@ -344,12 +351,12 @@ def _multilabel_slope(self: Array, target: Array) -> Array:
 
 MULTILABEL_SLOPE = Op(
     "multilabel_margin_slope", _multilabel_slope,
-    non_differentiable="PyTorch has no second derivative of this loss",
+    grads={"self": _no_second_derivative("multilabel_margin_loss_backward")},
 )  # fmt: skip
 
 
 def _multilabel_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: str) -> Tensor:
-    slope: Tensor = MULTILABEL_SLOPE(self.detach(), target)
+    slope: Tensor = MULTILABEL_SLOPE(self, target)
     rows = self._array.shape[0] if self._array.ndim == 2 else 1
     each = spread(g, reduction, max(rows, 1))
     return slope * (each.reshape(-1, 1) if reduction == "none" and self._array.ndim == 2 else each)
@@ -378,6 +385,9 @@ def multilabel_margin_loss(
             f"inconsistent target size: {errors.shape_list(target._array.shape)} for input of "
             f"size: {errors.shape_list(shape)}" + errors.at_user_line()
         )
+    labels = target._array
+    if labels.size and (labels.min() < -1 or labels.max() >= (shape[-1] if shape else 1)):
+        raise RuntimeError("argument #2 'target' is out of range" + errors.at_user_line())
     if input.dtype.category != dtypes.FLOAT:
         raise NotImplementedError(
             "\"multilabel_margin_loss_forward_out_frame\" not implemented for "

@@ -11,6 +11,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import lapack
+from clew.ops.joining import cat
 from clew.ops.linalg_checks import failed_matrix, require_kernel
 from clew.ops.solving import solve_triangular
 
@@ -73,38 +74,11 @@ def _factor_grad(
     of_matrix = _inverse_from_left(lower, _inverse_from_right(upper, core))
     if columns > size:
         rest = _inverse_from_left(lower, of_upper[..., :, size:])
-        of_matrix = _joined(of_matrix, rest, -1)
+        of_matrix = cat([of_matrix, rest], -1)
     if rows > size:
         rest = _inverse_from_right(upper, of_lower[..., size:, :])
-        of_matrix = _joined(of_matrix, rest, -2)
+        of_matrix = cat([of_matrix, rest], -2)
     return P @ of_matrix
-
-
-def _joined(first: Tensor, second: Tensor, dim: int) -> Tensor:
-    """Two blocks side by side or one above the other."""
-    total = list(first._array.shape)
-    total[dim] += second._array.shape[dim]
-    after, before = second._array.shape[dim], first._array.shape[dim]
-    padded = (first.movedim(dim, -1), second.movedim(dim, -1))
-    left = _padded(padded[0], 0, after)
-    return (left + _padded(padded[1], before, 0)).movedim(-1, dim)
-
-
-def _pad_forward(self: Array, *, before: int, after: int) -> Array:
-    widths = [(0, 0)] * (self.ndim - 1) + [(before, after)]
-    return np.pad(self, widths)
-
-
-def _pad_grad(g: Tensor, before: int, after: int) -> Tensor:
-    return g[..., before : g._array.shape[-1] - after]
-
-
-PAD = Op("_pad_last", _pad_forward, grads={"self": _pad_grad}, linear=True)
-
-
-def _padded(value: Tensor, before: int, after: int) -> Tensor:
-    result: Tensor = PAD(value, before=before, after=after)
-    return result
 
 
 # -- lu ------------------------------------------------------------------------------------------
@@ -238,8 +212,10 @@ def _unpack_grad(g: Grads, LU_data_shape: tuple[int, ...]) -> Tensor | None:
         if value is None:
             continue
         part = value.tril(-1) if dim == -1 else value.triu()
-        missing = LU_data_shape[dim] - size
-        part = _padded(part.movedim(dim, -1), 0, missing).movedim(-1, dim)
+        if LU_data_shape[dim] > size:
+            rest = list(LU_data_shape)
+            rest[dim] -= size
+            part = cat([part, wrap(np.zeros(rest, part._array.dtype))], dim)
         total = part if total is None else total + part
     return total
 

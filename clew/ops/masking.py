@@ -12,6 +12,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.copying import convert, overflow, scalar_as, zeros
 from clew.ops.dims import shape_argument
+from clew.ops.writing import Call, run, run_in_place
 
 Shape = tuple[int, ...]
 
@@ -62,12 +63,26 @@ def _scattered_source(
     return out
 
 
-MASKED_FILL = Op(
+class MaskedFill(Op):
+    """Where the mask broadcasts to the tensor, the in-place form writes only what it covers."""
+
+    def write_into(
+        self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> bool:
+        mask = inputs[1]._array
+        if np.broadcast_shapes(mask.shape, target.shape) != target.shape:
+            return False
+        value = params["value"] if params else inputs[2]._array
+        np.copyto(target, scalar_as(value, target.dtype), where=mask)
+        return True
+
+
+MASKED_FILL = MaskedFill(
     "masked_fill",
     _filled,
     grads={"self": lambda g, mask: g.masked_fill(mask, 0)},
 )
-MASKED_FILL_TENSOR = Op(
+MASKED_FILL_TENSOR = MaskedFill(
     "masked_fill_tensor",
     _filled_tensor,
     grads={
@@ -123,9 +138,7 @@ def _check_broadcast(name: str, self: Tensor, mask: Tensor) -> None:
         raise mismatch
 
 
-@public(inplace=True, out=False)
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """A copy with one value wherever the mask is true."""
+def _masked_fill_call(input: Tensor, mask: Tensor, value: Any) -> Call:
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype "
@@ -134,7 +147,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if mask._array.shape != input._array.shape:
         _check_broadcast("masked_fill", input, mask)
     if not isinstance(value, Tensor):
-        return MASKED_FILL(input, mask, value=value)
+        return MASKED_FILL, (input, mask), {"value": value}
     if value._array.ndim:
         raise RuntimeError(
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
@@ -142,7 +155,19 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         )
     if value.dtype.is_complex and not input.dtype.is_complex:
         raise overflow(input._array.dtype)
-    return MASKED_FILL_TENSOR(input, mask, value)
+    return MASKED_FILL_TENSOR, (input, mask, value), {}
+
+
+@public(out=False)
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """A copy with one value wherever the mask is true."""
+    return run(_masked_fill_call(input, mask, value))
+
+
+@public(function=False)
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Write one value wherever the mask is true."""
+    return run_in_place(_masked_fill_call(self, mask, value))
 
 
 @public()

@@ -212,6 +212,12 @@ def layer_norm(
     shape = check_normalized_shape(input, normalized_shape, "layer_norm")
     _check_like_normalized("weight", weight, shape)
     _check_like_normalized("bias", bias, shape)
+    if input.dtype.category != dtypes.FLOAT and any(
+        other is not None and other.dtype is not input.dtype for other in (weight, bias)
+    ):
+        raise RuntimeError(
+            "mixed dtype (CPU): all inputs must share same datatype." + errors.at_user_line()
+        )
     check_norm_dtypes("LayerNormKernelImpl", input, weight, bias)
     result: tuple[Tensor, ...] = LAYER_NORM(
         input, weight, bias, normalized_ndim=len(shape), eps=eps
@@ -260,6 +266,11 @@ def local_response_norm(
         )
     if not input._array.size:
         return input
+    if input.dtype.is_complex:
+        kernel = "avg_pool2d" if ndim == 3 else "avg_pool3d_out_frame"
+        raise NotImplementedError(
+            f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'" + errors.at_user_line()
+        )
     square = input * input
     channels = input._array.shape[1]
     padding = list(square._array.shape)

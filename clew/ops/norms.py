@@ -36,6 +36,9 @@ def _vector_norm(
 
 def _norm_of(values: np.ndarray, ord: float, dims: Dims, keepdim: bool) -> np.ndarray:
     if ord == 2:
+        if len(dims) == 1:
+            total = np.asarray(np.vecdot(values, values, axis=dims[0]).real)
+            return np.sqrt(np.expand_dims(total, dims[0]) if keepdim else total)
         if values.dtype.kind == "c":
             squares = values.real**2 + values.imag**2
         elif len(dims) == values.ndim and values.flags.c_contiguous and not keepdim:
@@ -164,7 +167,8 @@ def norm(
         return _nuclear_norm(input, dim, keepdim, dtype)
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(
-            f"only valid string values are 'fro' and 'nuc', found {p}" + errors.at_user_line()
+            f"linalg.matrix_norm: Order {p} not supported. Strings that name a norm are 'fro' and "
+            "'nuc'." + errors.at_user_line()
         )
     order = 2.0 if p is None or p == "fro" else p
     return vector_norm(input, order, dim, keepdim, dtype=dtype)

@@ -94,7 +94,12 @@ def read_size(function: str, sizes: tuple[Any, ...], size: Any = None) -> tuple[
 
 
 def checked_size(function: str, sizes: Any) -> tuple[int, ...]:
-    shape = tuple(_read_extent(function, position, n) for position, n in enumerate(sizes))
+    try:
+        shape = tuple(map(operator.index, sizes))
+    except TypeError:
+        shape = tuple(_read_extent(function, position, n) for position, n in enumerate(sizes))
+    if not shape or min(shape) >= 0:
+        return shape
     for n in shape:
         if n < 0:
             text = (

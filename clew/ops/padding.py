@@ -44,7 +44,7 @@ def _filled(self: Array, *, pad: Shape, value: Any) -> Array:
     return out
 
 
-CONSTANT_PAD = Op(
+CONSTANT_PAD: Op = Op(
     "constant_pad_nd", _filled,
     grads={
         "self": lambda g, pad: CONSTANT_PAD(g, pad=tuple(-size for size in pad), value=0)

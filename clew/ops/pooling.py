@@ -58,19 +58,19 @@ def _scattered(grad_output: Array, indices: Array, *, spatial: Shape, unique: bo
     return batch.reshape(*grad_output.shape[:-dims], *spatial)
 
 
-PICK = Op(
+PICK: Op = Op(
     "max_pool_pick", _picked, linear=True,
     grads={
         "self": lambda g, indices, spatial: SCATTER(g, indices, spatial=spatial, unique=False)
     },
 )  # fmt: skip
-SCATTER = Op(
+SCATTER: Op = Op(
     "max_pool_backward", _scattered, linear=True,
     grads={"grad_output": lambda g, indices, spatial: PICK(g, indices, spatial=spatial)},
 )  # fmt: skip
 
 
-def _pooled_op(name: str, forward: Any, dims: int, node: str, unique: Any = None) -> Op:
+def _pooled_op(name: str, forward: Any, dims: int, node: str, windows: bool = False) -> Op:
     """An operation that gives values and indices; as in PyTorch it saves its input too."""
 
     def plain(g: tuple[Tensor, ...], self: Tensor, out1: Tensor) -> Tensor:
@@ -88,7 +88,7 @@ def _pooled_op(name: str, forward: Any, dims: int, node: str, unique: Any = None
         return result
 
     return Op(
-        name, forward, outputs=2, node=node, grads={"self": windowed if unique else plain},
+        name, forward, outputs=2, node=node, grads={"self": windowed if windows else plain},
         kinks="the first of equal values gets the whole gradient",
     )  # fmt: skip
 
@@ -127,7 +127,7 @@ def _fractional_max(
 MAX = {
     dims: _pooled_op(
         f"max_pool{dims}d_with_indices", _max_pooled, dims, f"MaxPool{dims}DWithIndicesBackward0",
-        unique=True,
+        windows=True,
     )
     for dims in (2, 3)
 }  # fmt: skip

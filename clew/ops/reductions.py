@@ -34,6 +34,8 @@ _add_all: Any = np.add.reduce
 
 def reduced_dims(dim: DimArgument, ndim: int) -> Dims:
     """The dimensions to reduce, counted from the front; a 0-dim tensor has none."""
+    if type(dim) is int and -ndim <= dim < ndim:
+        return (dim % ndim,)
     dims = wrap_dims(dim, ndim)
     return dims if ndim else ()
 
@@ -109,7 +111,7 @@ def _add_one_level(array: np.ndarray, dim: int) -> np.ndarray:
 
 def _sum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
     total = add_up(convert(self, accumulator_dtype(dtype)), dims, keepdim)
-    return total.astype(dtype, copy=False)
+    return total if total.dtype is dtype else total.astype(dtype)
 
 
 def _sum_all(self: np.ndarray, *, dtype: np.dtype) -> np.ndarray:

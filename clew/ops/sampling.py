@@ -17,21 +17,22 @@ from clew.backend import dtypes
 from clew.backend import random as streams
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
-from clew.core.public import deliver, methods, public
+from clew.core.public import deliver, methods, public, refuse_history
 from clew.core.tensor import Tensor
 from clew.ops import memory
+from clew.ops.conversion import to_dtype
 from clew.ops.options import Options, made, read_dtype, read_size
 from clew.ops.random import Generator, stream_of
 
 Stream = streams.Generator
 
 
-ZERO = Op("_zero", np.zeros_like, inputs=("self",), grads={"self": lambda g: ZERO(g)}, linear=True)
-
-
 def _zero(g: Tensor) -> Tensor:
     """No gradient, in a form that can itself be differentiated."""
     return ZERO(g)
+
+
+ZERO = Op("_zero", lambda self: np.zeros_like(self), grads={"self": _zero}, linear=True)
 
 
 def _laid_out(self: np.ndarray, draw: Callable[[tuple[int, ...]], np.ndarray]) -> np.ndarray:
@@ -223,44 +224,53 @@ BERNOULLI_LIKE = Op(
     "bernoulli_like", _bernoulli_number, node="torch::autograd::NotImplemented",
     grads={"self": _no_derivative("bernoulli", "self")},
 )  # fmt: skip
-BERNOULLI = Op(
-    "bernoulli",
-    lambda self, *, stream: _laid_out(
-        self,
-        lambda shape: streams.bernoulli_tensor(stream, self.transpose(memory.memory_order(self))),
-    ),
-    grads={"self": _zero},
-)
+def _bernoulli(self: np.ndarray, *, stream: Stream) -> np.ndarray:
+    return streams.bernoulli_tensor(stream, self) if self.size else self.copy()
 
 
-@public()
+BERNOULLI = Op("bernoulli", _bernoulli, grads={"self": _zero})
+
+
+@public(out=False)
 def bernoulli(
-    input: Tensor, p: float | None = None, *, generator: Generator | None = None
+    input: Tensor,
+    p: float | None = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Ones with the probability that stands at each place of `input` (or `p`), and zeros."""
     if p is not None:
         return BERNOULLI_LIKE(input, p=float(p), stream=stream_of(generator))
-    return BERNOULLI(input, stream=stream_of(generator))
+    if out is None:
+        return BERNOULLI(input, stream=stream_of(generator))
+    refuse_history((input,), {}, out)
+    result = BERNOULLI(input, stream=stream_of(generator))
+    return deliver(to_dtype(result, out.dtype), out)
 
 
 def _normal_around(mean: np.ndarray, *, std: float, stream: Stream) -> np.ndarray:
+    if not mean.size:
+        return mean.copy()
     return streams.normal(stream, mean.shape, mean.dtype, 0.0, std) + mean
 
 
 def _normal_scaled(std: np.ndarray, *, mean: float, stream: Stream) -> np.ndarray:
-    _check_deviations(std)
     drawn = streams.normal(stream, std.shape, std.dtype)
     return (drawn * std + mean).astype(std.dtype, copy=False)
 
 
 def _normal_both(mean: np.ndarray, std: np.ndarray, *, stream: Stream) -> np.ndarray:
-    _check_deviations(std)
     shape = np.broadcast_shapes(mean.shape, std.shape)
     drawn = streams.normal(stream, shape, mean.dtype)
     return (drawn * std + mean).astype(mean.dtype, copy=False)
 
 
 def _check_deviations(std: np.ndarray) -> None:
+    if std.dtype.kind == "c":
+        raise RuntimeError(
+            "normal expects standard deviation to be non-complex" + errors.at_user_line()
+        )
     if not np.all(std >= 0):
         raise RuntimeError("normal expects all elements of std >= 0.0" + errors.at_user_line())
 
@@ -286,6 +296,13 @@ def normal(
     stream = stream_of(generator)
     if size is not None:
         return _normal_of_size(float(mean), float(std), size, stream, dtype, options)
+    if isinstance(std, Tensor):
+        _check_deviations(std._array)
+    if isinstance(mean, Tensor) and mean.dtype.is_complex and mean.requires_grad:
+        raise RuntimeError(
+            "normal does not support automatic differentiation for outputs with complex dtype."
+            + errors.at_user_line()
+        )
     if isinstance(mean, Tensor) and isinstance(std, Tensor):
         mismatch = errors.broadcast_mismatch("normal", mean._array.shape, std._array.shape)
         if mismatch is not None:

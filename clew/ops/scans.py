@@ -12,7 +12,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.ops import return_types
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, wrap_dim
-from clew.ops.extrema import found_op, not_implemented, orderable
+from clew.ops.extrema import found_op, not_implemented, orderable, refuse_complex_history
 from clew.ops.reductions import Dims, convert, sum_dtype
 
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -111,10 +111,10 @@ def _cumprod_grad(
 ) -> Tensor:
     if not self._array.ndim or self._array.size <= 1:
         return g
-    x = conj(self.to(dtypes.BY_NUMPY[dtype]))
-    if x._array.all():
-        return _reversed_cumsum(g * conj(out), dim) / x
+    if self._array.all():
+        return _reversed_cumsum(g * conj(out), dim) / conj(self)
     # With zeros nothing can be divided by; the same sum as a recurrence.
+    x = conj(self.to(dtypes.BY_NUMPY[dtype]))
     before = shifted_right(x, dim, 1).cumprod(dim)
     return before * LINEAR_RECURRENCE(shifted_left(x, dim, 0), g, dim=dim)
 
@@ -220,8 +220,10 @@ def _running(find: Op, choose: Op, input: Tensor, dim: int) -> tuple[Tensor, Ten
             + errors.at_user_line()
         )
     dim = wrap_dim(dim, input._array.ndim)
-    if input.dtype.is_complex and input._array.ndim and input._array.size:
-        raise not_implemented(f"{choose.name}_cpu", input.dtype)
+    if input.dtype.is_complex:
+        if input._array.ndim and input._array.size:
+            raise not_implemented(f"{choose.name}_cpu", input.dtype)
+        refuse_complex_history(choose.name, input)
     indices = find(input, dim=dim)
     return choose(input, indices, dim=dim), indices
 

@@ -27,22 +27,37 @@ def _no_gradient(name: str) -> Any:
 Arrays = tuple[np.ndarray, ...]
 
 
-def _unique(self: np.ndarray, *, dim: int | None) -> Arrays:
-    """The distinct elements (or slices) in order, where each element went, and the counts."""
-    values = orderable(self)
-    # Every NaN is a value of its own, and unequal slices with NaN stay apart likewise.
+def _unique(self: np.ndarray) -> Arrays:
+    """The distinct elements in order, where each element went, and the counts."""
+    # Every NaN is a value of its own.
     found, inverse, counts = np.unique(
-        values, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
+        orderable(self), return_inverse=True, return_counts=True, equal_nan=False
     )
-    inverse = inverse.reshape(self.shape if dim is None else -1)
-    return found.astype(self.dtype, copy=False), inverse, counts
+    return found.astype(self.dtype, copy=False), inverse.reshape(self.shape), counts
+
+
+def _unique_slices(self: np.ndarray, *, dim: int) -> Arrays:
+    rows = np.moveaxis(orderable(self), dim, 0)
+    rows = rows.reshape(len(rows), -1) if rows.size else rows.reshape(0, 1)
+    # lexsort takes the most significant column last.
+    order = np.lexsort(rows.T[::-1])
+    is_new = _differs_from_last(rows[order])
+    inverse = np.empty(len(rows), np.int64)
+    inverse[order] = np.cumsum(is_new) - 1
+    starts = np.flatnonzero(is_new)
+    return self.take(order[starts], axis=dim), inverse, np.diff(starts, append=len(rows))
+
+
+def _differs_from_last(rows: np.ndarray) -> np.ndarray:
+    is_new = np.ones(len(rows), np.bool_)
+    is_new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    return is_new
 
 
 def _unique_runs(self: np.ndarray, *, dim: int | None) -> Arrays:
     rows = self.reshape(-1, 1) if dim is None else np.moveaxis(self, dim, 0)
     rows = rows.reshape(len(rows), -1) if rows.size else rows.reshape(len(rows), 1)
-    is_new = np.ones(len(rows), np.bool_)
-    is_new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    is_new = _differs_from_last(rows)
     starts = np.flatnonzero(is_new)
     inverse = np.cumsum(is_new) - 1
     counts = np.diff(starts, append=len(rows))
@@ -56,7 +71,7 @@ UNIQUE = Op(
     grads={"self": _no_gradient("_unique2")},
 )  # fmt: skip
 UNIQUE_DIM = Op(
-    "unique_dim", _unique, outputs=3, grads={"self": _no_gradient("unique_dim")}
+    "unique_dim", _unique_slices, outputs=3, grads={"self": _no_gradient("unique_dim")}
 )
 UNIQUE_CONSECUTIVE = Op(
     "unique_consecutive", _unique_runs, outputs=3,
@@ -103,7 +118,7 @@ def unique(
     if input.dtype.is_complex:
         raise not_implemented("unique", input.dtype)
     if dim is None:
-        found = UNIQUE(input, dim=None)
+        found = UNIQUE(input)
     else:
         found = UNIQUE_DIM(input, dim=_set_dim(input, dim))
     return _asked(found, return_inverse, return_counts)

@@ -128,7 +128,7 @@ def _along(op: Op, name: str, input: Tensor, dim: int, dtype: dtypes.dtype | Non
         input = input.to(dtype)
     wrapped = wrap_dim(dim, input._array.ndim)
     have = input.dtype
-    if have.category != dtypes.FLOAT:
+    if have.category != dtypes.FLOAT and input._array.size:
         last = wrapped == input._array.ndim - 1
         kernel = f"{name}_lastdim_kernel_impl" if last else f"{name}_kernel_impl"
         raise NotImplementedError(

@@ -21,6 +21,7 @@ from clew.ops.extrema import (
     found_op,
     not_implemented,
     orderable,
+    refuse_complex_history,
     require_elements,
 )
 
@@ -81,7 +82,7 @@ def _top(self: np.ndarray, *, k: int, dim: int, largest: bool) -> np.ndarray:
     if not self.ndim:
         return np.zeros((), np.int64)
     length = self.shape[dim]
-    if length < 64 or k * 8 > length:
+    if not k or length < 64 or k * 8 > length:
         return _argsort(self, dim=dim, descending=largest).take(np.arange(k), axis=dim)
     values = orderable(self)
     border = length - k if largest else k - 1
@@ -140,6 +141,8 @@ def kthvalue(
         )
     if input._array.ndim and (input.dtype.is_complex or input.dtype is dtypes.bool_):
         raise not_implemented("kthvalue_cpu", input.dtype)
+    if input.dtype.is_complex:
+        refuse_complex_history("kthvalue", input)
     indices = ARGKTHVALUE(input, k=k - 1, dim=dim, keepdim=keepdim)
     return return_types.kthvalue(KTHVALUE(input, indices, dim=dim, keepdim=keepdim), indices)
 
@@ -202,6 +205,8 @@ def _median(
     if dim is None:
         if unordered and input._array.size:
             raise not_implemented("median_cpu", input.dtype)
+        if input.dtype.is_complex:
+            refuse_complex_history(of_all.name, input)
         return of_all(input)
     dim = wrap_dim(dim, input._array.ndim)
     require_elements("median", input, dim)

@@ -79,6 +79,9 @@ def _real(dtype: np.dtype) -> np.dtype:
 def _var_grad(g: Tensor, self: Tensor, dims: Dims, keepdim: bool, correction: float) -> Tensor:
     freedom = math.prod(self._array.shape[dim] for dim in dims) - correction
     factor = 2.0 / freedom if freedom else math.inf
+    if not self._array.ndim:
+        # The deviation of a single number is zero, whatever the number is.
+        self = self.detach()
     return factor * restore_dims(g, dims, keepdim) * (self - self.mean(dims or None, keepdim=True))
 
 

@@ -82,21 +82,24 @@ def _check_fractional(
             f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor with optional 0 dim batch "
             f"size, but got: {errors.shape_list(shape)}"
         )
+    if not input.dtype.is_floating_point:
+        raise not_implemented(f"{name}_out_frame", input)
     where = name if dims == 2 else f"{name}_out"
     for axis, width, count, size in zip(
         _AXIS_NAMES[dims], kernels, sizes, shape[-dims:], strict=True
     ):
         if count + width - 1 > size:
-            raise failure(f"{where}(): pool {axis} {width} too large relative to input {axis} {size}")
-    batch = shape[0] if len(shape) == dims + 2 else 1
-    wanted = {0: (batch, "batch"), 1: (shape[-dims - 1], "channel")}
-    for dim, (count, what) in wanted.items():
-        if samples._array.shape[dim] < count if dim == 0 else samples._array.shape[dim] != count:
             raise failure(
-                f"Expect _random_samples.size({dim}) equals to input {what} size."
-                if dim
-                else f"Expect _random_samples.size({dim}) no less then input {what} size."
+                f"{where}(): pool {axis} {width} too large relative to input {axis} {size}"
             )
+    batch = shape[0] if len(shape) == dims + 2 else 1
+    drawn = samples._array.shape
+    if drawn[0] < batch:
+        raise failure("Expect _random_samples.size(0) no less then input batch size.")
+    if drawn[1] != shape[-dims - 1]:
+        raise failure("Expect _random_samples.size(1) equals to input channel size.")
+    if drawn[2] != dims:
+        raise failure(f"Expect _random_samples.size(2) equals to {dims}; got {drawn[2]}.")
     if samples.dtype is not input.dtype:
         raise failure("Expect _random_samples to have the same dtype as input")
 
@@ -171,9 +174,9 @@ def _unpool_size(
     )
     if output_size is None:
         return usual
+    if len(output_size) == dims + 2:
+        output_size = output_size[2:]
     sizes = tuple(output_size)
-    if len(sizes) == dims + 2:
-        sizes = sizes[2:]
     if len(sizes) != dims:
         raise ValueError(
             f"output_size should be a sequence containing {dims} or {dims + 2} elements, but it "
@@ -182,7 +185,7 @@ def _unpool_size(
     for dim, (size, expected, step) in enumerate(zip(sizes, usual, stride, strict=True)):
         if not expected - step < size < expected + step:
             raise ValueError(
-                f'invalid output_size "{list(sizes)}" (dim {dim} must be between '
+                f'invalid output_size "{output_size}" (dim {dim} must be between '
                 f"{expected - step} and {expected + step})" + errors.at_user_line()
             )
     return sizes

@@ -1,0 +1,40 @@
+"""Fourier transforms: `clew.fft`, with the functions of `torch.fft`."""
+
+from typing import Any
+
+from clew.core.public import with_out as _with_out
+from clew.core.tensor import Tensor
+from clew.ops import fft as _fft
+from clew.ops.fft import fftfreq, fftshift, ifftshift, rfftfreq
+
+fft, ifft = _with_out(_fft.fft), _with_out(_fft.ifft)
+rfft, irfft = _with_out(_fft.rfft), _with_out(_fft.irfft)
+hfft, ihfft = _with_out(_fft.hfft), _with_out(_fft.ihfft)
+fftn, ifftn = _with_out(_fft.fftn), _with_out(_fft.ifftn)
+rfftn, irfftn = _with_out(_fft.rfftn), _with_out(_fft.irfftn)
+hfftn, ihfftn = _with_out(_fft.hfftn), _with_out(_fft.ihfftn)
+
+
+def _over_two(function: Any, name: str) -> Any:
+    """The same transform over the last two dimensions."""
+
+    def transform(
+        input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        return function(input, s, dim, norm, out=out)  # type: ignore[no-any-return]
+
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = f"`{function.__name__}` over the last two dimensions."
+    return transform
+
+
+fft2, ifft2 = _over_two(fftn, "fft2"), _over_two(ifftn, "ifft2")
+rfft2, irfft2 = _over_two(rfftn, "rfft2"), _over_two(irfftn, "irfft2")
+hfft2, ihfft2 = _over_two(hfftn, "hfft2"), _over_two(ihfftn, "ihfft2")
+
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",
+    "ifftn", "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft",
+    "rfft2", "rfftfreq", "rfftn",
+]  # fmt: skip

@@ -1,0 +1,58 @@
+"""Operations that write into a part of a tensor: into a copy, or in place into the tensor itself.
+
+The definition is one function that writes into an array. The out-of-place form runs it on a copy;
+the in-place form runs it on the tensor's own memory, so that a small write costs little.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew.core.inplace import apply_inplace
+from clew.core.op import Op
+from clew.core.tensor import Tensor
+
+# What a public function checks and then runs: an operation, its inputs, its parameters.
+Call = tuple[Op, tuple[Any, ...], dict[str, Any]]
+
+
+class WritingOp(Op):
+    """An operation whose result is its first input with something written into it."""
+
+    def __init__(self, name: str, write: Callable[..., None], **options: Any) -> None:
+        def forward(self: np.ndarray, *others: np.ndarray, **params: Any) -> np.ndarray:
+            out = np.array(self, order="C")
+            write(out, *others, **params)
+            return out
+
+        forward.__signature__ = inspect.signature(write)  # type: ignore[attr-defined]
+        self.write = write
+        super().__init__(name, forward, **options)
+
+    def write_into(
+        self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> bool:
+        others = [each._array if isinstance(each, Tensor) else each for each in inputs[1:]]
+        if inputs[0]._array is not target or not target.flags.c_contiguous:
+            return False
+        if any(np.may_share_memory(target, each) for each in others):
+            return False
+        self.write(target, *others, **params)
+        return True
+
+
+def run(call: Call) -> Tensor:
+    """The out-of-place form of a prepared call."""
+    op, inputs, params = call
+    result: Tensor = op(*inputs, **params)
+    return result
+
+
+def run_in_place(call: Call) -> Tensor:
+    """The in-place form of a prepared call."""
+    op, inputs, params = call
+    return apply_inplace(op, *inputs, **params)
