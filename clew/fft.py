@@ -22,7 +22,7 @@ def _over_two(function: Any, name: str) -> Any:
         input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *,
         out: Tensor | None = None,
     ) -> Tensor:
-        return function(input, s, dim, norm, out=out)  # type: ignore[no-any-return]
+        return function(input, s, dim, norm, out=out)
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"`{function.__name__}` over the last two dimensions."

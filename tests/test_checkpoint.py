@@ -285,6 +285,51 @@ def test_errors_in_the_block_propagate(torch: Any) -> Any:
     return errors, (x * 2).requires_grad
 
 
+@REENTRANT
+def test_blocks_with_writes_views_and_functions(reentrant: bool) -> None:
+    def scenario(torch: Any) -> Any:
+        class Square(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx: Any, g: Any) -> Any:
+                (x,) = ctx.saved_tensors
+                return g * 2 * x
+
+        def block(x: Any, w: Any) -> Any:
+            y = x * w
+            y[:1].mul_(3)
+            y += x.exp()
+            return Square.apply(y).reshape(2, 1).t().softmax(1) * w
+
+        x, w = leaf(torch, 0.5, 1.5), leaf(torch, 2.0, 3.0)
+        run = torch.utils.checkpoint.checkpoint
+        y = run(block, x, w, use_reentrant=reentrant)
+        (y * y).sum().backward()
+        plain = [leaf(torch, 0.5, 1.5), leaf(torch, 2.0, 3.0)]
+        (block(*plain) ** 2).sum().backward()
+        return y, x.grad, w.grad, [p.grad for p in plain]
+
+    twice(scenario)()
+
+
+@REENTRANT
+def test_shared_input_and_output_used_twice(reentrant: bool) -> None:
+    def scenario(torch: Any) -> Any:
+        run = torch.utils.checkpoint.checkpoint
+        x = leaf(torch, 0.5, 1.5)
+        hidden = x * 2
+        a = run(lambda h: h.sin() * h, hidden, use_reentrant=reentrant)
+        b = run(lambda h, a: h.cos() * a, hidden, a, use_reentrant=reentrant)
+        (a * b + hidden).sum().backward()
+        return x.grad
+
+    twice(scenario)()
+
+
 @twice
 def test_different_metadata(torch: Any) -> Any:
     run = torch.utils.checkpoint.checkpoint

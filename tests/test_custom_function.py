@@ -281,7 +281,7 @@ def test_saving_inputs_outputs_and_none(torch: Any) -> Any:
 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
-            x, nothing, out = ctx.saved_tensors
+            _, nothing, out = ctx.saved_tensors
             assert nothing is None and ctx.note == "attribute"
             return g * out
 
@@ -652,6 +652,36 @@ def test_tensor_kept_as_attribute_warns_on_double_backward() -> None:
     x = clew.ones(2, requires_grad=True)
     with pytest.warns(UserWarning, match=r"slope.*save_for_backward"):
         clew.autograd.grad(Attribute.apply(x).sum(), x, create_graph=True)
+
+
+def test_written_gradient_warns() -> None:
+    class Writes(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g.mul_(2)
+
+    x, w = leaf(clew, [1.0]), leaf(clew, [1.0])
+    out = Writes.apply(x) + w
+    with pytest.warns(UserWarning, match=r"wrote to the gradient.*`mul_`.*test_custom_function"):
+        out.backward()
+
+
+def test_list_of_outputs_warns() -> None:
+    class Many(clew.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return [x * 2, x * 3]
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return grads[0] * 2 + grads[1] * 3
+
+    with pytest.warns(UserWarning, match="returned a list of tensors"):
+        Many.apply(leaf(clew, [1.0]))
 
 
 def test_random_mask_does_not_warn() -> None:

@@ -201,9 +201,11 @@ def test_gradgradcheck_catches(torch: Any) -> Any:
 
 def test_float32_is_refused_where_the_step_is_lost() -> None:
     x = clew.tensor([1000.0, 2.0], requires_grad=True)
-    with pytest.warns(UserWarning, match="not a double precision"):
-        with pytest.raises(GradcheckError, match=r"x \+ eps == x"):
-            gradcheck(lambda x: x * 0, (x,))
+    with (
+        pytest.warns(UserWarning, match="not a double precision"),
+        pytest.raises(GradcheckError, match=r"x \+ eps == x"),
+    ):
+        gradcheck(lambda x: x * 0, (x,))
 
 
 def test_float32_with_a_large_step_is_checked() -> None:

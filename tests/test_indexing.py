@@ -267,6 +267,35 @@ def test_index_put_accumulates_repeated_indices(dtype: str) -> None:
     )
 
 
+@pytest.mark.parametrize("width", [3, 300])
+def test_repeated_rows_are_added_up(width: int) -> None:
+    """Wide rows are added row by row, narrow ones element by element."""
+    index = long(4, 0, 4, 4, 1, 0)
+    rows = _rand(6, width)
+    x = _rand(5, width)
+    mine = oracle.to_clew(x)
+    oracle.assert_same(
+        mine.index_add(0, oracle.to_clew(index), oracle.to_clew(rows)), x.index_add(0, index, rows)
+    )
+    for dim in (0, 1):
+        ours, theirs = oracle.to_clew(x).requires_grad_(), x.clone().requires_grad_()
+        for leaf, where in ((ours, oracle.to_clew(index)), (theirs, index)):
+            taken = leaf.index_select(dim, where % 3) if dim else leaf[where]
+            (taken * taken).sum().backward()
+        oracle.assert_same(ours.grad, theirs.grad)
+    mine.index_put_((oracle.to_clew(index - 5),), oracle.to_clew(rows), accumulate=True)
+    oracle.assert_same(mine, x.index_put((index - 5,), rows, accumulate=True))
+
+
+def test_accumulating_out_of_range_is_refused() -> None:
+    for index in ((long(0), long(4)), (long(5),), (long(-6),)):
+        def put(x: Any, where: Any) -> Any:
+            return x.index_put_(where, x.new_ones(()), accumulate=True)
+
+        error, expected = _outcomes(put, index, (5, 4))
+        oracle.assert_same_error(error, expected, words=3)
+
+
 @pytest.mark.parametrize("accumulate", [False, True])
 def test_index_put_gradients(accumulate: bool) -> None:
     results = []

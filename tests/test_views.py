@@ -405,3 +405,16 @@ def test_transposing_properties(name: str, shape: tuple[int, ...]) -> None:
 def test_meshgrid_without_indexing_warns() -> None:
     with pytest.warns(UserWarning, match=r"torch\.meshgrid: in an upcoming release"):
         clew.meshgrid(clew.zeros(2), clew.zeros(3))
+
+
+def test_numpy_names_of_arguments() -> None:
+    for library in (clew, torch):
+        x = library.ones(2, 1, 3)
+        assert tuple(x.squeeze(axis=1).shape) == (2, 3)
+        assert tuple(x.unsqueeze(axis=0).shape) == (1, 2, 1, 3)
+        assert tuple(library.cat([x, x], axis=1).shape) == (2, 2, 3)
+        assert tuple(library.stack([x, x], axis=-1).shape) == (2, 1, 3, 2)
+        assert [tuple(part.shape) for part in x.chunk(3, axis=2)] == [(2, 1, 1)] * 3
+        assert tuple(x.repeat_interleave(2, axis=1).shape) == (2, 2, 3)
+        assert tuple(x.index_select(axis=2, index=library.tensor([0])).shape) == (2, 1, 1)
+        assert len(x.unbind(axis=2)) == 3

@@ -61,8 +61,8 @@ def why_no_grad(tensor: Tensor) -> str:
     if node is not None:
         return (
             f"non-leaf: {node.name()} made it at {errors.describe(node.where)}. Backward fills "
-            ".grad of leaves only: ask for the leaf's, or call .retain_grad() on this tensor before "
-            "backward."
+            ".grad of leaves only: ask for the leaf's, or call .retain_grad() on this tensor "
+            "before backward."
         )
     accumulator = tensor._node
     if not isinstance(accumulator, AccumulateGrad):
@@ -88,7 +88,7 @@ def _why_leaf_has_none(accumulator: AccumulateGrad) -> str:
     last = local.state.last_backward
     if last is None or last[0] < ACCUMULATE_SEQUENCE - accumulator.seq:
         return f"not yet backward: it was first used at {first_use}, and no backward has run since."
-    number, where = last
+    where = last[1]
     if accumulator.reached_by is last:
         return (
             f"cleared: the last backward, at {errors.describe(where)}, gave it a gradient, and "

@@ -108,8 +108,21 @@ class FunctionCtx(Node):
                 wrap(np.zeros(*self.meta[index])) if grad is None else grad
                 for index, grad in enumerate(given)
             ]
+        versions = [None if g is None else g._storage.version for g in given]
         results = self._function._backward_of()(self, *given)
+        for grad, version in zip(given, versions, strict=True):
+            if grad is not None and grad._storage.version != version:
+                self._warn_of_written_gradient(grad)
         return self._checked(results if isinstance(results, tuple) else (results,))
+
+    def _warn_of_written_gradient(self, grad: Tensor) -> None:
+        storage = grad._storage
+        warnings.warn(
+            f"{self.name()}: backward wrote to the gradient that it was given (`{storage.writer}` "
+            f"at {errors.describe(storage.written_at)}). Other paths of the graph may share its "
+            "memory and then get a wrong gradient: write to a clone.",
+            stacklevel=2,
+        )
 
     def _warn_of_lost_paths(self) -> None:
         """A gradient of this gradient misses what went through values computed in forward."""
@@ -360,12 +373,25 @@ def _connect(
     connected: list[Any] = []
     for number, out in enumerate(outputs):
         if not isinstance(out, Tensor):
+            if recorded and isinstance(out, list | dict):
+                _warn_of_container(ctx, out)
             connected.append(out)
         elif _is_among(out, ctx.dirty_tensors):
             connected.append(_connect_dirty(ctx, out, number, recorded, state))
         else:
             connected.append(_connect_output(ctx, inputs, out, number, recorded))
     return tuple(connected)
+
+
+def _warn_of_container(ctx: FunctionCtx, out: Any) -> None:
+    values = out.values() if isinstance(out, dict) else out
+    if any(map(ctx._is_lost_path, values)):
+        warnings.warn(
+            f"{ctx.name()}: forward returned a {type(out).__name__} of tensors, which get no "
+            "history: backward will never be called for them. Return a tensor or a tuple of "
+            "tensors.",
+            stacklevel=4,
+        )
 
 
 def _connect_dirty(

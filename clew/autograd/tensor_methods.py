@@ -172,7 +172,12 @@ def register_post_accumulate_grad_hook(
     return node.post_accumulate_hooks.add(hook)
 
 
+def _is_view(self: Tensor) -> bool:
+    return self._view is not None
+
+
 methods(
+    _is_view=_is_view,
     backward=backward,
     requires_grad_=requires_grad_,
     retain_grad=retain_grad,

@@ -45,13 +45,12 @@ class Elementwise(Op):
         inputs: tuple[str, ...] | None = None,
         rule: str = SAME,
         node: str | None = None,
-        jvp: Formula | None = None,
         bare: bool = False,
         kinks: str = "",
         non_differentiable: str = "",
     ) -> None:
         super().__init__(
-            name, forward, grads=grads, inputs=inputs, node=node, jvp=jvp, bare=bare,
+            name, forward, grads=grads, inputs=inputs, node=node, bare=bare,
             kinks=kinks, non_differentiable=non_differentiable,
         )  # fmt: skip
         self.rule = rule

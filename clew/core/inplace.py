@@ -17,6 +17,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.node import (
+    OWN,
     Edge,
     Node,
     edge_of,
@@ -25,7 +26,7 @@ from clew.core.node import (
     retain,
 )
 from clew.core.op import Op
-from clew.core.recording import grad_mask, record
+from clew.core.recording import OpNode, Plan, grad_mask, record
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, View, alias, forbid_view_write, sync, tangent_of, wrap
@@ -49,6 +50,9 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
     if plan is not None and 0 in plan.saves_input:
         # The formula needs the value from before the write.
         inputs = (_before_write(target), *inputs[1:])
+    if plan is not None and state.saved_hooks:
+        inputs = _with_copies(plan, inputs, target)
+    version = target._storage.version
     if op.write_into(target._array, inputs, params):
         target._storage.bump(op.name + "_", user_where())
     else:
@@ -57,7 +61,11 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
             result = result[0]
         store(target, result, op.name + "_")
     if plan is not None:
-        _record(state, op, plan, inputs, params, target)
+        node = record(state, plan, op.node_class, inputs, params, (target,), _getframe(1))
+        if _saves_overwritten(plan, inputs, target):
+            # As if it had been saved before the write: backward then says that it is gone.
+            _set_saved_version(node, target._storage, version)
+        rebase(state, target, node)
     elif mask and not op.can_differentiate(target):
         target._reason = op.reason(state, mask, inputs)
     return target
@@ -68,16 +76,31 @@ def _before_write(target: Tensor) -> Tensor:
     return restore(target._array.copy(), Storage(), node, number)
 
 
-def _record(
-    state: State,
-    op: Op,
-    plan: Any,
-    inputs: tuple[Any, ...],
-    params: dict[str, Any],
-    target: Tensor,
-) -> None:
-    rebase(
-        state, target, record(state, plan, op.node_class, inputs, params, (target,), _getframe(1))
+def _saves_overwritten(plan: Plan, inputs: tuple[Any, ...], target: Tensor) -> bool:
+    """Whether an operand that backward needs lies in the memory that is written: `x.mul_(x)`."""
+    return any(_shares_memory(inputs[index], target) for index in plan.saves_input if index)
+
+
+def _shares_memory(value: Any, target: Tensor) -> bool:
+    return isinstance(value, Tensor) and value._storage is target._storage
+
+
+def _set_saved_version(node: OpNode, storage: Storage, version: int) -> None:
+    node.saved = tuple(
+        (value[0], storage, version, *value[3:])
+        if type(value) is tuple and value[1] is storage and value[3] is not OWN
+        else value
+        for value in node.saved
+    )
+
+
+def _with_copies(plan: Plan, inputs: tuple[Any, ...], target: Tensor) -> tuple[Any, ...]:
+    """Operands as they are before the write: pack hooks will see them only after it."""
+    return tuple(
+        _before_write(value)
+        if index and index in plan.saves_input and _shares_memory(value, target)
+        else value
+        for index, value in enumerate(inputs)
     )
 
 

@@ -212,7 +212,7 @@ def accumulate_into(variable: Tensor, grad: Tensor) -> None:
     """`variable.grad += grad`, in place only when no graph of the gradient is asked for."""
     have = variable._grad
     if have is None:
-        variable._grad = own(grad)
+        variable._grad = own(grad, variable._array)
     elif local.state.grad_enabled:
         variable._grad = have + grad
     else:
@@ -220,12 +220,16 @@ def accumulate_into(variable: Tensor, grad: Tensor) -> None:
         have._storage.bump("AccumulateGrad", None)
 
 
-def own(grad: Tensor) -> Tensor:
-    """`grad` as a tensor whose memory nobody else can see."""
+def own(grad: Tensor, like: np.ndarray) -> Tensor:
+    """`grad` as a tensor whose memory nobody else can see, laid out as the leaf is."""
     if local.state.grad_enabled and grad._requires_grad:
         return grad.clone()
     result: Tensor = _new(Tensor)
-    result._array = np.array(grad._array, order="C")
+    if like.flags.c_contiguous:
+        result._array = np.array(grad._array, order="C")
+    else:
+        result._array = np.empty_like(like)
+        result._array[...] = grad._array
     result._storage = Storage()
     result._requires_grad = False
     result._node = None

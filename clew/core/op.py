@@ -95,7 +95,6 @@ class Op:
         node: str | None = None,
         linear: bool = False,
         multilinear: bool = False,
-        jvp: Formula | None = None,
         bare: bool = False,
         uniform: bool = False,
         kinks: str = "",
@@ -108,7 +107,6 @@ class Op:
         self.outputs = outputs  # the number of outputs; 0 when it depends on the input
         self.linear = linear
         self.multilinear = multilinear
-        self.jvp = jvp
         # The formulas use nothing but operators, so they hold for bare arrays as they stand.
         self.bare = bare
         # All elements of the result are equal, so it may be written to memory that overlaps.

@@ -73,7 +73,11 @@ def with_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(implementation)
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         if out is None:
-            return implementation(*args, **kwargs)
+            try:
+                return implementation(*args, **kwargs)
+            except AttributeError:
+                refuse_non_tensor(implementation.__name__, args)
+                raise
         refuse_history(args, kwargs, out)
         result = implementation(*args, **kwargs)
         if isinstance(out, Tensor):
@@ -83,6 +87,12 @@ def with_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
         return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
 
     return function
+
+
+def refuse_non_tensor(name: str, args: tuple[Any, ...]) -> None:
+    """A function of a tensor was given something else: say so in PyTorch's words."""
+    if args and not isinstance(args[0], Tensor):
+        raise errors.wrong_argument(name, "input", 1, "Tensor", args[0]) from None
 
 
 def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:

@@ -316,7 +316,8 @@ def _replay_history(view: View) -> Tensor:
 
 def _forbidden_view_text(view: View, tensor: Tensor, what: str) -> str:
     if view.kind == "multi":
-        name = "a multi-output view" if tensor._node is None else tensor._node.name()
+        node = tensor._node
+        name = "a multi-output view" if node is None else node.name().removesuffix("Backward0")
         return (
             f"Output {view.index} of {name} is a view and {what}. This view is the output of a "
             "function that returns multiple views. Such functions do not allow the output views "

@@ -19,6 +19,16 @@ def at(*parts: Any) -> tuple[Any, ...]:
     return parts
 
 
+def sum_of_products(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
+    """The sum of `a * b` over some axes, which are kept with size 1.
+
+    Along the last axis alone there is a product of rows that needs no temporary array.
+    """
+    if axes == (a.ndim - 1,) and a.size:
+        return np.vecdot(a, b)[..., None]
+    return np.asarray(np.add.reduce(a * b, axis=axes, keepdims=True))
+
+
 def compute_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """float32 for the two 16-bit floats, which BLAS does not know; any other dtype itself."""
     resolved: np.dtype[Any] = np.dtype(dtype)

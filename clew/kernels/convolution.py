@@ -11,7 +11,9 @@ that `conv_transpose_output_shape` gives.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -123,14 +125,13 @@ def conv_forward(
     `output_size` keeps only the first windows along each spatial axis. The adjoint of a
     transposed convolution whose output padding made room for one more window needs this.
     """
-    shape = conv_output_shape(
-        x.shape, w.shape, stride=stride, padding=padding, dilation=dilation, groups=groups
+    shape, window = _geometry(
+        x.shape, w.shape, _fixed(stride), _fixed(padding), _fixed(dilation), groups
     )
     if output_size is not None:
         wanted = (*shape[:2], *output_size)
         _check_output(wanted, shape)
         shape = wanted
-    window = Window.of(w.shape[2:], stride, padding, dilation, x.ndim - 2)
     out_dtype = np.result_type(x, w)
     wide_x, wide_w = widened(x), widened(w)
     if _is_depthwise(w.shape, groups):
@@ -156,8 +157,10 @@ def conv_grad_input(
     bias: Array | None = None,
 ) -> Array:
     """Adjoint of `conv_forward` in x: g (N, O, *L) spread through w to (N, C, *S)."""
-    _check_output_grad(g, input_shape, w.shape, stride, padding, dilation, groups)
-    window = Window.of(w.shape[2:], stride, padding, dilation, g.ndim - 2)
+    full, window = _geometry(
+        tuple(input_shape), w.shape, _fixed(stride), _fixed(padding), _fixed(dilation), groups
+    )
+    _check_output(g.shape, full)
     out_dtype = np.result_type(g, w)
     wide_g, wide_w = widened(g), widened(w)
     mirrored = _mirrored_padding(window, tuple(input_shape[2:]), g.shape[2:])
@@ -192,8 +195,10 @@ def conv_grad_weight(
     groups: int = 1,
 ) -> Array:
     """Adjoint of `conv_forward` in w: g (N, O, *L) with x (N, C, *S) to (O, C/groups, *K)."""
-    _check_output_grad(g, x.shape, weight_shape, stride, padding, dilation, groups)
-    window = Window.of(tuple(weight_shape[2:]), stride, padding, dilation, g.ndim - 2)
+    full, window = _geometry(
+        x.shape, tuple(weight_shape), _fixed(stride), _fixed(padding), _fixed(dilation), groups
+    )
+    _check_output(g.shape, full)
     out_dtype = np.result_type(g, x)
     wide_g, wide_x = widened(g), widened(x)
     if _is_depthwise(weight_shape, groups):
@@ -233,16 +238,22 @@ def _check_groups(weight_shape: Sequence[int], groups: int) -> None:
         )
 
 
-def _check_output_grad(
-    g: Array,
-    input_shape: Sequence[int],
-    weight_shape: Sequence[int],
+def _fixed(value: Any) -> Any:
+    """The sizes in a form that can be a key."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+@lru_cache(maxsize=1024)
+def _geometry(
+    input_shape: Shape,
+    weight_shape: Shape,
     stride: Sizes,
     padding: Padding,
     dilation: Sizes,
     groups: int,
-) -> None:
-    expected = conv_output_shape(
+) -> tuple[Shape, Window]:
+    """Output shape and window; a network asks for the same few again and again."""
+    shape = conv_output_shape(
         input_shape,
         weight_shape,
         stride=stride,
@@ -250,7 +261,8 @@ def _check_output_grad(
         dilation=dilation,
         groups=groups,
     )
-    _check_output(g.shape, expected)
+    dims = len(weight_shape) - 2
+    return shape, Window.of(weight_shape[2:], stride, padding, dilation, dims)
 
 
 def _check_output(shape: Shape, full: Shape) -> None:

@@ -10,9 +10,9 @@ from itertools import product
 from math import prod
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 from clew.kernels.arrays import Array, at, widened
+from clew.kernels.striding import restride
 
 Sizes = int | Sequence[int]
 Padding = int | Sequence[int | tuple[int, int]]
@@ -132,10 +132,10 @@ def pad_spatial(x: Array, window: Window) -> Array:
 
 
 def window_view(padded: Array, window: Window, counts: Sequence[int]) -> Array:
-    """Read-only view (*lead, *kernel, *counts) of every window of an already padded array."""
+    """View (*lead, *kernel, *counts) of every window of an already padded array, to be read."""
     lead = padded.ndim - len(window.kernel)
     steps = padded.strides[lead:]
-    return as_strided(
+    return restride(
         padded,
         (*padded.shape[:lead], *window.kernel, *counts),
         (
@@ -143,7 +143,6 @@ def window_view(padded: Array, window: Window, counts: Sequence[int]) -> Array:
             *(step * d for step, d in zip(steps, window.dilation, strict=True)),
             *(step * s for step, s in zip(steps, window.stride, strict=True)),
         ),
-        writeable=False,
     )
 
 

@@ -6,11 +6,12 @@ Once the indices are known the pooling is linear: it is `gather_by_index`, whose
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 
 import numpy as np
 
-from clew.kernels.arrays import Array, is_inexact, widened
+from clew.kernels.arrays import Array, at, is_inexact, widened
 from clew.kernels.im2col import Sizes, expand
 from clew.kernels.separable import adaptive_bounds, check_adaptive, pick
 
@@ -86,11 +87,16 @@ def max_pool(
     spatial, kernel, steps, pads = pool_parameters(x.shape, kernel_size, stride, padding)
     spacing = expand(dilation, len(spatial), "dilation")
     counts = pool_output_shape(spatial, kernel, steps, pads, spacing, ceil_mode)
-    positions = [
-        _window_positions(*axis)
-        for axis in zip(spatial, counts, kernel, steps, pads, spacing, strict=True)
-    ]
-    return _max_over(x, positions)
+    axes = list(zip(spatial, counts, kernel, steps, pads, spacing, strict=True))
+    inside = [_window_positions(*axis) for axis in axes]
+    rooms = [_room(*axis) for axis in axes]
+    if not any(map(any, rooms)):
+        return _max_over(x, widened(x), inside, inside)
+    # With room for whole windows every tap is an evenly spaced view. Where a tap of the border is
+    # chosen all values are as low, and it stands for the window's first element inside.
+    padded = _with_border(x, rooms)
+    whole = [where + low for where, (low, _) in zip(map(_unclipped, axes), rooms, strict=True)]
+    return _max_over(x, padded, whole, inside)
 
 
 def adaptive_max_pool(x: Array, *, output_size: Sizes) -> tuple[Array, Array]:
@@ -104,9 +110,36 @@ def adaptive_max_pool(x: Array, *, output_size: Sizes) -> tuple[Array, Array]:
         longest = int((stop - start).max(initial=1))
         taps = np.arange(longest)[:, None]
         positions.append(np.minimum(start + taps, stop - 1))
-    return _max_over(x, positions)
+    return _max_over(x, widened(x), positions, positions)
 
 
+def _unclipped(axis: tuple[int, ...]) -> Array:
+    """(kernel, count) positions of each window's taps, outside of the input too."""
+    _, count, kernel, stride, padding, dilation = axis
+    taps = np.arange(kernel)[:, None] * dilation
+    return np.arange(count) * stride - padding + taps
+
+
+def _room(
+    size: int, count: int, kernel: int, stride: int, padding: int, dilation: int
+) -> tuple[int, int]:
+    """How far the windows reach beyond both ends of the input."""
+    end = (count - 1) * stride - padding + dilation * (kernel - 1) + 1
+    return padding, max(0, end - size)
+
+
+def _with_border(x: Array, rooms: Sequence[tuple[int, int]]) -> Array:
+    """The array with a border of the lowest value there is."""
+    wide = widened(x)
+    lowest = -np.inf if is_inexact(wide.dtype) else np.iinfo(wide.dtype).min
+    spatial = tuple(n + low + high for n, (low, high) in zip(x.shape[2:], rooms, strict=True))
+    padded = np.full((*x.shape[:2], *spatial), lowest, wide.dtype)
+    interior = (slice(low, low + n) for n, (low, _) in zip(x.shape[2:], rooms, strict=True))
+    padded[at(..., *interior)] = wide
+    return padded
+
+
+@lru_cache(maxsize=256)
 def _window_positions(
     size: int, count: int, kernel: int, stride: int, padding: int, dilation: int
 ) -> Array:
@@ -127,37 +160,68 @@ def _window_positions(
     return start + taps * dilation
 
 
-def _max_over(x: Array, positions: list[Array]) -> tuple[Array, Array]:
-    """Maximum over windows that are products of per-axis position lists, last axis first."""
-    spatial = x.shape[2:]
-    values = widened(x)
-    # Half the memory to move while the volume allows it.
-    index_dtype = np.dtype(np.int32 if prod(spatial) < 2**31 else np.int64)
-    index = np.zeros((1,) * x.ndim, index_dtype)
+def _max_over(
+    x: Array, values: Array, positions: list[Array], meanings: list[Array]
+) -> tuple[Array, Array]:
+    """Maximum over windows that are products of per-axis position lists, last axis first.
+
+    The windows are those of `values`, which is x or x with a border; `meanings` are the positions
+    in x that their taps stand for.
+
+    On the way only the number of the chosen tap is kept for each axis, in a byte; which element
+    it stands for is found in the end, when there are few left.
+    """
     has_nan = is_inexact(x.dtype) and x.size > 0 and bool(np.isnan(values.max()))
-    volume = 1
-    for axis in range(len(spatial) - 1, -1, -1):
-        along = (np.arange(spatial[axis]) * volume).astype(index_dtype)
-        shaped = along.reshape(-1, *(1,) * (len(spatial) - 1 - axis))
-        index = np.broadcast_to(index + shaped, values.shape)
-        values, index = _max_along(values, index, positions[axis], axis + 2, has_nan)
-        volume *= spatial[axis]
-    return values.astype(x.dtype, copy=False), index.astype(np.int64)
+    taps: list[Array] = []
+    for axis in range(len(positions) - 1, -1, -1):
+        values, taps = _max_along(values, taps, positions[axis], axis + 2, has_nan)
+    index = _flat_index(taps, meanings, x.shape[2:], values.shape)
+    return values.astype(x.dtype, copy=False), index
 
 
 def _max_along(
-    values: Array, index: Array, positions: Array, axis: int, has_nan: bool
-) -> tuple[Array, Array]:
-    best, best_index = pick(values, positions[0], axis).copy(), pick(index, positions[0], axis)
-    best_index = best_index.copy()
-    for tap in range(1, positions.shape[0]):
-        candidate = pick(values, positions[tap], axis)
+    values: Array, taps: list[Array], positions: Array, axis: int, has_nan: bool
+) -> tuple[Array, list[Array]]:
+    """Maximum along one axis; the taps chosen along later axes come with their elements."""
+    best = pick(values, positions[0], axis).copy()
+    carried = [pick(tap, positions[0], axis).copy() for tap in taps]
+    chosen = np.zeros(best.shape, np.uint8 if len(positions) <= 256 else np.intp)
+    for number in range(1, len(positions)):
+        candidate = pick(values, positions[number], axis)
         better = candidate > best
         if has_nan:
             better |= np.isnan(candidate)
         np.maximum(best, candidate, out=best)
-        np.copyto(best_index, pick(index, positions[tap], axis), where=better)
-    return best, best_index
+        if number == 1 and chosen.itemsize == 1:
+            chosen = better.view(np.uint8).copy() if len(positions) > 2 else better.view(np.uint8)
+        else:
+            np.copyto(chosen, number, where=better, casting="unsafe")
+        for kept, tap in zip(carried, taps, strict=True):
+            np.copyto(kept, pick(tap, positions[number], axis), where=better)
+    return best, [chosen, *carried]
+
+
+def _flat_index(
+    taps: list[Array], positions: list[Array], spatial: Shape, shape: Shape
+) -> Array:
+    """Flat indices (int64) of the chosen taps of every window."""
+    index = np.zeros(shape, np.int64)
+    volume = 1
+    for axis in range(len(spatial) - 1, -1, -1):
+        where, tap = positions[axis], taps[axis]
+        across = (-1, *(1,) * (len(spatial) - 1 - axis))
+        spacing = int(where[1, 0] - where[0, 0]) if where.size > where.shape[1] else 0
+        evenly = where[0] + spacing * np.arange(len(where))[:, None]
+        if np.array_equal(evenly, where):
+            if spacing:
+                index += np.multiply(tap, spacing * volume, dtype=np.int64)
+            index += (where[0] * volume).reshape(across)
+        else:
+            column = np.arange(where.shape[1]).reshape(across)
+            found = where.ravel().take(tap.astype(np.intp) * where.shape[1] + column)
+            index += found * volume
+        volume *= spatial[axis]
+    return index
 
 
 def fractional_max_pool(

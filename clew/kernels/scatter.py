@@ -48,8 +48,38 @@ def add_flat(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> n
 
 
 def add_at(target: np.ndarray, key: tuple[Any, ...], values: np.ndarray) -> np.ndarray:
-    """`target[key] += values` with repeated indices counted each time; returns the result."""
+    """`target[key] += values` with repeated indices counted each time; returns the target."""
+    first = key[0]
+    if len(key) == 1 and first.dtype.kind in "iu" and first.ndim == 1:
+        n = target.shape[0]
+        if first.size and (first.min() < -n or first.max() >= n):
+            raise IndexError(f"an index is out of bounds for a dimension of size {n}")
+        index = np.where(first < 0, first + n, first)
+        return add_rows(target, index, np.broadcast_to(values, index.shape + target.shape[1:]))
     return add_flat(target, flat_positions(target.shape, key), values)
+
+
+# From this many elements per row on, adding whole rows is faster than adding elements.
+WIDE_ROW = 256
+
+
+def add_rows(target: np.ndarray, index: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """`target[index] += rows` for a list of row numbers that may repeat; returns the target."""
+    width = int(np.prod(target.shape[1:]))
+    if width < WIDE_ROW or target.dtype in LOW_PRECISION:
+        return add_flat(target, positions_of_rows(target.shape, 0, index), rows)
+    order = np.argsort(index, kind="stable")
+    place = index[order]
+    # Round k adds the k-th occurrence of each row number, so no round names a row twice.
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    counts = np.diff(first, append=index.size)
+    done = 0
+    while first.size:
+        target[place[first + done]] += rows[order[first + done]]
+        done += 1
+        more = counts > done
+        first, counts = first[more], counts[more]
+    return target
 
 
 def positions_along(shape: tuple[int, ...], dim: int, index: np.ndarray) -> np.ndarray:

@@ -55,6 +55,11 @@ THRESHOLD_BACKWARD: Row = Row(
         "grad_output": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)
     },
 )
+THRESHOLD_IN_PLACE = Row(
+    "threshold_in_place", _threshold, inputs=("self",), takes="ihf", kernel="threshold_cpu",
+    grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
+    node="ThresholdBackward1",
+)  # fmt: skip
 THRESHOLD = Row(
     "threshold", _threshold, inputs=("self",), takes="ihf",
     grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
@@ -64,13 +69,14 @@ THRESHOLD = Row(
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """`x` above the threshold, `value` up to it."""
-    return _run(THRESHOLD, input, inplace, threshold=threshold, value=value)
+    op = THRESHOLD_IN_PLACE if inplace else THRESHOLD
+    return _run(op, input, inplace, threshold=threshold, value=value)
 
 
 @public(method=False, out=False)
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """`threshold` in place."""
-    return _run(THRESHOLD, input, True, threshold=threshold, value=value)
+    return _run(THRESHOLD_IN_PLACE, input, True, threshold=threshold, value=value)
 
 
 @public(method=False, name="threshold")
@@ -342,6 +348,12 @@ RRELU_EVAL = Row(
 )  # fmt: skip
 
 
+RRELU_EVAL_IN_PLACE = Row(
+    "rrelu_without_noise_on_result", _leaky, inputs=("self",), takes=FLOATS,
+    kernel="leaky_relu_cpu", grads={"self": _leaky_from_result}, node="RreluWithNoiseBackward1",
+)  # fmt: skip
+
+
 def rrelu(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
     inplace: bool = False,
@@ -358,7 +370,8 @@ def rrelu(
                 f"rrelu: {name} bound must be finite, got {bound}" + errors.at_user_line()
             )
     if not training:
-        return _run(RRELU_EVAL, input, inplace, negative_slope=(lower + upper) / 2)
+        op = RRELU_EVAL_IN_PLACE if inplace else RRELU_EVAL
+        return _run(op, input, inplace, negative_slope=(lower + upper) / 2)
     have = input.dtype
     if have.category != dtypes.FLOAT or have is dtypes.float16:
         raise NotImplementedError(

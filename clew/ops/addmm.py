@@ -15,8 +15,8 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import F32, F64
 from clew.core.op import Op
-from clew.core.recording import record
 from clew.core.public import public
+from clew.core.recording import record
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, _new, sync
@@ -237,16 +237,15 @@ def addmm(
 ) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     if beta == 1 and alpha == 1:
-        if not isinstance(mat1, Tensor) or not isinstance(mat2, Tensor):
-            require_tensors("addmm", input=input, mat1=mat1, mat2=mat2)
+        require_tensors("addmm", input=input, mat1=mat1, mat2=mat2)
         quick = _quick(input, mat1, mat2)
         if quick is not None:
             return quick
         _check_addmm(input, mat1, mat2)
-        return ADDMM(input, mat1, mat2)  # type: ignore[no-any-return]
+        return ADDMM(input, mat1, mat2)
     _check_addmm(input, mat1, mat2)
     _check_factors(input.dtype, beta, alpha)
-    return ADDMM_SCALED(input, mat1, mat2, beta=beta, alpha=alpha)  # type: ignore[no-any-return]
+    return ADDMM_SCALED(input, mat1, mat2, beta=beta, alpha=alpha)
 
 
 @public(inplace=True)
@@ -264,7 +263,7 @@ def addmv(
         )
     refuse_bool("addmv_impl_cpu", mat._array)
     _check_factors(input.dtype, beta, alpha)
-    return ADDMV(input, mat, vec, beta=beta, alpha=alpha)  # type: ignore[no-any-return]
+    return ADDMV(input, mat, vec, beta=beta, alpha=alpha)
 
 
 @public(inplace=True)
@@ -289,7 +288,7 @@ def addr(
             )
     _check_factors(dtype, beta, alpha)
     same = (value if value.dtype is dtype else value.to(dtype) for value in (input, vec1, vec2))
-    return ADDR(*same, beta=beta, alpha=alpha)  # type: ignore[no-any-return]
+    return ADDR(*same, beta=beta, alpha=alpha)
 
 
 @public(inplace=True)
@@ -316,7 +315,7 @@ def addbmm(
     _require_one_dtype("self", input, batch2)
     refuse_bool("addmm_impl_cpu_", input._array)
     _check_factors(input.dtype, beta, alpha)
-    return ADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)  # type: ignore[no-any-return]
+    return ADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)
 
 
 @public(inplace=True)
@@ -339,4 +338,4 @@ def baddbmm(
     require_same_scalar_type(batch1, batch2)
     refuse_bool("baddbmm", input._array)
     _check_factors(input.dtype, beta, alpha)
-    return BADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)  # type: ignore[no-any-return]
+    return BADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)

@@ -79,7 +79,7 @@ def _attention_gradients(
     np.exp(weights, out=weights)
     of_value = np.matmul(weights.swapaxes(-1, -2), gradient)
     of_scores = np.matmul(gradient, v.swapaxes(-1, -2))
-    of_scores -= np.add.reduce(gradient * widened(out0._array), axis=-1, keepdims=True)
+    of_scores -= np.vecdot(gradient, widened(out0._array))[..., None]
     of_scores *= weights
     of_scores *= of_scores.dtype.type(scale)
     of_key = np.matmul(of_scores.swapaxes(-1, -2), q)

@@ -225,7 +225,7 @@ def _svd_core(
         inner = part if inner is None else inner + part
     if U.dtype.is_complex:
         inner = _complex_diagonal(inner, of_u, of_s, of_phase, S)
-    return inner  # type: ignore[no-any-return]
+    return inner
 
 
 def _complex_diagonal(
@@ -276,9 +276,9 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values, falling."""
     _check_svd(A)
-    if A.requires_grad and local.state.grad_enabled or local.state.intercept is not None:
+    if (A.requires_grad and local.state.grad_enabled) or local.state.intercept is not None:
         return svd(A, full_matrices=False, driver=driver).S
-    return SINGULAR_VALUES(A)  # type: ignore[no-any-return]
+    return SINGULAR_VALUES(A)
 
 
 @public(name="svd")

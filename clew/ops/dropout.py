@@ -188,7 +188,7 @@ def dropout3d(
     _check(p)
     ndim = input._array.ndim
     _warn_dimensions("dropout3d", ndim, 3)
-    return _channels(input, p, training, inplace, batched=ndim != 4)
+    return _channels(input, p, training, inplace, batched=ndim == 5)
 
 
 def _channels(input: Tensor, p: float, training: bool, inplace: bool, batched: bool) -> Tensor:

@@ -73,7 +73,7 @@ def _parse_equation(equation: str, count: int) -> tuple[list[Labels], Labels | N
     return inputs, _parse_term(right, len(left) + 2, "output", already)
 
 
-def _parse_sublists(args: Sequence[Any]) -> tuple[list[Labels], Labels | None, list[Tensor]]:
+def _parse_sublists(args: Sequence[Any]) -> tuple[list[Labels], Labels | None, list[Any]]:
     operands = list(args[: len(args) // 2 * 2 : 2])
     sublists = [_check_sublist(labels) for labels in args[1::2]]
     output = _check_sublist(args[-1]) if len(args) % 2 else None
@@ -257,10 +257,10 @@ def einsum(*args: Any) -> Tensor:
             "einsum(): must specify the equation string and at least one operand, or at least one "
             "operand and its subscripts list" + errors.at_user_line()
         )
+    operands: list[Any] = list(args[1:])
     if isinstance(args[0], Tensor):
         inputs, output, operands = _parse_sublists(args)
     else:
-        operands = list(args[1:])
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = list(operands[0])
         inputs, output = _parse_equation(args[0], len(operands))

@@ -104,13 +104,15 @@ def orderable(array: np.ndarray) -> np.ndarray:
 def _argmax(self: np.ndarray, *, dim: int | None, keepdim: bool) -> np.ndarray:
     if not self.ndim:
         return np.zeros((), np.int64)
-    return np.asarray(orderable(self).argmax(dim, keepdims=keepdim))
+    values: Any = orderable(self)
+    return np.asarray(values.argmax(dim, keepdims=keepdim))
 
 
 def _argmin(self: np.ndarray, *, dim: int | None, keepdim: bool) -> np.ndarray:
     if not self.ndim:
         return np.zeros((), np.int64)
-    return np.asarray(orderable(self).argmin(dim, keepdims=keepdim))
+    values: Any = orderable(self)
+    return np.asarray(values.argmin(dim, keepdims=keepdim))
 
 
 ARGMAX = found_op("argmax", _argmax)

@@ -53,7 +53,7 @@ def _r2c_grad(
 ) -> Tensor:
     if onesided:
         g = _resized(g, dims[-1:], (self_shape[dims[-1]],))
-    return FFT_C2C(g, dims=dims, scale=scale, forward=False).real  # type: ignore[no-any-return]
+    return FFT_C2C(g, dims=dims, scale=scale, forward=False).real
 
 
 def _c2r_grad(g: Tensor, self_shape: Dims, dims: Dims, scale: float, last_size: int) -> Tensor:
@@ -64,10 +64,10 @@ def _c2r_grad(g: Tensor, self_shape: Dims, dims: Dims, scale: float, last_size: 
     weights[1 : 1 + last_size - self_shape[last]] = 2
     shape = [1] * len(self_shape)
     shape[last] = -1
-    return spectrum * wrap(weights.reshape(shape))  # type: ignore[no-any-return]
+    return spectrum * wrap(weights.reshape(shape))
 
 
-FFT_C2C = Op(
+FFT_C2C: Op = Op(
     "_fft_c2c", _c2c, linear=True, node="FftC2CBackward0",
     grads={
         "self": lambda g, dims, scale, forward: FFT_C2C(
@@ -180,7 +180,7 @@ def _complex_transform(
     input = _resized(input, (dim,), (size,))
     scale = _scale(norm, forward, size)
     if input.dtype.is_complex:
-        return FFT_C2C(input, dims=(dim,), scale=scale, forward=forward)  # type: ignore[no-any-return]
+        return FFT_C2C(input, dims=(dim,), scale=scale, forward=forward)
     result: Tensor = FFT_R2C(input, dims=(dim,), scale=scale, onesided=False)
     return result if forward else result.conj()
 
@@ -203,7 +203,7 @@ def _half_spectrum(
     input = _promoted(input, to_complex=False)
     size = _check_size(input._array.shape[dim] if n is None else n)
     input = _resized(input, (dim,), (size,))
-    return FFT_R2C(  # type: ignore[no-any-return]
+    return FFT_R2C(
         input, dims=(dim,), scale=_scale(norm, forward, size), onesided=True
     )
 
@@ -215,7 +215,7 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
 
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """The inverse of `hfft`."""
-    return _half_spectrum("ihfft", input, n, dim, norm, forward=False).conj()  # type: ignore[no-any-return]
+    return _half_spectrum("ihfft", input, n, dim, norm, forward=False).conj()
 
 
 def _from_half(
@@ -226,7 +226,7 @@ def _from_half(
     size = _check_size(2 * (input._array.shape[dim] - 1) if n is None else n)
     input = _resized(input, (dim,), (size // 2 + 1,))
     input = input.conj() if forward else input
-    return FFT_C2R(  # type: ignore[no-any-return]
+    return FFT_C2R(
         input, dims=(dim,), scale=_scale(norm, forward, size), last_size=size
     )
 
@@ -237,7 +237,7 @@ def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
 
 
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The real transform of a signal that is its own conjugate mirror image."""
+    """The real transform of a conjugate-symmetric signal."""
     return _from_half(input, n, dim, norm, forward=True)
 
 
@@ -250,9 +250,9 @@ def _complex_transforms(input: Tensor, s: Any, dim: Any, norm: str | None, forwa
         _check_size(size)
     input = _resized(_promoted(input, to_complex=True), dims, sizes)
     if not dims:
-        return input.clone()  # type: ignore[no-any-return]
+        return input.clone()
     scale = _scale(norm, forward, math.prod(sizes))
-    return FFT_C2C(input, dims=dims, scale=scale, forward=forward)  # type: ignore[no-any-return]
+    return FFT_C2C(input, dims=dims, scale=scale, forward=forward)
 
 
 def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
@@ -279,7 +279,7 @@ def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
         _check_size(size)
     input = _resized(_promoted(input, to_complex=False), dims, sizes)
     scale = _scale(norm, True, math.prod(sizes))
-    return FFT_R2C(input, dims=dims, scale=scale, onesided=True)  # type: ignore[no-any-return]
+    return FFT_R2C(input, dims=dims, scale=scale, onesided=True)
 
 
 def _last_size(input: Tensor, dims: Dims, sizes: list[int], s: Any) -> list[int]:
@@ -300,11 +300,11 @@ def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
     halved = [*sizes[:-1], sizes[-1] // 2 + 1]
     input = _resized(_promoted(input, to_complex=True), dims, halved)
     scale = _scale(norm, False, math.prod(sizes))
-    return FFT_C2R(input, dims=dims, scale=scale, last_size=sizes[-1])  # type: ignore[no-any-return]
+    return FFT_C2R(input, dims=dims, scale=scale, last_size=sizes[-1])
 
 
 def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """The real transform of a signal that is its own conjugate mirror image in its last dimension."""
+    """The real transform of a signal that is conjugate-symmetric in its last dimension."""
     dims, sizes = _dims_and_sizes(input, s, dim)
     _require_axis("hfftn", dims)
     sizes = _last_size(input, dims, sizes, s)
@@ -313,7 +313,7 @@ def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
     if len(dims) > 1:
         scale = _scale(norm, True, math.prod(sizes[:-1]))
         input = FFT_C2C(input, dims=dims[:-1], scale=scale, forward=True)
-    return FFT_C2R(  # type: ignore[no-any-return]
+    return FFT_C2R(
         input.conj(), dims=dims[-1:], scale=_scale(norm, True, sizes[-1]), last_size=sizes[-1]
     )
 
@@ -330,9 +330,9 @@ def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
         input, dims=dims[-1:], scale=_scale(norm, False, sizes[-1]), onesided=True
     ).conj_physical()
     if len(dims) == 1:
-        return half  # type: ignore[no-any-return]
+        return half
     scale = _scale(norm, False, math.prod(sizes[:-1]))
-    return FFT_C2C(half, dims=dims[:-1], scale=scale, forward=False)  # type: ignore[no-any-return]
+    return FFT_C2C(half, dims=dims[:-1], scale=scale, forward=False)
 
 
 # -- helpers for spectra -------------------------------------------------------------------------
@@ -366,7 +366,7 @@ def _shifted(input: Tensor, dim: Any, sign: int) -> Tensor:
         dims = tuple(wrap_dim(d, len(shape)) for d in ([dim] if isinstance(dim, int) else dim))
     # The way back moves by the rest, so that both cancel for odd lengths.
     shifts = tuple(shape[d] // 2 if sign > 0 else (shape[d] + 1) // 2 for d in dims)
-    return input.roll(shifts, dims)  # type: ignore[no-any-return]
+    return input.roll(shifts, dims)
 
 
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:

@@ -13,7 +13,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import scatter as kernel
 from clew.ops.copying import scalar_as, zeros
-from clew.ops.dims import wrap_dim
+from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.writing import Call, WritingOp, run, run_in_place
 
 Shape = tuple[int, ...]
@@ -234,6 +234,7 @@ def _sizes(tensor: Tensor) -> Shape:
 
 
 @public()
+@numpy_names
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """`out[i, j] = input[index[i, j], j]` (for dim 0)."""
     dim = _check_index("gather", input, index, dim)

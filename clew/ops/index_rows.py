@@ -12,7 +12,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import scatter as kernel
 from clew.ops.copying import convert, scalar_as, zeros
-from clew.ops.dims import wrap_dim
+from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.gathering import check_bounds
 from clew.ops.writing import Call, WritingOp, run, run_in_place
 
@@ -35,17 +35,22 @@ def _unselected(
     grad_output: np.ndarray, index: np.ndarray, *, dim: int, input_sizes: Shape
 ) -> np.ndarray:
     out = np.zeros(input_sizes or (1,), grad_output.dtype)
-    positions = kernel.positions_of_rows(out.shape, dim, index.reshape(-1))
-    return kernel.add_flat(out, positions, _as_rows(grad_output)).reshape(input_sizes)
+    _add(out, dim, index.reshape(-1), _as_rows(grad_output))
+    return out.reshape(input_sizes)
+
+
+def _add(target: np.ndarray, dim: int, index: np.ndarray, values: np.ndarray) -> None:
+    if dim == 0:
+        kernel.add_rows(target, index, values)
+    else:
+        kernel.add_flat(target, kernel.positions_of_rows(target.shape, dim, index), values)
 
 
 def _added(
     self: np.ndarray, index: np.ndarray, source: np.ndarray, *, dim: int, alpha: Any
 ) -> None:
-    rows = _as_rows(self)
-    positions = kernel.positions_of_rows(rows.shape, dim, index.reshape(-1))
     values = _as_rows(source) if alpha == 1 else _as_rows(source) * scalar_as(alpha, self.dtype)
-    kernel.add_flat(rows, positions, values)
+    _add(_as_rows(self), dim, index.reshape(-1), values)
 
 
 def _place(dim: int, index: np.ndarray) -> tuple[Any, ...]:
@@ -183,6 +188,7 @@ def _rows_of(self: Tensor, dim: int) -> int:
 
 
 @public()
+@numpy_names
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of a dimension at the given indices."""
     dim = wrap_dim(dim, input._array.ndim)

@@ -376,6 +376,7 @@ def _chunk_size(input: Tensor, chunks: int, dim: int) -> tuple[int, int]:
 
 
 @public(out=False)
+@numpy_names
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of nearly equal size."""
     size, dim = _chunk_size(input, chunks, dim)

@@ -65,7 +65,7 @@ COFACTORS = Op(
 def _det_grad(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
     state = local.state
     if not state.grad_enabled and state.intercept is None and not state.dual:
-        return COFACTORS(self, g)  # type: ignore[no-any-return]
+        return COFACTORS(self, g)
     adjoint = self.mH
     scaled = (g * out.conj()).unsqueeze(-1).unsqueeze(-1)
     identity = wrap(np.eye(self._array.shape[-1], dtype=self._array.dtype))
@@ -108,7 +108,7 @@ def det(A: Tensor) -> Tensor:
     require_square("linalg.det", A)
     require_inexact("linalg.det", A)
     require_kernel("lu_cpu", A)
-    return LINALG_DET(A)  # type: ignore[no-any-return]
+    return LINALG_DET(A)
 
 
 @public()
@@ -128,9 +128,9 @@ def logdet(input: Tensor) -> Tensor:
     refuse_low_precision("logdet", input)
     sign, log = LINALG_SLOGDET(input)
     if sign.dtype.is_complex:
-        return sign.log() + log  # type: ignore[no-any-return]
+        return sign.log() + log
     nan = wrap(np.full((), math.nan, log._array.dtype))
-    return nan.where(sign == -1, log)  # type: ignore[no-any-return]
+    return nan.where(sign == -1, log)
 
 
 # -- pseudo-inverse ------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def pinv(
     if hermitian:
         require_square("linalg.pinv", A)
     rtol = rcond if rtol is None else rtol
-    return LINALG_PINV(  # type: ignore[no-any-return]
+    return LINALG_PINV(
         A, atol=_plain(atol), rtol=_plain(rtol), hermitian=bool(hermitian)
     )
 
@@ -302,9 +302,9 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     require_square("linalg.matrix_power", A)
     if n == 0:
         shape, dtype = A._array.shape, A._array.dtype
-        return A.clone().copy_(wrap(np.broadcast_to(np.eye(shape[-1], dtype=dtype), shape)))  # type: ignore[no-any-return]
+        return A.clone().copy_(wrap(np.broadcast_to(np.eye(shape[-1], dtype=dtype), shape)))
     if n == 1:
-        return A.clone()  # type: ignore[no-any-return]
+        return A.clone()
     if n < 0:
         return inv(A) if n == -1 else matrix_power(inv(A), -n)
     if n == 3:
@@ -329,7 +329,7 @@ def _exp_grad(g: Tensor, self: Tensor) -> Tensor:
     block = (
         first @ adjoint @ first.mT + second @ adjoint @ second.mT + first @ g @ second.mT
     )
-    return LINALG_MATRIX_EXP(block)[..., :size, size:]  # type: ignore[no-any-return]
+    return LINALG_MATRIX_EXP(block)[..., :size, size:]
 
 
 def _matrix_exp(self: Array) -> Array:
@@ -344,7 +344,7 @@ def matrix_exp(A: Tensor) -> Tensor:
     """The matrix exponential."""
     require_square("linalg.matrix_exp", A)
     require_inexact("linalg.matrix_exp", A)
-    return LINALG_MATRIX_EXP(A)  # type: ignore[no-any-return]
+    return LINALG_MATRIX_EXP(A)
 
 
 def matrix_rank(
@@ -385,7 +385,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
         )
     result = inv_ex(A.reshape(rows, columns))
     refuse_singular("inv", result.info._array)
-    return result.inverse.reshape(shape[ind:] + shape[:ind])  # type: ignore[no-any-return]
+    return result.inverse.reshape(shape[ind:] + shape[:ind])
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
@@ -400,6 +400,6 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
             f"prod(self.shape[:other.ndim]), but got {columns} != {rows}" + errors.at_user_line()
         )
     solution = solve(A.reshape(rows, columns), B.reshape(-1))
-    return solution.reshape(shape[ndim:])  # type: ignore[no-any-return]
+    return solution.reshape(shape[ndim:])
 
 

@@ -29,6 +29,14 @@ def _safe_classes(target: Array, classes: int, ignore_index: int) -> tuple[Array
     return np.where(counts, target, 0), counts
 
 
+def _of_class(scores: Array, classes: Array) -> Array:
+    """The score of one class at each place."""
+    if scores.ndim == 2:
+        return scores[np.arange(classes.size), classes]
+    places = np.expand_dims(classes, 1).astype(np.int64, copy=False)
+    return np.take_along_axis(scores, places, 1)[:, 0]
+
+
 def _class_weights(target: Array, counts: Array | None, weight: Array | None) -> Array | None:
     """The weight of each target; None where all have weight 1."""
     if weight is None:
@@ -54,8 +62,7 @@ def _nll_loss(
 ) -> Array:
     scores, classes = _aligned(self, target)
     safe, counts = _safe_classes(classes, scores.shape[1], ignore_index)
-    picked = np.take_along_axis(scores, np.expand_dims(safe, 1).astype(np.int64, copy=False), 1)
-    losses = np.negative(widened(picked[:, 0]))
+    losses = np.negative(widened(_of_class(scores, safe)))
     weights = _class_weights(safe, counts, weight)
     if weights is not None:
         losses = np.where(weights == 0, losses.dtype.type(0), losses * weights)
@@ -81,8 +88,11 @@ def _nll_loss_backward(
     values = np.broadcast_to(g if reduction != "none" else g.reshape(classes.shape), safe.shape)
     if weights is not None:
         values = np.where(weights == 0, g.dtype.type(0), values * weights)
-    places = np.expand_dims(safe, 1).astype(np.int64, copy=False)
-    np.put_along_axis(scores, places, np.expand_dims(values, 1).astype(result.dtype), 1)
+    if scores.ndim == 2:
+        scores[np.arange(safe.size), safe] = values
+    else:
+        places = np.expand_dims(safe, 1).astype(np.int64, copy=False)
+        np.put_along_axis(scores, places, np.expand_dims(values, 1).astype(result.dtype), 1)
     return result
 
 

@@ -297,7 +297,7 @@ def lu_solve(
             f"{'AX = B' if left else 'XA = B'} ({rows}x{columns} and "
             f"{B._array.shape[-2]}x{B._array.shape[-1]})" + errors.at_user_line()
         )
-    return LINALG_LU_SOLVE(  # type: ignore[no-any-return]
+    return LINALG_LU_SOLVE(
         LU, pivots, B, left=bool(left), adjoint=bool(adjoint)
     )
 

@@ -16,8 +16,8 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import F32, F64
 from clew.core.op import Op
-from clew.core.recording import record
 from clew.core.public import methods, public
+from clew.core.recording import record
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, _new, sync, wrap
@@ -303,7 +303,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     check_matrices(input, mat2)
     require_same_dtype(input, mat2)
     refuse_bool("addmm_impl_cpu_", input._array)
-    return MM(input, mat2)  # type: ignore[no-any-return]
+    return MM(input, mat2)
 
 
 @public()
@@ -315,7 +315,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     check_batches(input, mat2)
     require_same_scalar_type(input, mat2)
     refuse_bool("bmm", input._array)
-    return BMM(input, mat2)  # type: ignore[no-any-return]
+    return BMM(input, mat2)
 
 
 @public()
@@ -332,7 +332,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
             f"{input.dtype.scalar_name}, and {vec.dtype.scalar_name}" + errors.at_user_line()
         )
     refuse_bool("addmv_impl_cpu", input._array)
-    return MV(input, vec)  # type: ignore[no-any-return]
+    return MV(input, vec)
 
 
 @public()
@@ -341,7 +341,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     require_tensors("dot", input=input, tensor=tensor)
     _check_vectors(input, tensor)
     refuse_bool("dot", input._array)
-    return DOT(input, tensor)  # type: ignore[no-any-return]
+    return DOT(input, tensor)
 
 
 @public()
@@ -350,14 +350,13 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
     require_tensors("vdot", input=input, other=other)
     _check_vectors(input, other)
     refuse_bool("vdot", input._array)
-    return VDOT(input, other)  # type: ignore[no-any-return]
+    return VDOT(input, other)
 
 
 @public()
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product; leading dimensions are batches, which broadcast."""
-    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
-        require_tensors("matmul", input=input, other=other)
+    require_tensors("matmul", input=input, other=other)
     quick = _mm(input, other)
     if quick is not None:
         return quick
@@ -386,7 +385,7 @@ def _fold(input: Tensor, other: Tensor, product: Callable[..., Tensor]) -> Tenso
     """All leading dimensions as the rows of one matrix."""
     shape = input._array.shape
     rows = input.reshape(math.prod(shape[:-1]), shape[-1])
-    return UNSAFE_RESHAPE(  # type: ignore[no-any-return]
+    return UNSAFE_RESHAPE(
         product(rows, other), shape=shape[:-1] + other._array.shape[1:]
     )
 
@@ -410,7 +409,7 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
         )
     require_same_scalar_type(input, other)
     refuse_bool("bmm", input._array)
-    return UNSAFE_RESHAPE(  # type: ignore[no-any-return]
+    return UNSAFE_RESHAPE(
         BMM(input, other), shape=(*batch, first[-2], second[-1])
     )
 

@@ -88,14 +88,14 @@ def _spectral_norm(
     if keepdim:
         for place in sorted((rows, columns)):
             result = result.unsqueeze(place)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def _largest(values: Tensor, dim: int, keepdim: bool) -> Tensor:
     """The maximum of values that are not negative; 0 if there are none."""
     if values._array.shape[dim] == 0:
-        return values.sum(dim, keepdim=keepdim)  # type: ignore[no-any-return]
-    return values.amax(dim, keepdim)  # type: ignore[no-any-return]
+        return values.sum(dim, keepdim=keepdim)
+    return values.amax(dim, keepdim)
 
 
 def norm(
@@ -136,7 +136,7 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
             return wrap(np.zeros(A._array.shape[:-2], values._array.dtype))
         largest, smallest = values[..., :1], values[..., -1:]
         ratio = smallest / largest if p == -2 else largest / smallest
-        return ratio.squeeze(-1)  # type: ignore[no-any-return]
+        return ratio.squeeze(-1)
     if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
         raise RuntimeError(
             f"linalg.cond got an invalid norm type: {_order_name(p)}" + errors.at_user_line()
@@ -150,12 +150,12 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
         product = matrix_norm(A, p) * matrix_norm(_inverse_or_inf(inverse.inverse, inverse.info), p)
     else:
         product = matrix_norm(A, p) * matrix_norm(inverse.inverse, p)
-    return product.nan_to_num(math.inf, math.inf, -math.inf)  # type: ignore[no-any-return]
+    return product.nan_to_num(math.inf, math.inf, -math.inf)
 
 
 def _inverse_or_inf(inverse: Tensor, info: Tensor) -> Tensor:
     failed = wrap((info._array != 0)[..., None, None])
-    return inverse.masked_fill(failed, math.inf)  # type: ignore[no-any-return]
+    return inverse.masked_fill(failed, math.inf)
 
 
 # -- vectors -------------------------------------------------------------------------------------
@@ -191,13 +191,13 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
             f"{x.dtype.scalar_name}" + errors.at_user_line()
         )
     if x._array.ndim == 1 and y._array.ndim == 1:
-        return x.vdot(y)  # type: ignore[no-any-return]
+        return x.vdot(y)
     return (x.conj() * y).sum(dim)
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of matrices, as a view."""
-    return A.diagonal(offset, dim1, dim2)  # type: ignore[no-any-return]
+    return A.diagonal(offset, dim1, dim2)
 
 
 # -- cross ---------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def _cross(self: Array, other: Array, *, dim: int) -> Array:
     return np.stack(parts, -1 if dim == -1 else dim).astype(self.dtype, copy=False)
 
 
-LINALG_CROSS = Op(
+LINALG_CROSS: Op = Op(
     "linalg_cross", _cross, multilinear=True,
     grads={
         "self": lambda g, other, dim: LINALG_CROSS(other.conj(), g, dim=dim),
@@ -242,7 +242,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
             "\"cross\" not implemented for 'Bool'" + errors.at_user_line()
         )
     pair = (value if value.dtype is dtype else value.to(dtype) for value in (input, other))
-    return LINALG_CROSS(*pair, dim=place - len(first))  # type: ignore[no-any-return]
+    return LINALG_CROSS(*pair, dim=place - len(first))
 
 
 @public()

@@ -18,7 +18,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.arrays import widened
+from clew.kernels.arrays import sum_of_products, widened
 from clew.ops.joining import cat
 
 Array = np.ndarray
@@ -39,7 +39,7 @@ def statistics(
     mean = np.add.reduce(x, axis=axes, keepdims=True)
     mean /= count
     centred = x - mean
-    variance = np.add.reduce(centred * centred, axis=axes, keepdims=True)
+    variance = sum_of_products(centred, centred, axes)
     variance /= count
     return centred, mean, reciprocal_root(variance, eps), variance
 
@@ -55,7 +55,7 @@ def back_through_statistics(
 ) -> Array:
     """The gradient of the input, given those of the normalised values; writes into `weighted`."""
     count = normal.dtype.type(math.prod(normal.shape[axis] for axis in axes))
-    along = np.add.reduce(weighted * normal, axis=axes, keepdims=True)
+    along = sum_of_products(weighted, normal, axes)
     total = np.add.reduce(weighted, axis=axes, keepdims=True)
     total /= count
     along /= count

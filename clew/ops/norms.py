@@ -24,6 +24,9 @@ from clew.ops.reductions import (
     restore_dims,
 )
 
+# NumPy's stubs do not know the axis of generalised ufuncs.
+_vecdot: Any = np.vecdot
+
 
 def _vector_norm(
     self: np.ndarray, *, ord: float, dims: Dims, keepdim: bool, dtype: np.dtype
@@ -37,7 +40,7 @@ def _vector_norm(
 def _norm_of(values: np.ndarray, ord: float, dims: Dims, keepdim: bool) -> np.ndarray:
     if ord == 2:
         if len(dims) == 1:
-            total = np.asarray(np.vecdot(values, values, axis=dims[0]).real)
+            total = np.asarray(_vecdot(values, values, axis=dims[0]).real)
             return np.sqrt(np.expand_dims(total, dims[0]) if keepdim else total)
         if values.dtype.kind == "c":
             squares = values.real**2 + values.imag**2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Sequence
@@ -114,10 +115,10 @@ def contract(a: Tensor, b: Tensor, dims_a: Sequence[int], dims_b: Sequence[int])
     left = a.permute(*free_a, *wrapped_a)
     right = b.permute(*wrapped_b, *free_b)
     if not kept_a and not kept_b:
-        return left.reshape(inner).dot(right.reshape(inner)).view(())  # type: ignore[no-any-return]
+        return left.reshape(inner).dot(right.reshape(inner)).view(())
     left = left.reshape(math.prod(kept_a), inner)
     right = right.reshape(inner, math.prod(kept_b))
-    return left.mm(right).view(*kept_a, *kept_b)  # type: ignore[no-any-return]
+    return left.mm(right).view(*kept_a, *kept_b)
 
 
 # -- kron --------------------------------------------------------------------------------------
@@ -135,7 +136,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     spread_b = tuple(size for n in shape_b for size in (1, n))
     product = UNSAFE_RESHAPE(input, shape=spread_a) * UNSAFE_RESHAPE(other, shape=spread_b)
     shape = tuple(n * m for n, m in zip(shape_a, shape_b, strict=True))
-    return UNSAFE_RESHAPE(product, shape=shape)  # type: ignore[no-any-return]
+    return UNSAFE_RESHAPE(product, shape=shape)
 
 
 # -- chains --------------------------------------------------------------------------------------
@@ -153,7 +154,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         chain[-1] = chain[-1].unsqueeze(-1)
     else:
         shape.append(chain[-1]._array.shape[1])
-    for index, (a, b) in enumerate(zip(chain, chain[1:], strict=False)):
+    for index, (a, b) in enumerate(itertools.pairwise(chain)):
         if a._array.shape[1] != b._array.shape[0]:
             raise RuntimeError(
                 f"multi_dot(): tensors {index} and {index + 1} with shapes "
@@ -163,7 +164,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
             )
     splits = _best_splits([chain[0]._array.shape[0], *(t._array.shape[1] for t in chain)])
     product = _multiply_chain(chain, splits, 0, len(chain) - 1)
-    return product.view(*shape) if shape else product.view(())  # type: ignore[no-any-return]
+    return product.view(*shape) if shape else product.view(())
 
 
 def _check_chain(chain: list[Tensor]) -> None:
@@ -199,11 +200,11 @@ def _best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
     for length in range(1, count):
         for first in range(count - length):
             last = first + length
-            costs = [
-                (cost[first, k] + cost[k + 1, last] + sizes[first] * sizes[k + 1] * sizes[last + 1], k)
+            outer = sizes[first] * sizes[last + 1]
+            cost[first, last], splits[first, last] = min(
+                (cost[first, k] + cost[k + 1, last] + outer * sizes[k + 1], k)
                 for k in range(first, last)
-            ]
-            cost[first, last], splits[first, last] = min(costs)
+            )
     return splits
 
 
@@ -214,7 +215,7 @@ def _multiply_chain(
         return chain[first]
     split = splits[first, last]
     left = _multiply_chain(chain, splits, first, split)
-    return left.mm(_multiply_chain(chain, splits, split + 1, last))  # type: ignore[no-any-return]
+    return left.mm(_multiply_chain(chain, splits, split + 1, last))
 
 
 @public(method=False)
@@ -261,4 +262,4 @@ def trace(input: Tensor) -> Tensor:
             + errors.at_user_line()
         )
     refuse_bool("trace", input._array)
-    return TRACE(input)  # type: ignore[no-any-return]
+    return TRACE(input)

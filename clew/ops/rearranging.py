@@ -14,7 +14,7 @@ from clew.backend.layout import contiguous_format
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.ops.dims import shape_argument, wrap_dim
+from clew.ops.dims import numpy_names, shape_argument, wrap_dim
 from clew.ops.joining import stack, tensor_list
 from clew.ops.slicing import DIAGONAL
 
@@ -200,6 +200,7 @@ def tile(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
 
 
 @public(out=False)
+@numpy_names
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:

@@ -46,8 +46,8 @@ def _in_dtype_of_out(implementation: Callable[..., Any]) -> None:
     FUNCTIONS[implementation.__name__] = function
 
 
-for _function in (amax, amin):
-    same_dtype(_function.__name__, _extreme_words)
+same_dtype(amax.__name__, _extreme_words)
+same_dtype(amin.__name__, _extreme_words)
 same_dtype(logcumsumexp.__name__, _scalar_type_words)
-for _function in (cumsum, cumprod):
-    _in_dtype_of_out(_function)
+_in_dtype_of_out(cumsum)
+_in_dtype_of_out(cumprod)

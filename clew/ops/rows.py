@@ -64,13 +64,12 @@ class Row(Elementwise):
         refusals: Refusals | None = None,
         exact_numbers: bool = False,
         node: str | None = None,
-        jvp: Formula | None = None,
         bare: bool = False,
         kinks: str = "",
         non_differentiable: str = "",
     ) -> None:
         super().__init__(
-            name, forward, grads=grads, inputs=inputs, rule=rule, node=node, jvp=jvp, bare=bare,
+            name, forward, grads=grads, inputs=inputs, rule=rule, node=node, bare=bare,
             kinks=kinks, non_differentiable=non_differentiable,
         )  # fmt: skip
         # Variants are told apart by a suffix ("add.scaled"); users know the operation by its name.
@@ -162,7 +161,6 @@ def unary_row(
     function: bool = True,
     method: bool = True,
     node: str | None = None,
-    jvp: Formula | None = None,
     bare: bool = False,
     kinks: str = "",
     non_differentiable: str = "",
@@ -174,7 +172,7 @@ def unary_row(
     """
     op = Row(
         name, forward, inputs=("self",), grads={"self": grad} if grad else None, rule=rule,
-        takes=takes, kernel=kernel, refusals=refusals, node=node, jvp=jvp, bare=bare,
+        takes=takes, kernel=kernel, refusals=refusals, node=node, bare=bare,
         kinks=kinks, non_differentiable=non_differentiable,
     )  # fmt: skip
     # Operations that refuse floats have no short path: their checks are in `op` itself.
@@ -239,7 +237,6 @@ def binary_row(
     function: bool = True,
     method: bool = True,
     node: str | None = None,
-    jvp: Formula | None = None,
     bare: bool = False,
     kinks: str = "",
     non_differentiable: str = "",
@@ -253,7 +250,7 @@ def binary_row(
         name, forward, inputs=("self", "other"),
         grads={key: formula for key, formula in formulas.items() if formula is not None},
         rule=rule, takes=takes, kernel=kernel, refusals=refusals,
-        exact_numbers=exact_numbers, node=node, jvp=jvp, bare=bare,
+        exact_numbers=exact_numbers, node=node, bare=bare,
         kinks=kinks, non_differentiable=non_differentiable,
     )  # fmt: skip
     implementation = binary_function(op, numbers)

@@ -15,7 +15,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.arrays import widened
+from clew.kernels.arrays import sum_of_products, widened
 from clew.ops.creation import empty_like, zeros_like
 from clew.ops.dims import wrap_dim
 
@@ -46,9 +46,8 @@ def _softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Array:
     if not output.size:
         return np.empty_like(output)
     g, y = widened(_vectors(grad_output)), widened(_vectors(output))
-    result = g * y
-    total = np.add.reduce(result, axis=dim, keepdims=True)
-    result -= y * total
+    result = g - sum_of_products(g, y, (dim,))
+    result *= y
     return result.astype(output.dtype, copy=False).reshape(output.shape)
 
 

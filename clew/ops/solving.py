@@ -214,7 +214,7 @@ def solve_triangular(
     require_matrices("linalg.solve_triangular", B, "B")
     _check_system("linalg.solve_triangular", A._array.shape, B._array.shape, left)
     require_kernel("triangular_solve_cpu", A)
-    return LINALG_SOLVE_TRIANGULAR(  # type: ignore[no-any-return]
+    return LINALG_SOLVE_TRIANGULAR(
         A, B, upper=bool(upper), left=bool(left), unitriangular=bool(unitriangular)
     )
 
@@ -293,7 +293,7 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor; `linalg.cholesky` is its newer form."""
     require_square("cholesky", input)
     require_kernel("cholesky_cpu", input)
-    return CHOLESKY(input, upper=bool(upper))  # type: ignore[no-any-return]
+    return CHOLESKY(input, upper=bool(upper))
 
 
 def _cholesky_solve(self: Array, input2: Array, *, upper: bool) -> Array:
@@ -340,7 +340,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
             + errors.at_user_line()
         )
     require_kernel("cholesky_solve_cpu", B)
-    return CHOLESKY_SOLVE(B, L, upper=bool(upper))  # type: ignore[no-any-return]
+    return CHOLESKY_SOLVE(B, L, upper=bool(upper))
 
 
 def _cholesky_inverse(self: Array, *, upper: bool) -> Array:
@@ -363,4 +363,4 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, given its Cholesky factor."""
     require_square("cholesky_inverse", L)
     require_kernel("cholesky_inverse_out_cpu", L)
-    return CHOLESKY_INVERSE(L, upper=bool(upper))  # type: ignore[no-any-return]
+    return CHOLESKY_INVERSE(L, upper=bool(upper))

@@ -19,7 +19,7 @@ from clew.core.public import public
 from clew.core.tensor import Size, Tensor
 from clew.kernels.striding import restride
 from clew.ops.copying import CLONE
-from clew.ops.dims import infer_shape, shape_argument, wrap_dim, wrap_dims
+from clew.ops.dims import infer_shape, numpy_names, shape_argument, wrap_dim, wrap_dims
 
 Shape = tuple[int, ...]
 
@@ -304,6 +304,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 
 @public(out=False)
+@numpy_names
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Insert a dimension of size 1."""
     return UNSQUEEZE(input, dim=_new_dim(dim, input._array.ndim))
@@ -314,6 +315,7 @@ def _new_dim(dim: int, ndim: int) -> int:
 
 
 @public(out=False)
+@numpy_names
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Remove dimensions of size 1: all, one, or some."""
     op, dims = squeeze_form(input, dim)

@@ -6,7 +6,7 @@ def main(torch):
     torch.manual_seed(33)
     atoms = F.normalize(torch.randn(10, 6), dim=-1)
     codes = torch.rand(40, 10) * (torch.rand(40, 10) < 0.2)
-    x = codes @ atoms
+    x = codes @ atoms + 0.01 * torch.randn(40, 6)
     enc = (torch.randn(6, 16) * 0.3).requires_grad_()
     dec = enc.detach().t().clone().requires_grad_()
     bias = torch.zeros(16, requires_grad=True)
