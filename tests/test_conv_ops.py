@@ -48,6 +48,7 @@ NODES: list[Callable[[Any, Any], Any]] = [
     lambda F, x: F.interpolate(x, 3, mode="area"),
     lambda F, x: F.interpolate(x, 3, mode="bilinear", antialias=True),
     lambda F, x: F.interpolate(x, 3, mode="bicubic", antialias=True),
+    lambda F, x: F.interpolate(x, 3, mode="lanczos", antialias=True),
     lambda F, x: F.grid_sample(x, x[..., :2], align_corners=False),
     lambda F, x: F.affine_grid(x[:, 0, :2, :3], (4, 1, 3, 3), align_corners=False),
     lambda F, x: F.pad(x, (1, 1)), lambda F, x: F.pad(x, (1, 1, 1, 1), "reflect"),

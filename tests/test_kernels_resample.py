@@ -163,6 +163,8 @@ def test_interpolate_errors() -> None:
     with pytest.raises(NotImplementedError, match="Got 4D input, but trilinear mode needs 5D"):
         resample.interpolate(x, size=8, mode="trilinear")
     with pytest.raises(NotImplementedError, match="mode must be one of"):
+        resample.interpolate(x, size=8, mode="spline")
+    with pytest.raises(ValueError, match="Lanczos mode requires antialias=True"):
         resample.interpolate(x, size=8, mode="lanczos")
     with pytest.raises(ValueError, match="Anti-alias option is restricted"):
         resample.interpolate(x, size=8, antialias=True)

@@ -135,7 +135,7 @@ def test_functions_named_in_place(name: str) -> None:
 @pytest.mark.parametrize(("name", "argument"), [("elu", "alpha"), ("leaky_relu", "negative_slope")])
 def test_in_place_with_a_negative_slope_has_no_gradient(name: str, argument: str) -> None:
     x, _ = _leaf(3)
-    with pytest.raises(RuntimeError, match="In-place .* backward calculation"):
+    with pytest.raises(RuntimeError, match=r"In-place .* backward calculation"):
         getattr(ours, name)(x * 1, inplace=True, **{argument: -1.0}).sum().backward()
 
 

@@ -130,7 +130,7 @@ def of_array(array: np.ndarray) -> dtype:
         found = BY_NUMPY.get(native)
     if found is None:
         raise TypeError(
-            f"can't convert np.ndarray of type {array.dtype}. The only supported types are: "
+            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only supported types are: "
             + ", ".join(d.name for d in ALL_DTYPES)
             + "."
         )
@@ -206,10 +206,8 @@ class Promotion:
             if result is None:
                 result = candidate
             elif candidate.category > result.category:
-                # A complex number beside real float64 tensors must not lose their precision.
-                result = (
-                    promote_types(result, candidate) if result.category == FLOAT else candidate
-                )
+                # Beside floats, a complex value that counts less takes their precision.
+                result = result.to_complex() if result.category == FLOAT else candidate
         if result is None:
             raise ValueError("nothing to promote")
         return result

@@ -16,14 +16,12 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.inplace import apply_inplace
 from clew.core.op import Formula, Op
-from clew.core.recording import record
 from clew.core.state import local
-from clew.core.storage import INFERENCE, Storage
-from clew.core.tensor import Tensor, _new, sync, wrap
-from clew.source import _getframe
+from clew.core.tensor import Tensor, wrap
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 _ndarray = np.ndarray
+NO_PARAMS: dict[str, Any] = {}
 
 # How the dtype of the computation and of the result follow from the operands.
 SAME = "same"  # the promoted dtype
@@ -79,6 +77,8 @@ class Elementwise(Op):
             return False
         if self.rule == BOOL:
             return False
+        if self.forward is np.negative and not target.flags.contiguous:
+            return False  # NumPy (2.3, 2.4) reads the wrong elements when both sides are strided
         operands: list[Any] = []
         for value in inputs:
             if isinstance(value, Tensor):
@@ -137,34 +137,14 @@ def _as_operand(value: Any, compute: dtypes.dtype) -> Any:
 def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
     """The function `op(input)`, with a short path for float32 and float64."""
     forward = op.forward
-    plan = op.plan(1) if op.differentiable else None
-    floats_stay = op.rule != BOOL
 
     def function(input: Tensor) -> Tensor:
         state = local.state
         array = input._array
         dtype = array.dtype
-        if (dtype is not F32 and dtype is not F64) or state.intercept or not floats_stay:
+        if (dtype is not F32 and dtype is not F64) or state.intercept is not None:
             return op(input)
-        result = forward(array)
-        if type(result) is not _ndarray:
-            result = np.asarray(result)
-        out: Tensor = _new(Tensor)
-        out._array = result
-        out._storage = INFERENCE if state.inference else Storage()
-        out._view = out._grad = None
-        out._output_nr = 0
-        if input._view is not None:
-            sync(input)
-        if input._requires_grad and state.grad_enabled and plan is not None:
-            out._requires_grad = True
-            out._reason = None
-            out._node = record(state, plan, op.node_class, (input,), {}, (out,), _getframe(1))
-        else:
-            out._requires_grad = False
-            out._node = None
-            out._reason = op.reason(state, 1, (input,)) if input._requires_grad else input._reason
-        return out
+        return op.output(state, (input,), NO_PARAMS, forward(array))
 
     return _named(function, op.name)
 
@@ -172,25 +152,21 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
 def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], Any]:
     """`op(input, other)` with a short path for float32 and float64; one may be a Python number."""
     forward = op.forward
-    plans = [None, *(op.plan(mask) for mask in (1, 2, 3))] if op.differentiable else [None] * 4
-    floats_stay = op.rule != REAL
+    # Where a complex result turns real there is more to do than to compute.
+    has_short_path = op.rule != REAL
 
     def function(input: Any, other: Any) -> Any:
         state = local.state
         kind = type(other)
         if isinstance(other, Tensor):
-            right, mask, reason = other._array, 0, other._reason
-            if other._view is not None:
-                sync(other)
-            if other._requires_grad:
-                mask = 2
+            right = other._array
         elif kind is float or kind is int:
-            right, mask, reason = other, 0, None
+            right = other
         elif is_operator and not isinstance(other, (*NUMBER, _ndarray)):
             return NotImplemented
         else:
             return op(*operands(op, input, other))
-        if not floats_stay or state.intercept or not isinstance(input, Tensor):
+        if state.intercept is not None or not isinstance(input, Tensor) or not has_short_path:
             return op(*operands(op, input, other))
         array = input._array
         dtype = array.dtype
@@ -201,30 +177,8 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
         try:
             result = forward(array, right)
         except (ValueError, OverflowError):
-            return op(input, other)
-        if type(result) is not _ndarray:
-            result = np.asarray(result)
-        out: Tensor = _new(Tensor)
-        out._array = result
-        out._storage = INFERENCE if state.inference else Storage()
-        out._view = out._grad = None
-        out._output_nr = 0
-        if input._view is not None:
-            sync(input)
-        if input._requires_grad:
-            mask += 1
-        plan = plans[mask]
-        if plan is not None and state.grad_enabled:
-            out._requires_grad = True
-            out._reason = None
-            out._node = record(state, plan, op.node_class, (input, other), {}, (out,), _getframe(1))
-        else:
-            out._requires_grad = False
-            out._node = None
-            out._reason = (
-                op.reason(state, mask, (input, other)) if mask else input._reason or reason
-            )
-        return out
+            return op(input, other)  # the usual way finds the words for it
+        return op.output(state, (input, other), NO_PARAMS, result)
 
     return _named(function, op.name)
 

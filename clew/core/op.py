@@ -44,8 +44,8 @@ from clew.core.recording import (
     saved_properties,
 )
 from clew.core.state import State, local
-from clew.core.storage import INFERENCE
-from clew.core.tensor import NoHistory, Tensor, View, _new, wrap
+from clew.core.storage import INFERENCE, Storage
+from clew.core.tensor import NoHistory, Tensor, View, _ndarray, _new, sync, wrap
 from clew.source import _getframe, user_where
 
 Formula = Callable[..., Any]
@@ -191,7 +191,7 @@ class Op:
         result = self.compute(inputs, params)
         if type(result) is tuple or type(result) is list:
             return self.finish_many(state, inputs, params, tuple([wrap(each) for each in result]))
-        return self.finish(state, inputs, params, wrap(result))
+        return self.output(state, inputs, params, result)
 
     def compute(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The forward over arrays, with errors that name the operation and the user's line."""
@@ -205,26 +205,44 @@ class Op:
         """Compute straight into `target`'s memory, if this operation can; False if it did not."""
         return False
 
+    def output(
+        self, state: State, inputs: tuple[Any, ...], params: dict[str, Any], array: Any
+    ) -> Tensor:
+        """The result as a tensor, with its history, or with the reason why it has none."""
+        out: Tensor = _new(Tensor)
+        out._array = array if type(array) is _ndarray else np.asarray(array)
+        out._storage = INFERENCE if state.inference else Storage()
+        out._requires_grad = False
+        out._node = out._view = out._grad = out._reason = None
+        out._output_nr = 0
+        return self.finish(state, inputs, params, out)
+
     def finish(
         self, state: State, inputs: tuple[Any, ...], params: dict[str, Any], out: Tensor
     ) -> Tensor:
         """Give a computed output its history, or the reason why it has none."""
-        mask = grad_mask(inputs)
-        if mask:
-            if state.grad_enabled and self.can_differentiate(out):
-                plan = self.plans.get(mask) or self.plan(mask)
-                if plan.active:
-                    out._node = record(
-                        state, plan, self.node_class, inputs, params, (out,), _getframe(1)
-                    )
-                    out._requires_grad = True
-                    return out
-            out._reason = self.reason(state, mask, inputs)
-            return out
+        mask, bit = 0, 1
         for value in inputs:
-            if isinstance(value, Tensor) and value._reason is not None:
-                out._reason = value._reason
-                break
+            if isinstance(value, Tensor):
+                if value._view is not None:
+                    sync(value)
+                if value._requires_grad:
+                    mask += bit
+                elif value._reason is not None:
+                    out._reason = value._reason
+            bit += bit
+        if not mask:
+            return out
+        if state.grad_enabled and self.differentiable and out._array.dtype.kind in "fcV":
+            plan = self.plans.get(mask) or self.plan(mask)
+            if plan.active:
+                out._node = record(
+                    state, plan, self.node_class, inputs, params, (out,), _getframe(2)
+                )
+                out._requires_grad = True
+                out._reason = None
+                return out
+        out._reason = self.reason(state, mask, inputs)
         return out
 
     def finish_many(

@@ -19,9 +19,9 @@ from clew.kernels.separable import AxisTable, apply_tables
 Scales = float | Sequence[float | None] | None
 Real = np.dtype[Any]
 
-_AXES_OF_MODE = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+_AXES_OF_MODE = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3, "lanczos": 2}
 _MODES = ("nearest", "nearest-exact", "area", *_AXES_OF_MODE)
-_CORNER_MODES = tuple(_AXES_OF_MODE)
+_CORNER_MODES = ("linear", "bilinear", "bicubic", "trilinear")
 # The cubic convolution coefficient: PyTorch's for point sampling, and Pillow's with antialiasing.
 _CUBIC_POINT = -0.75
 _CUBIC_ANTIALIAS = -0.5
@@ -103,8 +103,10 @@ def _check(
         raise NotImplementedError(
             f"Got {len(spatial) + 2}D input, but {mode} mode needs {_AXES_OF_MODE[mode] + 2}D input"
         )
-    if antialias and mode not in ("bilinear", "bicubic"):
-        raise ValueError("Anti-alias option is restricted to bilinear and bicubic modes")
+    if antialias and mode not in _FILTERS:
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes")
+    if mode == "lanczos" and not antialias:
+        raise ValueError("Lanczos mode requires antialias=True")
     if align_corners and mode not in _CORNER_MODES:
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: "
@@ -149,7 +151,7 @@ def _axis_table(
     cubic = mode == "bicubic"
     scale = _source_step(size, count, factor, align_corners, precision)
     if antialias:
-        return _antialias_table(size, count, scale, cubic, precision)
+        return _antialias_table(size, count, scale, mode, precision)
     steps = np.arange(count).astype(precision)
     half = precision.type(0.5)
     source = steps * scale if align_corners else (steps + half) * scale - half
@@ -260,12 +262,25 @@ def _cubic_filter(distance: Array) -> Array:
     return np.where(far < 1, inner, outer)
 
 
-def _antialias_table(size: int, count: int, scale: Any, cubic: bool, precision: Real) -> AxisTable:
+def _lanczos_filter(distance: Array) -> Array:
+    windowed: Array = np.sinc(distance) * np.sinc(distance / 3)
+    return np.where(np.abs(distance) < 3, windowed, 0)
+
+
+# The shape of each filter, and how far it reaches on both sides.
+_FILTERS: dict[str, tuple[Callable[[Array], Array], int]] = {
+    "bilinear": (_triangle_filter, 1),
+    "bicubic": (_cubic_filter, 2),
+    "lanczos": (_lanczos_filter, 3),
+}
+
+
+def _antialias_table(size: int, count: int, scale: Any, mode: str, precision: Real) -> AxisTable:
     """The filter is widened by the reduction factor, so that it covers all that is left out."""
-    shape: Callable[[Array], Array] = _cubic_filter if cubic else _triangle_filter
+    shape, reach = _FILTERS[mode]
     half, one = precision.type(0.5), precision.type(1)
     stretch = max(scale, one)
-    support = precision.type(2 if cubic else 1) * stretch
+    support = precision.type(reach) * stretch
     centre = (np.arange(count).astype(precision) + half) * scale
     first = np.maximum((centre - support + half).astype(np.intp), 0)
     stop = np.minimum((centre + support + half).astype(np.intp), size)

@@ -13,13 +13,11 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.elementwise import F32, F64
+from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.recording import record
 from clew.core.state import local
-from clew.core.storage import INFERENCE, Storage
-from clew.core.tensor import Tensor, _new, sync
+from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
 from clew.ops.arithmetic import conj
 from clew.ops.matmul import (
@@ -38,7 +36,6 @@ from clew.ops.matmul import (
 )
 from clew.ops.rows import require_tensors
 from clew.ops.views import expanded_shape
-from clew.source import _getframe
 
 Number = int | float | complex
 
@@ -207,28 +204,7 @@ def _quick(input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor | None:
         product += added
     except ValueError:
         return None
-    out: Tensor = _new(Tensor)
-    out._array = product
-    out._storage = INFERENCE if state.inference else Storage()
-    out._view = out._grad = None
-    out._output_nr = 0
-    inputs = (input, mat1, mat2)
-    mask = 0
-    for bit, value in ((1, input), (2, mat1), (4, mat2)):
-        if value._view is not None:
-            sync(value)
-        if value._requires_grad:
-            mask += bit
-    plan = _PLANS[mask]
-    if plan is not None and state.grad_enabled:
-        out._requires_grad = True
-        out._reason = None
-        out._node = record(state, plan, ADDMM.node_class, inputs, {}, (out,), _getframe(1))
-    else:
-        out._requires_grad = False
-        out._node = None
-        out._reason = ADDMM.reason(state, mask, inputs)
-    return out
+    return ADDMM.output(state, (input, mat1, mat2), NO_PARAMS, product)
 
 
 @public(inplace=True)

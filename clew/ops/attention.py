@@ -53,7 +53,8 @@ def _attention(
     scores -= peak
     np.exp(scores, out=scores)
     total = np.add.reduce(scores, axis=-1, keepdims=True)
-    out = np.matmul(scores, widened(value))
+    # In low precision the weights are rounded before the product, as PyTorch's kernel does it.
+    out = np.matmul(widened(scores.astype(query.dtype, copy=False)), widened(value))
     empty = total == 0
     np.copyto(total, 1, where=empty)
     out /= total
@@ -137,6 +138,9 @@ def scaled_dot_product_attention(
         )
     check_probability(dropout_p)
     _check_kind(query)
+    kind = query.dtype
+    if kind.np in dtypes.LOW_PRECISION:
+        query, key, value = (each.to(dtypes.float32) for each in (query, key, value))
     # Half of the factor on each side, so that neither product overflows early.
     root = math.sqrt(abs(factor))
     scores = (query * math.copysign(root, factor)).matmul((key * root).transpose(-2, -1))
@@ -144,7 +148,7 @@ def scaled_dot_product_attention(
     weights = SAFE_SOFTMAX(scores, dim=scores._array.ndim - 1)
     if dropout_p:
         weights = drop(weights, dropout_p)
-    return weights.matmul(value)
+    return weights.matmul(value).to(kind)
 
 
 def _is_usual(

@@ -215,7 +215,7 @@ def _batch_normalized(
             raise RuntimeError(
                 f"{name} must be defined in evaluation mode" + errors.at_user_line()
             )
-    if tangent_of(running_mean) is not None or tangent_of(running_var) is not None:
+    if not training and not tangent_of(running_mean) is tangent_of(running_var) is None:
         raise RuntimeError(
             "batch_norm is not differentiable wrt running_mean and running_var, they cannot have "
             "forward grad defined" + errors.at_user_line()

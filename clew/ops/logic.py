@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from clew import errors
+from clew.backend import dtypes
 from clew.core.op import OPS
 from clew.core.public import methods
 from clew.core.tensor import Tensor
@@ -115,8 +117,17 @@ def _in_place(name: str) -> Callable[[Tensor, Any], Any]:
     return binary_operator(binary_in_place(cast(Row, OPS[name])))
 
 
+def _invert(self: Tensor) -> Tensor:
+    if self.dtype.category >= dtypes.FLOAT:
+        raise TypeError(
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+            + errors.at_user_line()
+        )
+    return bitwise_not(self)
+
+
 methods(
-    __invert__=bitwise_not,
+    __invert__=_invert,
     __and__=binary_operator(bitwise_and), __rand__=reflected_operator(bitwise_and),
     __iand__=_in_place("bitwise_and"),
     __or__=binary_operator(bitwise_or), __ror__=reflected_operator(bitwise_or),

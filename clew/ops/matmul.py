@@ -14,18 +14,15 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.elementwise import F32, F64
+from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
 from clew.core.public import methods, public
-from clew.core.recording import record
 from clew.core.state import local
-from clew.core.storage import INFERENCE, Storage
-from clew.core.tensor import Tensor, _new, sync, wrap
+from clew.core.tensor import Tensor, wrap
 from clew.kernels.arrays import widened
 from clew.ops.arithmetic import conj
 from clew.ops.rows import require_tensors
 from clew.ops.views import UNSAFE_RESHAPE
-from clew.source import _getframe
 
 Array = np.ndarray
 
@@ -143,8 +140,6 @@ VDOT = Op(
 
 def product_of(op: Op, ndim: int, other_ndim: int) -> Callable[[Tensor, Tensor], Tensor | None]:
     """`op` of two float operands that fit each other; None where there is more to look at."""
-    plans = [None, *(op.plan(mask) for mask in (1, 2, 3))]
-    node_class = op.node_class
 
     def product(input: Tensor, other: Tensor) -> Tensor | None:
         state = local.state
@@ -159,34 +154,7 @@ def product_of(op: Op, ndim: int, other_ndim: int) -> Callable[[Tensor, Tensor],
             or a.shape[-1] != b.shape[0]
         ):
             return None
-        out: Tensor = _new(Tensor)
-        out._array = a.dot(b)
-        out._storage = INFERENCE if state.inference else Storage()
-        out._view = out._grad = None
-        out._output_nr = 0
-        mask = 0
-        if input._view is not None:
-            sync(input)
-        if other._view is not None:
-            sync(other)
-        if input._requires_grad:
-            mask = 1
-        if other._requires_grad:
-            mask += 2
-        plan = plans[mask]
-        if plan is not None and state.grad_enabled:
-            out._requires_grad = True
-            out._reason = None
-            out._node = record(
-                state, plan, node_class, (input, other), {}, (out,), _getframe(1)
-            )
-        else:
-            out._requires_grad = False
-            out._node = None
-            out._reason = (
-                op.reason(state, mask, (input, other)) if mask else input._reason or other._reason
-            )
-        return out
+        return op.output(state, (input, other), NO_PARAMS, a.dot(b))
 
     return product
 

@@ -94,8 +94,11 @@ class IntegerPower(Row):
     """A whole tensor of integers to one negative power would vanish: PyTorch refuses."""
 
     def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
+        base, exponent = inputs
+        if type(exponent) is bool and base.dtype is dtypes.bool_:
+            return dtypes.bool_, dtypes.bool_
         compute, result = super().result_dtype(inputs)
-        if result.category < dtypes.FLOAT and inputs[1] < 0:
+        if result.category < dtypes.FLOAT and exponent < 0:
             raise RuntimeError(
                 "Integers to negative integer powers are not allowed." + errors.at_user_line()
             )

@@ -10,16 +10,13 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.elementwise import F32, F64
+from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.recording import Plan, record
 from clew.core.state import local
-from clew.core.storage import INFERENCE, Storage
-from clew.core.tensor import Tensor, _new, sync, wrap
+from clew.core.tensor import Tensor, wrap
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, shape_argument, wrap_dim, wrap_dims
-from clew.source import _getframe
 
 Dims = tuple[int, ...]
 DimArgument = int | Dims | list[int] | None
@@ -132,7 +129,6 @@ SUM = Op(
 SUM_ALL = Op(
     "sum", _sum_all, grads={"self": lambda g, self_shape: g.expand(self_shape)}, linear=True
 )
-_SUM_ALL_PLAN = SUM_ALL.plan(1)
 
 
 def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
@@ -155,7 +151,7 @@ def sum(
     """The sum over some dimensions, or over all."""
     if dim is None and not keepdim:
         if dtype is None:
-            out = _total(input, SUM_ALL, _SUM_ALL_PLAN)
+            out = _total(input, SUM_ALL)
             if out is not None:
                 return out
         return SUM_ALL(input, dtype=sum_dtype(input, dtype))
@@ -163,7 +159,7 @@ def sum(
     return SUM(input, dims=dims, keepdim=keepdim, dtype=sum_dtype(input, dtype))
 
 
-def _total(input: Tensor, op: Op, plan: Plan) -> Tensor | None:
+def _total(input: Tensor, op: Op) -> Tensor | None:
     """The sum or mean of all elements by a short path; None where it does not apply.
 
     For small tensors the path is what a reduction costs.
@@ -182,22 +178,7 @@ def _total(input: Tensor, op: Op, plan: Plan) -> Tensor | None:
     _add_all(array, None, None, total)
     if op is not SUM_ALL:
         np.true_divide(total, size, total)
-    out: Tensor = _new(Tensor)
-    out._array = total
-    out._storage = INFERENCE if state.inference else Storage()
-    out._view = out._grad = None
-    out._output_nr = 0
-    if input._view is not None:
-        sync(input)
-    if input._requires_grad and state.grad_enabled:
-        out._requires_grad = True
-        out._reason = None
-        out._node = record(state, plan, op.node_class, (input,), {}, (out,), _getframe(3))
-    else:
-        out._requires_grad = False
-        out._node = None
-        out._reason = op.reason(state, 1, (input,)) if input._requires_grad else input._reason
-    return out
+    return op.output(state, (input,), NO_PARAMS, total)
 
 
 # -- mean ----------------------------------------------------------------------------------
@@ -226,7 +207,6 @@ def _mean_all_grad(g: Tensor, self_shape: Dims) -> Tensor:
 
 MEAN = Op("mean_dim", _mean, grads={"self": _mean_grad}, node="MeanBackward1", linear=True)
 MEAN_ALL = Op("mean", _mean_all, grads={"self": _mean_all_grad}, linear=True)
-_MEAN_ALL_PLAN = MEAN_ALL.plan(1)
 
 
 def _mean_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
@@ -253,7 +233,7 @@ def mean(
     """The mean over some dimensions, or over all."""
     if dim is None and not keepdim:
         if dtype is None:
-            out = _total(input, MEAN_ALL, _MEAN_ALL_PLAN)
+            out = _total(input, MEAN_ALL)
             if out is not None:
                 return out
         return MEAN_ALL(input, dtype=_mean_dtype(input, dtype))

@@ -86,17 +86,20 @@ _NODES = {
     "nearest": "UpsampleNearest{}D", "nearest-exact": "UpsampleNearestExact{}D",
     "linear": "UpsampleLinear1D", "bilinear": "UpsampleBilinear2D",
     "bicubic": "UpsampleBicubic2D", "trilinear": "UpsampleTrilinear3D",
+    "lanczos": "UpsampleLanczos2D",
 }  # fmt: skip
-_AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+_AXES = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3, "lanczos": 2}
+_FILTERED = ("bilinear", "bicubic", "lanczos")
 RESIZING = {
     (mode, dims, False): _resizing_op(
         f"upsample_{mode.replace('-', '_')}{dims}d", node.format(dims)
     )
     for mode, node in _NODES.items()
+    if mode != "lanczos"
     for dims in ((_AXES[mode],) if mode in _AXES else (1, 2, 3))
 } | {
     (mode, 2, True): _resizing_op(f"upsample_{mode}2d_aa", f"{_NODES[mode]}Aa")
-    for mode in ("bilinear", "bicubic")
+    for mode in _FILTERED
 }
 
 
@@ -145,14 +148,14 @@ def _check_mode(
             "align_corners option can only be set with the interpolating modes: "
             "linear | bilinear | bicubic | trilinear" + errors.at_user_line()
         )
-    if antialias and not (mode in ("bilinear", "bicubic") and ndim == 4):
+    if antialias and not (mode in _FILTERED and ndim == 4):
         raise ValueError(
             "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and "
             "requires a 4-D tensor as input" + errors.at_user_line()
         )
     wanted = _AXES.get(mode, dims)
     known = mode in _NODES or mode == "area"
-    if known and mode != "bicubic" and dims in (1, 2, 3) and wanted != dims:
+    if known and mode not in ("bicubic", "lanczos") and dims in (1, 2, 3) and wanted != dims:
         raise NotImplementedError(
             f"Got {ndim}D input, but {mode} mode needs {wanted + 2}D input"
             + errors.at_user_line()
@@ -162,6 +165,12 @@ def _check_mode(
             f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {ndim}D) for the "
             "modes: nearest | linear | bilinear | bicubic | trilinear | lanczos | area | "
             f"nearest-exact (got {mode})" + errors.at_user_line()
+        )
+    if mode == "lanczos" and not antialias:
+        raise ValueError("Lanczos mode requires antialias=True" + errors.at_user_line())
+    if mode == "lanczos" and align_corners:
+        raise ValueError(
+            "Lanczos mode does not support align_corners=True" + errors.at_user_line()
         )
 
 

@@ -189,7 +189,9 @@ def _nan2d(m: Maker) -> list[Sample]:
     nan, inf = float("nan"), float("inf")
     if not m.dtype.is_floating_point:
         return []
-    return [Sample(m.values([[1.0, nan, 2.0, -inf], [nan, 1.0, -inf, -inf]]), 2)]
+    rows = [[[1.0, nan, 2.0, -inf], [nan, 1.0, -inf, -inf], [-inf, -inf, -inf, -inf]]]
+    return [Sample(m.values(*rows), 2), Sample(m.values(*rows), 3, 1, 1, return_indices=True),
+            Sample(m.values(*rows), 2, 2, 1, ceil_mode=True, return_indices=True)]
 
 
 def _window_errors(m: Maker) -> list[Sample]:
@@ -350,7 +352,10 @@ def _resize(mode: str, dims: int) -> Samples:
 def _antialias(m: Maker) -> list[Sample]:
     return [Sample(m(1, 2, 7, 9), size, mode=mode, antialias=True, align_corners=corners)
             for size in (3, (12, 5)) for mode in ("bilinear", "bicubic")
-            for corners in (None, True)]
+            for corners in (None, True)] + [
+        Sample(m(1, 2, 7, 9), size, mode="lanczos", antialias=True)
+        for size in (3, (12, 5), (7, 9))
+    ]
 
 
 def _resize_errors(m: Maker) -> list[Sample]:
@@ -362,7 +367,8 @@ def _resize_errors(m: Maker) -> list[Sample]:
         Sample(x, scale_factor=(2, 2, 2)), Sample(x, 0), Sample(x, scale_factor=0.1),
         Sample(x, 3, align_corners=True), Sample(x, 3, antialias=True), Sample(x, (3, None)),
         Sample(x, 3, recompute_scale_factor=True), Sample(m(1, 0, 4, 4), 3),
-        Sample(m(1, 2, 4, 0), 3),
+        Sample(m(1, 2, 4, 0), 3), Sample(x, 3, mode="lanczos"),
+        Sample(x, 3, mode="lanczos", antialias=True, align_corners=True),
     ]  # fmt: skip
 
 
