@@ -59,6 +59,7 @@ def _first_grads(
 ) -> tuple[list[Any], list[Any]]:
     """(inputs that require grad, gradients of <result, fixed cotangent> by them)."""
     inputs = _leaves((args, kwargs))
+    _seed(library)
     outputs = _differentiable(function(*args, **kwargs))
     if not outputs or not inputs:
         return inputs, [None] * len(inputs)
@@ -70,6 +71,14 @@ def _first_grads(
         outputs, inputs, cotangents, create_graph=create_graph, allow_unused=True
     )
     return inputs, list(grads)
+
+
+def _seed(library: Any) -> None:
+    """Both libraries draw the same random numbers; torch is to run first."""
+    if library is torch:
+        oracle.seed_torch()
+    else:
+        oracle.seed_clew()
 
 
 def _torch_dtype(tensor: Any) -> torch.dtype:
@@ -161,13 +170,18 @@ def _inexact(args: Any) -> list[Any]:
     return [t for t in tensors if t.dtype.is_floating_point or t.dtype.is_complex]
 
 
+def _tangents(inputs: list[Any]) -> list[torch.Tensor]:
+    shapes = [torch.empty(tuple(t.shape), dtype=_torch_dtype(t)) for t in inputs]
+    return _random_like(shapes, seed=3)
+
+
 def _jvp(library: Any, function: Function, args: Any, kwargs: Any) -> list[Any]:
     """(value, tangent) of each floating-point result; the tangent is None where there is none."""
     inputs = _inexact((args, kwargs))
-    shapes = [torch.empty(tuple(t.shape), dtype=_torch_dtype(t)) for t in inputs]
-    tangents: list[Any] = _random_like(shapes, seed=3)
+    tangents: list[Any] = _tangents(inputs)
     if library is not torch:
         tangents = oracle.to_clew(tangents)
+    _seed(library)
     forward_ad = library.autograd.forward_ad
     with forward_ad.dual_level():
         duals = _with_tangents((args, kwargs), tangents, inputs, forward_ad.make_dual)
@@ -189,18 +203,57 @@ def check_jvp(
     # torch makes no dual of an expanded tensor, whose tangent could not be written to.
     args, kwargs = tree_map_only(torch.Tensor, _without_repeats, (args, kwargs))
     ours_args, ours_kwargs = oracle.to_clew((args, kwargs))
-    _, refusal = oracle.outcome(_jvp, torch, theirs, args, kwargs)
+    expected, refusal = oracle.outcome(_jvp, torch, theirs, args, kwargs)
     if isinstance(refusal, NotImplementedError) and "forward AD" in str(refusal):
-        return  # torch has no forward mode here; clew derives it
-    pair = _run_pair(
-        lambda: _jvp(clew, ours, ours_args, ours_kwargs),
-        lambda: _jvp(torch, theirs, args, kwargs),
-    )
-    if pair is None:
+        actual = _jvp(clew, ours, ours_args, ours_kwargs)
+        _assert_transposed(actual, theirs, args, kwargs)
         return
-    actual, expected = pair
+    actual, error = oracle.outcome(_jvp, clew, ours, ours_args, ours_kwargs)
+    if refusal is not None:
+        oracle.assert_same_error(error, refusal)
+        return
+    if error is not None:
+        raise error
     for part, where in ((0, "primal"), (1, "tangent")):
         _assert_same_grads(
             [a[part] for a in actual], [e[part] for e in expected], where,
             absent_is_zero=True, tol=tol,
         )
+
+
+def _assert_transposed(actual: list[Any], theirs: Function, args: Any, kwargs: Any) -> None:
+    """clew's tangents Jt against torch's gradients v'J, where torch has no forward mode.
+
+    The two agree if <v, Jt> = <J'v, t> for a random v.
+    """
+    args, kwargs = tree_map_only(torch.Tensor, _as_leaf, (args, kwargs))
+    inputs = _inexact((args, kwargs))
+    oracle.seed_torch()
+    outputs = _inexact(theirs(*args, **kwargs))
+    assert len(actual) == len(outputs), f"{len(actual)} results but torch has {len(outputs)}"
+    kept = [i for i, output in enumerate(outputs) if output.requires_grad]
+    cotangents = _random_like([outputs[i] for i in kept], seed=1)
+    grads = torch.autograd.grad(
+        [outputs[i] for i in kept], inputs, cotangents, allow_unused=True
+    )
+    ours = [None if actual[i][1] is None else oracle.to_torch(actual[i][1]) for i in kept]
+    forward = _inner(cotangents, ours)
+    backward = _inner(list(grads), list(_tangents(inputs)))
+    assert torch.isclose(forward, backward, 1e-7, 1e-7, equal_nan=True), (
+        f"tangents: <v, Jt> is {forward.item()} but <J'v, t> of torch is {backward.item()}"
+    )
+
+
+def _as_leaf(tensor: torch.Tensor) -> torch.Tensor:
+    inexact = tensor.dtype.is_floating_point or tensor.dtype.is_complex
+    return tensor.detach().clone().requires_grad_(inexact)
+
+
+def _inner(left: list[Any], right: list[Any]) -> torch.Tensor:
+    """The real inner product of two lists of tensors; None stands for zeros."""
+    products = [
+        (a.conj() * b).sum().real
+        for a, b in zip(left, right, strict=True) if a is not None and b is not None
+    ]
+    return torch.stack([p.double() for p in products] or [torch.zeros((), dtype=torch.float64)]
+                       ).sum()

@@ -92,7 +92,7 @@ def test_second_gradient_through_writes_to_views(torch: Any) -> Any:
     x = leaf(torch, 1.0, 2.0, 3.0)
     base = x * x
     base[1:].mul_(x[:2])
-    base[0] = base[2] * x[1]
+    base[0] = base[2].clone() * x[1]
     (g,) = torch.autograd.grad(base.sum(), x, create_graph=True)
     (second,) = torch.autograd.grad((g * g).sum(), x)
     return base.detach(), g.detach(), second
@@ -123,9 +123,9 @@ def test_multi_hook_counts_only_reached_tensors(torch: Any) -> Any:
     torch.autograd.graph.register_multi_grad_hook(
         (a, b), lambda grads: log.append([g is None for g in grads])
     )
-    a.backward(retain_graph=True)
+    (a * 1).backward(retain_graph=True)
     (a + b).backward(retain_graph=True)
-    b.backward()
+    (b * 1).backward()
     return log
 
 

@@ -13,7 +13,7 @@ from clew import errors
 from clew.autograd.explain import why_no_history
 from clew.autograd.graph import GradientEdge
 from clew.core import engine
-from clew.core.node import Edge, live_edge
+from clew.core.node import Edge, live_edge, retain
 from clew.core.tensor import Tensor, wrap
 from clew.ops.joining import stack
 
@@ -41,7 +41,11 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = as_tuple(tensors)
     for tensor in as_tuple(inputs):
-        if isinstance(tensor, Tensor) and live_edge(tensor) is None:
+        if not isinstance(tensor, Tensor):
+            continue
+        if live_edge(tensor) is not None:
+            retain(tensor)
+        else:
             raise RuntimeError(
                 "can't retain_grad on Tensor that has requires_grad=False\n"
                 "  It was given to backward(inputs=...)." + errors.at_user_line()
@@ -49,7 +53,7 @@ def backward(
     given = as_tuple(grad_tensors if grad_tensors is not None else grad_variables)
     edges, grads = root_edges(roots, given or (None,) * len(roots), create_graph)
     targets = None if inputs is None else target_edges(as_tuple(inputs))
-    captured = engine.backward(
+    engine.backward(
         edges,
         grads,
         keep_graph=create_graph if retain_graph is None else retain_graph,
@@ -57,19 +61,6 @@ def backward(
         targets=targets,
         accumulate=True,
     )
-    if inputs is not None:
-        _accumulate_captured(as_tuple(inputs), captured)
-
-
-def _accumulate_captured(inputs: tuple[Tensor, ...], captured: Any) -> None:
-    """Non-leaf `inputs` get their gradient too."""
-    for tensor in inputs:
-        edge = live_edge(tensor)
-        if edge is None or edge[0].is_accumulator:
-            continue
-        grad = captured.get(edge)
-        if grad is not None:
-            tensor._grad = grad if tensor._grad is None else tensor._grad + grad
 
 
 def root_edges(

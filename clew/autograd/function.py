@@ -6,6 +6,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -416,15 +417,33 @@ def _check_leaf(ctx: FunctionCtx, out: Tensor) -> None:
 def _connect_output(
     ctx: FunctionCtx, inputs: list[Tensor], out: Tensor, number: int, recorded: bool
 ) -> Tensor:
+    if recorded and out._node is ctx:
+        # Returned twice: one tensor, which is the last of the outputs.
+        out._output_nr = number
+        return out
     if _is_among(out, inputs) or out._requires_grad:
         # An input handed through: the result is another tensor over the same memory.
-        out = alias(out)
+        out = _view_of_input(out) if recorded else alias(out)
     differentiable = out.dtype.is_floating_point or out.dtype.is_complex
     if recorded and differentiable and not _shares(out, ctx.non_differentiable):
         out._requires_grad, out._node, out._output_nr = True, ctx, number
         out._reason = None
-        out._view = None
+        if out._view is not None:
+            # Writing to it would replace this node in the history of the input.
+            shared = any(out._storage is each._storage for each in inputs)
+            out._view = copy(out._view) if shared else None
+            if out._view is not None:
+                out._view.kind = "custom"
     return out
+
+
+def _view_of_input(tensor: Tensor) -> Tensor:
+    state = local.state
+    grad_enabled, state.grad_enabled = state.grad_enabled, False
+    try:
+        return tensor.view_as(tensor)
+    finally:
+        state.grad_enabled = grad_enabled
 
 
 def _shares(tensor: Tensor, group: Sequence[Tensor]) -> bool:

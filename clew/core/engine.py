@@ -7,6 +7,7 @@ arrived. The walk uses a heap and counts, never recursion, so depth does not mat
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,8 +62,10 @@ class Run:
         freed = None if self.keep_graph else errors.Freed(user_where())
         watched = needed is not None or state.anomaly
         push, pop = heapq.heappush, heapq.heappop
-        while heap:
-            node = pop(heap)[1]
+        # Leaves take their gradient as soon as it is complete, in the order of their edges.
+        leaves: deque[Node] = deque()
+        while heap or leaves:
+            node = leaves.popleft() if leaves else pop(heap)[1]
             if watched or node.extras is not None or node not in buffers:
                 results = self.step(state, node, freed)
             else:
@@ -91,7 +94,10 @@ class Run:
                 left = waiting[following] - 1
                 waiting[following] = left
                 if not left:
-                    push(heap, (-following.seq, following))
+                    if following.is_accumulator:
+                        leaves.append(following)
+                    else:
+                        push(heap, (-following.seq, following))
 
     def step(self, state: State, node: Node, freed: errors.Freed | None) -> Sequence[Any]:
         """Run one node with its hooks, captures, and the checks on what it returns."""

@@ -153,8 +153,7 @@ class AccumulateGrad(Node):
         self.edges = ()
         self.meta = ((variable._array.shape, variable._array.dtype),)
         self.extras = None
-        # Newer than every other node, so that it runs as soon as its gradient is complete; among
-        # themselves the leaves come in the order of their first use.
+        # Newer than every other node; among themselves leaves come in the order of first use.
         self.seq = ACCUMULATE_SEQUENCE - next_sequence_number()
         # The line that first used the leaf, and the last backward that reached it.
         self.where = user_where()

@@ -206,22 +206,27 @@ class Op:
         return False
 
     def output(
-        self, state: State, inputs: tuple[Any, ...], params: dict[str, Any], array: Any
+        self,
+        state: State,
+        inputs: tuple[Any, ...],
+        params: dict[str, Any],
+        array: Any,
+        source: Tensor | None = None,
     ) -> Tensor:
-        """The result as a tensor, with its history, or with the reason why it has none."""
+        """The result as a tensor, with its history, or with the reason why it has none.
+
+        A view shares its storage with `source`.
+        """
         out: Tensor = _new(Tensor)
         out._array = array if type(array) is _ndarray else np.asarray(array)
-        out._storage = INFERENCE if state.inference else Storage()
         out._requires_grad = False
         out._node = out._view = out._grad = out._reason = None
-        out._output_nr = 0
-        return self.finish(state, inputs, params, out)
-
-    def finish(
-        self, state: State, inputs: tuple[Any, ...], params: dict[str, Any], out: Tensor
-    ) -> Tensor:
-        """Give a computed output its history, or the reason why it has none."""
-        mask, bit = 0, 1
+        out._output_nr = mask = 0
+        if source is None:
+            out._storage = INFERENCE if state.inference else Storage()
+        else:
+            become_view(out, state, source, self, params)
+        bit = 1
         for value in inputs:
             if isinstance(value, Tensor):
                 if value._view is not None:
@@ -236,11 +241,12 @@ class Op:
         if state.grad_enabled and self.differentiable and out._array.dtype.kind in "fcV":
             plan = self.plans.get(mask) or self.plan(mask)
             if plan.active:
+                out._requires_grad = True
+                out._reason = None
+                # Two frames up is the user's line for a method, or a wrapper that `record` skips.
                 out._node = record(
                     state, plan, self.node_class, inputs, params, (out,), _getframe(2)
                 )
-                out._requires_grad = True
-                out._reason = None
                 return out
         out._reason = self.reason(state, mask, inputs)
         return out
@@ -319,7 +325,7 @@ class ViewOp(Op):
         array = self.forward(source._array, **params)
         if type(array) is list:
             return self._finish_views(state, source, params, array)
-        out = self.finish(state, inputs, params, view_of(state, source, array, self, params))
+        out = self.output(state, inputs, params, array, source)
         if source._requires_grad and not state.grad_enabled and self.can_differentiate(out):
             # PyTorch's answer for a view made under no_grad: it says that it requires grad, like
             # its base, but gradients for it go nowhere.
@@ -329,34 +335,22 @@ class ViewOp(Op):
     def _finish_views(
         self, state: State, source: Tensor, params: dict[str, Any], arrays: list[np.ndarray]
     ) -> tuple[Tensor, ...]:
-        outs = tuple(
-            view_of(state, source, array, self, params, index) for index, array in enumerate(arrays)
-        )
+        outs = tuple([wrap(array) for array in arrays])
+        for index, out in enumerate(outs):
+            become_view(out, state, source, self, params, index)
         return self.finish_many(state, (source,), params, outs)
 
 
-def view_of(
+def become_view(
+    out: Tensor,
     state: State,
     source: Tensor,
-    array: np.ndarray,
     op: Op,
     params: dict[str, Any],
     index: int | None = None,
-) -> Tensor:
-    """A tensor over part of another's memory, which knows how it came to be."""
-    out: Tensor = _new(Tensor)
-    out._array = array
-    out._storage = storage = source._storage
-    out._requires_grad = False
-    out._node = None
-    out._output_nr = 0
-    out._reason = None
-    out._grad = None
-    if storage is INFERENCE:
-        out._view = None
-    else:
-        kind = "multi" if index is not None else None
-        if not state.grad_enabled and kind is None:
-            kind = "inference" if state.inference else "no_grad"
+) -> None:
+    """Make a tensor over another's memory share its storage and know how it came to be."""
+    out._storage = source._storage
+    if out._storage is not INFERENCE:
+        kind = "multi" if index is not None else None if state.grad_enabled else "no_grad"
         out._view = View(source, op, params, index, kind)
-    return out

@@ -275,45 +275,32 @@ def record(
         else:
             edges.append(None)
     node.edges = tuple(edges)
-    node.saved, node.kept = capture(state, plan, inputs, params, outs, edges)
+    saved: list[Any] = []
+    kept: list[Any] = []
+    for kind, key in plan.captures:
+        if kind == INPUT:
+            value = inputs[key]
+            if isinstance(value, Tensor):
+                storage = value._storage
+                if state.saved_hooks or state.dual or storage is INFERENCE:
+                    saved.append(save(value))
+                else:
+                    source, number = edges[key] or (None, 0)
+                    saved.append((value._array, storage, storage.version, source, number))
+            else:
+                saved.append(value)
+        elif kind == OUTPUT:
+            saved.append(save_outputs(outs))
+        else:
+            kept.append(params.get(key) if kind == PARAM else fact(kind, key, inputs))
+    node.saved, node.kept = tuple(saved), tuple(kept)
     return node
 
 
-def capture(
-    state: State,
-    plan: Plan,
-    inputs: tuple[Any, ...],
-    params: dict[str, Any],
-    outs: tuple[Tensor, ...],
-    edges: list[Edge | None],
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """What the formulas of a plan need: tensors to save, and values to keep."""
-    saved: list[Any] = []
-    kept: list[Any] = []
-    plainly = not state.saved_hooks and not state.dual
-    for kind, key in plan.captures:
-        if kind > OUTPUT:
-            kept.append(params.get(key) if kind == PARAM else fact(kind, key, inputs))
-            continue
-        if kind == OUTPUT and key is not None:
-            saved.append(save(outs[key], output_of=differentiable(outs[key])))
-            continue
-        if kind == OUTPUT and len(outs) > 1:
-            saved.append(SavedMany([save(out, output_of=differentiable(out)) for out in outs]))
-            continue
-        value = outs[0] if kind else inputs[key]
-        if not isinstance(value, Tensor):
-            saved.append(value)
-            continue
-        storage = value._storage
-        if not plainly or storage is INFERENCE:
-            saved.append(save(value, output_of=kind == OUTPUT))
-        elif kind:
-            saved.append((value._array, storage, storage.version, OWN, 0))
-        else:
-            source, number = edges[key] or (None, 0)
-            saved.append((value._array, storage, storage.version, source, number))
-    return tuple(saved), tuple(kept)
+def save_outputs(outs: tuple[Tensor, ...]) -> Any:
+    if len(outs) == 1:
+        return save(outs[0], output_of=True)
+    return SavedMany([save(out, output_of=differentiable(out)) for out in outs])
 
 
 def differentiable(tensor: Tensor) -> bool:

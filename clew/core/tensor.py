@@ -299,7 +299,7 @@ def sync(tensor: Tensor) -> None:
 
 def refuse_stale_view(tensor: Tensor, view: View) -> None:
     """Views that cannot be replayed lose their history when their memory is written to."""
-    if local.state.grad_enabled and view.base._requires_grad:
+    if local.state.grad_enabled and (view.base._requires_grad or view.kind == "custom"):
         what = "its base or another view of its base has been modified inplace"
         raise RuntimeError(_forbidden_view_text(view, tensor, what))
 
@@ -323,6 +323,16 @@ def _forbidden_view_text(view: View, tensor: Tensor, what: str) -> str:
             "function that returns multiple views. Such functions do not allow the output views "
             "to be modified inplace. You should replace the inplace operation by an out-of-place "
             "one."
+        )
+    if view.kind == "custom":
+        node = tensor._node
+        name = "a custom Function" if node is None else node.name().removesuffix("Backward")
+        return (
+            f"Output {tensor._output_nr} of {name} is a view and {what}. This view was created "
+            "inside a custom Function (or because an input was returned as-is) and the autograd "
+            "logic to handle view+inplace would override the custom backward associated with the "
+            "custom Function, leading to incorrect gradients. This behavior is forbidden. You can "
+            "fix this by cloning the output of the custom Function."
         )
     mode, now = (
         ("inference mode", "in normal mode")

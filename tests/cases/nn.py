@@ -1,4 +1,4 @@
-"""nn.functional: activations, softmax, losses, normalisation, embedding, attention, linear."""
+"""nn.functional: activations, softmax, normalisation, embedding, attention, linear; losses are in nn_losses.py."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONG = torch.int64
 SEVEN_KINDS = (*FLOATS, torch.int64, torch.bool, torch.complex64)
 
 
-def _nn(name: str, samples: Samples = unary, **row: Any) -> OpCase:
+def functional(name: str, samples: Samples = unary, **row: Any) -> OpCase:
     """A function of nn.functional only."""
     row.setdefault("variants", ("function",))
     row.setdefault("dtypes", SEVEN_KINDS)
@@ -35,7 +35,15 @@ def _activation(name: str, *parameters: dict[str, Any], **row: Any) -> OpCase:
     """An activation, with each set of parameters once, and in place where `inplace` is one."""
     extra = given(*((lambda make, p=p: Sample(make(3, 4), **p)) for p in parameters))
     row.setdefault("extremes", extremes_unary)
-    return _nn(name, also(unary, extra), **row)
+    return functional(name, also(unary, extra), **row)
+
+
+def classes(make: Maker, *shape: int, high: int = 4) -> torch.Tensor:
+    return make(*shape, dtype=LONG, low=0, high=high)
+
+
+def positive(make: Maker, *shape: int) -> torch.Tensor:
+    return make(*shape, low=0.5, high=2.0)
 
 
 ACTIVATIONS = [
@@ -60,7 +68,7 @@ ACTIVATIONS = [
     _activation("hardswish", kinks=at(-3.0, 3.0), domain=(-5.0, 5.0)),
     _activation("leaky_relu", {"negative_slope": 0.3}, {"negative_slope": -0.3}, kinks=at(0.0)),
     _activation("logsigmoid"),
-    _nn("threshold",
+    functional("threshold",
         given(lambda make: Sample(make(3, 4), 0.5, 7.0),
               lambda make: Sample(make.strided(3, 4), 1, 2)),
         kinks=given(lambda make: Sample(make.values(0.5, 0.25), 0.5, 7.0))),
@@ -90,7 +98,7 @@ ACTIVATIONS += [
             lambda make: Sample(make(), make(3)),
         ),
     ),
-    _nn(
+    functional(
         "glu",
         given(
             lambda make: Sample(make(3, 4)),
@@ -133,219 +141,11 @@ SOFTMAX = [
     OpCase("softmax", _along, dtypes=SEVEN_KINDS, extremes=_masked_scores, errors=_OUT_OF_RANGE),
     OpCase("log_softmax", _along, dtypes=SEVEN_KINDS, extremes=_masked_scores,
            errors=_OUT_OF_RANGE),
-    _nn("softmax", also(_along, given(lambda make: Sample(make(2, 3)), lambda make: Sample(
+    functional("softmax", also(_along, given(lambda make: Sample(make(2, 3)), lambda make: Sample(
         make(2, 3, 4))))),
-    _nn("log_softmax", also(_along, given(lambda make: Sample(make(3)), lambda make: Sample(
+    functional("log_softmax", also(_along, given(lambda make: Sample(make(3)), lambda make: Sample(
         make(2, 3, 4, 2))))),
-    _nn("softmin", _along),
-]
-
-
-# ---------------------------------------------------------------- losses
-
-
-def _classes(make: Maker, *shape: int, high: int = 4) -> torch.Tensor:
-    return make(*shape, dtype=LONG, low=0, high=high)
-
-
-def _reductions(*rows: Any, **options: Any) -> Samples:
-    """Each row of arguments with each reduction."""
-    return lambda make: [
-        Sample(*row(make), reduction=reduction, **options)
-        for row in rows
-        for reduction in ("none", "mean", "sum")
-    ]
-
-
-_CLASS_ROWS = _reductions(
-    lambda make: (make(3, 5), _classes(make, 3)),
-    lambda make: (make(5), _classes(make)),
-    lambda make: (make(2, 5, 3), _classes(make, 2, 3)),
-    lambda make: (make(2, 5, 2, 3), _classes(make, 2, 2, 3)),
-    lambda make: (make(2, 5, 2, 1, 3), _classes(make, 2, 2, 1, 3)),
-    lambda make: (make.strided(3, 5), _classes(make, 3), make(5, low=0.1, high=2.0).detach()),
-)
-_IGNORING = _reductions(
-    lambda make: (make(4, 5), torch.tensor([1, 2, 1, 0]), make(5, low=0.1, high=2.0).detach()),
-    lambda make: (make(2, 5, 2), torch.tensor([[1, 2], [1, 4]])),
-    ignore_index=1,
-)
-_CLASS_ERRORS = given(
-    lambda make: Sample(make(3, 5), torch.tensor([0, 1, 5])),
-    lambda make: Sample(make(3, 5), torch.tensor([0, 1, -1])),
-    lambda make: Sample(make(3, 5), torch.tensor([0, 1])),
-    lambda make: Sample(make(3, 5), torch.tensor([0.0, 1.0, 2.0])),
-    lambda make: Sample(make(3, 5), torch.tensor([0, 1, 2], dtype=torch.int32)),
-    lambda make: Sample(make(3, 5), torch.tensor([0, 1, 2]), make(4)),
-    lambda make: Sample(make(3, 5), torch.zeros(3, 1, dtype=LONG)),
-    lambda make: Sample(make(2, 5, 3), torch.zeros(2, 4, dtype=LONG)),
-    lambda make: Sample(make(2, 5, 3, 2), torch.zeros(2, 3, dtype=LONG)),
-    lambda make: Sample(make(2, 5, 3, 2), torch.zeros(2, 3, 3, dtype=LONG)),
-    lambda make: Sample(make(2, 5, 3, 2, 2), torch.zeros(2, 3, 2, 3, dtype=LONG)),
-    lambda make: Sample(make(3, 5), torch.tensor([0, 1, 2]), reduction="median"),
-)
-_SMOOTHED = _reductions(
-    lambda make: (make(3, 5), _classes(make, 3)),
-    lambda make: (make(5), _classes(make)),
-    lambda make: (make(2, 5, 3), _classes(make, 2, 3), make(5, low=0.1, high=2.0).detach()),
-    lambda make: (make(3, 5), make(3, 5, low=0.0, high=1.0)),
-    lambda make: (make(2, 5, 3), make(2, 5, 3, low=0.0, high=1.0),
-                  make(5, low=0.1, high=2.0).detach()),
-    label_smoothing=0.2,
-)
-_PROBABILITIES = _reductions(
-    lambda make: (make(3, 5), make(3, 5, low=0.0, high=1.0)),
-    lambda make: (make(5), make(5, low=0.0, high=1.0), make(5, low=0.1, high=2.0).detach()),
-)
-
-_PAIR = _reductions(
-    lambda make: (make(3, 4), make(3, 4)),
-    lambda make: (make(3, 1), make(4)),
-    lambda make: (make(), make()),
-    lambda make: (make(0, 3), make(0, 3)),
-    lambda make: (make.strided(3, 4), make(3, 4)),
-)
-
-
-def _probability(make: Maker, *shape: int) -> torch.Tensor:
-    return make(*shape, low=0.05, high=0.95)
-
-
-def _signs(make: Maker, *shape: int) -> torch.Tensor:
-    return make(*shape, dtype=LONG, low=0, high=1).mul(2).sub(1).to(make.dtype)
-
-
-def _positive(make: Maker, *shape: int) -> torch.Tensor:
-    return make(*shape, low=0.5, high=2.0)
-
-
-def _ctc(make: Maker, inputs: list[int], targets: list[int], *rest: Any) -> Sample:
-    lengths = torch.tensor(inputs), torch.tensor(targets)
-    return Sample(make(6, 2, 5), _classes(make, 2, 3), *lengths, *rest)
-
-
-LOSSES = [
-    _nn("nll_loss", also(_CLASS_ROWS, _IGNORING), errors=_CLASS_ERRORS, dtypes=WIDE_FLOATS),
-    _nn("cross_entropy", also(_CLASS_ROWS, _IGNORING, _SMOOTHED, _PROBABILITIES),
-        errors=also(_CLASS_ERRORS, given(
-            lambda make: Sample(make(3, 5), torch.tensor([0, 1, 2]), label_smoothing=1.5),
-            lambda make: Sample(make(3, 5), make(3, 5), ignore_index=2),
-            lambda make: Sample(make(3, 5), torch.zeros(3, 5, dtype=LONG)),
-        )), dtypes=WIDE_FLOATS),
-    _nn("mse_loss", also(_PAIR, given(
-        lambda make: Sample(make(3, 4), make(3, 4), weight=make(3, 4, low=0.1, high=1.0)),
-        lambda make: Sample(make(3, 4), make(3, 4), size_average=False),
-        lambda make: Sample(make(3, 4), make(3, 4), reduce=False),
-    )), errors=given(lambda make: Sample(make(3, 4), make(3)))),
-    _nn("l1_loss", _PAIR),
-    _nn("smooth_l1_loss", also(_PAIR, given(
-        lambda make: Sample(make(3, 4), make(3, 4), beta=0.3),
-        lambda make: Sample(make(3, 4), make(3, 4), beta=0.0),
-    )), errors=given(lambda make: Sample(make(3), make(3), beta=-1.0)),
-        kinks=given(lambda make: Sample(make.values(1.0, -1.0, 0.0), make.values(0.0, 0.0, 0.0)))),
-    _nn("huber_loss", also(_PAIR, given(
-        lambda make: Sample(make(3, 4), make(3, 4), delta=0.3),
-    )), errors=given(lambda make: Sample(make(3), make(3), delta=0.0)),
-        kinks=given(lambda make: Sample(make.values(1.0, -1.0), make.values(0.0, 0.0)))),
-    _nn("binary_cross_entropy", _reductions(
-        lambda make: (_probability(make, 3, 4), _probability(make, 3, 4)),
-    ), dtypes=WIDE_FLOATS, extremes=given(
-        lambda make: Sample(make.values(0.0, 1.0, 0.0, 1.0), make.values(1.0, 0.0, 0.0, 1.0)),
-    ), errors=given(
-        lambda make: Sample(make(3, low=0.0, high=1.0), make(1, low=0.0, high=1.0)),
-        lambda make: Sample(make.values(1.5), make.values(0.5)),
-    )),
-    _nn("binary_cross_entropy_with_logits", _reductions(
-        lambda make: (make(3, 4), _probability(make, 3, 4)),
-    ), dtypes=(torch.float64,), errors=given(
-        lambda make: Sample(make(3, 4), make(4)),
-        lambda make: Sample(make(3, 4), make(3, 4), pos_weight=make(3)),
-    )),
-    _nn("kl_div", also(
-        _reductions(lambda make: (make(3, 4), _probability(make, 3, 4))),
-        _reductions(lambda make: (make(3, 4), make(3, 4)), log_target=True),
-        given(lambda make: Sample(make(3, 4), _probability(make, 3, 4), reduction="batchmean")),
-    )),
-    _nn("poisson_nll_loss", also(
-        _reductions(lambda make: (make(3, 4), make(3, 4, low=0.0, high=5.0))),
-        _reductions(lambda make: (make(3, 4, low=0.5, high=3.0), make(3, 4, low=0.5, high=5.0)),
-                    log_input=False, full=True),
-    ), dtypes=WIDE_FLOATS),
-    _nn("gaussian_nll_loss", also(
-        _reductions(lambda make: (make(3, 4), make(3, 4), _positive(make, 3, 4)),
-                    lambda make: (make(3, 4), make(3, 4), _positive(make, 3)),
-                    lambda make: (make(3, 4), make(3, 4), _positive(make, 3, 1)), full=True),
-        given(lambda make: Sample(make(3, 4), make(3, 4), 0.5)),
-    ), dtypes=WIDE_FLOATS, errors=given(
-        lambda make: Sample(make(3, 4), make(3, 4), make(2)),
-        lambda make: Sample(make(3, 4), make(3, 4), -make(3, 4, low=0.5, high=1.0)),
-        lambda make: Sample(make(3, 4), make(3, 4), -0.5),
-    )),
-    _nn("hinge_embedding_loss", _reductions(
-        lambda make: (make(3, 4), _signs(make, 3, 4).detach()),
-        lambda make: (make(3, 4), _signs(make, 4).detach(), 0.5),
-    ), dtypes=WIDE_FLOATS),
-    _nn("margin_ranking_loss", _reductions(
-        lambda make: (make(3, 4), make(3, 4), _signs(make, 3, 4).detach(), 0.3),
-    ), dtypes=WIDE_FLOATS, errors=given(
-        lambda make: Sample(make(3, 4), make(3, 4), make(4)))),
-    _nn("cosine_embedding_loss", _reductions(
-        lambda make: (make(3, 4), make(3, 4), _signs(make, 3).detach(), 0.1),
-        lambda make: (make(4), make(4), _signs(make).detach()),
-    ), dtypes=WIDE_FLOATS, errors=given(
-        lambda make: Sample(make(3, 4), make(3, 4), _signs(make, 3, 1)),
-        lambda make: Sample(make(4), make(4), _signs(make, 3)),
-    )),
-    _nn("triplet_margin_loss", also(_reductions(
-        lambda make: (make(3, 4), make(3, 4), make(3, 4)),
-    ), _reductions(lambda make: (make(3, 4), make(3, 4), make(3, 4)), swap=True, p=3, margin=2.0)),
-        dtypes=WIDE_FLOATS, errors=given(
-            lambda make: Sample(make(3, 4), make(3, 4), make(4)),
-            lambda make: Sample(make(3, 4), make(3, 4), make(3, 4), margin=-1.0),
-        )),
-    _nn("soft_margin_loss", _reductions(
-        lambda make: (make(3, 4), _signs(make, 3, 4).detach()),
-    ), dtypes=WIDE_FLOATS),
-    _nn("multi_margin_loss", also(_reductions(
-        lambda make: (make(3, 5), _classes(make, 3)),
-        lambda make: (make(5), _classes(make)),
-    ), _reductions(
-        lambda make: (make(3, 5), _classes(make, 3), 2, 0.5, make(5, low=0.1, high=1.0).detach()),
-    )), dtypes=WIDE_FLOATS, errors=given(
-        lambda make: Sample(make(3, 5), _classes(make, 3), 3),
-        lambda make: Sample(make(3, 5), torch.tensor([0, 1, 5])),
-        lambda make: Sample(make(3, 5), _classes(make, 2)),
-    )),
-    _nn("multilabel_margin_loss", _reductions(
-        lambda make: (make(2, 4), torch.tensor([[3, 0, -1, 1], [1, 2, 0, -1]])),
-        lambda make: (make(4), torch.tensor([2, -1, 0, 0])),
-    ), dtypes=WIDE_FLOATS, errors=given(
-        lambda make: Sample(make(2, 4), torch.zeros(2, 3, dtype=LONG)),
-        lambda make: Sample(make(2, 4), torch.full((2, 4), 4)),
-    )),
-    _nn("multilabel_soft_margin_loss", _reductions(
-        lambda make: (make(3, 4), _probability(make, 3, 4)),
-        lambda make: (make(3, 4), _probability(make, 3, 4), make(4, low=0.1, high=1.0)),
-    ), dtypes=WIDE_FLOATS),
-    _nn("ctc_loss", also(_reductions(
-        lambda make: (make(6, 2, 5), _classes(make, 2, 3).clamp(min=1), torch.tensor([6, 5]),
-                      torch.tensor([3, 2])),
-        lambda make: (make(6, 2, 5), torch.tensor([1, 1, 2, 3, 3]), (6, 6), (3, 2)),
-        lambda make: (make(6, 5), torch.tensor([1, 1, 2]), torch.tensor(6), torch.tensor(3)),
-        lambda make: (make(6, 2, 5), torch.tensor([1, 2]), torch.tensor([4, 6]),
-                      torch.tensor([0, 2]), 3),
-    ), _reductions(
-        lambda make: (make(3, 2, 5), torch.tensor([[1, 1, 2], [1, 2, 3]]), torch.tensor([3, 3]),
-                      torch.tensor([3, 3])),
-        zero_infinity=True,
-    )), dtypes=WIDE_FLOATS, errors=given(
-        lambda make: _ctc(make, [7, 5], [3, 2]),
-        lambda make: _ctc(make, [6, 5], [4, 2]),
-        lambda make: _ctc(make, [6, 5], [3, 2], 5),
-        lambda make: _ctc(make, [6], [3, 2]),
-        lambda make: Sample(make(6, 2, 5), _classes(make, 4), torch.tensor([6, 5]),
-                            torch.tensor([3, 2])),
-    )),
+    functional("softmin", _along),
 ]
 
 
@@ -353,7 +153,7 @@ LOSSES = [
 
 
 DISTANCES = [
-    _nn("normalize", given(
+    functional("normalize", given(
         lambda make: Sample(make(3, 4)), lambda make: Sample(make(3, 4), p=1.0, dim=0),
         lambda make: Sample(make.strided(2, 3, 4), 3.0, -1),
     )),
@@ -376,9 +176,9 @@ DISTANCES = [
     ), variants=("function",), dtypes=(*WIDE_FLOATS, LONG), errors=given(
         lambda make: Sample(make(3)), lambda make: Sample(make(3, 4), -1.0),
     )),
-    _nn("one_hot", given(
-        lambda make: Sample(_classes(make, 2, 3)), lambda make: Sample(_classes(make, 3), 7),
-        lambda make: Sample(_classes(make)), lambda make: Sample(_classes(make, 0), 3),
+    functional("one_hot", given(
+        lambda make: Sample(classes(make, 2, 3)), lambda make: Sample(classes(make, 3), 7),
+        lambda make: Sample(classes(make)), lambda make: Sample(classes(make, 0), 3),
     ), dtypes=(LONG,), errors=given(
         lambda make: Sample(torch.tensor([0, -1])), lambda make: Sample(torch.tensor([0, 3]), 3),
         lambda make: Sample(torch.tensor([], dtype=LONG)), lambda make: Sample(make(3)),
@@ -390,7 +190,7 @@ DISTANCES = [
 
 
 NORMALISATIONS = [
-    _nn("layer_norm", given(
+    functional("layer_norm", given(
         lambda make: Sample(make(3, 4), (4,)),
         lambda make: Sample(make(2, 3, 4), (3, 4), make(3, 4), make(3, 4)),
         lambda make: Sample(make.strided(2, 3, 4), [4], make(4)),
@@ -404,12 +204,12 @@ NORMALISATIONS = [
         lambda make: Sample(make(3, 4), 4),
         lambda make: Sample(make(3, 4), (4,), make(4, dtype=torch.float32)),
     )),
-    _nn("rms_norm", given(
+    functional("rms_norm", given(
         lambda make: Sample(make(3, 4), (4,)),
         lambda make: Sample(make(2, 3, 4), (3, 4), make(3, 4), 1e-3),
     ), dtypes=(*WIDE_FLOATS, LONG, torch.complex64),
         errors=given(lambda make: Sample(make(3, 4), (5,)))),
-    _nn("group_norm", given(
+    functional("group_norm", given(
         lambda make: Sample(make(2, 4, 3), 2),
         lambda make: Sample(make(2, 6), 3, make(6), make(6)),
         lambda make: Sample(make.strided(2, 4, 3, 2), 4, make(4), None, 0.1),
@@ -417,12 +217,12 @@ NORMALISATIONS = [
         lambda make: Sample(make(2, 5, 3), 2), lambda make: Sample(make(1, 4), 4),
         lambda make: Sample(make(2, 4, 3), 2, make(3)), lambda make: Sample(make(4), 2),
     )),
-    _nn("batch_norm", given(
+    functional("batch_norm", given(
         lambda make: Sample(make(4, 3), None, None, training=True),
         lambda make: Sample(make(4, 3, 2), None, None, make(3), make(3), True),
         lambda make: Sample(make.strided(2, 3, 4, 2), None, None, make(3), None, True, 0.3, 0.1),
-        lambda make: Sample(make(4, 3), make(3).detach(), _positive(make, 3).detach()),
-        lambda make: Sample(make(2, 3, 4), make(3).detach(), _positive(make, 3).detach(), make(3),
+        lambda make: Sample(make(4, 3), make(3).detach(), positive(make, 3).detach()),
+        lambda make: Sample(make(2, 3, 4), make(3).detach(), positive(make, 3).detach(), make(3),
                             make(3)),
         lambda make: Sample(make(0, 3), None, None, make(3), make(3), True),
     ), dtypes=(*WIDE_FLOATS, LONG), errors=given(
@@ -433,16 +233,16 @@ NORMALISATIONS = [
         lambda make: Sample(make(3), None, None, training=True),
         lambda make: Sample(make(2, 3), None, None, make(3, dtype=torch.float32), training=True),
     )),
-    _nn("instance_norm", given(
+    functional("instance_norm", given(
         lambda make: Sample(make(2, 3, 4)),
         lambda make: Sample(make(2, 3, 4, 2), None, None, make(3), make(3)),
-        lambda make: Sample(make(2, 3, 4), make(3).detach(), _positive(make, 3).detach(),
+        lambda make: Sample(make(2, 3, 4), make(3).detach(), positive(make, 3).detach(),
                             use_input_stats=False),
     ), dtypes=WIDE_FLOATS, errors=given(
         lambda make: Sample(make(2, 3, 1)),
         lambda make: Sample(make(2, 3, 4), use_input_stats=False),
     )),
-    _nn("local_response_norm", given(
+    functional("local_response_norm", given(
         lambda make: Sample(make(2, 5, 3), 3),
         lambda make: Sample(make(2, 4, 3, 2), 2, alpha=0.1, beta=0.5, k=2.0),
         lambda make: Sample(make(2, 3, 2), 1),
@@ -474,7 +274,7 @@ def _bags(make: Maker) -> list[Sample]:
 _INDICES = torch.tensor([[1, 0, 3], [2, 1, 1]])
 
 TABLES = [
-    _nn("embedding", given(
+    functional("embedding", given(
         lambda make: Sample(_INDICES, make(5, 3)),
         lambda make: Sample(torch.tensor(2), make(5, 3)),
         lambda make: Sample(_INDICES.int(), make.strided(5, 3), padding_idx=1),
@@ -487,7 +287,7 @@ TABLES = [
         lambda make: Sample(torch.tensor([0]), make(5)),
         lambda make: Sample(torch.tensor([0]), make(5, 3), 5),
     )),
-    _nn("embedding_bag", _bags, dtypes=WIDE_FLOATS, errors=given(
+    functional("embedding_bag", _bags, dtypes=WIDE_FLOATS, errors=given(
         lambda make: Sample(_INDICES, make(5, 3), torch.tensor([0])),
         lambda make: Sample(_INDICES[0], make(5, 3)),
         lambda make: Sample(_INDICES, make(5, 3), mode="median"),
@@ -495,7 +295,7 @@ TABLES = [
         lambda make: Sample(_INDICES[0], make(5, 3), torch.tensor([1])),
         lambda make: Sample(_INDICES, make(5, 3), per_sample_weights=make(2, 3)),
     )),
-    _nn("linear", given(
+    functional("linear", given(
         lambda make: Sample(make(3, 4), make(5, 4)),
         lambda make: Sample(make(3, 4), make(5, 4), make(5)),
         lambda make: Sample(make(2, 3, 4), make(5, 4), make(5)),
@@ -522,7 +322,7 @@ TABLES = [
         lambda make: Sample(make(3, 4), make(2, 5), make(2, 4, 5)),
         lambda make: Sample(make(3, 4), make(3, 5), make(2, 4, 5), make(3)),
     )),
-    _nn("scaled_dot_product_attention", given(
+    functional("scaled_dot_product_attention", given(
         lambda make: Sample(make(2, 2, 4, 3), make(2, 2, 5, 3), make(2, 2, 5, 3)),
         lambda make: Sample(make(2, 2, 4, 3), make(2, 2, 4, 3), make(2, 2, 4, 3), is_causal=True),
         lambda make: Sample(make(2, 2, 2, 3), make(2, 2, 3, 3), make(2, 2, 3, 3),
@@ -545,4 +345,4 @@ TABLES = [
 ]
 
 
-CASES = [*ACTIVATIONS, *SOFTMAX, *LOSSES, *DISTANCES, *NORMALISATIONS, *TABLES]
+CASES = [*ACTIVATIONS, *SOFTMAX, *DISTANCES, *NORMALISATIONS, *TABLES]
