@@ -11,14 +11,16 @@ from clew.ops import products as _products
 from clew.ops import reflections as _reflections
 from clew.ops import solving as _solving
 from clew.ops.linalg_checks import LinAlgError
+from clew.ops.matmul import EXACT_OUT as _EXACT_OUT
+from clew.ops.rows import out_form as _out_form
 
 # Each function takes out=, except for the views.
-inv = _with_out(_solving.inv)
+inv = _out_form(_solving.inv, _EXACT_OUT)
 inv_ex = _with_out(_solving.inv_ex)
-solve = _with_out(_solving.solve)
+solve = _out_form(_solving.solve, _EXACT_OUT)
 solve_ex = _with_out(_solving.solve_ex)
-solve_triangular = _with_out(_solving.solve_triangular)
-cholesky = _with_out(_solving.cholesky)
+solve_triangular = _out_form(_solving.solve_triangular, _EXACT_OUT)
+cholesky = _out_form(_solving.cholesky, _EXACT_OUT)
 cholesky_ex = _with_out(_solving.cholesky_ex)
 lu = _with_out(_lu.lu)
 lu_factor = _with_out(_lu.lu_factor)
@@ -31,7 +33,7 @@ eigh = _with_out(_decompositions.eigh)
 eigvalsh = _with_out(_decompositions.eigvalsh)
 eig = _with_out(_decompositions.eig)
 eigvals = _with_out(_decompositions.eigvals)
-det = _with_out(_linalg.det)
+det = _out_form(_linalg.det, _EXACT_OUT)
 slogdet = _with_out(_linalg.slogdet)
 pinv = _with_out(_linalg.pinv)
 lstsq = _linalg.lstsq
@@ -48,7 +50,7 @@ vander = _matrix_norms.vander
 vecdot = _with_out(_matrix_norms.vecdot)
 cross = _with_out(_matrix_norms.linalg_cross)
 diagonal = _matrix_norms.diagonal
-matmul = _with_out(_matmul.matmul)
+matmul = _out_form(_matmul.matmul, _EXACT_OUT)
 multi_dot = _with_out(_products.multi_dot)
 householder_product = _with_out(_reflections.householder_product)
 

@@ -7,8 +7,8 @@ from clew.ops import special as _ops
 from clew.ops.rows import out_form
 
 __all__ = [
-    "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammaln",
-    "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit",
+    "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc",
+    "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit",
     "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "softmax",
     "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
@@ -17,6 +17,7 @@ digamma = psi = FUNCTIONS["digamma"]
 erf, erfc, erfinv = FUNCTIONS["erf"], FUNCTIONS["erfc"], FUNCTIONS["erfinv"]
 exp2, expm1, log1p = FUNCTIONS["exp2"], FUNCTIONS["expm1"], FUNCTIONS["log1p"]
 expit, logit = FUNCTIONS["sigmoid"], FUNCTIONS["logit"]
+gammainc, gammaincc = FUNCTIONS["igamma"], FUNCTIONS["igammac"]
 gammaln, multigammaln = FUNCTIONS["lgamma"], FUNCTIONS["mvlgamma"]
 i0, polygamma, round = FUNCTIONS["i0"], FUNCTIONS["polygamma"], FUNCTIONS["round"]
 logsumexp, softmax = FUNCTIONS["logsumexp"], FUNCTIONS["softmax"]

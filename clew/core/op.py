@@ -352,5 +352,7 @@ def become_view(
     """Make a tensor over another's memory share its storage and know how it came to be."""
     out._storage = source._storage
     if out._storage is not INFERENCE:
-        kind = "multi" if index is not None else None if state.grad_enabled else "no_grad"
+        kind = "multi" if index is not None else None
+        if kind is None and not state.grad_enabled:
+            kind = "inference" if state.inference else "no_grad"
         out._view = View(source, op, params, index, kind)

@@ -290,14 +290,17 @@ def record(
             else:
                 saved.append(value)
         elif kind == OUTPUT:
-            saved.append(save_outputs(outs))
+            saved.append(save_outputs(outs, key))
         else:
             kept.append(params.get(key) if kind == PARAM else fact(kind, key, inputs))
     node.saved, node.kept = tuple(saved), tuple(kept)
     return node
 
 
-def save_outputs(outs: tuple[Tensor, ...]) -> Any:
+def save_outputs(outs: tuple[Tensor, ...], which: int | None) -> Any:
+    """All outputs of an operation, or the one that a formula names by its number."""
+    if which is not None:
+        return save(outs[which], output_of=differentiable(outs[which]))
     if len(outs) == 1:
         return save(outs[0], output_of=True)
     return SavedMany([save(out, output_of=differentiable(out)) for out in outs])

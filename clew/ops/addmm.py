@@ -15,13 +15,14 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
-from clew.core.public import public
+from clew.core.public import FUNCTIONS, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
 from clew.ops.arithmetic import conj
 from clew.ops.matmul import (
     C_NAMES,
+    EXACT_OUT,
     Array,
     batch_times,
     check_batches,
@@ -34,7 +35,7 @@ from clew.ops.matmul import (
     times,
     transposed,
 )
-from clew.ops.rows import require_tensors
+from clew.ops.rows import out_form, require_tensors
 from clew.ops.views import expanded_shape
 
 Number = int | float | complex
@@ -175,7 +176,7 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     _require_one_dtype("mat1", mat1, mat2)
     _require_one_dtype("self", self, mat2)
     _check_expands(self, (mat1._array.shape[0], mat2._array.shape[1]))
-    refuse_bool("addmm_impl_cpu_", self._array)
+    refuse_bool("addmm_impl_cpu_", mat1._array, mat2._array)
 
 
 # -- public functions ------------------------------------------------------------------------
@@ -237,7 +238,7 @@ def addmv(
             f"{input.dtype.scalar_name}, {mat.dtype.scalar_name}, and {vec.dtype.scalar_name}"
             + errors.at_user_line()
         )
-    refuse_bool("addmv_impl_cpu", mat._array)
+    refuse_bool("addmv_impl_cpu", mat._array, vec._array)
     _check_factors(input.dtype, beta, alpha)
     return ADDMV(input, mat, vec, beta=beta, alpha=alpha)
 
@@ -281,15 +282,15 @@ def addbmm(
             f"batch1 and batch2 must have same number of batches, got {first[0]} and {second[0]}"
             + errors.at_user_line()
         )
+    _check_expands(input, (first[1], second[2]))
     if first[2] != second[1]:
         raise RuntimeError(
             f"Incompatible matrix sizes for bmm ({first[1]}x{first[2]} and "
             f"{second[1]}x{second[2]})" + errors.at_user_line()
         )
-    _check_expands(input, (first[1], second[2]))
     _require_one_dtype("mat1", batch1, batch2)
     _require_one_dtype("self", input, batch2)
-    refuse_bool("addmm_impl_cpu_", input._array)
+    refuse_bool("addmm_impl_cpu_", batch1._array, batch2._array)
     _check_factors(input.dtype, beta, alpha)
     return ADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)
 
@@ -312,6 +313,9 @@ def baddbmm(
             + errors.at_user_line()
         )
     require_same_scalar_type(batch1, batch2)
-    refuse_bool("baddbmm", input._array)
+    refuse_bool("baddbmm", batch1._array, batch2._array)
     _check_factors(input.dtype, beta, alpha)
     return BADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)
+
+
+FUNCTIONS.update({each.__name__: out_form(each, EXACT_OUT) for each in (addmm, addmv, baddbmm)})

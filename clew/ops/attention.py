@@ -14,7 +14,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, tangent_of, wrap
 from clew.kernels.arrays import widened
 from clew.ops.dropout import check_probability, drop
 from clew.ops.normalization import graph_is_wanted
@@ -163,11 +163,10 @@ def _is_usual(
         return False
     if attn_mask is None:
         return True
-    fits = np.broadcast_shapes(attn_mask._array.shape, (1,)) != () and all(
-        n in (1, m) for n, m in zip(attn_mask._array.shape[::-1], (k[2], q[2], q[1], q[0]),
-                                    strict=False)
-    )
-    return fits and attn_mask._array.ndim in (2, 4) and not attn_mask.requires_grad
+    scores = (k[2], q[2], q[1], q[0])
+    fits = all(n in (1, m) for n, m in zip(attn_mask._array.shape[::-1], scores, strict=False))
+    followed = attn_mask.requires_grad or tangent_of(attn_mask) is not None
+    return fits and attn_mask._array.ndim in (2, 4) and not followed
 
 
 def _check_arguments(

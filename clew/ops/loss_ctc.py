@@ -33,6 +33,18 @@ def _no_second_derivative(g: Tensor) -> Tensor:
     )
 
 
+def _per_sample(
+    g: Tensor, grad_output: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Tensor,
+    target_lengths: Tensor, loss: Tensor, alpha: Tensor, blank: int, zero_infinity: bool,
+) -> Tensor:
+    """The gradient is linear in that of each sample's loss."""
+    unit: Tensor = CTC_LOSS_BACKWARD(
+        grad_output.detach() * 0 + 1, log_probs.detach(), targets, input_lengths, target_lengths,
+        loss, alpha, blank=blank, zero_infinity=zero_infinity,
+    )  # fmt: skip
+    return (g * unit).sum((0, 2))
+
+
 def _ctc_backward(
     grad_output: Array, log_probs: Array, targets: Array, input_lengths: Array,
     target_lengths: Array, loss: Array, alpha: Array, *, blank: int, zero_infinity: bool,
@@ -43,9 +55,9 @@ def _ctc_backward(
     )  # fmt: skip
 
 
-CTC_LOSS_BACKWARD = Op(
+CTC_LOSS_BACKWARD: Op = Op(
     "_ctc_loss_backward", _ctc_backward, node="CtcLossBackwardBackward0",
-    grads={"grad_output": _no_second_derivative, "log_probs": _no_second_derivative},
+    grads={"grad_output": _per_sample, "log_probs": _no_second_derivative},
 )  # fmt: skip
 
 

@@ -16,12 +16,12 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
-from clew.core.public import methods, public
+from clew.core.public import FUNCTIONS, methods, public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.arrays import widened
 from clew.ops.arithmetic import conj
-from clew.ops.rows import require_tensors
+from clew.ops.rows import out_form, require_tensors
 from clew.ops.views import UNSAFE_RESHAPE
 
 Array = np.ndarray
@@ -36,9 +36,13 @@ C_NAMES = {
 }  # fmt: skip
 
 
-def refuse_bool(kernel: str, array: Array) -> None:
-    """Products need sums, and PyTorch has none for bools."""
-    if array.dtype.kind == "b":
+# What a result given as `out=` must be: products do not convert on the way out.
+EXACT_OUT = "Expected out tensor to have dtype {expected}, but got {found} instead"
+
+
+def refuse_bool(kernel: str, *arrays: Array) -> None:
+    """Products need sums, and PyTorch has none for bools; where nothing is added up, it may be."""
+    if arrays[0].dtype.kind == "b" and all(array.size for array in arrays):
         raise NotImplementedError(
             f"\"{kernel}\" not implemented for 'Bool'\n  Convert first: x.float()"
             + errors.at_user_line()
@@ -270,7 +274,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     require_matrix("mat2", mat2)
     check_matrices(input, mat2)
     require_same_dtype(input, mat2)
-    refuse_bool("addmm_impl_cpu_", input._array)
+    refuse_bool("addmm_impl_cpu_", input._array, mat2._array)
     return MM(input, mat2)
 
 
@@ -282,7 +286,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     require_batch("batch2", mat2)
     check_batches(input, mat2)
     require_same_scalar_type(input, mat2)
-    refuse_bool("bmm", input._array)
+    refuse_bool("bmm", input._array, mat2._array)
     return BMM(input, mat2)
 
 
@@ -299,7 +303,7 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
             f"addmv input tensors must have the same dtype, but got {vec.dtype.scalar_name}, "
             f"{input.dtype.scalar_name}, and {vec.dtype.scalar_name}" + errors.at_user_line()
         )
-    refuse_bool("addmv_impl_cpu", input._array)
+    refuse_bool("addmv_impl_cpu", input._array, vec._array)
     return MV(input, vec)
 
 
@@ -341,7 +345,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
             return dot(input, other)
         return mv(input, other) if ndim == 2 else _fold(input, other, mv)
     if ndim == 1 and other_ndim == 2:
-        return mm(input.unsqueeze(0), other).squeeze_(0)
+        return mm(input.unsqueeze(0), other).squeeze(0)
     if other_ndim == 2:
         return _fold(input, other, mm)
     if ndim == 3 and other_ndim == 3 and other._array.shape[0] == 1:
@@ -376,7 +380,7 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
             f"{errors.shape_list(first)} and {errors.shape_list(second)}" + errors.at_user_line()
         )
     require_same_scalar_type(input, other)
-    refuse_bool("bmm", input._array)
+    refuse_bool("bmm", input._array, other._array)
     return UNSAFE_RESHAPE(
         BMM(input, other), shape=(*batch, first[-2], second[-1])
     )
@@ -406,4 +410,13 @@ def _reflected_matmul(self: Tensor, other: Any) -> Any:
     return NotImplemented
 
 
+FUNCTIONS.update({each.__name__: out_form(each, EXACT_OUT) for each in (mm, bmm, matmul)})
+FUNCTIONS["mv"] = out_form(
+    mv,
+    "addmv input tensors must have the same dtype, but got {found}, {expected}, and {expected}",
+)
+for _each in (dot, vdot):
+    FUNCTIONS[_each.__name__] = out_form(
+        _each, "result dtype {found} does not match input dtype {expected}"
+    )
 methods(__matmul__=_matmul_operator, __rmatmul__=_reflected_matmul)

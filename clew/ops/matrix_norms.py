@@ -23,6 +23,7 @@ from clew.ops.solving import inv_ex
 
 Array = np.ndarray
 Order = int | float | str | None
+_ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 
 
 # -- matrix norms --------------------------------------------------------------------------------
@@ -38,6 +39,10 @@ def matrix_norm(
 ) -> Tensor:
     """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
     require_matrices("linalg.matrix_norm", A)
+    if ord not in _ORDERS:
+        raise RuntimeError(
+            f"linalg.matrix_norm: Order {_order_name(ord)} not supported." + errors.at_user_line()
+        )
     require_inexact("linalg.matrix_norm", A)
     dims = [dim] if isinstance(dim, int) else list(dim)
     if len(dims) != 2:
@@ -54,12 +59,8 @@ def matrix_norm(
         )
     if ord == "fro":
         return vector_norm(A, 2, (rows, columns), keepdim, dtype=dtype)
-    if ord == "nuc" or (not isinstance(ord, str) and abs(ord or 0) == 2):
+    if ord in ("nuc", 2, -2):
         return _spectral_norm(A, ord, rows, columns, keepdim, dtype)
-    if isinstance(ord, str) or abs(ord or 0) not in (1, math.inf):
-        raise RuntimeError(
-            f"linalg.matrix_norm: Order {_order_name(ord)} not supported." + errors.at_user_line()
-        )
     return _row_norm(A, float(ord or 0), rows, columns, keepdim, dtype)
 
 

@@ -97,9 +97,9 @@ def contract(a: Tensor, b: Tensor, dims_a: Sequence[int], dims_b: Sequence[int])
         if size_a == size_b:
             continue
         if size_b == 1:
-            a = a.sum(dims_a[index], keepdim=True)
+            a = a.sum(dims_a[index], keepdim=True, dtype=a.dtype)
         elif size_a == 1:
-            b = b.sum(dims_b[index], keepdim=True)
+            b = b.sum(dims_b[index], keepdim=True, dtype=b.dtype)
         else:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {size_a} in dim {one} "

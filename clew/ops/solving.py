@@ -146,8 +146,8 @@ def solve_ex(
 ) -> solve_ex_result:
     """The solution of A X = B, and for each A 0 or the number of its zero pivot."""
     require_tensors("linalg_solve_ex", A=A, B=B)
-    require_square("linalg.solve", A)
     require_inexact("linalg.solve", A)
+    require_square("linalg.solve", A)
     if A.dtype is not B.dtype:
         raise RuntimeError(
             "linalg.solve: Expected A and B to have the same dtype, but found A of type "

@@ -16,10 +16,11 @@ from clew.backend import dtypes
 from clew.core.elementwise import operands
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.kernels import incomplete_gamma
 from clew.kernels import special_functions as kernel
 from clew.ops.arithmetic import conj
 from clew.ops.clamping import WHERE
-from clew.ops.rows import FLOAT, REALS, Row, require_tensors, unary_row
+from clew.ops.rows import FLOAT, FLOATS, REALS, Row, binary_row, require_tensors, unary_row
 
 SQRT_PI = math.sqrt(math.pi)
 _WIDE = "bif"  # half precision is refused
@@ -154,6 +155,22 @@ ZETA = Row(
 def zeta(input: Any, other: Any) -> Tensor:
     """The Hurwitz zeta function."""
     return ZETA(*operands(ZETA, input, other))
+
+
+def _incomplete_gamma(name: str, forward: Any, sign: float) -> Any:
+    def not_by_first(g: Tensor) -> Tensor:
+        raise NotImplementedError(
+            f"the derivative for '{name}: input' is not implemented." + errors.at_user_line()
+        )
+
+    def by_second(g: Tensor, self: Tensor, other: Tensor) -> Tensor:
+        return g * (sign * ((self - 1) * other.log() - other - self.lgamma()).exp())
+
+    return binary_row(name, forward, not_by_first, by_second, takes=FLOATS, numbers=False)
+
+
+igamma = _incomplete_gamma("igamma", incomplete_gamma.igamma, 1.0)
+igammac = _incomplete_gamma("igammac", incomplete_gamma.igammac, -1.0)
 
 
 # -- Bessel functions ------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""nn.functional: activations, softmax, normalisation, embedding, attention, linear; losses are in nn_losses.py."""
+"""nn.functional: activations, softmax, distances, normalisation, tables, linear maps, attention.
+
+Losses are in nn_losses.py.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def functional(name: str, samples: Samples = unary, **row: Any) -> OpCase:
 
 
 def _activation(name: str, *parameters: dict[str, Any], **row: Any) -> OpCase:
-    """An activation, with each set of parameters once, and in place where `inplace` is one."""
+    """An activation, with each set of parameters once."""
     extra = given(*((lambda make, p=p: Sample(make(3, 4), **p)) for p in parameters))
     row.setdefault("extremes", extremes_unary)
     return functional(name, also(unary, extra), **row)
