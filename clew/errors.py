@@ -93,22 +93,24 @@ def modified_in_place(
     return RuntimeError("\n".join(lines))
 
 
+_OPERATORS = {"add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
+
+
 def _out_of_place_advice(writer: str) -> str:
-    operators = {"add_": "x = x + y", "sub_": "x = x - y", "mul_": "x = x * y", "div_": "x = x / y"}
-    if writer in operators:
-        return (
-            f"`{operators[writer]}` for `{operators[writer].replace('x = x ', 'x ')}`".replace(
-                "`x + y`", "`x += y`"
-            )
-            .replace("`x - y`", "`x -= y`")
-            .replace("`x * y`", "`x *= y`")
-            .replace("`x / y`", "`x /= y`")
-        )
-    if writer.endswith("_") and not writer.startswith("_"):
-        return f"`x = x.{writer[:-1]}(...)` for `x.{writer}(...)`"
+    sign = _OPERATORS.get(writer)
+    if sign is not None:
+        return f"`x = x {sign} y` for `x {sign}= y`"
+    if "array" in writer:
+        return "write to a copy of the array: `x.numpy().copy()`"
     if "optimizer" in writer.lower():
         return "call backward before the optimizer's step"
-    return "`torch.where` or `torch.cat` for a slice assignment"
+    if writer == "zero_":
+        return "`x = torch.zeros_like(x)` for `x.zero_()`"
+    if writer in ("copy_", "fill_", "index_put_"):
+        return "`torch.where` or `torch.cat` for an assignment to a part"
+    if writer.endswith("_") and not writer.startswith("_"):
+        return f"`x = x.{writer[:-1]}(...)` for `x.{writer}(...)`"
+    return "an operation that returns its result"
 
 
 def pack_hook_wrote(storage: Storage) -> RuntimeError:

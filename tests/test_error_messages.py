@@ -246,6 +246,15 @@ def test_why_cleared() -> None:
     assert text.startswith("cleared") and line_of("filled it") in text
 
 
+def test_backward_inside_backward_counts_as_one() -> None:
+    w, x = leaf(1.0), leaf(2.0)
+    y = clew.utils.checkpoint.checkpoint(clew.exp, x, use_reentrant=True)
+    (y * w).backward()
+    w.grad = x.grad = None
+    assert clew.why_no_grad(w).startswith("cleared")
+    assert clew.why_no_grad(x).startswith("cleared")
+
+
 def test_why_unreached() -> None:
     used, forgotten = leaf(1.0), leaf(2.0)
     used.exp().backward()

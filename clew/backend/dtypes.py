@@ -174,7 +174,9 @@ def scalar_dtype(value: bool | int | float | complex) -> dtype:
         return int64
     if isinstance(value, (float, np.floating)):
         return _default_dtype
-    return default_complex()
+    if isinstance(value, (complex, np.complexfloating)):
+        return default_complex()
+    raise TypeError(f"argument must be a number or a Tensor, not {type(value).__name__}")
 
 
 class Promotion:

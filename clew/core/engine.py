@@ -323,7 +323,7 @@ def backward(
 ) -> dict[Edge, Tensor | None]:
     """Run backward; the gradients that arrived at `targets` are returned by edge."""
     state = local.state
-    if accumulate:
+    if accumulate and not state.backward_runs:
         state.last_backward = next_sequence_number(), user_where()
     run = Run(
         roots,

@@ -118,10 +118,10 @@ def check_write(
     if not state.grad_enabled:
         return 0
     mask = grad_mask(inputs)
-    if mask & 1:
-        check_leaf(target, writer)
     if mask:
         forbid_view_write(target)
+    if mask & 1:
+        check_leaf(target, writer)
     return mask
 
 

@@ -150,6 +150,13 @@ def _check_factors(dtype: dtypes.dtype, beta: Any, alpha: Any) -> None:
         )
 
 
+def _refuse_bools(kernel: str, a: Tensor, b: Tensor) -> None:
+    """Bools have no sums; with nothing to add up, PyTorch stumbles over the integer `beta`."""
+    refuse_bool(kernel, a._array, b._array)
+    if a.dtype is dtypes.bool_:
+        raise errors.in_place_dtype("Long", "Bool")
+
+
 def _check_expands(self: Tensor, shape: tuple[int, ...]) -> None:
     if self._array.shape != shape:
         expanded_shape(self, shape)
@@ -176,7 +183,7 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     _require_one_dtype("mat1", mat1, mat2)
     _require_one_dtype("self", self, mat2)
     _check_expands(self, (mat1._array.shape[0], mat2._array.shape[1]))
-    refuse_bool("addmm_impl_cpu_", mat1._array, mat2._array)
+    _refuse_bools("addmm_impl_cpu_", mat1, mat2)
 
 
 # -- public functions ------------------------------------------------------------------------
@@ -290,7 +297,7 @@ def addbmm(
         )
     _require_one_dtype("mat1", batch1, batch2)
     _require_one_dtype("self", input, batch2)
-    refuse_bool("addmm_impl_cpu_", batch1._array, batch2._array)
+    _refuse_bools("addmm_impl_cpu_", batch1, batch2)
     _check_factors(input.dtype, beta, alpha)
     return ADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)
 
@@ -313,7 +320,7 @@ def baddbmm(
             + errors.at_user_line()
         )
     require_same_scalar_type(batch1, batch2)
-    refuse_bool("baddbmm", batch1._array, batch2._array)
+    _refuse_bools("baddbmm", batch1, batch2)
     _check_factors(input.dtype, beta, alpha)
     return BADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)
 

@@ -94,7 +94,7 @@ def _slogdet_grad(g: tuple[Tensor | None, ...], self: Tensor, out0: Tensor) -> T
         weight = turn if of_log is None else of_log + turn
     if weight is None:
         return None
-    # A singular matrix has no gradient here; solve_ex gives infinities instead of an error.
+    # A singular matrix has no gradient here; inv_ex gives infinities instead of an error.
     inverse = inv_ex(self.mH).inverse
     return weight.unsqueeze(-1).unsqueeze(-1) * inverse
 

@@ -13,6 +13,7 @@ class LinAlgError(RuntimeError):
     """A computation that failed because of a matrix's values: singular, not positive-definite."""
 
 
+# The name that PyTorch's tracebacks show.
 LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
 
 

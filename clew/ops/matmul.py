@@ -41,8 +41,8 @@ EXACT_OUT = "Expected out tensor to have dtype {expected}, but got {found} inste
 
 
 def refuse_bool(kernel: str, *arrays: Array) -> None:
-    """Products need sums, and PyTorch has none for bools; where nothing is added up, it may be."""
-    if arrays[0].dtype.kind == "b" and all(array.size for array in arrays):
+    """Products need sums, and PyTorch has none for bools; two empty factors need none."""
+    if arrays[0].dtype.kind == "b" and (len(arrays) == 1 or all(each.size for each in arrays)):
         raise NotImplementedError(
             f"\"{kernel}\" not implemented for 'Bool'\n  Convert first: x.float()"
             + errors.at_user_line()

@@ -11,7 +11,7 @@ from clew.backend import dtypes
 from clew.core.public import FUNCTIONS, with_out
 from clew.core.tensor import Tensor
 from clew.ops.exact_out import C_NAMES, same_dtype
-from clew.ops.extrema import amax, amin
+from clew.ops.extrema import amax, amin, aminmax
 from clew.ops.scans import cumprod, cumsum, logcumsumexp
 
 
@@ -46,6 +46,24 @@ def _in_dtype_of_out(implementation: Callable[..., Any]) -> None:
     FUNCTIONS[implementation.__name__] = function
 
 
+def _pair_of_input_dtype(implementation: Callable[..., Any]) -> None:
+    """Export a function of two results, for which `out=` holds two tensors of the input's dtype."""
+    plain = with_out(implementation)
+
+    @functools.wraps(implementation)
+    def function(input: Tensor, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        for each in out or ():
+            if each.dtype is not input.dtype:
+                raise RuntimeError(
+                    f"Expected out tensor to have dtype {C_NAMES[input.dtype.name]}, but got "
+                    f"{C_NAMES[each.dtype.name]} instead" + errors.at_user_line()
+                )
+        return plain(input, *args, out=out, **kwargs)
+
+    FUNCTIONS[implementation.__name__] = function
+
+
+_pair_of_input_dtype(aminmax)
 same_dtype(amax.__name__, _extreme_words)
 same_dtype(amin.__name__, _extreme_words)
 same_dtype(logcumsumexp.__name__, _scalar_type_words)

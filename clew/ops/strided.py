@@ -236,3 +236,24 @@ def as_strided_scatter(
         )
     return AS_STRIDED_SCATTER(input, src, part=part, whole=whole)
 
+
+
+@public(function=False, out=False)
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write one value to the diagonal; with `wrap`, it starts anew below a tall matrix's end."""
+    shape = self._array.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1" + errors.at_user_line())
+    if len(shape) > 2:
+        if len(set(shape)) > 1:
+            raise RuntimeError(
+                "all dimensions of input must be of equal length" + errors.at_user_line()
+            )
+        self.as_strided(shape[:1], (sum(self.stride()),)).fill_(fill_value)
+        return self
+    rows, columns = shape
+    # One row stays free between the end of a diagonal and the start of the next.
+    starts = range(0, rows, columns + 1) if wrap else range(1)
+    for start in starts:
+        self[start:].diagonal().fill_(fill_value)
+    return self

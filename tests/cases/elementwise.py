@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -133,8 +134,10 @@ ALIASES: list[OpCase] = [
     )),
     *(OpCase(f"special.{name}", unary, variants=("function",), out=True, domain=(0.1, 0.9))
       for name in ("expit", "exp2", "expm1", "log1p", "erf", "erfc", "erfinv", "gammaln", "digamma",
-                   "psi", "sinc", "i0", "i0e", "i1", "i1e", "ndtr", "ndtri", "log_ndtr", "entr",
+                   "psi", "sinc", "i0", "i1", "i1e", "ndtr", "ndtri", "log_ndtr", "entr",
                    "erfcx")),
+    OpCase("special.i0e", unary, variants=("function",), out=True, domain=(0.1, 0.9),
+           rounds_once=True),
 ]
 
 
@@ -375,6 +378,23 @@ def _polygamma(make: Maker) -> list[Sample]:
     return [Sample(n, make(3, 4)) for n in (0, 1, 2)]
 
 
+def _negative_abs(make: Maker) -> list[Sample]:
+    return [Sample(make(3, 4, low=-2.0, high=-1.0), make(3, 4, low=-3.0, high=3.0))]
+
+
+def _igamma_limits(make: Maker) -> list[Sample]:
+    """Zeros, infinities and negative numbers, and where the methods of computation meet."""
+    if not make.dtype.is_floating_point:
+        return []
+    values = (0.0, 0.5, 1.0, 3.0, 19.0, 30.0, 250.0, math.inf, -1.0)
+    column = torch.tensor(values, dtype=make.dtype)
+    return [Sample(column.reshape(-1, 1).clone(), column * scale) for scale in (1.0, 0.9, 1.1)]
+
+
+def _igamma_errors(make: Maker) -> list[Sample]:
+    return [*mismatched(make), Sample(make(3), 2.0)]
+
+
 MIXED: list[OpCase] = [
     OpCase("clamp", also(_clamp_scalars, _clamp_tensors), inplace="clamp_", out=True,
            kinks=_clamp_kinks, errors=_clamp_errors),
@@ -390,15 +410,20 @@ MIXED: list[OpCase] = [
     OpCase("nan_to_num", _nan_to_num, inplace="nan_to_num_", out=True,
            kinks=at(float("nan"), float("inf"), float("-inf"), 1.0)),
     OpCase("logit", _logit, inplace="logit_", out=True, domain=(0.05, 0.95),
-           kinks=at(0.0, 1.0, -1.0)),
+           kinks=at(0.0, 1.0, -1.0), rounds_once=True),
     OpCase("round", _rounded, inplace="round_", out=True, extremes=extremes_unary),
     OpCase("polygamma", _polygamma, method_order=(1, 0), domain=POSITIVE, dtypes=FLOATS),
+    *(OpCase(name, binary, inplace=f"{name}_", out=True, domain=POSITIVE,
+             extremes=_igamma_limits, errors=_igamma_errors) for name in ("igamma", "igammac")),
     OpCase("mvlgamma", given(lambda m: Sample(m(3, 4), 1), lambda m: Sample(m(3, 4), p=3)),
            inplace="mvlgamma_", domain=(3.0, 6.0)),
     OpCase("frexp", unary, dtypes=FLOATS),
     OpCase("complex", binary, variants=("function",), dtypes=WIDE_FLOATS,
            errors=mismatched),
-    OpCase("polar", binary, variants=("function",), dtypes=WIDE_FLOATS),
+    # torch's forward-mode formula takes abs(result) for `abs`, and so drops a minus sign; gradients
+    # are right for negative ones, too.
+    OpCase("polar", binary, variants=("function",), dtypes=WIDE_FLOATS, domain=POSITIVE,
+           kinks=pairs((-1.0, 0.5), (-2.0, -2.0), (0.0, 1.0)), extremes=_negative_abs),
     OpCase("view_as_real", unary, variants=("function",),
            dtypes=(torch.complex64, torch.complex128, torch.float32)),
 ]

@@ -39,10 +39,23 @@ def main(torch):
     as_complex = torch.view_as_complex(q.float().reshape(B, H, T, -1, 2))
     rotated = torch.view_as_real(as_complex * cis).flatten(3)
     even, odd = q[..., ::2], q[..., 1::2]
-    rotated2 = torch.stack((even * angle.cos() - odd * angle.sin(),
-                            even * angle.sin() + odd * angle.cos()), -1).flatten(-2)
-    close = [torch.allclose(y, y2, atol=1e-6), torch.allclose(y, y3, atol=1e-6),
-             torch.allclose(rotated, rotated2, atol=1e-6)]
-    return {"y": y, "y2": y2, "y4": y4, "y5": y5, "y6": y6, "rotated": rotated, "close": close,
-            "by_hand": by_hand, "fused": fused,
-            "rotary_grad": torch.autograd.grad(rotated.cos().sum(), q)[0]}
+    rotated2 = torch.stack(
+        (even * angle.cos() - odd * angle.sin(), even * angle.sin() + odd * angle.cos()), -1
+    ).flatten(-2)
+    close = [
+        torch.allclose(y, y2, atol=1e-6),
+        torch.allclose(y, y3, atol=1e-6),
+        torch.allclose(rotated, rotated2, atol=1e-6),
+    ]
+    return {
+        "y": y,
+        "y2": y2,
+        "y4": y4,
+        "y5": y5,
+        "y6": y6,
+        "rotated": rotated,
+        "close": close,
+        "by_hand": by_hand,
+        "fused": fused,
+        "rotary_grad": torch.autograd.grad(rotated.cos().sum(), q)[0],
+    }

@@ -1,7 +1,25 @@
 """Character bigrams: counts, then a softmax regression, then sampling names."""
 
-NAMES = ["emma", "olivia", "ava", "isabella", "sophia", "mia", "charlotte", "amelia", "harper",
-         "evelyn", "abigail", "emily", "ella", "scarlett", "grace", "chloe", "camila", "penelope"]
+NAMES = [
+    "emma",
+    "olivia",
+    "ava",
+    "isabella",
+    "sophia",
+    "mia",
+    "charlotte",
+    "amelia",
+    "harper",
+    "evelyn",
+    "abigail",
+    "emily",
+    "ella",
+    "scarlett",
+    "grace",
+    "chloe",
+    "camila",
+    "penelope",
+]
 
 
 def main(torch):

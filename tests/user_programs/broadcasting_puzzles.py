@@ -22,7 +22,7 @@ def main(torch):
     vstack = where(arange(2)[:, None] == 0, a, b)
     roll = a[(arange(n) + 1) % n]
     flip = a[n - 1 - arange(n)]
-    compress = (where(torch.tensor([True, False, True, True]), a, 0) @ eye)
+    compress = where(torch.tensor([True, False, True, True]), a, 0) @ eye
     pad_to = a @ where(arange(n)[:, None] == arange(6), 1, 0)
     mask = arange(5)[None] < torch.tensor([2, 5, 1])[:, None]
     bincount = (eye[torch.tensor([0, 1, 1, 3])]).sum(0)
@@ -41,13 +41,21 @@ def main(torch):
     grid = torch.stack([i, j]).flatten(1)
     batch = torch.arange(24).view(2, 3, 4)
     mean_pool = (batch * mask[:2, :3, None]).sum(1) / mask[:2, :3].sum(1, keepdim=True)
-    shapes = [tuple(torch.broadcast_shapes((3, 1), (1, 4), (2, 1, 1))),
-              [tuple(t.shape) for t in torch.broadcast_tensors(torch.ones(3, 1), torch.ones(4))],
-              torch.ones(1, 3).expand(2, -1, -1).shape, (torch.ones(0, 3) + torch.ones(1)).shape,
-              torch.ones(2, 1, 4).mul(torch.ones(3, 1)).size(), torch.atleast_2d(a).shape]
+    shapes = [
+        tuple(torch.broadcast_shapes((3, 1), (1, 4), (2, 1, 1))),
+        [tuple(t.shape) for t in torch.broadcast_tensors(torch.ones(3, 1), torch.ones(4))],
+        torch.ones(1, 3).expand(2, -1, -1).shape,
+        (torch.ones(0, 3) + torch.ones(1)).shape,
+        torch.ones(2, 1, 4).mul(torch.ones(3, 1)).size(),
+        torch.atleast_2d(a).shape,
+    ]
     parity = torch.bitwise_xor(a, b) & 1
     binary = (a[:, None] >> torch.arange(3)) & 1
     polynomial = (torch.tensor(2.0) ** torch.arange(5)) @ torch.tensor([1.0, 0, 2, 0, 1])
     softplus = torch.logaddexp(torch.zeros(3), torch.tensor([-100.0, 0, 100]))
-    primes = [int(p) for p in torch.arange(2, 30) if not (p % torch.arange(2, max(int(p), 3)) == 0)[: int(p) - 2].any()]
+    primes = [
+        int(p)
+        for p in torch.arange(2, 30)
+        if not (p % torch.arange(2, max(int(p), 3)) == 0)[: int(p) - 2].any()
+    ]
     return {k: v for k, v in locals().items() if k not in ("torch", "arange", "where")}

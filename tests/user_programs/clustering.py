@@ -42,11 +42,22 @@ def main(torch):
         sq = (X.unsqueeze(1) - m2).square().sum(-1)
         logp = -sq / (2 * torch.exp(2 * log_sigma)) - 2 * log_sigma
         loss = -(logp + weights.log_softmax(0)).logsumexp(1).mean()
-        for p, gr in zip((m2, log_sigma, weights),
-                         torch.autograd.grad(loss, (m2, log_sigma, weights))):
+        for p, gr in zip(
+            (m2, log_sigma, weights), torch.autograd.grad(loss, (m2, log_sigma, weights))
+        ):
             p.data -= 0.1 * gr
         curve.append(loss.item())
     members = [torch.nonzero(assign == k, as_tuple=True)[0] for k in range(3)]
     medoids = [int(torch.cdist(X[i], X[i], p=1).sum(1).argmin()) for i in members]
-    return {"inertia": inertia, "mu": mu, "counts": counts, "likelihood": likelihood, "m": m,
-            "var": var, "curve": curve, "members": members, "medoids": medoids, "resp": resp}
+    return {
+        "inertia": inertia,
+        "mu": mu,
+        "counts": counts,
+        "likelihood": likelihood,
+        "m": m,
+        "var": var,
+        "curve": curve,
+        "members": members,
+        "medoids": medoids,
+        "resp": resp,
+    }

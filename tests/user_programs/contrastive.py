@@ -15,7 +15,7 @@ def main(torch):
         sim.fill_diagonal_(float("-inf"))
         labels = torch.cat([torch.arange(N) + N, torch.arange(N)])
         loss = F.cross_entropy(sim, labels)
-        grad, = torch.autograd.grad(loss, W)
+        (grad,) = torch.autograd.grad(loss, W)
         W.data.sub_(0.5 * grad)
         curve.append(loss.item())
 
@@ -40,6 +40,16 @@ def main(torch):
     retrieval = F.cosine_similarity(a[:, None].detach(), queue[None], dim=-1)
     best = retrieval.topk(3, dim=-1, largest=True, sorted=True)
     recall = (sim.argmax(1) == labels).float().mean()
-    return {"curve": curve, "clip": clip, "scale_grad": scale.grad, "triplet": triplet,
-            "cosine": cosine, "ranking": ranking, "anchor_grad": anchor.grad, "queue": queue,
-            "best": best.values, "recall": recall, "pdist": F.pdist(a.detach())}
+    return {
+        "curve": curve,
+        "clip": clip,
+        "scale_grad": scale.grad,
+        "triplet": triplet,
+        "cosine": cosine,
+        "ranking": ranking,
+        "anchor_grad": anchor.grad,
+        "queue": queue,
+        "best": best.values,
+        "recall": recall,
+        "pdist": F.pdist(a.detach()),
+    }

@@ -50,9 +50,19 @@ def main(torch):
         off = w + 1
     with torch.inference_mode():
         quiet = w + 1
-    flags = [evaluate(w).requires_grad, inner.requires_grad, outer.requires_grad, off.requires_grad,
-             quiet.is_inference(), infer(w).is_inference(), torch.is_grad_enabled(),
-             torch.is_inference_mode_enabled(), w.is_leaf, (w * 2).is_leaf, outer.is_leaf]
+    flags = [
+        evaluate(w).requires_grad,
+        inner.requires_grad,
+        outer.requires_grad,
+        off.requires_grad,
+        quiet.is_inference(),
+        infer(w).is_inference(),
+        torch.is_grad_enabled(),
+        torch.is_inference_mode_enabled(),
+        w.is_leaf,
+        (w * 2).is_leaf,
+        outer.is_leaf,
+    ]
     try:
         quiet.mul_(2)
         (w * quiet).sum().backward()
@@ -72,8 +82,21 @@ def main(torch):
     out["off"] = [d.requires_grad, d.grad is None]
     out["data"] = w.data.requires_grad
     moved = w.to(torch.float64).to("cpu").type(torch.float32).cpu().float().to(torch.device("cpu"))
-    out["moved"] = [moved, w.to(w.dtype) is w, w.to(torch.float32, copy=True) is w, w.double().dtype]
-    out["new"] = [w.new_zeros(2), w.new_tensor([1, 2]), w.new_full((1,), 3.0), w.new_ones(1, 2),
-                  torch.zeros_like(w, dtype=torch.int32), torch.empty_like(w).shape,
-                  torch.full_like(w, 2), w.new_empty(3).shape, torch.ones_like(w, requires_grad=True)]
+    out["moved"] = [
+        moved,
+        w.to(w.dtype) is w,
+        w.to(torch.float32, copy=True) is w,
+        w.double().dtype,
+    ]
+    out["new"] = [
+        w.new_zeros(2),
+        w.new_tensor([1, 2]),
+        w.new_full((1,), 3.0),
+        w.new_ones(1, 2),
+        torch.zeros_like(w, dtype=torch.int32),
+        torch.empty_like(w).shape,
+        torch.full_like(w, 2),
+        w.new_empty(3).shape,
+        torch.ones_like(w, requires_grad=True),
+    ]
     return out

@@ -19,8 +19,9 @@ def main(torch):
         W.grad.zero_()
         curve.append(loss.item())
     each = F.ctc_loss(logp, targets, in_len, tgt_len, reduction="none")
-    flat = F.ctc_loss(logp, torch.cat([t[:n] for t, n in zip(targets, tgt_len)]), in_len, tgt_len,
-                      reduction="sum")
+    flat = F.ctc_loss(
+        logp, torch.cat([t[:n] for t, n in zip(targets, tgt_len)]), in_len, tgt_len, reduction="sum"
+    )
     decoded = []
     for path in logp.argmax(-1).T:
         collapsed = torch.unique_consecutive(path)
@@ -32,5 +33,6 @@ def main(torch):
     trellis[:, 0] = 0
     for t in range(T):
         trellis[t + 1, 1:] = torch.maximum(
-            trellis[t, 1:] + emission[t, 0], trellis[t, :-1] + emission[t, tokens])
+            trellis[t, 1:] + emission[t, 0], trellis[t, :-1] + emission[t, tokens]
+        )
     return {"curve": curve, "each": each, "flat": flat, "decoded": decoded, "trellis": trellis}

@@ -60,7 +60,7 @@ def main(torch):
 
         @staticmethod
         def backward(ctx, g):
-            x, = ctx.saved_tensors
+            (x,) = ctx.saved_tensors
             return 3 * x**2 * g
 
     class GradReverse(Function):
@@ -83,7 +83,7 @@ def main(torch):
 
         @staticmethod
         def backward(ctx, g, _):
-            index, = ctx.saved_tensors
+            (index,) = ctx.saved_tensors
             return torch.zeros_like(g).scatter(-1, index, g)
 
     torch.manual_seed(0)
@@ -103,8 +103,8 @@ def main(torch):
     (r * theta).backward()
     out["polar"] = [a.grad, b.grad]
     c = torch.tensor([1.0, 2.0], requires_grad=True)
-    g1, = torch.autograd.grad(Cube.apply(c).sum(), c, create_graph=True)
-    g2, = torch.autograd.grad(g1.sum(), c, create_graph=True)
+    (g1,) = torch.autograd.grad(Cube.apply(c).sum(), c, create_graph=True)
+    (g2,) = torch.autograd.grad(g1.sum(), c, create_graph=True)
     out["cube"] = [g1, g2, torch.autograd.grad(g2.sum(), c)[0]]
     out["reverse"] = torch.autograd.grad(GradReverse.apply(x, 0.5).pow(2).sum(), x)[0]
     values, index = SortWithIndex.apply(x)

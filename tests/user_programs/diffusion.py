@@ -20,8 +20,10 @@ def main(torch):
         return torch.cat([args.sin(), args.cos()], dim=-1)
 
     sizes = [10, 32, 32, 2]
-    Ws = [(torch.randn(i, o, generator=g) * (2 / i) ** 0.5).requires_grad_()
-          for i, o in zip(sizes, sizes[1:])]
+    Ws = [
+        (torch.randn(i, o, generator=g) * (2 / i) ** 0.5).requires_grad_()
+        for i, o in zip(sizes, sizes[1:])
+    ]
 
     def model(x, t):
         h = torch.cat([x, embed(t)], dim=1)
@@ -56,8 +58,15 @@ def main(torch):
     # Exact divergence of the score field, one output at a time.
     pts = data[:5].clone().requires_grad_()
     score = -model(pts, torch.zeros(5, dtype=torch.long))
-    div = sum(torch.autograd.grad(score[:, i].sum(), pts, create_graph=True)[0][:, i]
-              for i in range(2))
+    div = sum(
+        torch.autograd.grad(score[:, i].sum(), pts, create_graph=True)[0][:, i] for i in range(2)
+    )
     sm = (0.5 * score.pow(2).sum(1) + div).mean()
-    return {"losses": losses, "x": x, "div": div, "ema": ema, "posterior": posterior,
-            "sm_grad": torch.autograd.grad(sm, Ws)}
+    return {
+        "losses": losses,
+        "x": x,
+        "div": div,
+        "ema": ema,
+        "posterior": posterior,
+        "sm_grad": torch.autograd.grad(sm, Ws),
+    }

@@ -34,7 +34,18 @@ def main(torch):
     window = torch.hann_window(16)
     frames = signal.unfold(0, 16, 8) * window
     stft = torch.fft.rfft(frames, dim=-1)
-    return {"smooth": smooth, "loss": loss, "x_grad": x.grad, "by_fft": by_fft, "power": power,
-            "peak": power.argmax(), "image_grad": image.grad, "v": v, "W_grad": W.grad,
-            "phase": torch.angle(spectrum[1:5]), "stft": torch.view_as_real(stft),
-            "freqs": torch.fft.fftfreq(5), "hfft": torch.fft.rfft2(image.detach())}
+    return {
+        "smooth": smooth,
+        "loss": loss,
+        "x_grad": x.grad,
+        "by_fft": by_fft,
+        "power": power,
+        "peak": power.argmax(),
+        "image_grad": image.grad,
+        "v": v,
+        "W_grad": W.grad,
+        "phase": torch.angle(spectrum[1:5]),
+        "stft": torch.view_as_real(stft),
+        "freqs": torch.fft.fftfreq(5),
+        "hfft": torch.fft.rfft2(image.detach()),
+    }

@@ -2,8 +2,10 @@
 
 
 def mlp(torch, sizes, gen):
-    return [(torch.randn(a, b, generator=gen) / a**0.5).requires_grad_()
-            for a, b in zip(sizes, sizes[1:])]
+    return [
+        (torch.randn(a, b, generator=gen) / a**0.5).requires_grad_()
+        for a, b in zip(sizes, sizes[1:])
+    ]
 
 
 def run(torch, weights, x, act):
@@ -30,8 +32,9 @@ def main(torch):
         z = torch.randn(32, 3, generator=gen)
         fake = run(torch, G, z, F.relu)
         d_real, d_fake = run(torch, D, real(32), lrelu), run(torch, D, fake.detach(), lrelu)
-        loss_d = (F.binary_cross_entropy_with_logits(d_real, torch.ones_like(d_real))
-                  + F.binary_cross_entropy_with_logits(d_fake, torch.zeros_like(d_fake)))
+        loss_d = F.binary_cross_entropy_with_logits(
+            d_real, torch.ones_like(d_real)
+        ) + F.binary_cross_entropy_with_logits(d_fake, torch.zeros_like(d_fake))
         for p in D:
             p.grad = None
         loss_d.backward()
@@ -52,8 +55,14 @@ def main(torch):
         alpha = torch.rand(24, 1, generator=gen)
         mixed = (alpha * x + (1 - alpha) * fake).requires_grad_(True)
         out = run(torch, critic, mixed, torch.tanh)
-        grads = torch.autograd.grad(outputs=out, inputs=mixed, grad_outputs=torch.ones_like(out),
-                                    create_graph=True, retain_graph=True, only_inputs=True)[0]
+        grads = torch.autograd.grad(
+            outputs=out,
+            inputs=mixed,
+            grad_outputs=torch.ones_like(out),
+            create_graph=True,
+            retain_graph=True,
+            only_inputs=True,
+        )[0]
         penalty = ((grads.view(24, -1).norm(2, dim=1) - 1) ** 2).mean()
         w = run(torch, critic, fake, torch.tanh).mean() - run(torch, critic, x, torch.tanh).mean()
         loss = w + 10 * penalty

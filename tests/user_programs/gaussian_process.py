@@ -41,5 +41,11 @@ def main(torch):
         jitter = cov + 1e-6 * torch.eye(7, dtype=torch.double)
         draw = mean + torch.linalg.cholesky(jitter) @ torch.randn(7, dtype=torch.double)
         inverse_error = (torch.inverse(K) @ K - torch.eye(15).double()).abs().max() < 1e-8
-    return {"curve": curve, "mean": mean, "std": std, "logdets": logdets, "draw": draw,
-            "inverse": bool(inverse_error)}
+    return {
+        "curve": curve,
+        "mean": mean,
+        "std": std,
+        "logdets": logdets,
+        "draw": draw,
+        "inverse": bool(inverse_error),
+    }

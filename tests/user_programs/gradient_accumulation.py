@@ -54,6 +54,17 @@ def main(torch):
     unused = torch.autograd.grad((a * 2).sum(), [a, c], allow_unused=True)
     zeros = torch.autograd.grad((a * 2).sum(), [a, c], materialize_grads=True)
     rows = torch.autograd.grad(a.exp(), a, torch.eye(3), is_grads_batched=True)
-    return {"whole": whole, "small": small, "remat": remat, "same": same, "z": z, "h": h.grad,
-            "after": after, "first": first, "second": second, "unused": unused[1] is None,
-            "zeros": zeros, "rows": rows}
+    return {
+        "whole": whole,
+        "small": small,
+        "remat": remat,
+        "same": same,
+        "z": z,
+        "h": h.grad,
+        "after": after,
+        "first": first,
+        "second": second,
+        "unused": unused[1] is None,
+        "zeros": zeros,
+        "rows": rows,
+    }

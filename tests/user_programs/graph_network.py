@@ -49,6 +49,13 @@ def main(torch):
     lap = torch.diag(adj.sum(1)) - adj
     means = torch.zeros(2, 4).index_reduce_(0, y, x, "mean", include_self=False)
     readout = torch.stack([x[y == k].amax(0) for k in range(2)])
-    return {"losses": losses, "logits": logits, "rank": rank, "hops": hops.sum(),
-            "fiedler": torch.linalg.eigvalsh(lap), "means": means, "readout": readout,
-            "degree": adj.sum(0).to(torch.int32)}
+    return {
+        "losses": losses,
+        "logits": logits,
+        "rank": rank,
+        "hops": hops.sum(),
+        "fiedler": torch.linalg.eigvalsh(lap),
+        "means": means,
+        "readout": readout,
+        "degree": adj.sum(0).to(torch.int32),
+    }

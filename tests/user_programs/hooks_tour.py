@@ -51,7 +51,8 @@ def main(torch):
     multi = []
     a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
     torch.autograd.graph.register_multi_grad_hook(
-        (a, b), lambda grads: multi.append([g is not None for g in grads]))
+        (a, b), lambda grads: multi.append([g is not None for g in grads])
+    )
     (a * 2).sum().backward()
     (a * b).sum().backward()
     out["multi"] = multi

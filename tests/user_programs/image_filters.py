@@ -13,16 +13,20 @@ def main(torch):
     r = torch.arange(-2.0, 3)
     g = torch.exp(-(r**2) / 2)
     g = g / g.sum()
-    blur = F.conv2d(F.pad(img, (2, 2, 0, 0), mode="replicate"), g.view(1, 1, 1, 5).expand(3, 1, 1, 5),
-                    groups=3)
-    blur = F.conv2d(F.pad(blur, (0, 0, 2, 2), "circular"), g.view(1, 1, 5, 1).expand(3, -1, -1, -1),
-                    groups=3)
+    blur = F.conv2d(
+        F.pad(img, (2, 2, 0, 0), mode="replicate"), g.view(1, 1, 1, 5).expand(3, 1, 1, 5), groups=3
+    )
+    blur = F.conv2d(
+        F.pad(blur, (0, 0, 2, 2), "circular"), g.view(1, 1, 5, 1).expand(3, -1, -1, -1), groups=3
+    )
 
     patches = F.unfold(img, kernel_size=3, padding=1)
     local = patches.view(2, 3, 9, 14 * 14)
     median = local.median(dim=2).values.view_as(img)
     std = local.std(dim=2, unbiased=False).view(2, 3, 14, 14)
-    folded = F.fold(patches, (14, 14), 3, padding=1) / F.fold(torch.ones_like(patches), 14, 3, padding=1)
+    folded = F.fold(patches, (14, 14), 3, padding=1) / F.fold(
+        torch.ones_like(patches), 14, 3, padding=1
+    )
     windows = img.unfold(2, 4, 2).unfold(3, 4, 2)
     dilated = F.max_pool2d(img, 3, stride=1, padding=1)
     eroded = -F.max_pool2d(-img, 3, 1, 1)
@@ -34,13 +38,27 @@ def main(torch):
     psf = torch.outer(g, g)[None, None]
     for _ in range(8):
         loss = F.huber_loss(F.conv2d(estimate, psf, padding=2), blurred, delta=0.3)
-        grad, = torch.autograd.grad(loss, estimate)
+        (grad,) = torch.autograd.grad(loss, estimate)
         estimate.data -= 50 * grad
         losses.append(loss.item())
     hist = torch.histc(img, bins=8, min=0, max=1)
     equalised = (hist.cumsum(0) / hist.sum())[(img * 7.999).long()]
-    return {"edges": edges, "magnitude": magnitude, "blur": blur, "median": median, "std": std,
-            "folded": folded, "windows": windows.mean((-1, -2)), "open": dilated - eroded,
-            "unpooled": unpooled, "where": where, "shuffled": shuffled, "losses": losses,
-            "hist": hist, "equalised": equalised, "lp": F.lp_pool2d(img, 2, 3),
-            "lrn": F.local_response_norm(img, 2), "inorm": F.instance_norm(img)}
+    return {
+        "edges": edges,
+        "magnitude": magnitude,
+        "blur": blur,
+        "median": median,
+        "std": std,
+        "folded": folded,
+        "windows": windows.mean((-1, -2)),
+        "open": dilated - eroded,
+        "unpooled": unpooled,
+        "where": where,
+        "shuffled": shuffled,
+        "losses": losses,
+        "hist": hist,
+        "equalised": equalised,
+        "lp": F.lp_pool2d(img, 2, 3),
+        "lrn": F.local_response_norm(img, 2),
+        "inorm": F.instance_norm(img),
+    }

@@ -7,11 +7,29 @@ def main(torch):
     x = torch.arange(24.0).reshape(2, 3, 4)
     rows, cols = torch.tensor([0, 1, 1]), torch.tensor([2, 0, 2])
     out["reads"] = [
-        x[0], x[-1, 1:], x[..., 0], x[:, None, 1], x[:, [0, 2]], x[rows, cols], x[rows, :, cols],
-        x[:, cols[:2], 1:3], x[x > 10], x[:, x[0, :, 0] > 2], x[torch.tensor([True, False])],
-        x[..., torch.tensor([[0, 1], [2, 3]])], x[0, :, ::2], x[1:, :2, -1], x[[0, 1], [1, 2], [2, 3]],
-        x[None, ..., None].squeeze(), x[rows[:, None], cols[None]], x[()], x[:, 1, [3, 0]],
-        x[torch.tensor(1)], x[True], x[:, :, torch.arange(4) % 2 == 0], x[slice(None), slice(0, 2)],
+        x[0],
+        x[-1, 1:],
+        x[..., 0],
+        x[:, None, 1],
+        x[:, [0, 2]],
+        x[rows, cols],
+        x[rows, :, cols],
+        x[:, cols[:2], 1:3],
+        x[x > 10],
+        x[:, x[0, :, 0] > 2],
+        x[torch.tensor([True, False])],
+        x[..., torch.tensor([[0, 1], [2, 3]])],
+        x[0, :, ::2],
+        x[1:, :2, -1],
+        x[[0, 1], [1, 2], [2, 3]],
+        x[None, ..., None].squeeze(),
+        x[rows[:, None], cols[None]],
+        x[()],
+        x[:, 1, [3, 0]],
+        x[torch.tensor(1)],
+        x[True],
+        x[:, :, torch.arange(4) % 2 == 0],
+        x[slice(None), slice(0, 2)],
     ]
     y = torch.zeros(4, 5)
     y[1] = 1
@@ -39,9 +57,16 @@ def main(torch):
     z.scatter_(1, torch.tensor([[0], [1]]), 42.0).scatter_add_(0, idx[None, :3], torch.ones(1, 3))
     z.scatter_reduce_(0, torch.tensor([[1, 1, 1]]), torch.full((1, 3), 50.0), reduce="amax")
     out["z"] = z
-    out["take"] = [torch.take(x, torch.tensor([0, 23, -2])), x.take_along_dim(x.argsort(1), 1),
-                   torch.gather(x, 2, x.argmax(2, keepdim=True)), x.masked_select(x % 5 == 0),
-                   torch.where(x > 12)[1], x.nonzero().shape, x.select(1, 2), x.narrow(2, 1, 2)]
+    out["take"] = [
+        torch.take(x, torch.tensor([0, 23, -2])),
+        x.take_along_dim(x.argsort(1), 1),
+        torch.gather(x, 2, x.argmax(2, keepdim=True)),
+        x.masked_select(x % 5 == 0),
+        torch.where(x > 12)[1],
+        x.nonzero().shape,
+        x.select(1, 2),
+        x.narrow(2, 1, 2),
+    ]
 
     # Gradients through reads and writes.
     w = torch.randn(6, 4, requires_grad=True)
@@ -54,8 +79,14 @@ def main(torch):
     loss = buffer.sum() + mixed.sum() + w[w > 0].sum() + w.t()[1].prod()
     loss.backward()
     out["loss"], out["w_grad"], out["buffer"] = loss, w.grad, buffer
-    out["names"] = [buffer.grad_fn.name(), mixed.grad_fn.name(), w[0].grad_fn.name(),
-                    w[w > 0].grad_fn.name(), w[:, None].grad_fn.name(), w[1:, 0].grad_fn.name()]
+    out["names"] = [
+        buffer.grad_fn.name(),
+        mixed.grad_fn.name(),
+        w[0].grad_fn.name(),
+        w[w > 0].grad_fn.name(),
+        w[:, None].grad_fn.name(),
+        w[1:, 0].grad_fn.name(),
+    ]
 
     life = (torch.rand(8, 8) < 0.4).int()
     for _ in range(5):

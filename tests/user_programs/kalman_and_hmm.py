@@ -45,13 +45,20 @@ def main(torch):
         delta = delta + emit[:, t]
         back.append(best)
     log_likelihood = alpha.logsumexp(0)
-    expected, = torch.autograd.grad(log_likelihood, trans, retain_graph=True)
+    (expected,) = torch.autograd.grad(log_likelihood, trans, retain_graph=True)
     path = [delta.argmax().item()]
     for best in reversed(back):
         path.append(best[path[-1]].item())
     gold = torch.tensor(path[::-1])
     score = trans[gold[:-1], gold[1:]].sum() + emit[gold, x].sum() + prior[gold[0]]
     crf = log_likelihood - score
-    return {"curve": curve, "means": means, "ll": log_likelihood, "expected": expected,
-            "path": path[::-1], "crf": crf, "crf_grad": torch.autograd.grad(crf, trans)[0],
-            "autocorr": torch.stack([(z[k:] * z[: T - k]).mean() for k in range(5)])}
+    return {
+        "curve": curve,
+        "means": means,
+        "ll": log_likelihood,
+        "expected": expected,
+        "path": path[::-1],
+        "crf": crf,
+        "crf_grad": torch.autograd.grad(crf, trans)[0],
+        "autocorr": torch.stack([(z[k:] * z[: T - k]).mean() for k in range(5)]),
+    }

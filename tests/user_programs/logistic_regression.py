@@ -41,5 +41,12 @@ def main(torch):
     confusion.index_put_((labels, predicted), torch.ones(n, dtype=torch.long), accumulate=True)
     accuracy = (predicted == labels).float().mean().item()
     per_class = torch.bincount(predicted, minlength=3)
-    return {"binary": binary, "curve": curve, "confusion": confusion, "accuracy": accuracy,
-            "per_class": per_class, "theta": theta.detach(), "max_p": probs.max(dim=1).values}
+    return {
+        "binary": binary,
+        "curve": curve,
+        "confusion": confusion,
+        "accuracy": accuracy,
+        "per_class": per_class,
+        "theta": theta.detach(),
+        "max_p": probs.max(dim=1).values,
+    }

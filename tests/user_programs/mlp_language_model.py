@@ -56,5 +56,12 @@ def main(torch):
     dlogits /= 32
     manual = (dlogits - logits.grad).abs().max() < 1e-6
     saturated = (h.abs() > 0.97).float().mean()
-    return {"losses": losses, "ratios": ratios, "manual": bool(manual), "saturated": saturated,
-            "running": [mean_running, std_running], "emb_grad": emb.grad, "shape": tuple(emb.shape)}
+    return {
+        "losses": losses,
+        "ratios": ratios,
+        "manual": bool(manual),
+        "saturated": saturated,
+        "running": [mean_running, std_running],
+        "emb_grad": emb.grad,
+        "shape": tuple(emb.shape),
+    }

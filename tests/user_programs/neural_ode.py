@@ -43,6 +43,6 @@ def main(torch):
         with torch.enable_grad():
             leaf = y.clone().requires_grad_()
             dy = torch.tanh(leaf**3 @ W1) @ W2
-            vjp, = torch.autograd.grad(dy, leaf, a)
+            (vjp,) = torch.autograd.grad(dy, leaf, a)
         y, a = y - 0.1 * dy.detach(), a + 0.1 * vjp
     return {"losses": losses, "truth": truth, "path": path, "adjoint": a, "y": y}

@@ -24,7 +24,7 @@ def main(torch):
     _, vj = torch.autograd.functional.vjp(lambda t: t.cumsum(0) ** 2, x, v)
 
     leaf = torch.full((3,), 0.3, dtype=torch.float64, requires_grad=True)
-    g, = torch.autograd.grad(rosenbrock(leaf), leaf, create_graph=True)
+    (g,) = torch.autograd.grad(rosenbrock(leaf), leaf, create_graph=True)
     rows = torch.stack([torch.autograd.grad(gi, leaf, retain_graph=True)[0] for gi in g])
 
     # Conjugate gradients that see the Hessian only through products.
@@ -35,9 +35,23 @@ def main(torch):
         alpha = r.dot(r) / p.dot(Hp)
         sol, new = sol + alpha * p, r - alpha * Hp
         p, r = new + (new @ new) / (r @ r) * p, new
-    trace = sum(torch.autograd.grad(g @ e, leaf, retain_graph=True)[0] @ e
-                for e in torch.eye(3, dtype=torch.float64))
+    trace = sum(
+        torch.autograd.grad(g @ e, leaf, retain_graph=True)[0] @ e
+        for e in torch.eye(3, dtype=torch.float64)
+    )
     two = torch.autograd.functional.hessian(
-        lambda a, b: (a @ b).tanh().sum(), (torch.arange(4.0).view(2, 2), torch.ones(2)))
-    return {"path": path, "x": x, "value": value, "hv": hv, "vh": vh, "jv": jv, "vj": vj,
-            "rows": rows, "sol": sol, "trace": trace, "two": two}
+        lambda a, b: (a @ b).tanh().sum(), (torch.arange(4.0).view(2, 2), torch.ones(2))
+    )
+    return {
+        "path": path,
+        "x": x,
+        "value": value,
+        "hv": hv,
+        "vh": vh,
+        "jv": jv,
+        "vj": vj,
+        "rows": rows,
+        "sol": sol,
+        "trace": trace,
+        "two": two,
+    }

@@ -9,8 +9,9 @@ def main(torch):
     n = 64
     x = torch.randn(n, 2)
     x[:, 1] = x[:, 1] * 0.3 + 0.5 * x[:, 0].pow(2)
-    layers = [[torch.randn(1, 16) * 0.1, torch.zeros(16), torch.randn(16, 2) * 0.1]
-              for _ in range(4)]
+    layers = [
+        [torch.randn(1, 16) * 0.1, torch.zeros(16), torch.randn(16, 2) * 0.1] for _ in range(4)
+    ]
     for layer in layers:
         for p in layer:
             p.requires_grad_()
@@ -46,5 +47,13 @@ def main(torch):
     planar = x + u * torch.tanh(inner)[:, None]
     psi = (1 - torch.tanh(inner) ** 2)[:, None] * w
     planar_logdet = torch.log1p((psi @ u).clamp_min(-0.99)).abs()
-    return {"losses": losses, "J": J, "exact": exact, "mine": flow(x[:1])[1][0],
-            "volume": volume, "W_grad": W.grad, "planar": planar, "ld": planar_logdet}
+    return {
+        "losses": losses,
+        "J": J,
+        "exact": exact,
+        "mine": flow(x[:1])[1][0],
+        "volume": volume,
+        "W_grad": W.grad,
+        "planar": planar,
+        "ld": planar_logdet,
+    }

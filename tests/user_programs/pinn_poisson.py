@@ -22,8 +22,8 @@ def main(torch):
         losses = []
         for t in range(1, 31):
             ux = u(x)
-            dudx, = torch.autograd.grad(ux, x, torch.ones_like(ux), create_graph=True)
-            d2, = torch.autograd.grad(dudx.sum(), x, create_graph=True)
+            (dudx,) = torch.autograd.grad(ux, x, torch.ones_like(ux), create_graph=True)
+            (d2,) = torch.autograd.grad(dudx.sum(), x, create_graph=True)
             residual = d2 + math.pi**2 * torch.sin(math.pi * x)
             loss = residual.pow(2).mean() + 10 * u(boundary).pow(2).sum()
             grads = torch.autograd.grad(loss, params)

@@ -4,8 +4,20 @@ import operator
 
 
 def main(torch):
-    names = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
-             "float64", "complex64", "complex128"]
+    names = [
+        "bool",
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+    ]
     dtypes = [getattr(torch, n) for n in names]
     table = []
 
@@ -34,15 +46,45 @@ def main(torch):
             for op in ("add", "mul", "truediv", "pow", "floordiv"):
                 record(f"{a} {op} {scalar}", lambda: getattr(operator, op)(x, scalar))
                 record(f"{scalar} {op} {a}", lambda: getattr(operator, op)(scalar, x))
-    unary = ["sum", "mean", "prod", "cumsum", "sqrt", "exp", "abs", "neg", "sign", "floor", "round",
-             "sigmoid", "relu", "std", "max", "argmax", "all", "any", "square", "norm", "sin",
-             "log", "reciprocal", "ceil", "isnan", "logical_not", "bitwise_not", "median", "sort"]
+    unary = [
+        "sum",
+        "mean",
+        "prod",
+        "cumsum",
+        "sqrt",
+        "exp",
+        "abs",
+        "neg",
+        "sign",
+        "floor",
+        "round",
+        "sigmoid",
+        "relu",
+        "std",
+        "max",
+        "argmax",
+        "all",
+        "any",
+        "square",
+        "norm",
+        "sin",
+        "log",
+        "reciprocal",
+        "ceil",
+        "isnan",
+        "logical_not",
+        "bitwise_not",
+        "median",
+        "sort",
+    ]
     for d in dtypes:
         x = torch.tensor([1, 1]).to(d)
         for name in unary:
+
             def call(name=name, x=x):
                 result = getattr(torch, name)(x)
                 return result if hasattr(result, "dtype") else result[0]
+
             record(f"{name} {d}", call)
         record(f"sum_dtype {d}", lambda: x.sum(dtype=torch.float64))
         record(f"softmax {d}", lambda: torch.softmax(x, 0))
@@ -57,9 +99,22 @@ def main(torch):
         record(f"tensor {value}", lambda value=value: torch.tensor(value))
     for args in ((5,), (5.0,), (1, 5), (1, 5, 2), (0, 1, 0.25), (5, 1, -1)):
         record(f"arange {args}", lambda args=args: torch.arange(*args))
-    info = [torch.finfo(torch.float32).eps, torch.finfo(torch.float16).max, torch.finfo().tiny,
-            torch.iinfo(torch.int8).min, torch.iinfo(torch.int64).max, torch.finfo(torch.bfloat16).bits]
-    checks = [str(torch.promote_types(torch.int32, torch.float16)), torch.can_cast(torch.double, torch.int),
-              torch.float16.is_floating_point, torch.cfloat.is_complex, torch.int8.is_signed,
-              torch.half.itemsize, torch.tensor(1.0).element_size(), torch.is_floating_point(torch.ones(1))]
+    info = [
+        torch.finfo(torch.float32).eps,
+        torch.finfo(torch.float16).max,
+        torch.finfo().tiny,
+        torch.iinfo(torch.int8).min,
+        torch.iinfo(torch.int64).max,
+        torch.finfo(torch.bfloat16).bits,
+    ]
+    checks = [
+        str(torch.promote_types(torch.int32, torch.float16)),
+        torch.can_cast(torch.double, torch.int),
+        torch.float16.is_floating_point,
+        torch.cfloat.is_complex,
+        torch.int8.is_signed,
+        torch.half.itemsize,
+        torch.tensor(1.0).element_size(),
+        torch.is_floating_point(torch.ones(1)),
+    ]
     return {"table": table, "info": info, "checks": checks}

@@ -61,5 +61,13 @@ def main(torch):
     ratio = (new - old).exp()
     ppo = -torch.min(ratio * returns, ratio.clamp(0.8, 1.2) * returns).mean()
     ppo.backward()
-    return {"td": td, "pulls": pulls, "entropies": entropies, "logits": logits,
-            "returns": returns, "ppo": ppo, "ppo_grad": new.grad, "w1": target["w1"]}
+    return {
+        "td": td,
+        "pulls": pulls,
+        "entropies": entropies,
+        "logits": logits,
+        "returns": returns,
+        "ppo": ppo,
+        "ppo_grad": new.grad,
+        "w1": target["w1"],
+    }

@@ -40,5 +40,13 @@ def main(torch):
     load = F.one_hot(which[:, 0], 4).float().mean(0)
     balance = 4 * (load * scores.mean(0)).sum()
     (y.square().mean() + 0.01 * balance).backward()
-    return {"losses": losses, "fired": fired, "dead": dead, "hard": hard, "load": load,
-            "balance": balance, "gate_grad": gate.grad, "experts_grad": experts.grad}
+    return {
+        "losses": losses,
+        "fired": fired,
+        "dead": dead,
+        "hard": hard,
+        "load": load,
+        "balance": balance,
+        "gate_grad": gate.grad,
+        "experts_grad": experts.grad,
+    }

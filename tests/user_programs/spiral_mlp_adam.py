@@ -72,5 +72,9 @@ def main(torch):
         losses.append(loss.item())
         norms.append(total.item())
     correct = (net(x).argmax(-1) == y).sum()
-    return {"losses": losses, "norms": norms, "correct": correct,
-            "numel": sum(p.numel() for p in params)}
+    return {
+        "losses": losses,
+        "norms": norms,
+        "correct": correct,
+        "numel": sum(p.numel() for p in params),
+    }

@@ -28,8 +28,9 @@ def main(torch):
         maps = features(image)
         style_loss = sum(F.mse_loss(gram(f), s) for f, s in zip(maps, want_style))
         content_loss = F.mse_loss(maps[-1], want_content)
-        tv = ((image[..., 1:, :] - image[..., :-1, :]).abs().mean()
-              + (image[..., :, 1:] - image[..., :, :-1]).abs().mean())
+        tv = (image[..., 1:, :] - image[..., :-1, :]).abs().mean() + (
+            image[..., :, 1:] - image[..., :, :-1]
+        ).abs().mean()
         loss = 100 * style_loss + content_loss + 0.1 * tv
         loss.backward()
         with torch.no_grad():
@@ -43,6 +44,6 @@ def main(torch):
     for shift in ((1, -2), (-3, 2)):
         rolled = torch.roll(dream, shift, dims=(-2, -1))
         act = features(rolled)[-1][:, 3].norm()
-        g, = torch.autograd.grad(act, dream)
+        (g,) = torch.autograd.grad(act, dream)
         dream.data += 0.1 * g / (g.abs().mean() + 1e-8)
     return {"losses": losses, "image": image, "dream": dream, "grams": want_style}

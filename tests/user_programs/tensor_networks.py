@@ -27,7 +27,9 @@ def main(torch):
         "trace": torch.einsum("ii", A @ B @ C),
         "diag": torch.einsum("ii->i", A @ B @ C),
         "outer": torch.einsum("i,j->ij", A[0], B[0]),
-        "bilinear": torch.einsum("bi,oij,bj->bo", torch.ones(2, 3), torch.ones(6, 3, 4), T[:, 0, :, 0]),
+        "bilinear": torch.einsum(
+            "bi,oij,bj->bo", torch.ones(2, 3), torch.ones(6, 3, 4), T[:, 0, :, 0]
+        ),
         "chain": torch.einsum("ij,jk,kl->il", A, B, C),
         "ellipsis": torch.einsum("...ij,jk->...ik", T, C),
         "transpose": torch.einsum("abcd->dcab", T),

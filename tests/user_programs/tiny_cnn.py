@@ -22,10 +22,14 @@ def main(torch):
     torch.manual_seed(42)
     x, y = make_digits(torch, 48)
     p = {
-        "c1": 0.2 * torch.randn(8, 1, 3, 3), "b1": torch.zeros(8),
-        "g": torch.ones(8), "be": torch.zeros(8),
-        "c2": 0.1 * torch.randn(16, 8, 3, 3), "b2": torch.zeros(16),
-        "fc": 0.1 * torch.randn(4, 16), "fb": torch.zeros(4),
+        "c1": 0.2 * torch.randn(8, 1, 3, 3),
+        "b1": torch.zeros(8),
+        "g": torch.ones(8),
+        "be": torch.zeros(8),
+        "c2": 0.1 * torch.randn(16, 8, 3, 3),
+        "b2": torch.zeros(16),
+        "fc": 0.1 * torch.randn(4, 16),
+        "fb": torch.zeros(4),
     }
     for v in p.values():
         v.requires_grad_(True)
@@ -51,6 +55,11 @@ def main(torch):
         logits = forward(x, training=False)
     top2 = logits.topk(2, dim=1)
     hit = (top2.indices == y[:, None]).any(dim=1)
-    return {"losses": losses, "running_mean": running_mean, "running_var": running_var,
-            "top2_accuracy": hit.float().mean().item(),
-            "pixels": x.sum((1, 2, 3)), "first_image": x[0]}
+    return {
+        "losses": losses,
+        "running_mean": running_mean,
+        "running_var": running_var,
+        "top2_accuracy": hit.float().mean().item(),
+        "pixels": x.sum((1, 2, 3)),
+        "first_image": x[0],
+    }

@@ -16,9 +16,17 @@ def main(torch):
     a.mul_(b)
     x.permute(1, 0).reshape(4, 3)[0].neg_()
     out["x"] = x
-    out["meta"] = [x.T.is_contiguous(), x.T.stride(), x[1:, 2].storage_offset(), b._base is x,
-                   x.data_ptr() == x.view(12).data_ptr(), x[1].data_ptr() - x.data_ptr(),
-                   x.expand(2, 3, 4).stride(), x.unfold(1, 2, 1).stride(), x._version > 3]
+    out["meta"] = [
+        x.T.is_contiguous(),
+        x.T.stride(),
+        x[1:, 2].storage_offset(),
+        b._base is x,
+        x.data_ptr() == x.view(12).data_ptr(),
+        x[1].data_ptr() - x.data_ptr(),
+        x.expand(2, 3, 4).stride(),
+        x.unfold(1, 2, 1).stride(),
+        x._version > 3,
+    ]
 
     base = torch.randn(4, 4, requires_grad=True)
     y = base.clone()
