@@ -46,6 +46,12 @@ def scalar_as(value: Any, dtype: np.dtype) -> np.ndarray:
     """A Python number as a 0-dim array of a dtype, refused where PyTorch refuses it."""
     if isinstance(value, np.ndarray):
         return convert(value, dtype)
+    if not isinstance(value, NUMBER):
+        # NumPy would read a number out of text and make NaN of None.
+        raise TypeError(
+            f"value must be a number or a Tensor, not {type(value).__name__}"
+            + errors.at_user_line()
+        )
     if isinstance(value, complex) and dtype.kind not in "cb":
         if value.imag:
             raise overflow(dtype)

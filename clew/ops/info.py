@@ -21,7 +21,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
         return Size(shape)
     if not shape:
         raise errors.dimension_out_of_range(dim, 0) if not -1 <= dim <= 0 else IndexError(
-            "dimension specified as 0 but tensor has no dimensions" + errors.at_user_line()
+            f"Dimension specified as {dim} but tensor has no dimensions" + errors.at_user_line()
         )
     return shape[wrap_dim(dim, len(shape))]
 

@@ -19,7 +19,7 @@ def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:
         dtype_name=self.dtype.name,
         default_float_name=dtypes.get_default_dtype().name,
         requires_grad=self._requires_grad,
-        grad_fn_name=None if history is None else history.name(),
+        grad_fn_name=None if history is None else history.name().rpartition("::")[2],
         tangent=None if tangent is None else repr(tangent),
         prefix="tensor(" if name == "Tensor" else f"{name}(",
     )

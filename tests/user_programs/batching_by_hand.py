@@ -1,4 +1,4 @@
-"""Data handling without a DataLoader: shuffling, padding, bucketing, splits, augmentations, metrics."""
+"""Data handling without a DataLoader: shuffling, padding, splits, augmentations, metrics."""
 
 import random
 

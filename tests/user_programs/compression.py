@@ -1,4 +1,4 @@
-"""Making models small: fake quantisation, pruning masks, LoRA, distilled averages, k-means palettes."""
+"""Making models small: fake quantisation, pruning, LoRA, weight averages, palettes."""
 
 
 def main(torch):

@@ -1,4 +1,4 @@
-"""Blocks of known networks: residual, depthwise separable, squeeze-excite, WaveNet, 3-D, ViT, Swin."""
+"""Blocks of known networks: residual, squeeze-excite, WaveNet, 3-D, ViT, Swin."""
 
 
 def main(torch):

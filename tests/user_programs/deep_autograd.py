@@ -1,4 +1,4 @@
-"""Corners of differentiation: higher orders, kinks, graph surgery, Jacobians of many inputs, forward mode."""
+"""Corners of differentiation: higher orders, kinks, graph surgery, forward mode."""
 
 
 def main(torch):

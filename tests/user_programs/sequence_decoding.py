@@ -1,4 +1,4 @@
-"""Encoder-decoder with attention, padding masks, teacher forcing, greedy and beam search, BLEU bits."""
+"""Encoder-decoder with attention, padding masks, teacher forcing, greedy and beam search."""
 
 
 def main(torch):
