@@ -6,6 +6,7 @@ program, and what to write instead; where a popular fix makes things worse, they
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -123,6 +124,23 @@ def pack_hook_wrote(storage: Storage) -> RuntimeError:
 
 def saved_hooks_refused(why: str) -> RuntimeError:
     return RuntimeError(f"Calling register_hooks on a saved tensor {why}" + at_user_line())
+
+
+def warn_untracked_write(
+    node: Node, name: str, array: np.ndarray, write: tuple[int, str, Place]
+) -> None:
+    """Backward uses a tensor that was overwritten by means that autograd does not count."""
+    _, writer, where = write
+    warnings.warn(
+        f"a tensor needed for gradient computation was overwritten behind autograd's back: "
+        f"[{array.dtype.name} {shape_list(array.shape)}], which is `{name}` of {node.name()}. The "
+        "gradient is computed from the new values.\n"
+        f"  saved by {node.name()} at {describe(node.where)}{_in_module(node)}\n"
+        f"  overwritten through {writer} at {describe(where)}\n"
+        "  Write to the tensor itself under `torch.no_grad()`, and autograd will check it; or "
+        "clone it before the write.",
+        stacklevel=2,
+    )
 
 
 def backward_twice(node: Node, freed: Freed) -> RuntimeError:

@@ -347,10 +347,10 @@ def test_a_write_to_a_saved_tensor_through_numpy_is_caught(
     write: Callable[[clew.Tensor], None],
 ) -> None:
     loss = _saved_then_written(write)
-    with pytest.raises(RuntimeError, match="modified by an inplace operation") as caught:
+    with pytest.warns(UserWarning, match="behind autograd's back") as caught:
         loss.backward()
-    assert "shared by .numpy()" in str(caught.value)
-    assert __file__.rpartition("/")[2] in str(caught.value)
+    assert "shared by .numpy()" in str(caught[0].message)
+    assert __file__.rpartition("/")[2] in str(caught[0].message)
 
 
 def test_a_write_through_an_array_that_was_taken_before_is_caught() -> None:
@@ -363,7 +363,7 @@ def test_a_write_through_an_array_that_was_taken_before_is_caught() -> None:
     assert weight.grad.tolist() == [5.0, 2.0, 3.0]
     loss = (weight * data).sum()
     array[0] = 6.0
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+    with pytest.warns(UserWarning, match="behind autograd's back"):
         loss.backward()
 
 
@@ -372,7 +372,7 @@ def test_a_write_to_the_array_that_a_tensor_was_made_from_is_caught() -> None:
     array = np.array([1.0, 2.0, 3.0], np.float32)
     loss = (weight * clew.from_numpy(array)).sum()
     array[0] = 6.0
-    with pytest.raises(RuntimeError, match=r"shared by from_numpy\(\)"):
+    with pytest.warns(UserWarning, match=r"shared by from_numpy\(\)"):
         loss.backward()
 
 
@@ -382,7 +382,7 @@ def test_a_write_to_a_large_saved_array_is_caught() -> None:
     for position in (0, 50_000, 100_002):
         loss = (weight * data).sum()
         data.numpy()[position] += 1.0
-        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        with pytest.warns(UserWarning, match="behind autograd's back"):
             loss.backward()
 
 

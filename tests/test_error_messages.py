@@ -352,11 +352,19 @@ def test_non_scalar_backward_gives_the_shape() -> None:
 # ---------------------------------------------------------------- writes behind the engine's back
 
 
+def warning(call: Callable[[], Any]) -> str:
+    """The text of the one warning that a call gives: PyTorch lets these writes pass silently."""
+    with pytest.warns(UserWarning) as caught:
+        call()
+    (only,) = caught
+    return str(only.message)
+
+
 def test_write_through_data_is_caught() -> None:
     h = leaf(1.0, 2.0) * 1
     y = h.sin()  # saved before data
     h.data.mul_(2)  # written through data
-    text = message(y.sum().backward)
+    text = warning(y.sum().backward)
     assert line_of("saved before data") in text and line_of("written through data") in text
 
 
@@ -378,8 +386,8 @@ def test_write_through_numpy_is_caught(when: str) -> None:
         y = (w * h).sum()
         array = h.numpy()
     array[0] = 100.0
-    text = message(y.backward)
-    assert "modified by an inplace" in text and "numpy" in text
+    text = warning(y.backward)
+    assert "behind autograd's back" in text and "numpy" in text
 
 
 def test_write_to_the_source_array_is_caught() -> None:
@@ -387,7 +395,7 @@ def test_write_to_the_source_array_is_caught() -> None:
     h, w = clew.from_numpy(array), leaf(1.0, 2.0, 3.0)
     y = (w * h).sum()
     array[0] = 100.0
-    assert "modified by an inplace" in message(y.backward)
+    assert "behind autograd's back" in warning(y.backward)
 
 
 def test_unwritten_arrays_do_no_harm() -> None:

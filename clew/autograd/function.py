@@ -283,6 +283,8 @@ def _pack_saved(
         saved.append(save(tensor, output_of=own))
     ctx._saved = tuple(saved)
     ctx.to_save = ()
+    # Numbered after saving, as other nodes are: writes before this moment do no harm.
+    ctx.seq = next_sequence_number()
 
 
 class _NotTwice(Node):

@@ -11,7 +11,7 @@ from clew.autograd.backward import backward as run_backward
 from clew.core.node import AccumulateGrad, Hooks, RemovableHandle, edge_of, live_edge, retain
 from clew.core.public import methods, public
 from clew.core.state import local
-from clew.core.storage import INFERENCE
+from clew.core.storage import INFERENCE, DataStorage
 from clew.core.tensor import NoHistory, Tensor, alias
 from clew.source import user_where
 
@@ -80,6 +80,8 @@ def detach_(self: Tensor) -> Tensor:
 
 def _get_data(self: Tensor) -> Tensor:
     result = alias(self)
+    if self._storage is not INFERENCE:
+        result._storage = DataStorage(self._storage)
     if self.requires_grad:
         result._reason = NoHistory("detach", ".data", user_where(), edge_of(self)[0])
     return result

@@ -130,7 +130,8 @@ def of_array(array: np.ndarray) -> dtype:
         found = BY_NUMPY.get(native)
     if found is None:
         raise TypeError(
-            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only supported types are: "
+            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. "
+            "The only supported types are: "
             + ", ".join(d.name for d in ALL_DTYPES)
             + "."
         )

@@ -1,9 +1,9 @@
 """Memory that a tensor shares with arrays outside: noticing writes that no operation made.
 
 While an array outside is alive, the tensor's memory is compared with what it was whenever its
-version is asked for, which is when a node saves it and when backward needs it; a difference counts
-as a write, as if an in-place operation had made it. So a saved tensor that was overwritten through
-`.numpy()` raises in backward, and writing to any other tensor stays as free as it is in PyTorch.
+version is asked for, which is when a node saves it and when backward needs it; a difference is
+noted as a write behind autograd's back. PyTorch lets such writes pass; so does clew, but backward
+warns when it uses a tensor that was overwritten after it was saved.
 
 Only storages that are exposed pay for this: they are of a class of their own, whose version looks
 at the memory first. Making an array costs one look, and only if a node may have saved the tensor.
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.storage import INFERENCE, Storage
+from clew.core.storage import INFERENCE, DataStorage, Storage
 from clew.source import user_where
 
 # Where references are not counted, everything is taken to be in use: slower, never wrong.
@@ -62,12 +62,12 @@ class Exposure:
             self.digest = None
 
     def look(self) -> None:
-        """Compare the memory with the last look, and count a difference as a write."""
+        """Compare the memory with the last look, and note a difference as a write."""
         digest = digest_of(self.array)
         if self.digest is not None and digest != self.digest:
             storage = self.storage()
             if isinstance(storage, ExposedStorage):
-                _count_write(storage, f"a write to the array shared by {self.writer}", self.where)
+                storage.bump_untracked(f"the array shared by {self.writer}", self.where)
         self.digest = digest
 
 
@@ -86,13 +86,9 @@ class ExposedStorage(Storage):
         """Note a write by an operation: what the memory held before no longer matters."""
         for exposure in self.exposures:
             exposure.digest = None
-        _count_write(self, writer, where)
-
-
-def _count_write(storage: ExposedStorage, writer: str, where: tuple[CodeType, int] | None) -> None:
-    storage.__dict__["version"] += 1
-    storage.writer = writer
-    storage.written_at = where
+        self.__dict__["version"] += 1
+        self.writer = writer
+        self.written_at = where
 
 
 def _add_exposure(storage: Storage, exposure: Exposure) -> None:
@@ -116,10 +112,13 @@ def expose(storage: Storage, array: np.ndarray, writer: str) -> np.ndarray:
     outside = over_memory_of(array)
     if storage is INFERENCE:
         return outside
+    is_data = isinstance(storage, DataStorage)
+    while isinstance(storage, DataStorage):
+        storage = storage.owner
     exposure = Exposure(storage, array, writer)
     exposure.outside = weakref.ref(outside, partial(_gone, weakref.ref(exposure)))
     _add_exposure(storage, exposure)
-    if _references(storage) > _STORAGE_BASELINE:
+    if is_data or _references(storage) > _STORAGE_BASELINE:
         # Somebody besides the tensor holds the storage: it may be a node that has saved it.
         exposure.look()
     return outside

@@ -19,14 +19,13 @@ import numpy as np
 
 from clew import errors
 from clew.core.state import local
-from clew.core.storage import INFERENCE, Storage
+from clew.core.storage import INFERENCE, Storage, next_sequence_number
 from clew.core.tensor import Tensor, _new, sync, tangent_of
 from clew.source import user_where
 
 Edge = tuple["Node", int]
 Meta = tuple[tuple[int, ...], np.dtype]
 
-next_sequence_number = itertools.count().__next__
 ACCUMULATE_SEQUENCE = 1 << 62
 
 
@@ -327,12 +326,22 @@ def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual:
     return saved
 
 
+def check_unwritten(
+    holder: Node, name: str, array: np.ndarray, storage: Storage, version: int
+) -> None:
+    """Raise if a saved tensor was overwritten; warn if that happened behind autograd's back."""
+    if storage.version != version:
+        raise errors.modified_in_place(holder, name, array, storage, version)
+    if storage.untracked is not None and storage.untracked[0] > holder.seq:
+        errors.warn_untracked_write(holder, name, array, storage.untracked)
+
+
 def unpack(saved: Any, holder: Node, name: str) -> Any:
     """The tensor back from what was saved; numbers and None were saved as they are."""
     if type(saved) is tuple:
         array, storage, version, node, output_nr = saved
-        if storage.version != version:
-            raise errors.modified_in_place(holder, name, array, storage, version)
+        if storage.version != version or storage.untracked is not None:
+            check_unwritten(holder, name, array, storage, version)
         if node is OWN:
             node = holder
         elif node is not None and node.is_accumulator:

@@ -19,6 +19,7 @@ from clew.core.node import (
     Node,
     Packed,
     SavedDual,
+    check_unwritten,
     edge_of,
     next_sequence_number,
     restore,
@@ -84,8 +85,8 @@ class OpNode(Node):
             if type(value) is tuple and not attached:
                 # Without a graph of the gradient, a bare tensor around the memory will do.
                 array, storage, version, _, _ = value
-                if storage.version != version:
-                    raise errors.modified_in_place(self, names[index], array, storage, version)
+                if storage.version != version or storage.untracked is not None:
+                    check_unwritten(self, names[index], array, storage, version)
                 pool.append(restore(array, storage, None, 0))
             elif type(value) is SavedMany:
                 pool.append(tuple(unpack(each, self, "out") for each in value))
@@ -133,9 +134,8 @@ class OpNode(Node):
         for value in saved:
             if type(value) is tuple:
                 array, storage, version, _, _ = value
-                if storage.version != version:
-                    name = plan.names[len(pool)]
-                    raise errors.modified_in_place(self, name, array, storage, version)
+                if storage.version != version or storage.untracked is not None:
+                    check_unwritten(self, plan.names[len(pool)], array, storage, version)
                 pool.append(array)
             elif type(value) is Packed or type(value) is SavedDual:
                 pool.append(unpack(value, self, plan.names[len(pool)])._array)
@@ -262,7 +262,6 @@ def record(
         node.meta = tuple([(out._array.shape, out._array.dtype) for out in outs])
     node.plan = plan
     node.extras = None
-    node.seq = next_sequence_number()
     node.module_path = state.module_path
     while frame is not None and frame.f_globals.get("__package__") in INTERNAL_PACKAGES:
         frame = frame.f_back
@@ -294,6 +293,8 @@ def record(
         else:
             kept.append(params.get(key) if kind == PARAM else fact(kind, key, inputs))
     node.saved, node.kept = tuple(saved), tuple(kept)
+    # Numbered last, so that what happened before the saving has a lower number.
+    node.seq = next_sequence_number()
     return node
 
 

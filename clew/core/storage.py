@@ -7,7 +7,12 @@ view of it) has a new `grad_fn`.
 
 from __future__ import annotations
 
+import itertools
 from types import CodeType
+
+# Orders everything that concerns backward: nodes by when they saved, and writes that no version
+# counter sees.
+next_sequence_number = itertools.count().__next__
 
 
 class Storage:
@@ -20,12 +25,34 @@ class Storage:
     writer: str | None = None
     written_at: tuple[CodeType, int] | None = None
     shared: bool = False
+    # The last write that, as in PyTorch, does not count: when, by what, and where.
+    untracked: tuple[int, str, tuple[CodeType, int] | None] | None = None
 
     def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         """Note a write, by whom and on which line of the user's program."""
         self.version += 1
         self.writer = writer
         self.written_at = where
+
+
+    def bump_untracked(self, writer: str, where: tuple[CodeType, int] | None) -> None:
+        """Note a write behind autograd's back: the version stays, backward will warn."""
+        self.untracked = (next_sequence_number(), writer, where)
+
+
+class DataStorage(Storage):
+    """Storage of what `.data` gives: the same memory, with a version counter of its own."""
+
+    def __init__(self, owner: Storage) -> None:
+        self.owner = owner
+
+    def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
+        super().bump(writer, where)
+        self.owner.bump_untracked(f".data.{writer}", where)
+
+    def bump_untracked(self, writer: str, where: tuple[CodeType, int] | None) -> None:
+        super().bump_untracked(writer, where)
+        self.owner.bump_untracked(writer, where)
 
 
 class InferenceStorage(Storage):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from clew.core.tensor import Tensor
 
@@ -70,3 +70,16 @@ class histogram(NamedTuple):
 class frexp(NamedTuple):
     mantissa: Tensor
     exponent: Tensor
+
+
+def _printed(self: Any) -> str:
+    fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
+    return f"torch.return_types.{type(self).__name__}(\n{fields})"
+
+
+_KINDS: tuple[Any, ...] = (
+    max, min, aminmax, median, nanmedian, mode, kthvalue, topk, sort, cummax, cummin, histogram,
+    frexp,
+)  # fmt: skip
+for _kind in _KINDS:
+    _kind.__repr__ = _printed
