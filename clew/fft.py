@@ -19,7 +19,11 @@ def _over_two(function: Any, name: str) -> Any:
     """The same transform over the last two dimensions."""
 
     def transform(
-        input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None, *,
+        input: Tensor,
+        s: Any = None,
+        dim: Any = (-2, -1),
+        norm: str | None = None,
+        *,
         out: Tensor | None = None,
     ) -> Tensor:
         return function(input, s, dim, norm, out=out)

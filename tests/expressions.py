@@ -39,7 +39,11 @@ def check(text: str, values: bool = True, setup: str = "", words: int = FIRST_WO
 
 def evaluate(text: str, setup: str, library: types.ModuleType) -> tuple[Any, Exception | None]:
     names: dict[str, Any] = {
-        "torch": library, "np": np, "copy": copy, "pickle": pickle, "math": math,
+        "torch": library,
+        "np": np,
+        "copy": copy,
+        "pickle": pickle,
+        "math": math,
     }
     torch.default_generator.manual_seed(0)
     clew.manual_seed(0)
@@ -61,7 +65,10 @@ def describe(value: Any, values: bool = True) -> Any:
     if isinstance(value, (torch.Tensor, clew.Tensor)):
         history = None if value.grad_fn is None else value.grad_fn.name()
         about = (
-            str(value.dtype), tuple(value.shape), tuple(value.stride()), value.requires_grad,
+            str(value.dtype),
+            tuple(value.shape),
+            tuple(value.stride()),
+            value.requires_grad,
             history,
         )
         return (*about, repr(value), str(value.tolist())) if values else about

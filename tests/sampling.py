@@ -41,8 +41,18 @@ from typing import Any
 import torch
 
 ALL_DTYPES = (
-    torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32,
-    torch.int16, torch.int8, torch.uint8, torch.bool, torch.complex64, torch.complex128,
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int64,
+    torch.int32,
+    torch.int16,
+    torch.int8,
+    torch.uint8,
+    torch.bool,
+    torch.complex64,
+    torch.complex128,
 )
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 WIDE_FLOATS = (torch.float32, torch.float64)
@@ -192,8 +202,13 @@ class OpCase:
 def unary(make: Maker) -> list[Sample]:
     """One tensor: contiguous, 0-dim, empty, non-contiguous, expanded."""
     return [
-        Sample(make(3, 4)), Sample(make()), Sample(make(2, 0, 3)), Sample(make.strided(3, 4)),
-        Sample(make.strided(2, 3, 4)), Sample(make.expanded(3, 2)), Sample(make(37)),
+        Sample(make(3, 4)),
+        Sample(make()),
+        Sample(make(2, 0, 3)),
+        Sample(make.strided(3, 4)),
+        Sample(make.strided(2, 3, 4)),
+        Sample(make.expanded(3, 2)),
+        Sample(make(37)),
     ]
 
 
@@ -317,8 +332,12 @@ def many_dims(make: Maker) -> list[Sample]:
 def scans(make: Maker) -> list[Sample]:
     """Along one dimension, keeping the shape."""
     return [
-        Sample(make(5), 0), Sample(make(3, 4), 1), Sample(make.strided(2, 3, 4), dim=-2),
-        Sample(make(), 0), Sample(make(0), 0), Sample(make(2, 0), 1),
+        Sample(make(5), 0),
+        Sample(make(3, 4), 1),
+        Sample(make.strided(2, 3, 4), dim=-2),
+        Sample(make(), 0),
+        Sample(make(0), 0),
+        Sample(make(2, 0), 1),
         Sample(make.expanded(4, 2), 0),
     ]
 
@@ -331,8 +350,9 @@ def bad_dim(make: Maker) -> list[Sample]:
 def no_overlap(samples: Samples) -> Samples:
     """The samples without those whose elements share memory (stride 0)."""
     return lambda make: [
-        s for s in samples(make) if not (isinstance(s.args[0], torch.Tensor)
-                                         and 0 in s.args[0].stride())
+        s
+        for s in samples(make)
+        if not (isinstance(s.args[0], torch.Tensor) and 0 in s.args[0].stride())
     ]
 
 

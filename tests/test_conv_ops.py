@@ -103,8 +103,9 @@ def _third(library: Any, F: Any, x: Any, w: Any, transposed: bool) -> list[Any]:
     conv = F.conv_transpose2d if transposed else F.conv2d
     y = conv(x, w, stride=2, padding=1).pow(3).sum()
     first = library.autograd.grad(y, (x, w), create_graph=True)
-    second = library.autograd.grad(first[0].pow(2).sum() + first[1].pow(2).sum(), (x, w),
-                                   create_graph=True)
+    second = library.autograd.grad(
+        first[0].pow(2).sum() + first[1].pow(2).sum(), (x, w), create_graph=True
+    )
     return list(library.autograd.grad(second[0].sum() + (second[1] * w).sum(), (x, w)))
 
 

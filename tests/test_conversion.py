@@ -225,9 +225,7 @@ x = torch.arange(6.0).reshape(2, 3)
 """
 
 
-@pytest.mark.parametrize(
-    "text", [*LEAVING, *COPIES, *CONVERSIONS, *DEVICES, *LEGACY, *INFORMATION]
-)
+@pytest.mark.parametrize("text", [*LEAVING, *COPIES, *CONVERSIONS, *DEVICES, *LEGACY, *INFORMATION])
 def test_same_as_torch(text: str) -> None:
     check(text, setup=SETUP)
 

@@ -102,9 +102,7 @@ def test_second_gradient(index: Any) -> None:
         (g,) = library.autograd.grad((x[where] ** 3).sum(), x, create_graph=True)
         return library.autograd.grad((g * g).sum(), x)[0]
 
-    oracle.assert_same(
-        penalty(clew, ours, oracle.to_clew(index)), penalty(torch, theirs, index)
-    )
+    oracle.assert_same(penalty(clew, ours, oracle.to_clew(index)), penalty(torch, theirs, index))
 
 
 @every_index
@@ -289,6 +287,7 @@ def test_repeated_rows_are_added_up(width: int) -> None:
 
 def test_accumulating_out_of_range_is_refused() -> None:
     for index in ((long(0), long(4)), (long(5),), (long(-6),)):
+
         def put(x: Any, where: Any) -> Any:
             return x.index_put_(where, x.new_ones(()), accumulate=True)
 
@@ -358,9 +357,7 @@ def test_reducing_into_places(name: str, reduce: str, include_self: bool) -> Non
             for a in args
         )  # fmt: skip
         ours, theirs = getattr(clew, name), getattr(torch, name)
-        oracle.assert_same(
-            ours(*oracle.to_clew(leaves), **kwargs), theirs(*leaves, **kwargs)
-        )
+        oracle.assert_same(ours(*oracle.to_clew(leaves), **kwargs), theirs(*leaves, **kwargs))
         check_grad(ours, theirs, leaves, kwargs)
         if not (leaves[0] == 0).any():
             check_gradgrad(ours, theirs, leaves, kwargs)

@@ -33,8 +33,14 @@ def _leaf(*shape: int, dtype: torch.dtype = torch.float64) -> tuple[Any, torch.T
 # ---------------------------------------------------------------- random numbers
 
 
-DROPOUTS = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout",
-            "feature_alpha_dropout")
+DROPOUTS = (
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "alpha_dropout",
+    "feature_alpha_dropout",
+)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -379,9 +385,7 @@ def test_multi_head_attention_without_a_batch_and_with_other_keys() -> None:
     memory = torch.randn(5, 6, dtype=torch.float64)
     args, kwargs = _attention_arguments(y, memory, memory, parts)
     expected = theirs.multi_head_attention_forward(*args, **kwargs)
-    args, kwargs = _attention_arguments(
-        x, *[oracle.to_clew(memory)] * 2, oracle.to_clew(parts)
-    )
+    args, kwargs = _attention_arguments(x, *[oracle.to_clew(memory)] * 2, oracle.to_clew(parts))
     oracle.assert_same(ours.multi_head_attention_forward(*args, **kwargs), expected)
 
 

@@ -37,13 +37,28 @@ def _is_missing(case: OpCase) -> bool:
 ROWS = list(_all_cases())
 CASES = [case for case in ROWS if not _is_missing(case)]
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
-    "floor_divide": operator.floordiv, "remainder": operator.mod, "pow": operator.pow,
-    "neg": operator.neg, "positive": operator.pos, "abs": operator.abs,
-    "bitwise_not": operator.invert, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor, "bitwise_left_shift": operator.lshift,
-    "bitwise_right_shift": operator.rshift, "eq": operator.eq, "ne": operator.ne,
-    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "pow": operator.pow,
+    "neg": operator.neg,
+    "positive": operator.pos,
+    "abs": operator.abs,
+    "bitwise_not": operator.invert,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "bitwise_left_shift": operator.lshift,
+    "bitwise_right_shift": operator.rshift,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
     "matmul": operator.matmul,
 }
 GRAD_DTYPES = (torch.float64, torch.complex128)
@@ -78,7 +93,7 @@ def _compare(
 ) -> None:
     """Same result (or kind of exception), and inputs left as they were."""
     theirs_in = sample.args, sample.kwargs
-    ours_in, before = oracle.to_clew(theirs_in), oracle.versions(theirs_in)
+    ours_in, before = oracle.to_clew(theirs_in), oracle.copies(theirs_in)
     oracle.seed_torch()
     expected, expected_error = oracle.outcome(theirs, *theirs_in[0], **theirs_in[1])
     oracle.seed_clew()
@@ -272,7 +287,9 @@ def _check_out(case: OpCase, sample: Sample, dtype: torch.dtype | None) -> None:
     blank = [torch.zeros_like(t, dtype=dtype or t.dtype) for t in oracle.tensors_in(result)]
     out = blank[0] if len(blank) == 1 else tuple(blank)
     _compare(
-        _with_out(ours, oracle.to_clew(out)), _with_out(theirs, out), sample,
+        _with_out(ours, oracle.to_clew(out)),
+        _with_out(theirs, out),
+        sample,
         _tolerance(case, torch.float64),
     )
 
@@ -294,7 +311,9 @@ def test_out_refuses_gradients(case: OpCase) -> None:
     out = blank[0] if len(blank) == 1 else tuple(blank)
     ours, theirs = _functions(case)
     _compare(
-        _with_out(ours, oracle.to_clew(out)), _with_out(theirs, out), first,
+        _with_out(ours, oracle.to_clew(out)),
+        _with_out(theirs, out),
+        first,
         _tolerance(case, torch.float64),
     )
 

@@ -14,8 +14,13 @@ import clew
 from . import oracle
 
 LONG_SHAPES: list[tuple[tuple[int, ...], Any]] = [
-    ((200_000,), None), ((50_000, 4), 0), ((4, 50_000), 0), ((4, 50_000), 1),
-    ((60, 70, 80), (0, 2)), ((3_000, 3, 20), (0, 1)), ((100_001, 2), 0),
+    ((200_000,), None),
+    ((50_000, 4), 0),
+    ((4, 50_000), 0),
+    ((4, 50_000), 1),
+    ((60, 70, 80), (0, 2)),
+    ((3_000, 3, 20), (0, 1)),
+    ((100_001, 2), 0),
 ]
 
 
@@ -185,8 +190,13 @@ def test_signatures_name_their_arguments() -> None:
 def test_cov_and_corrcoef_with_weights() -> None:
     x = torch.randn(3, 5, dtype=torch.float64)
     f, a = torch.tensor([1, 2, 0, 3, 1]), torch.rand(5, dtype=torch.float64)
-    for kwargs in ({}, {"correction": 0}, {"fweights": f}, {"aweights": a},
-                   {"fweights": f, "aweights": a, "correction": 2}):
+    for kwargs in (
+        {},
+        {"correction": 0},
+        {"fweights": f},
+        {"aweights": a},
+        {"fweights": f, "aweights": a, "correction": 2},
+    ):
         oracle.assert_same(
             clew.cov(oracle.to_clew(x), **oracle.to_clew(kwargs)), torch.cov(x, **kwargs)
         )
@@ -194,7 +204,11 @@ def test_cov_and_corrcoef_with_weights() -> None:
 
 
 GRADIENTS: list[dict[str, Any]] = [
-    {}, {"spacing": 0.5}, {"spacing": [2.0, 0.5]}, {"edge_order": 2}, {"dim": 1},
+    {},
+    {"spacing": 0.5},
+    {"spacing": [2.0, 0.5]},
+    {"edge_order": 2},
+    {"dim": 1},
     {"spacing": [torch.tensor([0.0, 1.0, 3.0, 4.0])], "dim": 0},
     {"spacing": [torch.tensor([0.0, 1.0, 3.0, 4.0])], "dim": 0, "edge_order": 2},
 ]

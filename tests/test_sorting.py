@@ -35,9 +35,7 @@ DTYPES = [torch.int64, torch.uint8, torch.bool, torch.float32, torch.bfloat16, t
 @pytest.mark.parametrize("dtype", DTYPES, ids=oracle.short_name)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dim", [0, -1])
-def test_sort_keeps_equal_elements_in_order(
-    dtype: torch.dtype, descending: bool, dim: int
-) -> None:
+def test_sort_keeps_equal_elements_in_order(dtype: torch.dtype, descending: bool, dim: int) -> None:
     x = TIES.to(dtype)
     _same(lambda t, x: t.argsort(x, dim=dim, descending=descending, stable=True), x)
     _same(lambda t, x: t.sort(x, stable=True, dim=dim, descending=descending), x)

@@ -369,8 +369,9 @@ def test_as_strided_scatter_leaves_the_rest_its_gradient() -> None:
     y = clew.as_strided_scatter(x, source, (2,), (2,), 1)
     oracle.assert_same(
         y.detach(),
-        torch.as_strided_scatter(torch.tensor(_array(2, 3)),
-            torch.tensor(_array(2)), (2,), (2,), 1),
+        torch.as_strided_scatter(
+            torch.tensor(_array(2, 3)), torch.tensor(_array(2)), (2,), (2,), 1
+        ),
     )
     (y * clew.tensor(_array(2, 3))).sum().backward()
     assert x.grad.tolist() == [[1.0, 0.0, 3.0], [0.0, 5.0, 6.0]]

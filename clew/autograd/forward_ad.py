@@ -124,8 +124,9 @@ def keep_output_tangents(outs: Sequence[Tensor]) -> None:
     node.saved = tuple(
         SavedDual(value, tangent)
         if type(value) is tuple
-        and value[3] is OWN
-        and (tangent := tangent_of(outs[value[4]])) is not None
+        and value[3] is not None
+        and value[3][0] is OWN
+        and (tangent := tangent_of(outs[value[3][1]])) is not None
         else value
         for value in node.saved
     )

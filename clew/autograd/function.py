@@ -14,9 +14,9 @@ import numpy as np
 from clew import errors
 from clew.autograd.context import FunctionCtx
 from clew.core.inplace import rebase
-from clew.core.node import Meta, Node, live_edge, next_sequence_number, save
+from clew.core.node import Meta, Node, live_edge, save
 from clew.core.state import State, local
-from clew.core.storage import INFERENCE
+from clew.core.storage import INFERENCE, next_sequence_number
 from clew.core.tensor import NoHistory, Tensor, alias
 from clew.source import user_where
 

@@ -131,9 +131,7 @@ def of_array(array: np.ndarray) -> dtype:
     if found is None:
         raise TypeError(
             f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. "
-            "The only supported types are: "
-            + ", ".join(d.name for d in ALL_DTYPES)
-            + "."
+            "The only supported types are: " + ", ".join(d.name for d in ALL_DTYPES) + "."
         )
     return found
 
@@ -236,9 +234,7 @@ class finfo:
                 f"'{self._dtype.name}'"
             )
         real = self._dtype.to_real()
-        info: Any = (
-            ml_dtypes.finfo(real.np) if real is bfloat16 else np.finfo(real.np)
-        )
+        info: Any = ml_dtypes.finfo(real.np) if real is bfloat16 else np.finfo(real.np)
         self.bits = real.itemsize * 8
         self.eps = float(info.eps)
         self.max = float(info.max)

@@ -91,7 +91,7 @@ class Elementwise(Op):
                 return False
         try:
             self.forward(*operands, out=target)
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError, TypeError):
             return False  # the usual way finds the words for it
         return True
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.node import Edge, Extras, Node, next_sequence_number, restore
+from clew.core.node import Edge, Extras, Node, restore
 from clew.core.state import State, local
-from clew.core.storage import Storage
+from clew.core.storage import Storage, next_sequence_number
 from clew.core.tensor import Tensor
 from clew.source import user_where
 
@@ -58,14 +58,22 @@ class Run:
         waiting, buffers, needed = self.dependencies, self.buffers, self.needed
         heap = [(-node.seq, node) for node in buffers if not waiting[node]]
         heapq.heapify(heap)
+        # The last node that became ready waits here: in a chain it is the next, and the heap stays
+        # empty.
+        held: tuple[int, Node] | None = None
         state = local.state
         freed = None if self.keep_graph else errors.Freed(user_where())
         watched = needed is not None or state.anomaly
-        push, pop = heapq.heappush, heapq.heappop
         # Leaves take their gradient as soon as it is complete, in the order of their edges.
         leaves: deque[Node] = deque()
-        while heap or leaves:
-            node = leaves.popleft() if leaves else pop(heap)[1]
+        while heap or leaves or held:
+            if leaves:
+                node = leaves.popleft()
+            elif held:
+                node = heapq.heappushpop(heap, held)[1] if heap else held[1]
+                held = None
+            else:
+                node = heapq.heappop(heap)[1]
             if watched or node.extras is not None or node not in buffers:
                 results = self.step(state, node, freed)
             else:
@@ -75,7 +83,8 @@ class Run:
                 results = node.apply(tuple(buffers.pop(node)))
                 if freed is not None:
                     node.release(freed)
-            for edge, grad in zip(node.edges, results, strict=True):
+            # Nodes return one gradient per edge; `strict=True` would double the cost of this line.
+            for edge, grad in zip(node.edges, results):
                 if edge is None:
                     continue
                 following, number = edge
@@ -97,7 +106,9 @@ class Run:
                     if following.is_accumulator:
                         leaves.append(following)
                     else:
-                        push(heap, (-following.seq, following))
+                        if held:
+                            heapq.heappush(heap, held)
+                        held = (-following.seq, following)
 
     def step(self, state: State, node: Node, freed: errors.Freed | None) -> Sequence[Any]:
         """Run one node with its hooks, captures, and the checks on what it returns."""
@@ -160,7 +171,7 @@ class Run:
         else:
             owned = self.owned.get(node, 0)
             if owned >> number & 1:
-                np.add(have._array, grad._array, out=have._array)
+                np.add(have._array, grad._array, have._array)
             else:
                 grads[number] = restore(np.asarray(have._array + grad._array), Storage(), None, 0)
                 self.owned[node] = owned | 1 << number

@@ -21,14 +21,13 @@ from clew.core.node import (
     Edge,
     Node,
     edge_of,
-    next_sequence_number,
     restore,
     retain,
 )
 from clew.core.op import Op
 from clew.core.recording import OpNode, Plan, grad_mask, record
 from clew.core.state import State, local
-from clew.core.storage import INFERENCE, Storage
+from clew.core.storage import INFERENCE, Storage, next_sequence_number
 from clew.core.tensor import Tensor, View, alias, forbid_view_write, sync, tangent_of, wrap
 from clew.source import _getframe, user_where
 
@@ -87,8 +86,8 @@ def _shares_memory(value: Any, target: Tensor) -> bool:
 
 def _set_saved_version(node: OpNode, storage: Storage, version: int) -> None:
     node.saved = tuple(
-        (value[0], storage, version, *value[3:])
-        if type(value) is tuple and value[1] is storage and value[3] is not OWN
+        (value[0], storage, version, value[3])
+        if type(value) is tuple and value[1] is storage and (value[3] or (None,))[0] is not OWN
         else value
         for value in node.saved
     )

@@ -267,9 +267,9 @@ def restore(array: np.ndarray, storage: Storage, node: Node | None, output_nr: i
     return tensor
 
 
-# A saved tensor is a plain tuple (array, storage, version, node, output_nr): making an object for
-# each would cost more than the check that it serves. `node` is OWN for a node's own output.
-Saved = tuple[np.ndarray, Storage, int, Any, int]
+# A saved tensor is a plain tuple (array, storage, version, edge): making an object for each would
+# cost more than the check that it serves. For a node's own output the edge is (OWN, output_nr).
+Saved = tuple[np.ndarray, Storage, int, Any]
 OWN: Any = "own output"
 
 
@@ -286,11 +286,11 @@ class SavedDual:
 class Packed:
     """A saved tensor that went through the user's pack hook."""
 
-    __slots__ = ("node", "output_nr", "packed", "unpack")
+    __slots__ = ("edge", "packed", "unpack")
 
-    def __init__(self, tensor: Tensor, hooks: Any, node: Any, output_nr: int) -> None:
+    def __init__(self, tensor: Tensor, hooks: Any, edge: Any) -> None:
         pack, self.unpack = hooks
-        self.node, self.output_nr = node, output_nr
+        self.edge = edge
         state = local.state
         # The hook may compute, and what it computes is not part of the graph it serves.
         kept, state.saved_hooks = state.saved_hooks, ()
@@ -308,17 +308,16 @@ def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual:
     storage = tensor._storage
     if storage is INFERENCE:
         raise errors.inference_saved()
+    edge: Any = None
     if output_of:
-        node, output_nr = OWN, tensor._output_nr
+        edge = OWN, tensor._output_nr
     elif tensor._requires_grad:
-        node, output_nr = edge_of(tensor)
-    else:
-        node, output_nr = None, 0
+        edge = edge_of(tensor)
     state = local.state
     if state.saved_hooks:
         own_view = restore(tensor._array, storage, None, 0)
-        return Packed(own_view if output_of else tensor, state.saved_hooks[-1], node, output_nr)
-    saved = tensor._array, storage, storage.version, node, output_nr
+        return Packed(own_view if output_of else tensor, state.saved_hooks[-1], edge)
+    saved = tensor._array, storage, storage.version, edge
     if state.dual:
         tangent = tangent_of(tensor)
         if tangent is not None:
@@ -339,9 +338,10 @@ def check_unwritten(
 def unpack(saved: Any, holder: Node, name: str) -> Any:
     """The tensor back from what was saved; numbers and None were saved as they are."""
     if type(saved) is tuple:
-        array, storage, version, node, output_nr = saved
+        array, storage, version, edge = saved
         if storage.version != version or storage.untracked is not None:
             check_unwritten(holder, name, array, storage, version)
+        node, output_nr = edge or (None, 0)
         if node is OWN:
             node = holder
         elif node is not None and node.is_accumulator:
@@ -368,8 +368,9 @@ def _unpack_hooked(saved: Packed, holder: Node) -> Tensor:
             "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
             f"{type(result)}"
         )
-    node = holder if saved.node is OWN else saved.node
-    return restore(result._array, result._storage, node, saved.output_nr)
+    node, output_nr = saved.edge or (None, 0)
+    node = holder if node is OWN else node
+    return restore(result._array, result._storage, node, output_nr)
 
 
 def reachable(roots: list[Node]) -> Iterator[Node]:

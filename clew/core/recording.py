@@ -21,13 +21,12 @@ from clew.core.node import (
     SavedDual,
     check_unwritten,
     edge_of,
-    next_sequence_number,
     restore,
     save,
     unpack,
 )
 from clew.core.state import State, local
-from clew.core.storage import INFERENCE, Storage
+from clew.core.storage import INFERENCE, Storage, next_sequence_number
 from clew.core.tensor import Tensor, _ndarray, _new, sync
 from clew.source import INTERNAL_PACKAGES
 
@@ -84,7 +83,7 @@ class OpNode(Node):
         for index, value in enumerate(saved):
             if type(value) is tuple and not attached:
                 # Without a graph of the gradient, a bare tensor around the memory will do.
-                array, storage, version, _, _ = value
+                array, storage, version, _ = value
                 if storage.version != version or storage.untracked is not None:
                     check_unwritten(self, names[index], array, storage, version)
                 pool.append(restore(array, storage, None, 0))
@@ -133,7 +132,7 @@ class OpNode(Node):
         pool: list[Any] = []
         for value in saved:
             if type(value) is tuple:
-                array, storage, version, _, _ = value
+                array, storage, version, _ = value
                 if storage.version != version or storage.untracked is not None:
                     check_unwritten(self, plan.names[len(pool)], array, storage, version)
                 pool.append(array)
@@ -146,7 +145,9 @@ class OpNode(Node):
         incoming = g._array
         results: list[Tensor | None] = [None] * len(self.edges)
         for index, formula, slots in plan.active:
-            if len(slots) == 1:
+            if not slots:
+                array = formula(incoming)
+            elif len(slots) == 1:
                 array = formula(incoming, pool[slots[0]])
             else:
                 array = formula(incoming, *[pool[slot] for slot in slots])
@@ -196,9 +197,10 @@ class SavedTensor:
             )
         if type(value) is not tuple:
             raise errors.saved_hooks_refused("with value None is forbidden")
-        array, storage, _, source, number = value
+        array, storage, _, edge = value
+        source, number = edge or (None, 0)
         tensor = restore(array, storage, None if source is OWN else source, number)
-        packed = Packed(tensor, (pack_hook, unpack_hook), source, number)
+        packed = Packed(tensor, (pack_hook, unpack_hook), edge)
         self.node.saved = (*saved[: self.index], packed, *saved[self.index + 1 :])
 
 
@@ -276,18 +278,18 @@ def record(
     node.edges = tuple(edges)
     saved: list[Any] = []
     kept: list[Any] = []
+    plainly = not state.saved_hooks and not state.dual
     for kind, key in plan.captures:
         if kind == INPUT:
             value = inputs[key]
-            if isinstance(value, Tensor):
-                storage = value._storage
-                if state.saved_hooks or state.dual or storage is INFERENCE:
-                    saved.append(save(value))
-                else:
-                    source, number = edges[key] or (None, 0)
-                    saved.append((value._array, storage, storage.version, source, number))
-            else:
+            if not isinstance(value, Tensor):
                 saved.append(value)
+                continue
+            storage = value._storage
+            if plainly and storage is not INFERENCE:
+                saved.append((value._array, storage, storage.version, edges[key]))
+            else:
+                saved.append(save(value))
         elif kind == OUTPUT:
             saved.append(save_outputs(outs, key))
         else:

@@ -34,7 +34,6 @@ class Storage:
         self.writer = writer
         self.written_at = where
 
-
     def bump_untracked(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         """Note a write behind autograd's back: the version stays, backward will warn."""
         self.untracked = (next_sequence_number(), writer, where)

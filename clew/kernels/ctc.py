@@ -95,8 +95,15 @@ def _log_beta(
 
 
 def gradient(
-    grad: Array, log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array,
-    loss: Array, alpha: Array, blank: int, zero_infinity: bool,
+    grad: Array,
+    log_probs: Array,
+    targets: Array,
+    input_lengths: Array,
+    target_lengths: Array,
+    loss: Array,
+    alpha: Array,
+    blank: int,
+    zero_infinity: bool,
 ) -> Array:
     """The gradient of `log_probs`, which are taken to come from a log_softmax.
 

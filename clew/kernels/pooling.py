@@ -201,9 +201,7 @@ def _max_along(
     return best, [chosen, *carried]
 
 
-def _flat_index(
-    taps: list[Array], positions: list[Array], spatial: Shape, shape: Shape
-) -> Array:
+def _flat_index(taps: list[Array], positions: list[Array], spatial: Shape, shape: Shape) -> Array:
     """Flat indices (int64) of the chosen taps of every window."""
     index = np.zeros(shape, np.int64)
     volume = 1

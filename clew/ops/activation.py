@@ -248,8 +248,7 @@ def _gelu_curvature(g: Tensor, grad_output: Tensor, self: Tensor, approximate: s
     tanh = (SQRT_2_OVER_PI * (self + CUBIC * square * self)).tanh()
     sech2 = 1 - tanh * tanh
     bend = sech2 * (
-        inner_slope
-        + self * (3 * CUBIC * SQRT_2_OVER_PI * self - tanh * inner_slope * inner_slope)
+        inner_slope + self * (3 * CUBIC * SQRT_2_OVER_PI * self - tanh * inner_slope * inner_slope)
     )
     return g * grad_output * bend
 
@@ -400,9 +399,7 @@ def _softplus(self: Array, *, beta: float, threshold: float) -> Array:
 
 
 @with_dims
-def _softplus_backward(
-    grad_output: Array, self: Array, *, beta: float, threshold: float
-) -> Array:
+def _softplus_backward(grad_output: Array, self: Array, *, beta: float, threshold: float) -> Array:
     scaled = self * beta
     slope = sigmoid_array(scaled)
     np.copyto(slope, 1, where=scaled > threshold)

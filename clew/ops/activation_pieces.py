@@ -84,9 +84,7 @@ def _torch_threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     return _run(THRESHOLD, input, False, threshold=threshold, value=value)
 
 
-def _hardtanh_backward(
-    grad_output: Array, self: Array, *, min_val: float, max_val: float
-) -> Array:
+def _hardtanh_backward(grad_output: Array, self: Array, *, min_val: float, max_val: float) -> Array:
     return _kept(grad_output, ~((self <= min_val) | (self >= max_val)))
 
 
@@ -330,7 +328,9 @@ def _rrelu_noise(self: Array, *, lower: float, upper: float) -> Array:
 
 RRELU_NOISE = Op("_rrelu_noise", _rrelu_noise, non_differentiable="random numbers")
 RRELU = Row(
-    "rrelu_with_noise", lambda self, noise: self * noise, takes="hf",
+    "rrelu_with_noise",
+    lambda self, noise: self * noise,
+    takes="hf",
     grads={"self": lambda g, noise: g * noise},
 )
 RRELU_IN_PLACE = Row(
@@ -355,7 +355,10 @@ RRELU_EVAL_IN_PLACE = Row(
 
 
 def rrelu(
-    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,
+    input: Tensor,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
     """`x` above 0; below, `x` times a slope that is random while training."""
@@ -473,8 +476,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     have = input.dtype
     if not input._array.ndim:
         raise RuntimeError(
-            "glu does not support scalars because halving size must be even"
-            + errors.at_user_line()
+            "glu does not support scalars because halving size must be even" + errors.at_user_line()
         )
     wrapped = wrap_dim(dim, input._array.ndim)
     size = input._array.shape[wrapped]

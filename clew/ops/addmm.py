@@ -71,15 +71,13 @@ def _addmm(self: Array, mat1: Array, mat2: Array) -> Array:
     return _combined(self, _matrix_product(mat1, mat2), 1, 1)
 
 
-def _addmm_scaled(
-    self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: Number
-) -> Array:
+def _addmm_scaled(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: Number) -> Array:
     return _combined(self, _matrix_product(mat1, mat2), beta, alpha)
 
 
 def _addr(self: Array, vec1: Array, vec2: Array, *, beta: Number, alpha: Number) -> Array:
     if self.dtype.kind == "b":
-        return ((self & bool(beta)) | (np.logical_and.outer(vec1, vec2) & bool(alpha)))
+        return (self & bool(beta)) | (np.logical_and.outer(vec1, vec2) & bool(alpha))
     return _combined(self, np.multiply.outer(widened(vec1), widened(vec2)), beta, alpha)
 
 
@@ -113,9 +111,7 @@ ADDMM_SCALED = Op(
 )  # fmt: skip
 ADDMV = Op(
     "addmv",
-    lambda self, mat, vec, *, beta, alpha: _combined(
-        self, _matrix_product(mat, vec), beta, alpha
-    ),
+    lambda self, mat, vec, *, beta, alpha: _combined(self, _matrix_product(mat, vec), beta, alpha),
     bare=True,
     grads={
         "self": lambda g, beta: _scaled(g, beta),

@@ -34,10 +34,10 @@ from clew.ops.rows import (
 
 def conj(value: Any) -> Any:
     """The complex conjugate; real tensors and numbers pass unchanged."""
-    if isinstance(value, Tensor):
-        return value.conj() if value._array.dtype.kind == "c" else value
     if type(value) is np.ndarray:
         return value.conj() if value.dtype.kind == "c" else value
+    if isinstance(value, Tensor):
+        return value.conj() if value._array.dtype.kind == "c" else value
     return value.conjugate() if isinstance(value, complex) else value
 
 
@@ -102,9 +102,7 @@ def _add_scaled(self: Any, other: Any, *, alpha: Any) -> Any:
 
 
 def _sub_scaled(self: Any, other: Any, *, alpha: Any) -> Any:
-    return np.subtract(
-        self, _scaled(other, alpha, self if isinstance(self, np.ndarray) else other)
-    )
+    return np.subtract(self, _scaled(other, alpha, self if isinstance(self, np.ndarray) else other))
 
 
 def _rsub(self: Any, other: Any) -> Any:
@@ -221,19 +219,18 @@ DIV = Row(
 _plain_div = binary(DIV)
 
 
-def refuse_zero_divisor(other: Any) -> None:
+def refuse_zero_divisor(result: Any, other: Any) -> None:
     """Integers have no infinity to give for a division by zero.
 
     Called after the division, whose own complaint about shapes comes first.
     """
-    divisor = np.asarray(other)
-    if divisor.dtype.kind in "iu" and not divisor.all():
+    if result.dtype.kind in "iu" and result.size and not np.asarray(other).all():
         raise RuntimeError("ZeroDivisionError" + errors.at_user_line())
 
 
 def _floor_quotient(self: Any, other: Any) -> Any:
     quotient = np.floor_divide(self, other)
-    refuse_zero_divisor(other)
+    refuse_zero_divisor(quotient, other)
     return quotient
 
 
@@ -309,13 +306,18 @@ def _reciprocal_times(self: Tensor, other: Any) -> Any:
 
 def _remainder(self: Any, other: Any) -> Any:
     result = np.remainder(self, other)
-    refuse_zero_divisor(other)
+    refuse_zero_divisor(result, other)
+    if result.dtype.kind == "f":
+        zero = result == 0
+        if zero.any():
+            # Nothing remains: the zero has the sign of the dividend, as from C's fmod.
+            result = np.where(zero, np.copysign(result, self), result)
     return result
 
 
 def _fmod(self: Any, other: Any) -> Any:
     result = np.fmod(self, other)
-    refuse_zero_divisor(other)
+    refuse_zero_divisor(result, other)
     return result
 
 

@@ -43,7 +43,12 @@ def _scores(
 
 
 def _attention(
-    query: Array, key: Array, value: Array, attn_mask: Array | None, *, is_causal: bool,
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None,
+    *,
+    is_causal: bool,
     scale: float,
 ) -> tuple[Array, Array]:
     scores = _scores(widened(query), widened(key), attn_mask, is_causal, scale)
@@ -65,8 +70,15 @@ def _attention(
 
 
 def _attention_gradients(
-    g: tuple[Tensor | None, ...], query: Tensor, key: Tensor, value: Tensor,
-    attn_mask: Tensor | None, out0: Tensor, out1: Tensor, is_causal: bool, scale: float,
+    g: tuple[Tensor | None, ...],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    out0: Tensor,
+    out1: Tensor,
+    is_causal: bool,
+    scale: float,
 ) -> tuple[Tensor | None, ...]:
     grad = g[0]
     if grad is None:
@@ -88,8 +100,13 @@ def _attention_gradients(
 
 
 def _composed_gradients(
-    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None,
-    is_causal: bool, scale: float,
+    grad: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    is_causal: bool,
+    scale: float,
 ) -> tuple[Tensor | None, ...]:
     scores = (query * scale).matmul(key.mT)
     weights = SAFE_SOFTMAX(_masked(scores, attn_mask, is_causal), dim=scores._array.ndim - 1)
@@ -117,8 +134,13 @@ def _masked(scores: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor
 
 
 def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
     """`softmax(query @ key.T * scale + mask) @ value`."""
@@ -127,9 +149,9 @@ def scaled_dot_product_attention(
         key, value = _with_repeated_heads(query, key, value)
     factor = 1 / math.sqrt(query._array.shape[-1]) if scale is None else scale
     if _is_usual(query, key, value, attn_mask, dropout_p):
-        result: Tensor = ATTENTION(
-            query, key, value, attn_mask, is_causal=is_causal, scale=factor
-        )[0]
+        result: Tensor = ATTENTION(query, key, value, attn_mask, is_causal=is_causal, scale=factor)[
+            0
+        ]
         return result
     if is_causal and attn_mask is not None:
         raise RuntimeError(
@@ -169,9 +191,7 @@ def _is_usual(
     return fits and attn_mask._array.ndim in (2, 4) and not followed
 
 
-def _check_arguments(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None
-) -> None:
+def _check_arguments(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None) -> None:
     named = (("query", query), ("key", key), ("value", value))
     for position, (name, each) in enumerate(named):
         if not isinstance(each, Tensor):
@@ -191,9 +211,7 @@ def _check_arguments(
             f"{dims[0]} key.dim: {dims[1]} and value.dim: {dims[2]} instead."
             + errors.at_user_line()
         )
-    if attn_mask is not None and attn_mask.dtype not in (
-        dtypes.bool_, dtypes.float32, query.dtype
-    ):
+    if attn_mask is not None and attn_mask.dtype not in (dtypes.bool_, dtypes.float32, query.dtype):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
             f"attn_mask.dtype: {_c_name(attn_mask)} and  query.dtype: {_c_name(query)} instead."

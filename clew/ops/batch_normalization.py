@@ -64,8 +64,13 @@ def _batch_norm(
 
 
 def _batch_norm_gradients(
-    g: tuple[Tensor | None, ...], input: Tensor, weight: Tensor | None, out1: Tensor, out2: Tensor,
-    eps: float, needs: tuple[bool, ...],
+    g: tuple[Tensor | None, ...],
+    input: Tensor,
+    weight: Tensor | None,
+    out1: Tensor,
+    out2: Tensor,
+    eps: float,
+    needs: tuple[bool, ...],
 ) -> Gradients:
     grad = g[0]
     if grad is None:
@@ -93,7 +98,11 @@ def _batch_norm_gradients(
 
 
 def _composed_channels(
-    grad: Tensor, normal: Tensor, rstd: Tensor, weight: Tensor | None, dims: Dims,
+    grad: Tensor,
+    normal: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    dims: Dims,
     needs: tuple[bool, ...],
 ) -> Gradients:
     of_input = None
@@ -119,8 +128,13 @@ BATCH_NORM = Op(
 
 
 def _batch_norm_running(
-    input: Array, weight: Array | None, bias: Array | None, running_mean: Array,
-    running_var: Array, *, eps: float,
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array,
+    running_var: Array,
+    *,
+    eps: float,
 ) -> Array:
     x = widened(input)
     normal = x - _per_channel(widened(running_mean), x.ndim)
@@ -129,8 +143,13 @@ def _batch_norm_running(
 
 
 def _running_gradients(
-    g: Tensor, input: Tensor, weight: Tensor | None, running_mean: Tensor, running_var: Tensor,
-    eps: float, needs: tuple[bool, ...],
+    g: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    eps: float,
+    needs: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
     ndim = g._array.ndim
     dims, shape = _all_but_channels(ndim), (-1, *(1,) * (ndim - 2))
@@ -169,8 +188,14 @@ def _check_channel_vectors(channels: int, **vectors: Tensor | None) -> None:
 
 @public(method=False, out=False, name="batch_norm")
 def _torch_batch_norm(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
-    running_var: Tensor | None, training: bool, momentum: float, eps: float,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
     cudnn_enabled: bool = False,
 ) -> Tensor:
     return _batch_normalized(
@@ -179,9 +204,14 @@ def _torch_batch_norm(
 
 
 def batch_norm(
-    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None,
-    weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
-    momentum: float = 0.1, eps: float = 1e-5,
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
 ) -> Tensor:
     """Mean 0 and variance 1 of each channel, over the batch or by running statistics."""
     if training:
@@ -197,8 +227,14 @@ def batch_norm(
 
 
 def _batch_normalized(
-    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,
-    bias: Tensor | None, training: bool, momentum: float, eps: float,
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
 ) -> Tensor:
     if not isinstance(momentum, (int, float)):
         raise errors.wrong_argument("batch_norm", "momentum", 7, "float", momentum)
@@ -212,9 +248,7 @@ def _batch_normalized(
     )  # fmt: skip
     for name, running in (("running_mean", running_mean), ("running_var", running_var)):
         if running is None and not training:
-            raise RuntimeError(
-                f"{name} must be defined in evaluation mode" + errors.at_user_line()
-            )
+            raise RuntimeError(f"{name} must be defined in evaluation mode" + errors.at_user_line())
     if not training and not tangent_of(running_mean) is tangent_of(running_var) is None:
         raise RuntimeError(
             "batch_norm is not differentiable wrt running_mean and running_var, they cannot have "
@@ -222,9 +256,7 @@ def _batch_normalized(
         )
     check_norm_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
     if not training:
-        result: Tensor = BATCH_NORM_RUNNING(
-            input, weight, bias, running_mean, running_var, eps=eps
-        )
+        result: Tensor = BATCH_NORM_RUNNING(input, weight, bias, running_mean, running_var, eps=eps)
         return result
     result, mean, _, variance = BATCH_NORM(input, weight, bias, eps=eps)
     if running_mean is not None:
@@ -249,8 +281,14 @@ def _of_nothing(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Te
 
 @public(method=False, out=False, name="instance_norm")
 def _torch_instance_norm(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
-    running_var: Tensor | None, use_input_stats: bool, momentum: float, eps: float,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
     cudnn_enabled: bool = False,
 ) -> Tensor:
     return _instance_normalized(
@@ -259,9 +297,14 @@ def _torch_instance_norm(
 
 
 def instance_norm(
-    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
-    weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
-    momentum: float = 0.1, eps: float = 1e-5,
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
 ) -> Tensor:
     """Mean 0 and variance 1 of each channel of each sample."""
     if use_input_stats and math.prod(input._array.shape[2:]) == 1:
@@ -275,8 +318,14 @@ def instance_norm(
 
 
 def _instance_normalized(
-    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None,
-    bias: Tensor | None, use_input_stats: bool, momentum: float, eps: float,
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
 ) -> Tensor:
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError(
@@ -290,9 +339,7 @@ def _instance_normalized(
         None if vector is None else vector.repeat(n)
         for vector in (running_mean, running_var, weight, bias)
     )
-    out = _batch_normalized(
-        flat, means, variances, weights, biases, use_input_stats, momentum, eps
-    )
+    out = _batch_normalized(flat, means, variances, weights, biases, use_input_stats, momentum, eps)
     for running, latest in ((running_mean, means), (running_var, variances)):
         if running is not None and latest is not None and use_input_stats:
             running.copy_(latest.view(n, c).mean(0))
@@ -319,8 +366,14 @@ def _per_group(shape: tuple[int, ...], num_groups: int) -> int:
 
 
 def _group_norm_gradients(
-    g: tuple[Tensor | None, ...], input: Tensor, weight: Tensor | None, out1: Tensor, out2: Tensor,
-    num_groups: int, eps: float, needs: tuple[bool, ...],
+    g: tuple[Tensor | None, ...],
+    input: Tensor,
+    weight: Tensor | None,
+    out1: Tensor,
+    out2: Tensor,
+    num_groups: int,
+    eps: float,
+    needs: tuple[bool, ...],
 ) -> Gradients:
     grad = g[0]
     if grad is None:
@@ -350,7 +403,11 @@ def _group_norm_gradients(
 
 
 def _composed_groups(
-    grad: Tensor, input: Tensor, weight: Tensor | None, grouped: tuple[int, ...], eps: float,
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    grouped: tuple[int, ...],
+    eps: float,
     needs: tuple[bool, ...],
 ) -> Gradients:
     shape = input._array.shape
@@ -378,14 +435,21 @@ GROUP_NORM = Op(
 
 @public(method=False, out=False, name="group_norm")
 def _torch_group_norm(
-    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
-    eps: float = 1e-05, cudnn_enabled: bool = True,
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enabled: bool = True,
 ) -> Tensor:
     return _group_normalized(input, num_groups, weight, bias, eps)
 
 
 def group_norm(
-    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
     eps: float = 1e-05,
 ) -> Tensor:
     """Mean 0 and variance 1 of each group of channels of each sample."""
@@ -414,8 +478,7 @@ def _group_normalized(
     if shape[1] % num_groups:
         raise RuntimeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of "
-            f"shape {errors.shape_list(shape)} and num_groups={num_groups}"
-            + errors.at_user_line()
+            f"shape {errors.shape_list(shape)} and num_groups={num_groups}" + errors.at_user_line()
         )
     for name, vector in (("weight", weight), ("bias", bias)):
         if vector is not None and vector._array.shape != (shape[1],):

@@ -46,9 +46,7 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
     return _mapped(self, "map_", callable, tensor)
 
 
-def map2_(
-    self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]
-) -> Tensor:
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
     """Replace every element by what the function makes of it and of two other tensors'."""
     return _mapped(self, "map2_", callable, x, y)
 

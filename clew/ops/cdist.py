@@ -112,7 +112,9 @@ CDIST = Op(
 
 @public(method=False, out=False)
 def cdist(
-    x1: Tensor, x2: Tensor, p: float = 2.0,
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
     compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary",
 ) -> Tensor:
     """The p-norm distance between each row of `x1` and each row of `x2`."""

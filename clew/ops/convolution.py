@@ -157,9 +157,7 @@ def _of_weight(
     return tuple(grads)
 
 
-CONVOLUTION = Op(
-    "convolution", _convolution, joint=_of_convolution, node=_NODE, multilinear=True
-)
+CONVOLUTION = Op("convolution", _convolution, joint=_of_convolution, node=_NODE, multilinear=True)
 CONVOLUTION_TRANSPOSE = Op(
     "convolution_transpose", _transposed, joint=_of_transposed, node=_NODE, multilinear=True
 )

@@ -205,7 +205,11 @@ def _svd_grad(
 
 
 def _svd_core(
-    of_u: Tensor | None, of_s: Tensor | None, of_vh: Tensor | None, U: Tensor, S: Tensor,
+    of_u: Tensor | None,
+    of_s: Tensor | None,
+    of_vh: Tensor | None,
+    U: Tensor,
+    S: Tensor,
     Vh: Tensor,
 ) -> Tensor:
     """The gradient in the basis of the singular vectors."""

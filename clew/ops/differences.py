@@ -83,8 +83,7 @@ def _spacing(name: str, y: Tensor, x: Tensor | None, dim: int) -> Tensor | None:
     if x._array.ndim == 1:
         if x._array.size != length:
             raise RuntimeError(
-                f"{name}: There must be one `x` value for each sample point"
-                + errors.at_user_line()
+                f"{name}: There must be one `x` value for each sample point" + errors.at_user_line()
             )
         return diff(x).reshape((-1,) + (1,) * (ndim - wrap_dim(dim, ndim) - 1))
     if x._array.ndim < ndim:
@@ -183,9 +182,7 @@ def _steps(input: Tensor, spacing: Any, dim: Any, dims: tuple[int, ...]) -> Sequ
 
 def _check_gradient(input: Tensor, dims: tuple[int, ...], edge_order: int) -> None:
     if input.dtype is dtypes.uint8:
-        raise RuntimeError(
-            "torch.gradient does not support uint8 input." + errors.at_user_line()
-        )
+        raise RuntimeError("torch.gradient does not support uint8 input." + errors.at_user_line())
     if edge_order not in (1, 2):
         raise RuntimeError(
             "torch.gradient only supports edge_order=1 and edge_order=2." + errors.at_user_line()

@@ -20,9 +20,7 @@ def numpy_names(function: F) -> F:
     """Also accept NumPy's names: `axis` for `dim` and `keepdims` for `keepdim`."""
 
     @functools.wraps(function)
-    def accepting(
-        *args: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, **kwargs: Any
-    ) -> Any:
+    def accepting(*args: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, **kwargs: Any) -> Any:
         if axis is not _ABSENT:
             kwargs["dim"] = axis
         if keepdims is not _ABSENT:

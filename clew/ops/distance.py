@@ -20,7 +20,10 @@ Array = np.ndarray
 
 
 def normalize(
-    input: Tensor, p: float = 2.0, dim: int | tuple[int, ...] = 1, eps: float = 1e-12,
+    input: Tensor,
+    p: float = 2.0,
+    dim: int | tuple[int, ...] = 1,
+    eps: float = 1e-12,
     out: Tensor | None = None,
 ) -> Tensor:
     """The input divided by its p-norm along a dimension, which is taken to be at least `eps`."""

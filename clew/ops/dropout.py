@@ -123,9 +123,7 @@ def _check(p: float, error: type[Exception] = ValueError) -> None:
 # -- nn.functional -------------------------------------------------------------------------
 
 
-def dropout(
-    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> Tensor:
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Elements set to 0 with probability `p`; the rest scaled up."""
     _check(p)
     return _dropout(input, p, training, inplace, per_feature=False)

@@ -120,9 +120,7 @@ def _resolve(labels: Labels, ellipsis: int) -> list[int]:
     return resolved
 
 
-def _output_labels(
-    inputs: list[list[int]], output: Labels | None, ellipsis: int
-) -> list[int]:
+def _output_labels(inputs: list[list[int]], output: Labels | None, ellipsis: int) -> list[int]:
     used = [label for labels in inputs for label in labels]
     if output is None:
         once = sorted(
@@ -226,9 +224,7 @@ def _contract_pair(
             matrices_b.reshape(count, columns, rows_right)
         )
     else:
-        product = matrices_a.reshape(rows_left, columns).mm(
-            matrices_b.reshape(columns, rows_right)
-        )
+        product = matrices_a.reshape(rows_left, columns).mm(matrices_b.reshape(columns, rows_right))
     return product.reshape([sizes[x] for x in result]), result
 
 

@@ -19,8 +19,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A new last dimension that is 1 at the index and 0 elsewhere."""
     if tensor.dtype is not dtypes.int64:
         raise RuntimeError(
-            "one_hot is only applicable to index tensor of type LongTensor."
-            + errors.at_user_line()
+            "one_hot is only applicable to index tensor of type LongTensor." + errors.at_user_line()
         )
     indices = tensor._array
     if not indices.size and num_classes <= 0:
@@ -32,9 +31,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes == -1:
         num_classes = int(indices.max()) + 1
     elif indices.size and indices.max() >= num_classes:
-        raise RuntimeError(
-            "Class values must be smaller than num_classes." + errors.at_user_line()
-        )
+        raise RuntimeError("Class values must be smaller than num_classes." + errors.at_user_line())
     result: Tensor = ONE_HOT(tensor, num_classes=num_classes)
     return result
 
@@ -123,9 +120,7 @@ def padding_index(padding_idx: int, rows: int) -> int:
     return padding_idx % rows
 
 
-def renormalize_rows(
-    weight: Tensor, indices: Tensor, max_norm: float, norm_type: float
-) -> None:
+def renormalize_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Shrink, in place, the rows that are looked up and whose norm is too large."""
     table = weight._array
     check_rows(indices._array, table.shape[0])
@@ -140,8 +135,13 @@ def renormalize_rows(
 
 
 def embedding(
-    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
-    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
 ) -> Tensor:
     """Rows of `weight`. With `sparse=True` gradients are dense all the same."""
     padding = -1 if padding_idx is None else padding_index(padding_idx, weight._array.shape[0])

@@ -43,8 +43,14 @@ BAG_COUNTS = Op(
 
 
 def _embedding_bag(
-    weight: Array, indices: Array, offsets: Array, per_sample_weights: Array | None, *, mode: str,
-    padding_idx: int, scale_grad_by_freq: bool,
+    weight: Array,
+    indices: Array,
+    offsets: Array,
+    per_sample_weights: Array | None,
+    *,
+    mode: str,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
 ) -> tuple[Array, Array]:
     bags, width = offsets.size, weight.shape[1]
     ids = _bag_ids(indices, offsets)
@@ -78,9 +84,16 @@ def _first_maxima(vectors: Array, rows: Array, ids: Array, result: Array, chosen
 
 
 def _bag_gradients(
-    g: tuple[Tensor | None, ...], weight: Tensor, indices: Tensor, offsets: Tensor,
-    per_sample_weights: Tensor | None, out1: Tensor, mode: str, padding_idx: int,
-    scale_grad_by_freq: bool, needs: tuple[bool, ...],
+    g: tuple[Tensor | None, ...],
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    per_sample_weights: Tensor | None,
+    out1: Tensor,
+    mode: str,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+    needs: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
     grad = g[0]
     if grad is None:
@@ -113,10 +126,17 @@ EMBEDDING_BAG = Op("embedding_bag", _embedding_bag, joint=_bag_gradients, output
 
 
 def embedding_bag(
-    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
-    norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean",
-    sparse: bool = False, per_sample_weights: Tensor | None = None,
-    include_last_offset: bool = False, padding_idx: int | None = None,
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
 ) -> Tensor:
     """The sum, mean or maximum of the rows of `weight` that each bag lists."""
     if weight.dtype is dtypes.int64 and input.dtype.category == dtypes.FLOAT:
@@ -246,8 +266,7 @@ def _check_values(
     if not starts.size:
         if include_last_offset:
             raise RuntimeError(
-                "include_last_offset: number of offset should be at least 1"
-                + errors.at_user_line()
+                "include_last_offset: number of offset should be at least 1" + errors.at_user_line()
             )
         return
     if starts[0] != 0:

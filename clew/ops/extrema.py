@@ -41,18 +41,14 @@ def _put(
     if not sizes:
         return grad.copy()
     spread = np.zeros(sizes, grad.dtype)
-    np.put_along_axis(
-        spread, _kept(indices, dim, keepdim), _kept(grad, dim, keepdim), dim
-    )
+    np.put_along_axis(spread, _kept(indices, dim, keepdim), _kept(grad, dim, keepdim), dim)
     return spread
 
 
 VALUE_SELECTING_REDUCTION_BACKWARD = Op(
     "value_selecting_reduction_backward",
     _put,
-    grads={
-        "grad": lambda g, indices, dim, keepdim: _chosen(g, indices, dim, keepdim)
-    },
+    grads={"grad": lambda g, indices, dim, keepdim: _chosen(g, indices, dim, keepdim)},
     multilinear=True,
 )
 
@@ -71,10 +67,8 @@ def choosing_op(name: str, node: str) -> Op:
         name,
         _take,
         grads={
-            "self": lambda g, indices, dim, keepdim, self_shape: (
-                VALUE_SELECTING_REDUCTION_BACKWARD(
-                    g, indices, dim=dim, keepdim=keepdim, sizes=self_shape
-                )
+            "self": lambda g, indices, dim, keepdim, self_shape: VALUE_SELECTING_REDUCTION_BACKWARD(
+                g, indices, dim=dim, keepdim=keepdim, sizes=self_shape
             )
         },
         node=node,

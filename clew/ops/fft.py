@@ -48,9 +48,7 @@ def _c2r(self: Array, *, dims: Dims, scale: float, last_size: int) -> Array:
     return _scaled(np.fft.irfft(self, n=last_size, axis=dims[-1], norm="forward"), scale)
 
 
-def _r2c_grad(
-    g: Tensor, self_shape: Dims, dims: Dims, scale: float, onesided: bool
-) -> Tensor:
+def _r2c_grad(g: Tensor, self_shape: Dims, dims: Dims, scale: float, onesided: bool) -> Tensor:
     if onesided:
         g = _resized(g, dims[-1:], (self_shape[dims[-1]],))
     return FFT_C2C(g, dims=dims, scale=scale, forward=False).real
@@ -203,9 +201,7 @@ def _half_spectrum(
     input = _promoted(input, to_complex=False)
     size = _check_size(input._array.shape[dim] if n is None else n)
     input = _resized(input, (dim,), (size,))
-    return FFT_R2C(
-        input, dims=(dim,), scale=_scale(norm, forward, size), onesided=True
-    )
+    return FFT_R2C(input, dims=(dim,), scale=_scale(norm, forward, size), onesided=True)
 
 
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
@@ -218,17 +214,13 @@ def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
     return _half_spectrum("ihfft", input, n, dim, norm, forward=False).conj()
 
 
-def _from_half(
-    input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool
-) -> Tensor:
+def _from_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
     dim = _one_dim(input, dim)
     input = _promoted(input, to_complex=True)
     size = _check_size(2 * (input._array.shape[dim] - 1) if n is None else n)
     input = _resized(input, (dim,), (size // 2 + 1,))
     input = input.conj() if forward else input
-    return FFT_C2R(
-        input, dims=(dim,), scale=_scale(norm, forward, size), last_size=size
-    )
+    return FFT_C2R(input, dims=(dim,), scale=_scale(norm, forward, size), last_size=size)
 
 
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
@@ -339,7 +331,11 @@ def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
 
 
 def fftfreq(
-    n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None,
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
     **options: Unpack[Options],
 ) -> Tensor:
     """The frequency of each element of a transform of length `n`, for a sample spacing `d`."""
@@ -349,7 +345,11 @@ def fftfreq(
 
 
 def rfftfreq(
-    n: int, d: float = 1.0, *, out: Tensor | None = None, dtype: Any = None,
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
     **options: Unpack[Options],
 ) -> Tensor:
     """The frequencies of the half spectrum that `rfft` gives."""

@@ -37,9 +37,11 @@ _SCALARS = (bool, int, float, complex, np.generic)
 def _is_sequence(value: Any) -> bool:
     if type(value) in _NUMBERS:
         return False
-    return isinstance(value, (list, tuple, range, np.ndarray)) or (
-        isinstance(value, Sequence) and not isinstance(value, (str, bytes))
-    ) or isinstance(value, bytearray)
+    return (
+        isinstance(value, (list, tuple, range, np.ndarray))
+        or (isinstance(value, Sequence) and not isinstance(value, (str, bytes)))
+        or isinstance(value, bytearray)
+    )
 
 
 def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
@@ -114,9 +116,7 @@ def array_from_data(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
         known = checked_ndarray(data)
         return data.astype(known.np if dtype is None else dtype.np, order="K")
     if isinstance(data, (str, bytes)):
-        raise TypeError(
-            f"new(): invalid data type '{type(data).__name__}'" + errors.at_user_line()
-        )
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'" + errors.at_user_line())
     if not isinstance(data, _SCALARS) and not _is_sequence(data):
         dlpack_or_array = _from_protocols(data)
         if dlpack_or_array is not None:
@@ -148,9 +148,7 @@ def _to_array(elements: list[Any], dtype: dtypes.dtype) -> np.ndarray:
         return np.array([_number(e, dtype) for e in elements], dtype.np)
     except TypeError as error:
         if any(isinstance(e, (complex, np.complexfloating)) for e in elements):
-            raise TypeError(
-                "must be real number, not complex" + errors.at_user_line()
-            ) from None
+            raise TypeError("must be real number, not complex" + errors.at_user_line()) from None
         _infer_dtype(elements)
         raise TypeError(str(error) + errors.at_user_line()) from None
 
@@ -257,9 +255,7 @@ def scalar_tensor(s: Any, *, dtype: Dtype = None, **options: Unpack[Options]) ->
 def from_numpy(array: np.ndarray, /) -> Tensor:
     """A tensor that shares memory with an ndarray."""
     if not isinstance(array, np.ndarray):
-        raise TypeError(
-            f"expected np.ndarray (got {type(array).__name__})" + errors.at_user_line()
-        )
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})" + errors.at_user_line())
     return _sharing(array, "from_numpy()")
 
 

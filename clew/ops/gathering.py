@@ -170,8 +170,10 @@ def _prod_gradients(
     zero_count = zeros(self).scatter_add(dim, index, zero.to(src.dtype)).gather(dim, index)
     single_zero = zero & (zero_count == 1)
     without = product(self, src.masked_fill(single_zero, 1))
-    of_src = (g * without).gather(dim, index).where(
-        single_zero, (g * out).gather(dim, index) / src.masked_fill(zero, 1)
+    of_src = (
+        (g * without)
+        .gather(dim, index)
+        .where(single_zero, (g * out).gather(dim, index) / src.masked_fill(zero, 1))
     )
     return of_self, of_src
 
@@ -274,9 +276,7 @@ def _check_scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> int:
     return dim
 
 
-def _scatter_call(
-    input: Tensor, dim: int, index: Tensor, given: Any, reduce: str | None
-) -> Call:
+def _scatter_call(input: Tensor, dim: int, index: Tensor, given: Any, reduce: str | None) -> Call:
     if reduce is not None:
         return _scatter_with(input, dim, index, given, reduce)
     if isinstance(given, Tensor):

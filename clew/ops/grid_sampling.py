@@ -290,9 +290,7 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
     require_tensor("affine_grid_generator", "theta", 1, theta)
     sizes = integers("affine_grid_generator", "size", size)
     if len(sizes) not in (4, 5):
-        raise failure(
-            "AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs."
-        )
+        raise failure("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
     axes = len(sizes) - 2
     wanted = (sizes[0], axes, axes + 1)
     if theta._array.shape != wanted:
@@ -304,9 +302,7 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
     return result
 
 
-def affine_grid(
-    theta: Tensor, size: Sequence[int], align_corners: bool | None = None
-) -> Tensor:
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The points to which the matrices `theta` move a regular grid over (N, C, *spatial)."""
     require_tensor("affine_grid", "theta", 1, theta)
     sizes = tuple(int(n) for n in size)

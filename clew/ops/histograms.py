@@ -18,9 +18,7 @@ from clew.ops.extrema import not_implemented
 # -- bincount --------------------------------------------------------------------------------------
 
 
-def _bincount(
-    self: np.ndarray, weights: np.ndarray | None, *, minlength: int
-) -> np.ndarray:
+def _bincount(self: np.ndarray, weights: np.ndarray | None, *, minlength: int) -> np.ndarray:
     if weights is None:
         return np.bincount(self, minlength=minlength).astype(np.int64, copy=False)
     counts = np.bincount(self, weights=weights, minlength=minlength)
@@ -125,7 +123,7 @@ def _even_edges(low: float, high: float, bins: int, input: Tensor) -> np.ndarray
 @public()
 def histogram(
     input: Tensor,
-    bins: int | Tensor,
+    bins: int | Tensor = 100,
     *,
     range: tuple[float, float] | None = None,
     weight: Tensor | None = None,

@@ -146,8 +146,10 @@ def _prod_gradients(
     zero_count = zeros(self).index_add(dim, index, zero.to(source.dtype)).index_select(dim, index)
     single_zero = zero & (zero_count == 1)
     without = product(self, source.masked_fill(single_zero, 1))
-    of_source = (g * without).index_select(dim, index).where(
-        single_zero, (g * out).index_select(dim, index) / source.masked_fill(zero, 1)
+    of_source = (
+        (g * without)
+        .index_select(dim, index)
+        .where(single_zero, (g * out).index_select(dim, index) / source.masked_fill(zero, 1))
     )
     return of_self, of_source
 
@@ -194,9 +196,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     dim = wrap_dim(dim, input._array.ndim)
     places = index._array
     if places.ndim > 1:
-        raise IndexError(
-            "index_select(): Index is supposed to be a vector" + errors.at_user_line()
-        )
+        raise IndexError("index_select(): Index is supposed to be a vector" + errors.at_user_line())
     if places.dtype not in (np.int64, np.int32):
         raise RuntimeError(
             "index_select(): Expected dtype int32 or int64 for index" + errors.at_user_line()
@@ -284,9 +284,7 @@ def index_reduce(
     places = index._array
     if places.size and (places.min() < 0 or places.max() >= _rows_of(input, dim)):
         raise IndexError("index out of range in self" + errors.at_user_line())
-    return INDEX_REDUCE(
-        input, index, source, dim=dim, reduce=reduce, include_self=include_self
-    )
+    return INDEX_REDUCE(input, index, source, dim=dim, reduce=reduce, include_self=include_self)
 
 
 def _check_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
@@ -294,8 +292,7 @@ def _check_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
     where = errors.at_user_line()
     if index._array.ndim > 1:
         raise IndexError(
-            "index_copy_(): Index should have dimension 1 or 0 (got "
-            f"{index._array.ndim})" + where
+            f"index_copy_(): Index should have dimension 1 or 0 (got {index._array.ndim})" + where
         )
     if not other and count != 1:
         raise IndexError(
@@ -358,9 +355,7 @@ def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call
     dim = wrap_dim(dim, input._array.ndim)
     places = index._array
     if places.dtype != np.int64:
-        raise IndexError(
-            "index_fill_(): Expected dtype int64 for index." + errors.at_user_line()
-        )
+        raise IndexError("index_fill_(): Expected dtype int64 for index." + errors.at_user_line())
     if places.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar" + errors.at_user_line())
     n = _rows_of(input, dim)

@@ -110,9 +110,7 @@ def _apply_basic(self: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Ten
             "in C++ to convert a 0-dim tensor to a number" + errors.at_user_line()
         )
     if taken > ndim:
-        raise IndexError(
-            f"too many indices for tensor of dimension {ndim}" + errors.at_user_line()
-        )
+        raise IndexError(f"too many indices for tensor of dimension {ndim}" + errors.at_user_line())
     current = self
     advanced: list[Tensor | None] = []
     dim = 0
@@ -232,9 +230,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if index is False:
         return
     part = _plain_part(self, None if index is True else index)
-    current, advanced = (
-        _apply_basic(self, _as_tuple(index)) if part is None else (part, [])
-    )
+    current, advanced = _apply_basic(self, _as_tuple(index)) if part is None else (part, [])
     if advanced:
         _set_advanced(current, advanced, value)
     elif isinstance(value, Tensor):

@@ -20,8 +20,12 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     if dim is None:
         return Size(shape)
     if not shape:
-        raise errors.dimension_out_of_range(dim, 0) if not -1 <= dim <= 0 else IndexError(
-            f"Dimension specified as {dim} but tensor has no dimensions" + errors.at_user_line()
+        raise (
+            errors.dimension_out_of_range(dim, 0)
+            if not -1 <= dim <= 0
+            else IndexError(
+                f"Dimension specified as {dim} but tensor has no dimensions" + errors.at_user_line()
+            )
         )
     return shape[wrap_dim(dim, len(shape))]
 
@@ -143,8 +147,10 @@ def typename(obj: Any) -> str:
     if isinstance(obj, Tensor):
         return f"torch.{obj.dtype.scalar_name}Tensor"
     kind = obj if isinstance(obj, type) else type(obj)
-    return kind.__qualname__ if kind.__module__ == "builtins" else (
-        f"{kind.__module__}.{kind.__qualname__}"
+    return (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else (f"{kind.__module__}.{kind.__qualname__}")
     )
 
 

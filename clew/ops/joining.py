@@ -364,9 +364,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tu
 
 def _chunk_size(input: Tensor, chunks: int, dim: int) -> tuple[int, int]:
     if not input._array.ndim:
-        raise RuntimeError(
-            "chunk expects at least a 1-dimensional tensor" + errors.at_user_line()
-        )
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor" + errors.at_user_line())
     if chunks <= 0:
         raise RuntimeError(
             f"chunk expects `chunks` to be greater than 0, got: {chunks}" + errors.at_user_line()
@@ -428,9 +426,7 @@ def tensor_split(
         bounds = [int(index) for index in given]
     edges = [0, *bounds, n]
     places = [slice(a, b).indices(n) for a, b in itertools.pairwise(edges)]
-    return tuple(
-        SLICE.view(input, dim=dim, start=a, end=max(a, b), step=1) for a, b, _ in places
-    )
+    return tuple(SLICE.view(input, dim=dim, start=a, end=max(a, b), step=1) for a, b, _ in places)
 
 
 def _split_tensor(given: Tensor) -> Any:
@@ -463,9 +459,7 @@ def _nd_split(name: str, least: int, dim: int, input: Tensor, given: Any) -> tup
     if not isinstance(given, (int, np.integer, list, tuple)):
         raise errors.wrong_argument(name, "indices", 2, "tuple of ints", given)
     dim = dim if ndim > 1 or name != "hsplit" else 0
-    if isinstance(given, (int, np.integer)) and (
-        given <= 0 or input._array.shape[dim] % given
-    ):
+    if isinstance(given, (int, np.integer)) and (given <= 0 or input._array.shape[dim] % given):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the "
             f"dimension {input._array.shape[dim]} is not divisible by the split_size {given}!"

@@ -79,9 +79,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     return expose(self._storage, self._array, ".numpy()")
 
 
-def _array_protocol(
-    self: Tensor, dtype: Any = None, copy: bool | None = None
-) -> np.ndarray:
+def _array_protocol(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
     array = self.numpy()
     if dtype is None or np.dtype(dtype) == array.dtype:
         return array.copy() if copy else array
@@ -148,8 +146,7 @@ def _real_element(self: Tensor, name: str) -> Any:
     if isinstance(value, complex):
         if value.imag:
             raise RuntimeError(
-                f"value cannot be converted to type {name} without overflow"
-                + errors.at_user_line()
+                f"value cannot be converted to type {name} without overflow" + errors.at_user_line()
             )
         return value.real
     return value

@@ -164,9 +164,7 @@ def _tolerance(values: Array, shape: Sequence[int], atol: Any, rtol: Any) -> Arr
     return np.maximum(absolute, np.asarray(rtol) * largest)[..., None]
 
 
-def _pinv(
-    self: Array, *, atol: Any, rtol: Any, hermitian: bool
-) -> Array:
+def _pinv(self: Array, *, atol: Any, rtol: Any, hermitian: bool) -> Array:
     rows, columns = self.shape[-2:]
     if not self.size:
         return np.zeros((*self.shape[:-2], columns, rows), self.dtype)
@@ -202,9 +200,7 @@ def pinv(
     if hermitian:
         require_square("linalg.pinv", A)
     rtol = rcond if rtol is None else rtol
-    return LINALG_PINV(
-        A, atol=_plain(atol), rtol=_plain(rtol), hermitian=bool(hermitian)
-    )
+    return LINALG_PINV(A, atol=_plain(atol), rtol=_plain(rtol), hermitian=bool(hermitian))
 
 
 def dtypes_of_lapack() -> tuple[dtypes.dtype, ...]:
@@ -273,15 +269,13 @@ def lstsq(
         )
     if A.dtype not in dtypes_of_lapack():
         raise RuntimeError(
-            "This function doesn't handle types other than float and double"
-            + errors.at_user_line()
+            "This function doesn't handle types other than float and double" + errors.at_user_line()
         )
     vector = A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1]
     right = B.unsqueeze(-1) if vector else B
     if right._array.ndim < 2 or A._array.shape[-2] != right._array.shape[-2]:
         raise RuntimeError(
-            "torch.linalg.lstsq: input.size(-2) should match other.size(-2)"
-            + errors.at_user_line()
+            "torch.linalg.lstsq: input.size(-2) should match other.size(-2)" + errors.at_user_line()
         )
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
@@ -326,9 +320,7 @@ def _exp_grad(g: Tensor, self: Tensor) -> Tensor:
     identity = np.eye(2 * size, dtype=dtype)
     first, second = wrap(identity[:, :size]), wrap(identity[:, size:])
     adjoint = self.mH
-    block = (
-        first @ adjoint @ first.mT + second @ adjoint @ second.mT + first @ g @ second.mT
-    )
+    block = first @ adjoint @ first.mT + second @ adjoint @ second.mT + first @ g @ second.mT
     return LINALG_MATRIX_EXP(block)[..., :size, size:]
 
 
@@ -354,8 +346,7 @@ def matrix_rank(
     require_matrices("torch.linalg.matrix_rank", A, "input")
     if A.dtype not in dtypes_of_lapack():
         raise RuntimeError(
-            "This function doesn't handle types other than float and double"
-            + errors.at_user_line()
+            "This function doesn't handle types other than float and double" + errors.at_user_line()
         )
     if tol is not None:
         atol, rtol = tol, 0.0
@@ -401,5 +392,3 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
         )
     solution = solve(A.reshape(rows, columns), B.reshape(-1))
     return solution.reshape(shape[ndim:])
-
-

@@ -42,9 +42,7 @@ def _by_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 @public(method=False, out=False)
-def bilinear(
-    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None
-) -> Tensor:
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input1 @ weight[k] @ input2` for every output feature `k`."""
     _check_bilinear(input1, input2, weight, bias)
     *leading, in1 = input1._array.shape
@@ -57,9 +55,7 @@ def bilinear(
     return product if bias is None else product + bias
 
 
-def _check_bilinear(
-    input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
-) -> None:
+def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     first, second, sizes = input1._array.shape, input2._array.shape, weight._array.shape
     if len(first) != len(second):
         raise RuntimeError(

@@ -103,7 +103,10 @@ def _right_shift(self: Any, other: Any) -> Any:
 
 
 bitwise_not = unary_row(
-    "bitwise_not", np.invert, takes=INTEGERS, out_text=SAME_OUT,
+    "bitwise_not",
+    np.invert,
+    takes=INTEGERS,
+    out_text=SAME_OUT,
     non_differentiable=_INTEGER,
 )
 bitwise_and = _bitwise("bitwise_and", np.bitwise_and)

@@ -60,9 +60,7 @@ def _require_float(kernel: str, input: Tensor) -> None:
         )
 
 
-def _weighted(
-    losses: Tensor, input: Tensor, weight: Tensor, reduction: str
-) -> Tensor:
+def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> Tensor:
     """The weighted mean, sum or elements of elementwise losses."""
     if weight._array.shape != input._array.shape:
         raise ValueError("Weights and input must have the same size." + errors.at_user_line())
@@ -94,8 +92,12 @@ MSE_LOSS = Op(
 
 
 def mse_loss(
-    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean", weight: Tensor | None = None,
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
 ) -> Tensor:
     """The squared difference."""
     _require_tensors("mse_loss", input, target)
@@ -111,8 +113,12 @@ def mse_loss(
 
 
 def l1_loss(
-    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean", weight: Tensor | None = None,
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
 ) -> Tensor:
     """The absolute difference."""
     _require_tensors("l1_loss", input, target)
@@ -151,8 +157,12 @@ SMOOTH_L1_LOSS = Op(
 
 
 def smooth_l1_loss(
-    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean", beta: float = 1.0,
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
 ) -> Tensor:
     """Squared below `beta`, absolute above, joined smoothly."""
     _require_tensors("smooth_l1_loss", input, target)
@@ -195,7 +205,10 @@ HUBER_LOSS = Op(
 
 
 def huber_loss(
-    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
     weight: Tensor | None = None,
 ) -> Tensor:
     """Squared below `delta`, absolute above."""
@@ -240,9 +253,7 @@ def _bce_gradient(
     return result if weight is None else result * weight
 
 
-def _bce_target_gradient(
-    g: Tensor, self: Tensor, weight: Tensor | None, reduction: str
-) -> Tensor:
+def _bce_target_gradient(g: Tensor, self: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     slope = (1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)
     result = slope * spread(g, reduction, self._array.size)
     return result if weight is None else result * weight
@@ -255,8 +266,12 @@ BCE = Op(
 
 
 def binary_cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-    reduce: bool | None = None, reduction: str = "mean",
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """The cross entropy of probabilities of two classes."""
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -295,7 +310,11 @@ def _bce_with_logits(
 
 
 def _logits_gradient(
-    g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None,
+    g: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Tensor | None,
     reduction: str,
 ) -> Tensor:
     if pos_weight is None:
@@ -325,8 +344,13 @@ BCE_WITH_LOGITS = Op(
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-    reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
 ) -> Tensor:
     """`binary_cross_entropy` of `sigmoid(input)`, computed without overflow."""
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -354,8 +378,12 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(
-    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean", log_target: bool = False,
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
 ) -> Tensor:
     """The Kullback-Leibler divergence of log-probabilities `input` from `target`."""
     legacy = size_average is not None or reduce is not None
@@ -385,8 +413,13 @@ def kl_div(
 
 
 def poisson_nll_loss(
-    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
-    size_average: bool | None = None, eps: float = 1e-8, reduce: bool | None = None,
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """The negative log likelihood of counts under a Poisson distribution."""
@@ -404,7 +437,11 @@ def poisson_nll_loss(
 
 
 def gaussian_nll_loss(
-    input: Tensor, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6,
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | float,
+    full: bool = False,
+    eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
     """The negative log likelihood of `target` under normal distributions."""

@@ -75,8 +75,13 @@ def _nll_loss(
 
 
 def _nll_loss_backward(
-    grad_output: Array, target: Array, weight: Array | None,
-    *, reduction: str, ignore_index: int, shape: Shape,
+    grad_output: Array,
+    target: Array,
+    weight: Array | None,
+    *,
+    reduction: str,
+    ignore_index: int,
+    shape: Shape,
 ) -> Array:
     result = np.zeros(shape, grad_output.dtype)
     scores, classes = _aligned(result, target)
@@ -97,7 +102,11 @@ def _nll_loss_backward(
 
 
 def _nll_loss_gradient(
-    g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: str,
+    g: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: str,
     ignore_index: int,
 ) -> Tensor:
     result: Tensor = NLL_LOSS_BACKWARD(
@@ -138,8 +147,7 @@ def _check_target(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
     if input.dtype.category != dtypes.FLOAT:
         kernel = "nll_loss_out_frame" if len(shape) < 3 else "nll_loss2d_forward_out_frame"
         raise NotImplementedError(
-            f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'"
-            + errors.at_user_line()
+            f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'" + errors.at_user_line()
         )
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(
@@ -189,8 +197,13 @@ def _check_spatial(shape: Shape, target: Shape) -> None:
 
 
 def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """Minus the score of the target class."""
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -216,9 +229,7 @@ def _nll(
         return result
     n, c = shape[:2]
     rest = int(np.prod(shape[2:]))
-    losses = NLL_LOSS2D(
-        input.reshape(n, c, 1, rest), target.reshape(n, 1, rest), weight, **params
-    )
+    losses = NLL_LOSS2D(input.reshape(n, c, 1, rest), target.reshape(n, 1, rest), weight, **params)
     return losses.reshape(wanted) if reduction == "none" else losses
 
 
@@ -226,8 +237,13 @@ def _nll(
 
 
 def cross_entropy(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """The cross entropy of `softmax(input)` and the target: class indices or probabilities."""
@@ -321,8 +337,14 @@ def _smoothing_loss(
 
 
 def linear_cross_entropy(
-    input: Tensor, linear_weight: Tensor, target: Tensor, *, linear_bias: Tensor | None = None,
-    weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """`cross_entropy` of `linear(input, linear_weight, linear_bias)`.

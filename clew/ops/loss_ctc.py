@@ -19,7 +19,12 @@ Lengths = Tensor | Sequence[int]
 
 
 def _ctc_loss(
-    log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, *, blank: int,
+    log_probs: Array,
+    targets: Array,
+    input_lengths: Array,
+    target_lengths: Array,
+    *,
+    blank: int,
     zero_infinity: bool,
 ) -> tuple[Array, Array]:
     states, skips = ctc.states_of(targets, target_lengths, blank)
@@ -34,8 +39,16 @@ def _no_second_derivative(g: Tensor) -> Tensor:
 
 
 def _per_sample(
-    g: Tensor, grad_output: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Tensor,
-    target_lengths: Tensor, loss: Tensor, alpha: Tensor, blank: int, zero_infinity: bool,
+    g: Tensor,
+    grad_output: Tensor,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    loss: Tensor,
+    alpha: Tensor,
+    blank: int,
+    zero_infinity: bool,
 ) -> Tensor:
     """The gradient is linear in that of each sample's loss."""
     unit: Tensor = CTC_LOSS_BACKWARD(
@@ -46,8 +59,16 @@ def _per_sample(
 
 
 def _ctc_backward(
-    grad_output: Array, log_probs: Array, targets: Array, input_lengths: Array,
-    target_lengths: Array, loss: Array, alpha: Array, *, blank: int, zero_infinity: bool,
+    grad_output: Array,
+    log_probs: Array,
+    targets: Array,
+    input_lengths: Array,
+    target_lengths: Array,
+    loss: Array,
+    alpha: Array,
+    *,
+    blank: int,
+    zero_infinity: bool,
 ) -> Array:
     return ctc.gradient(
         grad_output, log_probs, targets, input_lengths, target_lengths, loss, alpha, blank,
@@ -62,8 +83,15 @@ CTC_LOSS_BACKWARD: Op = Op(
 
 
 def _ctc_gradient(
-    g: tuple[Tensor | None, ...], log_probs: Tensor, targets: Tensor, input_lengths: Tensor,
-    target_lengths: Tensor, out0: Tensor, out1: Tensor, blank: int, zero_infinity: bool,
+    g: tuple[Tensor | None, ...],
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    out0: Tensor,
+    out1: Tensor,
+    blank: int,
+    zero_infinity: bool,
 ) -> Tensor | None:
     if g[0] is None:
         return None
@@ -147,16 +175,26 @@ def _padded(targets: Tensor, lengths: Array, classes: int) -> Tensor:
 
 @public(method=False, out=False, name="ctc_loss")
 def _torch_ctc_loss(
-    log_probs: Tensor, targets: Tensor, input_lengths: Lengths, target_lengths: Lengths,
-    blank: int = 0, reduction: int = 1, zero_infinity: bool = False,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Lengths,
+    target_lengths: Lengths,
+    blank: int = 0,
+    reduction: int = 1,
+    zero_infinity: bool = False,
 ) -> Tensor:
     name = ("none", "mean", "sum")[reduction]
     return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, name, zero_infinity)
 
 
 def ctc_loss(
-    log_probs: Tensor, targets: Tensor, input_lengths: Lengths, target_lengths: Lengths,
-    blank: int = 0, reduction: str = "mean", zero_infinity: bool = False,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Lengths,
+    target_lengths: Lengths,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
 ) -> Tensor:
     """Minus the log probability of each target under all its alignments with the input."""
     check_reduction(reduction)

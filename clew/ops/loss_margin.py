@@ -30,8 +30,12 @@ Shape = tuple[int, ...]
 
 
 def hinge_embedding_loss(
-    input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None,
-    reduce: bool | None = None, reduction: str = "mean",
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """The input where the target is 1; what it lacks of the margin where the target is -1."""
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -43,8 +47,13 @@ def hinge_embedding_loss(
 
 
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
-    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """What the first input lacks of being larger (target 1) or smaller (-1) by the margin."""
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -59,8 +68,13 @@ def margin_ranking_loss(
 
 
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0,
-    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """1 - cos where the target is 1; what cos exceeds the margin by where it is -1."""
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -103,9 +117,16 @@ def _check_triplet(margin: float, anchor: Tensor, positive: Tensor, negative: Te
 
 
 def triplet_margin_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2,
-    eps: float = 1e-6, swap: bool = False, size_average: bool | None = None,
-    reduce: bool | None = None, reduction: str = "mean",
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """What the negative lacks of being further from the anchor than the positive by the margin."""
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -119,23 +140,31 @@ def triplet_margin_loss(
 
 
 def triplet_margin_with_distance_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, *,
-    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
-    swap: bool = False, reduction: str = "mean",
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
 ) -> Tensor:
     """`triplet_margin_loss` with any distance."""
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(
-            f"{reduction} is not a valid value for reduction" + errors.at_user_line()
-        )
+        raise ValueError(f"{reduction} is not a valid value for reduction" + errors.at_user_line())
     _check_triplet(margin, anchor, positive, negative)
     distance = pairwise_distance if distance_function is None else distance_function
     return _triplet(anchor, positive, negative, distance, margin, swap, reduction)
 
 
 def _triplet(
-    anchor: Tensor, positive: Tensor, negative: Tensor,
-    distance: Callable[[Tensor, Tensor], Tensor], margin: float, swap: bool, reduction: str,
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    distance: Callable[[Tensor, Tensor], Tensor],
+    margin: float,
+    swap: bool,
+    reduction: str,
 ) -> Tensor:
     to_positive, to_negative = distance(anchor, positive), distance(anchor, negative)
     if swap:
@@ -160,7 +189,10 @@ SOFT_MARGIN_LOSS = Op("soft_margin_loss", _soft_margin, grads={"self": _soft_mar
 
 
 def soft_margin_loss(
-    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """log(1 + exp(-target * input)) for targets of 1 and -1."""
@@ -180,8 +212,12 @@ def soft_margin_loss(
 
 
 def multilabel_soft_margin_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
-    reduce: bool | None = None, reduction: str = "mean",
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """The mean over classes of the cross entropy of each class against its absence."""
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -252,7 +288,12 @@ MULTI_MARGIN_SLOPE = Op(
 
 
 def _multi_margin_gradient(
-    g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, p: int, margin: float,
+    g: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    p: int,
+    margin: float,
     reduction: str,
 ) -> Tensor:
     slope: Tensor = MULTI_MARGIN_SLOPE(self, target, weight, p=p, margin=margin)
@@ -264,8 +305,14 @@ MULTI_MARGIN_LOSS = Op("multi_margin_loss", _multi_margin, grads={"self": _multi
 
 
 def multi_margin_loss(
-    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
-    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """What the target's score lacks of exceeding every other score by the margin."""
     reduction = legacy_reduction(size_average, reduce, reduction)
@@ -304,7 +351,7 @@ def _check_multi_margin(input: Tensor, target: Tensor, weight: Tensor | None) ->
         )
     if input.dtype.category != dtypes.FLOAT:
         raise NotImplementedError(
-            "\"multi_margin_loss_cpu_kernel\" not implemented for "
+            '"multi_margin_loss_cpu_kernel" not implemented for '
             f"'{input.dtype.scalar_name}'" + errors.at_user_line()
         )
     for other, expected in ((target, dtypes.int64), (weight, input.dtype)):
@@ -368,7 +415,10 @@ MULTILABEL_MARGIN_LOSS = Op(
 
 
 def multilabel_margin_loss(
-    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
     """What each label's score lacks of exceeding that of every other class by 1."""
@@ -390,7 +440,7 @@ def multilabel_margin_loss(
         raise RuntimeError("argument #2 'target' is out of range" + errors.at_user_line())
     if input.dtype.category != dtypes.FLOAT:
         raise NotImplementedError(
-            "\"multilabel_margin_loss_forward_out_frame\" not implemented for "
+            '"multilabel_margin_loss_forward_out_frame" not implemented for '
             f"'{input.dtype.scalar_name}'" + errors.at_user_line()
         )
     if target.dtype is not dtypes.int64:

@@ -243,9 +243,7 @@ def lu_unpack(
 # -- lu_solve ------------------------------------------------------------------------------------
 
 
-def _solve_forward(
-    LU: Array, pivots: Array, B: Array, *, left: bool, adjoint: bool
-) -> Array:
+def _solve_forward(LU: Array, pivots: Array, B: Array, *, left: bool, adjoint: bool) -> Array:
     if left:
         return lapack.lu_solve(LU, pivots, B, adjoint)
     # X A = B is A^H X^H = B^H.
@@ -254,7 +252,12 @@ def _solve_forward(
 
 
 def _solve_grads(
-    g: Tensor, LU: Tensor, pivots: Tensor, out: Tensor, left: bool, adjoint: bool,
+    g: Tensor,
+    LU: Tensor,
+    pivots: Tensor,
+    out: Tensor,
+    left: bool,
+    adjoint: bool,
     needs: tuple[bool, ...],
 ) -> tuple[Tensor | None, None, Tensor]:
     right: Tensor = LINALG_LU_SOLVE(LU, pivots, g, left=left, adjoint=not adjoint)
@@ -297,9 +300,7 @@ def lu_solve(
             f"{'AX = B' if left else 'XA = B'} ({rows}x{columns} and "
             f"{B._array.shape[-2]}x{B._array.shape[-1]})" + errors.at_user_line()
         )
-    return LINALG_LU_SOLVE(
-        LU, pivots, B, left=bool(left), adjoint=bool(adjoint)
-    )
+    return LINALG_LU_SOLVE(LU, pivots, B, left=bool(left), adjoint=bool(adjoint))
 
 
 @public(name="lu_solve")

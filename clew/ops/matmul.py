@@ -357,9 +357,7 @@ def _fold(input: Tensor, other: Tensor, product: Callable[..., Tensor]) -> Tenso
     """All leading dimensions as the rows of one matrix."""
     shape = input._array.shape
     rows = input.reshape(math.prod(shape[:-1]), shape[-1])
-    return UNSAFE_RESHAPE(
-        product(rows, other), shape=shape[:-1] + other._array.shape[1:]
-    )
+    return UNSAFE_RESHAPE(product(rows, other), shape=shape[:-1] + other._array.shape[1:])
 
 
 def _batched(input: Tensor, other: Tensor) -> Tensor:
@@ -381,9 +379,7 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
         )
     require_same_scalar_type(input, other)
     refuse_bool("bmm", input._array, other._array)
-    return UNSAFE_RESHAPE(
-        BMM(input, other), shape=(*batch, first[-2], second[-1])
-    )
+    return UNSAFE_RESHAPE(BMM(input, other), shape=(*batch, first[-2], second[-1]))
 
 
 def _broadcast_batches(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:

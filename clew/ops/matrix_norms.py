@@ -34,7 +34,11 @@ def _order_name(ord: Any) -> str:
 
 
 def matrix_norm(
-    A: Tensor, ord: Order = "fro", dim: Any = (-2, -1), keepdim: bool = False, *,
+    A: Tensor,
+    ord: Order = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
     """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
@@ -100,7 +104,11 @@ def _largest(values: Tensor, dim: int, keepdim: bool) -> Tensor:
 
 
 def norm(
-    A: Tensor, ord: Order = None, dim: Any = None, keepdim: bool = False, *,
+    A: Tensor,
+    ord: Order = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
     """A vector norm or a matrix norm, as `ord` and the number of dimensions say."""
@@ -239,9 +247,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
         raise mismatch
     dtype = dtypes.promote_types(input.dtype, other.dtype)
     if dtype is dtypes.bool_:
-        raise NotImplementedError(
-            "\"cross\" not implemented for 'Bool'" + errors.at_user_line()
-        )
+        raise NotImplementedError("\"cross\" not implemented for 'Bool'" + errors.at_user_line())
     pair = (value if value.dtype is dtype else value.to(dtype) for value in (input, other))
     return LINALG_CROSS(*pair, dim=place - len(first))
 

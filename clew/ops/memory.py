@@ -96,8 +96,7 @@ def _order_of(wanted: memory_format, ndim: int) -> tuple[int, ...]:
     order = _CHANNELS_LAST[wanted]
     if ndim != len(order):
         raise RuntimeError(
-            f"required rank {len(order)} tensor to use {wanted.name} format"
-            + errors.at_user_line()
+            f"required rank {len(order)} tensor to use {wanted.name} format" + errors.at_user_line()
         )
     return order
 
@@ -106,9 +105,7 @@ def strides_in_elements(array: np.ndarray) -> tuple[int, ...]:
     """Strides as PyTorch counts them; a new array without elements has none in NumPy."""
     if array.size or 0 not in array.strides:
         return tuple(stride // array.itemsize for stride in array.strides)
-    return tuple(
-        math.prod(max(n, 1) for n in array.shape[dim + 1 :]) for dim in range(array.ndim)
-    )
+    return tuple(math.prod(max(n, 1) for n in array.shape[dim + 1 :]) for dim in range(array.ndim))
 
 
 def owner_of(array: np.ndarray) -> np.ndarray:

@@ -100,7 +100,11 @@ def multi_head_attention_forward(
 
 
 def _check_dims(
-    query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None, mask: Tensor | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    padding: Tensor | None,
+    mask: Tensor | None,
     num_heads: int,
 ) -> bool:
     """Whether there is a batch dimension, if all arguments agree on that."""
@@ -121,8 +125,7 @@ def _check_dims(
     if padding is not None and padding._array.ndim != ndim - 1:
         raise AssertionError(
             f"For {kind} (query is {ndim}-D) `query`, expected `key_padding_mask` to be `None` or "
-            f"{ndim - 1}-D but found {padding._array.ndim}-D tensor instead"
-            + errors.at_user_line()
+            f"{ndim - 1}-D but found {padding._array.ndim}-D tensor instead" + errors.at_user_line()
         )
     if mask is not None and mask._array.ndim not in (2, 3):
         raise AssertionError(
@@ -247,7 +250,10 @@ def _projected(
 
 
 def _separately_projected(
-    query: Tensor, key: Tensor, value: Tensor, weights: tuple[Tensor | None, ...],
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    weights: tuple[Tensor | None, ...],
     bias: Tensor | None,
 ) -> Tensors:
     for name, weight in zip("qkv", weights, strict=True):
@@ -291,16 +297,20 @@ def _weighted(
 
 
 def _attended(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, probability: float, is_causal: bool,
-    batch: int, heads: int,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    probability: float,
+    is_causal: bool,
+    batch: int,
+    heads: int,
 ) -> Tensor:
     length = q._array.shape[1]
     if mask is not None:
         shape = mask._array.shape
         mask = mask.unsqueeze(0) if shape[0] == 1 else mask.view(batch, heads, -1, shape[-1])
-    q, k, v = (
-        each.reshape(batch, heads, each._array.shape[1], -1) for each in (q, k, v)
-    )
+    q, k, v = (each.reshape(batch, heads, each._array.shape[1], -1) for each in (q, k, v))
     out = scaled_dot_product_attention(q, k, v, mask, probability, is_causal)
     result: Tensor = out.permute(2, 0, 1, 3).contiguous().view(batch * length, -1)
     return result

@@ -31,9 +31,7 @@ def graph_is_wanted() -> bool:
     return state.grad_enabled or state.intercept is not None
 
 
-def statistics(
-    x: Array, axes: tuple[int, ...], eps: float
-) -> tuple[Array, Array, Array, Array]:
+def statistics(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array, Array, Array]:
     """Centred values (fresh), mean, 1 / sqrt(variance + eps) and variance; dimensions are kept."""
     count = x.dtype.type(math.prod(x.shape[axis] for axis in axes))
     mean = np.add.reduce(x, axis=axes, keepdims=True)
@@ -98,8 +96,14 @@ def _layer_norm(
 
 
 def _layer_norm_gradients(
-    g: tuple[Tensor | None, ...], input: Tensor, weight: Tensor | None, out1: Tensor, out2: Tensor,
-    normalized_ndim: int, eps: float, needs: tuple[bool, ...],
+    g: tuple[Tensor | None, ...],
+    input: Tensor,
+    weight: Tensor | None,
+    out1: Tensor,
+    out2: Tensor,
+    normalized_ndim: int,
+    eps: float,
+    needs: tuple[bool, ...],
 ) -> Gradients:
     grad = g[0]
     if grad is None:
@@ -126,8 +130,13 @@ def _layer_norm_gradients(
 
 
 def _composed_layer_norm(
-    grad: Tensor, input: Tensor, weight: Tensor | None, dims: tuple[int, ...],
-    leading: tuple[int, ...], eps: float, needs: tuple[bool, ...],
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    dims: tuple[int, ...],
+    leading: tuple[int, ...],
+    eps: float,
+    needs: tuple[bool, ...],
 ) -> Gradients:
     normal, rstd = composed_normal(input, dims, eps)
     weighted = grad if weight is None else grad * weight
@@ -149,9 +158,7 @@ def check_normalized_shape(
 ) -> tuple[int, ...]:
     """The shape as a tuple, if the input ends in it."""
     if not isinstance(normalized_shape, (tuple, list)):
-        raise errors.wrong_argument(
-            name, "normalized_shape", 2, "tuple of ints", normalized_shape
-        )
+        raise errors.wrong_argument(name, "normalized_shape", 2, "tuple of ints", normalized_shape)
     shape = tuple(normalized_shape)
     if not shape:
         raise RuntimeError(
@@ -198,15 +205,22 @@ def check_norm_dtypes(kernel: str, input: Tensor, *others: Tensor | None) -> Non
 
 @public(method=False, out=False, name="layer_norm")
 def _plain_layer_norm(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
-    bias: Tensor | None = None, eps: float = 1e-05, cudnn_enable: bool = True,
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
+    cudnn_enable: bool = True,
 ) -> Tensor:
     return layer_norm(input, normalized_shape, weight, bias, eps)
 
 
 def layer_norm(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
-    bias: Tensor | None = None, eps: float = 1e-05,
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-05,
 ) -> Tensor:
     """Mean 0 and variance 1 over the last dimensions, then scaled and shifted."""
     shape = check_normalized_shape(input, normalized_shape, "layer_norm")
@@ -230,7 +244,9 @@ def layer_norm(
 
 @public(method=False, out=False)
 def rms_norm(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None,
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
     """The input divided by its root mean square over the last dimensions, then scaled."""

@@ -145,7 +145,8 @@ def _check_norm_identity(input: Tensor, ord: float, dim: DimArgument, dims: Dims
     text = f"linalg.vector_norm cannot compute the {ord:g} norm on "
     if dim is None or dim in ((), []):
         raise RuntimeError(
-            text + "an empty tensor because the operation does not have an identity"
+            text
+            + "an empty tensor because the operation does not have an identity"
             + errors.at_user_line()
         )
     for each in dims:
@@ -210,9 +211,7 @@ def _dist(self: np.ndarray, other: np.ndarray, *, p: float) -> np.ndarray:
     return _vector_norm(difference.astype(dtype), ord=p, dims=dims, keepdim=False, dtype=dtype)
 
 
-def _dist_grad(
-    g: Tensor, self: Tensor, other: Tensor, out: Tensor, p: float
-) -> Tensor | None:
+def _dist_grad(g: Tensor, self: Tensor, other: Tensor, out: Tensor, p: float) -> Tensor | None:
     difference = self - other
     return norm_grad(g, difference, out, p, tuple(range(difference._array.ndim)), False)
 
@@ -243,6 +242,9 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
             "norm(): input dtype should be either floating point or complex. Got "
             f"{dtype.scalar_name} instead." + errors.at_user_line()
         )
+    mismatch = errors.broadcast_mismatch("dist", input._array.shape, other._array.shape)
+    if mismatch is not None:
+        raise mismatch
     return DIST(input, other, p=float(p))
 
 
@@ -285,6 +287,4 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
             f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions"
             + errors.at_user_line()
         )
-    return RENORM(
-        input, p=float(p), dim=wrap_dim(dim, input._array.ndim), maxnorm=float(maxnorm)
-    )
+    return RENORM(input, p=float(p), dim=wrap_dim(dim, input._array.ndim), maxnorm=float(maxnorm))

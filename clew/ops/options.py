@@ -122,9 +122,7 @@ def _read_extent(function: str, position: int, n: Any) -> int:
         ) from None
 
 
-def made(
-    function: str, array: np.ndarray, options: Options, out: Tensor | None = None
-) -> Tensor:
+def made(function: str, array: np.ndarray, options: Options, out: Tensor | None = None) -> Tensor:
     """The tensor around a new array, delivered into `out=` where one was given."""
     check_options(function, options)
     if out is not None:

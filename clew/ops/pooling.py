@@ -114,9 +114,7 @@ def _adaptive_max(self: Array, *, output_size: Shape) -> Pair:
 
 
 @located
-def _fractional_max(
-    self: Array, samples: Array, *, kernel_size: Shape, output_size: Shape
-) -> Pair:
+def _fractional_max(self: Array, samples: Array, *, kernel_size: Shape, output_size: Shape) -> Pair:
     batch = batch_axis(self, len(output_size))
     values, indices = kernel.fractional_max_pool(
         batch, kernel_size=kernel_size, output_size=output_size, samples=samples
@@ -155,9 +153,7 @@ def _max_pool(
 ) -> Tensors:  # fmt: skip
     name = f"max_pool{dims}d"
     require_tensor(name, "input", 1, input)
-    kernels, steps, pads, spacing = pool_sizes(
-        name, dims, kernel_size, stride, padding, dilation
-    )
+    kernels, steps, pads, spacing = pool_sizes(name, dims, kernel_size, stride, padding, dilation)
     check_pool_rank(name, dims, input)
     check_pool_sizes(dims, input._array.shape, kernels, steps, pads, spacing, ceil_mode)
     if input.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):

@@ -76,9 +76,7 @@ def flipud(input: Tensor) -> Tensor:
 def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     """Shift elements along dimensions; what falls off the end comes back at the start."""
     moves = shape_argument(shifts if isinstance(shifts, tuple) else (shifts,))
-    along = shape_argument(
-        () if dims is None else dims if isinstance(dims, tuple) else (dims,)
-    )
+    along = shape_argument(() if dims is None else dims if isinstance(dims, tuple) else (dims,))
     if not moves:
         raise RuntimeError("`shifts` required" + errors.at_user_line())
     if len(along) != len(moves) and (along or len(moves) > 1):
@@ -186,8 +184,7 @@ def repeat(self: Tensor, *args: Any, repeats: Any = None) -> Tensor:
         )
     if any(n < 0 for n in times):
         raise RuntimeError(
-            f"Trying to create tensor with negative dimension {min(times)}"
-            + errors.at_user_line()
+            f"Trying to create tensor with negative dimension {min(times)}" + errors.at_user_line()
         )
     return REPEAT(self, repeats=times)
 
@@ -224,9 +221,7 @@ def repeat_interleave(
     return copied.view(*shape[:dim], n * repeats, *shape[dim + 1 :])
 
 
-def _interleave_each(
-    input: Tensor, repeats: Tensor, dim: int, output_size: int | None
-) -> Tensor:
+def _interleave_each(input: Tensor, repeats: Tensor, dim: int, output_size: int | None) -> Tensor:
     n = input._array.shape[dim]
     if repeats._array.ndim > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor" + errors.at_user_line())
@@ -323,9 +318,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
         return diag_embed(input, diagonal)
     if ndim == 2:
         return DIAGONAL_COPY(input, offset=diagonal, dim1=0, dim2=1)
-    raise RuntimeError(
-        f"diag(): Supports 1D or 2D tensors. Got {ndim}D" + errors.at_user_line()
-    )
+    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D" + errors.at_user_line())
 
 
 @public(out=False)
@@ -424,8 +417,7 @@ def _check_vectors(listed: list[Tensor]) -> None:
             )
         if each._array.dtype is not listed[0]._array.dtype:
             raise RuntimeError(
-                "torch.meshgrid expects all tensors to have the same dtype"
-                + errors.at_user_line()
+                "torch.meshgrid expects all tensors to have the same dtype" + errors.at_user_line()
             )
 
 

@@ -6,13 +6,16 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from clew import errors
 from clew.backend import dtypes
 from clew.core.public import FUNCTIONS, with_out
 from clew.core.tensor import Tensor
 from clew.ops.exact_out import C_NAMES, same_dtype
-from clew.ops.extrema import amax, amin, aminmax
+from clew.ops.extrema import amax, amin, aminmax, max, min
 from clew.ops.scans import cumprod, cumsum, logcumsumexp
+from clew.ops.sorting import kthvalue, median, mode, nanmedian, topk
 
 
 def _extreme_words(input: Tensor, out: Tensor) -> str:
@@ -63,6 +66,23 @@ def _pair_of_input_dtype(implementation: Callable[..., Any]) -> None:
     FUNCTIONS[implementation.__name__] = function
 
 
+def _in_memory_of_their_own(name: str) -> None:
+    """The two tensors given as `out=` must not share memory with the input."""
+    plain = FUNCTIONS[name]
+
+    @functools.wraps(plain)
+    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if isinstance(out, (tuple, list)) and args:
+            for each in out:
+                if np.may_share_memory(args[0]._array, each._array):
+                    raise errors.partial_overlap()
+        return plain(*args, out=out, **kwargs)
+
+    FUNCTIONS[name] = function
+
+
+for _function in (kthvalue, topk, mode, median, nanmedian, max, min):
+    _in_memory_of_their_own(_function.__name__)
 _pair_of_input_dtype(aminmax)
 same_dtype(amax.__name__, _extreme_words)
 same_dtype(amin.__name__, _extreme_words)

@@ -71,6 +71,7 @@ def fold(
 
 # -- sum -----------------------------------------------------------------------------------
 
+
 def add_up(array: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     """The sum over `dims` in the array's own dtype, with errors that do not grow with the size."""
     if array.size > _SHORT and dims and array.dtype.kind in "fc":
@@ -253,10 +254,9 @@ NANSUM = Op(
     "nansum",
     _nansum,
     grads={
-        "self": lambda g, self, dims, keepdim, self_shape: restore_dims(g, dims, keepdim).expand(
-            self_shape
+        "self": lambda g, self, dims, keepdim, self_shape: (
+            restore_dims(g, dims, keepdim).expand(self_shape) * self.isnan().logical_not()
         )
-        * self.isnan().logical_not()
     },
     kinks="0 at NaN",
 )
@@ -273,9 +273,7 @@ def nansum(
 ) -> Tensor:
     """The sum of the elements that are not NaN."""
     if input.dtype.is_complex:
-        raise RuntimeError(
-            "nansum on CPU does not support complex inputs" + errors.at_user_line()
-        )
+        raise RuntimeError("nansum on CPU does not support complex inputs" + errors.at_user_line())
     dims = reduced_dims(dim, input._array.ndim)
     return NANSUM(input, dims=dims, keepdim=keepdim, dtype=sum_dtype(input, dtype))
 
@@ -302,9 +300,7 @@ def nanmean(
 # -- prod ----------------------------------------------------------------------------------
 
 
-def _multiplied(
-    self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtype
-) -> np.ndarray:
+def _multiplied(self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtype) -> np.ndarray:
     values = convert(self, accumulator_dtype(dtype))
     return fold(np.multiply, values, dim, keepdim).astype(dtype, copy=False)
 

@@ -157,8 +157,7 @@ def _check_mode(
     known = mode in _NODES or mode == "area"
     if known and mode not in ("bicubic", "lanczos") and dims in (1, 2, 3) and wanted != dims:
         raise NotImplementedError(
-            f"Got {ndim}D input, but {mode} mode needs {wanted + 2}D input"
-            + errors.at_user_line()
+            f"Got {ndim}D input, but {mode} mode needs {wanted + 2}D input" + errors.at_user_line()
         )
     if not known or dims not in (1, 2, 3) or wanted != dims:
         raise NotImplementedError(
@@ -169,9 +168,7 @@ def _check_mode(
     if mode == "lanczos" and not antialias:
         raise ValueError("Lanczos mode requires antialias=True" + errors.at_user_line())
     if mode == "lanczos" and align_corners:
-        raise ValueError(
-            "Lanczos mode does not support align_corners=True" + errors.at_user_line()
-        )
+        raise ValueError("Lanczos mode does not support align_corners=True" + errors.at_user_line())
 
 
 def _check_sizes(shape: Shape, sizes: Shape) -> None:
@@ -248,9 +245,7 @@ def _read_target(
             )
         return sizes, None
     if scale_factor is None:
-        raise ValueError(
-            "either size or scale_factor should be defined" + errors.at_user_line()
-        )
+        raise ValueError("either size or scale_factor should be defined" + errors.at_user_line())
     scales = _read_scales(scale_factor, spatial)
     sizes = kernel.interpolate_output_size(spatial, scales)
     return sizes, None if recompute_scale_factor else scales

@@ -250,7 +250,6 @@ FREXP = Op(
 )  # fmt: skip
 
 
-
 @public()
 def frexp(input: Tensor) -> Any:
     """`(mantissa, exponent)` with input = mantissa · 2^exponent and 0.5 <= |mantissa| < 1."""
@@ -264,12 +263,8 @@ def frexp(input: Tensor) -> Any:
 
 # -- integers --------------------------------------------------------------------------------
 
-gcd = binary_row(
-    "gcd", np.gcd, takes="i", numbers=False, non_differentiable="integer output"
-)
-lcm = binary_row(
-    "lcm", np.lcm, takes="i", numbers=False, non_differentiable="integer output"
-)
+gcd = binary_row("gcd", np.gcd, takes="i", numbers=False, non_differentiable="integer output")
+lcm = binary_row("lcm", np.lcm, takes="i", numbers=False, non_differentiable="integer output")
 
 deg2rad = unary_row(
     "deg2rad", lambda self: self * (math.pi / 180.0), lambda g: g * (math.pi / 180.0),
@@ -281,4 +276,3 @@ rad2deg = unary_row(
     rule=FLOAT, takes=REALS, node="Rad2DegBackward0", bare=True,
     refusals={"c": RuntimeError("rad2deg is not supported for complex tensors.")},
 )  # fmt: skip
-

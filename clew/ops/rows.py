@@ -200,6 +200,10 @@ def _checked_unary(name: str, implementation: Callable[[Tensor], Tensor]) -> Any
 
 def _unary_in_place(op: Row) -> Callable[[Tensor], Tensor]:
     def method(self: Tensor) -> Tensor:
+        if op.rule == REAL and self.dtype.is_complex:
+            raise RuntimeError(
+                f"In-place {op.name} is not supported for complex tensors." + errors.at_user_line()
+            )
         return apply_inplace(op, self)
 
     return _named(method, op.name + "_")
@@ -351,9 +355,7 @@ def _set_method(name: str, implementation: Callable[..., Tensor]) -> None:
     setattr(Tensor, name, implementation)
 
 
-def _export_in_place(
-    name: str, aliases: tuple[str, ...], method: Callable[..., Tensor]
-) -> None:
+def _export_in_place(name: str, aliases: tuple[str, ...], method: Callable[..., Tensor]) -> None:
     for each in (name, *aliases):
         setattr(Tensor, each + "_", method)
 

@@ -85,9 +85,7 @@ def _geometric(self: np.ndarray, *, p: float, stream: Stream) -> np.ndarray:
     return _laid_out(self, lambda shape: streams.geometric(stream, shape, self.dtype, p))
 
 
-def _random(
-    self: np.ndarray, *, low: int | None, high: int | None, stream: Stream
-) -> np.ndarray:
+def _random(self: np.ndarray, *, low: int | None, high: int | None, stream: Stream) -> np.ndarray:
     return _laid_out(self, lambda shape: streams.random_(stream, shape, self.dtype, low, high))
 
 
@@ -127,16 +125,18 @@ def normal_(
 
 
 def uniform_(
-    self: Tensor, from_: float = 0, to: float = 1, *, generator: Generator | None = None,
+    self: Tensor,
+    from_: float = 0,
+    to: float = 1,
+    *,
+    generator: Generator | None = None,
     **from_keyword: float,
 ) -> Tensor:
     """Fill with uniform numbers from [from, to)."""
     # `from` is a keyword of Python, so it can only arrive by name through a dictionary.
     low = from_keyword.pop("from", from_)
     _refuse_keywords("uniform_", from_keyword)
-    return apply_inplace(
-        UNIFORM, self, low=float(low), high=float(to), stream=stream_of(generator)
-    )
+    return apply_inplace(UNIFORM, self, low=float(low), high=float(to), stream=stream_of(generator))
 
 
 def _refuse_keywords(function: str, left: dict[str, Any]) -> None:
@@ -165,9 +165,7 @@ def cauchy_(
     )
 
 
-def exponential_(
-    self: Tensor, lambd: float = 1, *, generator: Generator | None = None
-) -> Tensor:
+def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers from the exponential distribution of rate `lambd`."""
     return apply_inplace(EXPONENTIAL, self, lambd=float(lambd), stream=stream_of(generator))
 
@@ -178,7 +176,10 @@ def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) ->
 
 
 def random_(
-    self: Tensor, *bounds: int | None, to: int | None = None, generator: Generator | None = None,
+    self: Tensor,
+    *bounds: int | None,
+    to: int | None = None,
+    generator: Generator | None = None,
     **from_keyword: int,
 ) -> Tensor:
     """Fill with integers: `random_()`, `random_(to)` or `random_(from, to)`."""
@@ -211,6 +212,7 @@ methods(
 
 # -- out of place ----------------------------------------------------------------------------
 
+
 def _no_derivative(operation: str, argument: str) -> Callable[[Tensor], Tensor]:
     def formula(g: Tensor) -> Tensor:
         raise errors.not_differentiable(
@@ -224,6 +226,8 @@ BERNOULLI_LIKE = Op(
     "bernoulli_like", _bernoulli_number, node="torch::autograd::NotImplemented",
     grads={"self": _no_derivative("bernoulli", "self")},
 )  # fmt: skip
+
+
 def _bernoulli(self: np.ndarray, *, stream: Stream) -> np.ndarray:
     return streams.bernoulli_tensor(stream, self) if self.size else self.copy()
 

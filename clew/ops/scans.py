@@ -106,9 +106,7 @@ LINEAR_RECURRENCE = Op(
 # -- cumprod ---------------------------------------------------------------------------------
 
 
-def _cumprod_grad(
-    g: Tensor, self: Tensor, out: Tensor, dim: int, dtype: np.dtype
-) -> Tensor:
+def _cumprod_grad(g: Tensor, self: Tensor, out: Tensor, dim: int, dtype: np.dtype) -> Tensor:
     if not self._array.ndim or self._array.size <= 1:
         return g
     if self._array.all():
@@ -204,12 +202,8 @@ def _running_op(name: str) -> Op:
     return Op(name, _at, grads={"self": _gathered_grad}, multilinear=True)
 
 
-ARGCUMMAX = found_op(
-    "_argcummax", lambda self, *, dim: _running_places(np.maximum, self, dim)
-)
-ARGCUMMIN = found_op(
-    "_argcummin", lambda self, *, dim: _running_places(np.minimum, self, dim)
-)
+ARGCUMMAX = found_op("_argcummax", lambda self, *, dim: _running_places(np.maximum, self, dim))
+ARGCUMMIN = found_op("_argcummin", lambda self, *, dim: _running_places(np.minimum, self, dim))
 CUMMAX, CUMMIN = _running_op("cummax"), _running_op("cummin")
 
 

@@ -70,9 +70,7 @@ UNIQUE = Op(
     "_unique2", _unique, outputs=3, node="Unique2Backward0",
     grads={"self": _no_gradient("_unique2")},
 )  # fmt: skip
-UNIQUE_DIM = Op(
-    "unique_dim", _unique_slices, outputs=3, grads={"self": _no_gradient("unique_dim")}
-)
+UNIQUE_DIM = Op("unique_dim", _unique_slices, outputs=3, grads={"self": _no_gradient("unique_dim")})
 UNIQUE_CONSECUTIVE = Op(
     "unique_consecutive", _unique_runs, outputs=3,
     grads={"self": _no_gradient("unique_consecutive")},
@@ -232,9 +230,7 @@ def _check_search(sequence: Tensor, values: Tensor, sorter: Tensor | None) -> No
             raise _search_error(
                 f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.scalar_name}"
             )
-        if sorter._array.size and (
-            sorter._array.min() < 0 or sorter._array.max() >= have[-1]
-        ):
+        if sorter._array.size and (sorter._array.min() < 0 or sorter._array.max() >= have[-1]):
             raise _search_error("sorter index out of range")
     if not wanted and len(have) != 1:
         raise _search_error(

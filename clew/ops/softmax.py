@@ -51,9 +51,7 @@ def _softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Array:
     return result.astype(output.dtype, copy=False).reshape(output.shape)
 
 
-def _softmax_backward_of_output(
-    g: Tensor, grad_output: Tensor, output: Tensor, dim: int
-) -> Tensor:
+def _softmax_backward_of_output(g: Tensor, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
     total = (grad_output * output).sum(dim, keepdim=True)
     return g * (grad_output - total) - grad_output * (g * output).sum(dim, keepdim=True)
 

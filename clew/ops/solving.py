@@ -108,7 +108,11 @@ def _solve(A: Array, B: Array, *, left: bool, vector: bool) -> tuple[Array, Arra
 
 
 def _solve_grads(
-    g: tuple[Tensor | None, ...], A: Tensor, out0: Tensor, left: bool, vector: bool,
+    g: tuple[Tensor | None, ...],
+    A: Tensor,
+    out0: Tensor,
+    left: bool,
+    vector: bool,
     needs: tuple[bool, ...],
 ) -> tuple[Tensor | None, Tensor | None]:
     if g[0] is None:
@@ -187,7 +191,12 @@ def _solve_triangular(
 
 
 def _triangular_grads(
-    g: Tensor, self: Tensor, out: Tensor, upper: bool, left: bool, unitriangular: bool,
+    g: Tensor,
+    self: Tensor,
+    out: Tensor,
+    upper: bool,
+    left: bool,
+    unitriangular: bool,
     needs: tuple[bool, ...],
 ) -> tuple[Tensor | None, Tensor | None]:
     right = LINALG_SOLVE_TRIANGULAR(
@@ -200,9 +209,7 @@ def _triangular_grads(
     return (of_matrix.triu(off) if upper else of_matrix.tril(-off)), right
 
 
-LINALG_SOLVE_TRIANGULAR = Op(
-    "linalg_solve_triangular", _solve_triangular, joint=_triangular_grads
-)
+LINALG_SOLVE_TRIANGULAR = Op("linalg_solve_triangular", _solve_triangular, joint=_triangular_grads)
 
 
 def solve_triangular(
@@ -225,9 +232,7 @@ def triangular_solve(
 ) -> triangular_solve_result:
     """The solution of A X = b for triangular A, and A itself (old form of solve_triangular)."""
     matrix = A.mT if transpose else A
-    solution = solve_triangular(
-        matrix, b, upper=upper != transpose, unitriangular=unitriangular
-    )
+    solution = solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
     return triangular_solve_result(solution, A.clone())
 
 
@@ -353,9 +358,7 @@ def _cholesky_inverse_grad(g: Tensor, self: Tensor, out: Tensor, upper: bool) ->
     return -(self @ common if upper else common @ self)
 
 
-CHOLESKY_INVERSE = Op(
-    "cholesky_inverse", _cholesky_inverse, grads={"self": _cholesky_inverse_grad}
-)
+CHOLESKY_INVERSE = Op("cholesky_inverse", _cholesky_inverse, grads={"self": _cholesky_inverse_grad})
 
 
 @public()

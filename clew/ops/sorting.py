@@ -62,9 +62,7 @@ def sort(
 
 @public()
 @numpy_names
-def argsort(
-    input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False
-) -> Tensor:
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that sort a dimension; always stable."""
     return _order(input, dim, descending)[0]
 
@@ -128,9 +126,7 @@ KTHVALUE = choosing_op("kthvalue", "KthvalueBackward0")
 
 @public()
 @numpy_names
-def kthvalue(
-    input: Tensor, k: int, dim: int = -1, keepdim: bool = False
-) -> return_types.kthvalue:
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.kthvalue:
     """The k-th smallest element (k counts from 1) along a dimension, and where."""
     dim = wrap_dim(dim, input._array.ndim)
     require_elements("kthvalue", input, dim)
@@ -150,9 +146,7 @@ def kthvalue(
 # -- median ----------------------------------------------------------------------------------------
 
 
-def _median_place(
-    self: np.ndarray, *, dim: int, keepdim: bool, skip_nan: bool
-) -> np.ndarray:
+def _median_place(self: np.ndarray, *, dim: int, keepdim: bool, skip_nan: bool) -> np.ndarray:
     if not self.ndim:
         return np.zeros((), np.int64)
     values = orderable(self)

@@ -187,8 +187,6 @@ def size_or_default(output_size: Any, shape: Shape) -> Any:
         return output_size
     count = len(output_size)
     if len(shape) <= count:
-        raise ValueError(
-            f"Input dimension should be at least {count + 1}" + errors.at_user_line()
-        )
+        raise ValueError(f"Input dimension should be at least {count + 1}" + errors.at_user_line())
     own = shape[len(shape) - count :]
     return [n if size is None else size for size, n in zip(output_size, own, strict=True)]

@@ -76,9 +76,7 @@ def ndtr(input: Tensor) -> Tensor:
 # -- the gamma family ------------------------------------------------------------------------
 
 lgamma = _row("lgamma", kernel.lgamma, lambda g, self: g * self.digamma(), "lgamma_vml_cpu")
-digamma: Any = _row(
-    "digamma", kernel.digamma, lambda g, self: g * POLYGAMMA(self, n=1), "digamma"
-)
+digamma: Any = _row("digamma", kernel.digamma, lambda g, self: g * POLYGAMMA(self, n=1), "digamma")
 
 
 def _polygamma(self: np.ndarray, *, n: int) -> np.ndarray:
@@ -95,9 +93,7 @@ POLYGAMMA: Row = Row(
 def polygamma(n: int, input: Tensor) -> Tensor:
     """The n-th derivative of the digamma function."""
     if n < 0:
-        raise RuntimeError(
-            "polygamma(n, x) does not support negative n." + errors.at_user_line()
-        )
+        raise RuntimeError("polygamma(n, x) does not support negative n." + errors.at_user_line())
     require_tensors("polygamma", input=input)
     return POLYGAMMA(input, n=n)
 
@@ -129,17 +125,16 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The multivariate log-gamma function of dimension p."""
     require_tensors("mvlgamma", input=input)
     if input.dtype is dtypes.bool_:
-        raise RuntimeError(
-            "The input tensor may not be a boolean tensor." + errors.at_user_line()
-        )
+        raise RuntimeError("The input tensor may not be a boolean tensor." + errors.at_user_line())
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1" + errors.at_user_line())
     return MVLGAMMA(input, p=p)
 
 
 def _not_by_first(g: Tensor) -> Tensor:
-    raise RuntimeError("the derivative for 'self' of 'zeta' is not implemented."
-                       + errors.at_user_line())
+    raise RuntimeError(
+        "the derivative for 'self' of 'zeta' is not implemented." + errors.at_user_line()
+    )
 
 
 ZETA = Row(
@@ -207,9 +202,7 @@ def _entr(self: np.ndarray) -> np.ndarray:
     return np.where(self == 0, 0, np.where(self < 0, -np.inf, inside)).astype(self.dtype)
 
 
-entr = _hidden(
-    "entr", _entr, lambda g, self: g * (-(1 + self.log())), "entr_cpu"
-)
+entr = _hidden("entr", _entr, lambda g, self: g * (-(1 + self.log())), "entr_cpu")
 
 
 def _product_with(log: Any) -> Callable[[Any, Any], Any]:
@@ -243,18 +236,22 @@ def _entropy_rows(name: str, forward: Any, log: str, pole: float, node: str) -> 
              (".number", {"self": of_self}))  # fmt: skip
     return tuple(
         Row(
-            name + suffix, forward, inputs=("self", "other"), rule=FLOAT, takes=REALS,
-            kernel=f"{name.removeprefix('special_')}_cpu", node=f"{node}Backward{index}",
-            grads=grads, kinks="0 at self = 0",
+            name + suffix,
+            forward,
+            inputs=("self", "other"),
+            rule=FLOAT,
+            takes=REALS,
+            kernel=f"{name.removeprefix('special_')}_cpu",
+            node=f"{node}Backward{index}",
+            grads=grads,
+            kinks="0 at self = 0",
         )
         for index, (suffix, grads) in enumerate(kinds)
     )
 
 
 XLOGY = _entropy_rows("xlogy", _product_with(np.log), "log", 0.0, "Xlogy")
-XLOG1PY = _entropy_rows(
-    "special_xlog1py", _product_with(np.log1p), "log1p", -1.0, "SpecialXlog1Py"
-)
+XLOG1PY = _entropy_rows("special_xlog1py", _product_with(np.log1p), "log1p", -1.0, "SpecialXlog1Py")
 
 
 def _of_kind(rows: tuple[Row, ...], input: Any, other: Any) -> Tensor:

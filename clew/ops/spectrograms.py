@@ -8,7 +8,9 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.ops.complex import view_as_real
 from clew.ops.creation import ones
+from clew.ops.dims import wrap_dim
 from clew.ops.fft import fft, ifft, irfft, rfft
 from clew.ops.padding import pad
 from clew.ops.strided import UNFOLD_BACKWARD
@@ -84,8 +86,10 @@ def stft(
     is_complex = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None:
         if not is_complex:
-            _refuse("stft requires the return_complex parameter be given for real inputs, and "
-                    "will further require that return_complex=True in a future PyTorch release.")
+            _refuse(
+                "stft requires the return_complex parameter be given for real inputs, and "
+                "will further require that return_complex=True in a future PyTorch release."
+            )
         return_complex = True
     if onesided and is_complex:
         _refuse(_ONESIDED)
@@ -98,7 +102,7 @@ def stft(
     is_half = not is_complex if onesided is None else onesided
     spectrum = rfft(frames, norm=norm) if is_half else fft(frames, norm=norm)
     result = spectrum.transpose(-2, -1)
-    return result if return_complex else result.view_as_real()
+    return result if return_complex else view_as_real(result)
 
 
 def _padded(input: Tensor, size: int, mode: str) -> Tensor:
@@ -116,8 +120,10 @@ def _check_istft(
 ) -> None:
     shape = input._array.shape
     if not input.dtype.is_complex:
-        _refuse("istft requires a complex-valued input tensor matching the output from stft with "
-                "return_complex=True.")
+        _refuse(
+            "istft requires a complex-valued input tensor matching the output from stft with "
+            "return_complex=True."
+        )
     if not input._array.size:
         _refuse("istft(...) : input tensor cannot be empty.")
     if len(shape) not in (2, 3):
@@ -160,7 +166,8 @@ def istft(
     """The signal whose `stft` comes closest to the input."""
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
-    is_half = input._array.shape[-2] != n_fft if onesided is None else onesided
+    dim = wrap_dim(-2, input._array.ndim)
+    is_half = input._array.shape[dim] != n_fft if onesided is None else onesided
     _check_istft(input, n_fft, hop, width, is_half)
     if return_complex and is_half:
         _refuse(_ONESIDED)

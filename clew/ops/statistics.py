@@ -122,9 +122,7 @@ def _std_mean_grad(
 ) -> Tensor | None:
     of_std, of_mean = g
     return _joint_grad(
-        None
-        if of_std is None
-        else _std_grad(of_std, self, out0, dims, keepdim, correction),
+        None if of_std is None else _std_grad(of_std, self, out0, dims, keepdim, correction),
         None if of_mean is None else _mean_grad(of_mean, self, dims, keepdim),
     )
 
@@ -136,9 +134,7 @@ VAR_MEAN = Op("var_mean", _var_mean, grads={"self": _var_mean_grad}, outputs=2)
 STD_MEAN = Op("std_mean", _std_mean, grads={"self": _std_mean_grad}, outputs=2, kinks=_KINKS)
 
 
-def _spread(
-    op: Op, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any
-) -> Any:
+def _spread(op: Op, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
     """Read the arguments of var, std and their `_mean` forms, which have two generations."""
     if isinstance(dim, bool):
         # The form var(unbiased), which reduces everything.
@@ -242,9 +238,7 @@ def _quantile_weights(input: Tensor, q: Any, interpolation: str) -> Tensor:
             )
         q = wrap(np.asarray(q, input._array.dtype))
     elif q._array.ndim > 1:
-        raise RuntimeError(
-            "quantile() q must be a scalar or 1D tensor" + errors.at_user_line()
-        )
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor" + errors.at_user_line())
     if q.dtype is not input.dtype:
         raise RuntimeError(
             "quantile() q tensor must be same dtype as the input tensor" + errors.at_user_line()

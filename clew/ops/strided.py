@@ -143,9 +143,7 @@ def _transferred(
 AS_STRIDED = ViewOp(
     "as_strided",
     _placed,
-    grads={
-        "self": lambda g, part, whole: TRANSFER(g, source=part, target=whole, owner=whole)
-    },
+    grads={"self": lambda g, part, whole: TRANSFER(g, source=part, target=whole, owner=whole)},
     linear=True,
 )
 TRANSFER: Op = Op(
@@ -188,9 +186,7 @@ def strided_part(
     """The geometry that is asked for and the one that the tensor has, checked."""
     size, stride = shape_argument((size,)), shape_argument((stride,))
     if len(size) != len(stride):
-        raise RuntimeError(
-            "mismatch in length of strides and shape" + errors.at_user_line()
-        )
+        raise RuntimeError("mismatch in length of strides and shape" + errors.at_user_line())
     if any(step < 0 for step in stride):
         raise RuntimeError(
             f"{name}: Negative strides are not supported at the moment, got strides: "
@@ -199,9 +195,7 @@ def strided_part(
     whole = geometry_of(input._array)
     offset = whole.offset if storage_offset is None else storage_offset
     if offset < 0:
-        raise RuntimeError(
-            f"Tensor: invalid storage offset {offset}" + errors.at_user_line()
-        )
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}" + errors.at_user_line())
     part = Geometry(size, stride, offset)
     itemsize = input._array.itemsize
     available = owner_of(input._array).nbytes // itemsize
@@ -235,7 +229,6 @@ def as_strided_scatter(
             + errors.at_user_line()
         )
     return AS_STRIDED_SCATTER(input, src, part=part, whole=whole)
-
 
 
 @public(function=False, out=False)

@@ -19,9 +19,7 @@ Shape = tuple[int, ...]
 
 def _wrapped(index: np.ndarray, n: int) -> np.ndarray:
     if index.size and not n:
-        raise IndexError(
-            "take(): tried to take from an empty tensor" + errors.at_user_line()
-        )
+        raise IndexError("take(): tried to take from an empty tensor" + errors.at_user_line())
     if index.size and (index.min() < -n or index.max() >= n):
         raise IndexError(
             f"out of range: tried to access index {index[(index < -n) | (index >= n)].flat[0]} on "

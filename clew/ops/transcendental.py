@@ -18,15 +18,17 @@ from clew.ops.rows import FLOAT, Row, unary_row
 LN2, LN10 = math.log(2.0), math.log(10.0)
 
 exp = unary_row("exp", np.exp, lambda g, out: g * conj(out), rule=FLOAT, bare=True)
-exp2 = unary_row(
-    "exp2", np.exp2, lambda g, out: g * conj(out) * LN2, rule=FLOAT, bare=True
-)
+exp2 = unary_row("exp2", np.exp2, lambda g, out: g * conj(out) * LN2, rule=FLOAT, bare=True)
 expm1 = unary_row("expm1", np.expm1, lambda g, out: g * (conj(out) + 1), rule=FLOAT, bare=True)
 log = unary_row("log", np.log, lambda g, self: g / conj(self), rule=FLOAT, bare=True)
 log2 = unary_row("log2", np.log2, lambda g, self: g / (conj(self) * LN2), rule=FLOAT, bare=True)
 log10 = unary_row("log10", np.log10, lambda g, self: g / (conj(self) * LN10), rule=FLOAT, bare=True)
 log1p = unary_row(
-    "log1p", np.log1p, lambda g, self: g / conj(self + 1), rule=FLOAT, node="Log1PBackward0",
+    "log1p",
+    np.log1p,
+    lambda g, self: g / conj(self + 1),
+    rule=FLOAT,
+    node="Log1PBackward0",
     bare=True,
 )
 
@@ -56,7 +58,11 @@ acos = unary_row(
     aliases=("arccos",),
 )  # fmt: skip
 atan = unary_row(
-    "atan", np.arctan, lambda g, self: g / conj(self * self + 1), rule=FLOAT, bare=True,
+    "atan",
+    np.arctan,
+    lambda g, self: g / conj(self * self + 1),
+    rule=FLOAT,
+    bare=True,
     aliases=("arctan",),
 )
 sinh = unary_row("sinh", np.sinh, lambda g, self: g * conj(self.cosh()), rule=FLOAT)

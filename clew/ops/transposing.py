@@ -145,8 +145,9 @@ def _hermitian(self: Tensor) -> Tensor:
     if self._array.ndim not in (0, 2):
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D "
-            "tensor." + ("" if self._array.ndim < 3 else " For batches of matrices, consider using "
-            "tensor.mH") + errors.at_user_line()
+            "tensor."
+            + ("" if self._array.ndim < 3 else " For batches of matrices, consider using tensor.mH")
+            + errors.at_user_line()
         )
     return _conjugate(self if not self._array.ndim else transpose(self, 0, 1))
 

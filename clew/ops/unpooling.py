@@ -57,9 +57,7 @@ def _fractional(
     kernels = _fractional_sizes(name, dims, "kernel_size", kernel_size)
     sizes = _fractional_sizes(name, dims, "output_size", output_size)
     _check_fractional(name, dims, input, kernels, sizes, samples)
-    result: Tensors = FRACTIONAL_MAX[dims](
-        input, samples, kernel_size=kernels, output_size=sizes
-    )
+    result: Tensors = FRACTIONAL_MAX[dims](input, samples, kernel_size=kernels, output_size=sizes)
     return result
 
 
@@ -169,8 +167,7 @@ def _unpool_size(
     dims = len(kernel)
     spatial = input._array.shape[-dims:]
     usual = tuple(
-        (n - 1) * s + k - 2 * p
-        for n, k, s, p in zip(spatial, kernel, stride, padding, strict=True)
+        (n - 1) * s + k - 2 * p for n, k, s, p in zip(spatial, kernel, stride, padding, strict=True)
     )
     if output_size is None:
         return usual

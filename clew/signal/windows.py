@@ -48,14 +48,10 @@ def bartlett(
     M: int, *, sym: bool = True, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
     """A triangle."""
-    return _window(
-        "bartlett", M, sym, dtype, options, lambda n, last: 1 - np.abs(2 * n / last - 1)
-    )
+    return _window("bartlett", M, sym, dtype, options, lambda n, last: 1 - np.abs(2 * n / last - 1))
 
 
-def cosine(
-    M: int, *, sym: bool = True, dtype: Dtype = None, **options: Unpack[Options]
-) -> Tensor:
+def cosine(M: int, *, sym: bool = True, dtype: Dtype = None, **options: Unpack[Options]) -> Tensor:
     """Half a period of a sine."""
     return _window(
         "cosine", M, sym, dtype, options, lambda n, last: np.sin(math.pi * (n + 0.5) / (last + 1))

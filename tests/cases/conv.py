@@ -96,7 +96,8 @@ def _conv_errors(m: Maker) -> list[Sample]:
 
 def _transposed1d(m: Maker) -> list[Sample]:
     return [
-        Sample(m(2, 3, 5), m(3, 4, 3), m(4)), Sample(m(3, 5), m(3, 2, 3), stride=2),
+        Sample(m(2, 3, 5), m(3, 4, 3), m(4)),
+        Sample(m(3, 5), m(3, 2, 3), stride=2),
         Sample(m(1, 4, 5), m(4, 2, 3), m(4), 2, 1, 1, 2, 2),
     ]
 
@@ -174,14 +175,16 @@ def _max2d(m: Maker) -> list[Sample]:
 
 def _max3d(m: Maker) -> list[Sample]:
     return [
-        Sample(m(1, 2, 4, 5, 6), 2), Sample(m(2, 5, 4, 4), 3, 1, 1),
+        Sample(m(1, 2, 4, 5, 6), 2),
+        Sample(m(2, 5, 4, 4), 3, 1, 1),
         Sample(m(1, 1, 5, 5, 5), (2, 3, 2), 2, return_indices=True, ceil_mode=True),
     ]
 
 
 def _ties2d(m: Maker) -> list[Sample]:
-    tied = [[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0],
-             [0.0, 0.0, 3.0, 1.0], [0.0, 0.0, 3.0, 3.0]]]
+    tied = [
+        [[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0], [0.0, 0.0, 3.0, 1.0], [0.0, 0.0, 3.0, 3.0]]
+    ]
     return [Sample(m.values(*tied), 2), Sample(m.values(*tied), 3, 1)]
 
 
@@ -190,8 +193,11 @@ def _nan2d(m: Maker) -> list[Sample]:
     if not m.dtype.is_floating_point:
         return []
     rows = [[[1.0, nan, 2.0, -inf], [nan, 1.0, -inf, -inf], [-inf, -inf, -inf, -inf]]]
-    return [Sample(m.values(*rows), 2), Sample(m.values(*rows), 3, 1, 1, return_indices=True),
-            Sample(m.values(*rows), 2, 2, 1, ceil_mode=True, return_indices=True)]
+    return [
+        Sample(m.values(*rows), 2),
+        Sample(m.values(*rows), 3, 1, 1, return_indices=True),
+        Sample(m.values(*rows), 2, 2, 1, ceil_mode=True, return_indices=True),
+    ]
 
 
 def _window_errors(m: Maker) -> list[Sample]:
@@ -206,8 +212,13 @@ def _window_errors(m: Maker) -> list[Sample]:
 
 def _max2d_errors(m: Maker) -> list[Sample]:
     x = m(1, 3, 8, 8)
-    return [*_window_errors(m), Sample(m(3), 2), Sample(x, 2, dilation=0),
-            Sample(x, 2, dilation=(1, 1, 1)), Sample(x, 0, 1)]
+    return [
+        *_window_errors(m),
+        Sample(m(3), 2),
+        Sample(x, 2, dilation=0),
+        Sample(x, 2, dilation=(1, 1, 1)),
+        Sample(x, 0, 1),
+    ]
 
 
 def _line_errors(m: Maker) -> list[Sample]:
@@ -221,8 +232,11 @@ def _line_errors(m: Maker) -> list[Sample]:
 
 
 def _avg1d(m: Maker) -> list[Sample]:
-    return [Sample(m(2, 3, 8), 2), Sample(m(3, 8), 3, 2, 1),
-            Sample(m(2, 3, 8), 3, 2, 1, True, False)]
+    return [
+        Sample(m(2, 3, 8), 2),
+        Sample(m(3, 8), 3, 2, 1),
+        Sample(m(2, 3, 8), 3, 2, 1, True, False),
+    ]
 
 
 def _avg2d(m: Maker) -> list[Sample]:
@@ -255,19 +269,31 @@ def _adaptive2d(m: Maker) -> list[Sample]:
 
 
 def _adaptive3d(m: Maker) -> list[Sample]:
-    return [Sample(m(1, 2, 4, 5, 6), (2, None, 3)), Sample(m(2, 4, 4, 4), 1),
-            Sample(m(2, 3, 3, 3), 2)]
+    return [
+        Sample(m(1, 2, 4, 5, 6), (2, None, 3)),
+        Sample(m(2, 4, 4, 4), 1),
+        Sample(m(2, 3, 3, 3), 2),
+    ]
 
 
 def _adaptive_errors(m: Maker) -> list[Sample]:
     x = m(1, 3, 8, 8)
-    return [Sample(m(1, 3, 8, 0), 2), Sample(x, (2, 2, 2)), Sample(x, -1), Sample(x, (2,)),
-            Sample(m(2, 2, 2, 2, 2), 2), Sample(x, None)]
+    return [
+        Sample(m(1, 3, 8, 0), 2),
+        Sample(x, (2, 2, 2)),
+        Sample(x, -1),
+        Sample(x, (2,)),
+        Sample(m(2, 2, 2, 2, 2), 2),
+        Sample(x, None),
+    ]
 
 
 def _lp(*shape: int) -> Samples:
-    return lambda m: [Sample(m(1, 2, *shape), 2.0, 2), Sample(m(2, *shape), 3.0, 2, 1),
-                      Sample(m(1, 2, *shape), 1.5, 3, ceil_mode=True)]
+    return lambda m: [
+        Sample(m(1, 2, *shape), 2.0, 2),
+        Sample(m(2, *shape), 3.0, 2, 1),
+        Sample(m(1, 2, *shape), 1.5, 3, ceil_mode=True),
+    ]
 
 
 def _unpool(dims: int) -> Samples:
@@ -277,25 +303,35 @@ def _unpool(dims: int) -> Samples:
         values, where = pool(source.double(), 2, return_indices=True)
         values = values.to(m.dtype).requires_grad_(m.requires_grad)
         single = values.detach()[0].requires_grad_(m.requires_grad)
-        return [Sample(values, where, 2), Sample(single, where[0], 2, 2),
-                Sample(values, where, 2, output_size=(7,) * dims)]
+        return [
+            Sample(values, where, 2),
+            Sample(single, where[0], 2, 2),
+            Sample(values, where, 2, output_size=(7,) * dims),
+        ]
 
     return samples
 
 
 def _unpool_errors(m: Maker) -> list[Sample]:
     v, i = m(1, 3, 4, 4), torch.arange(48).reshape(1, 3, 4, 4)
-    return [Sample(v, i[:, :1], 2), Sample(v, i.int(), 2), Sample(v, i, 2, output_size=(20, 20)),
-            Sample(v, i, 2, output_size=(1, 2, 3)), Sample(v, i + 1000, 2)]
+    return [
+        Sample(v, i[:, :1], 2),
+        Sample(v, i.int(), 2),
+        Sample(v, i, 2, output_size=(20, 20)),
+        Sample(v, i, 2, output_size=(1, 2, 3)),
+        Sample(v, i + 1000, 2),
+    ]
 
 
 def _fractional(dims: int) -> Samples:
     def samples(m: Maker) -> list[Sample]:
         drawn = m(2, 3, dims, low=0.0, high=0.99).detach()
         x = m(2, 3, *(7,) * dims)
-        return [Sample(x, 2, 4, _random_samples=drawn),
-                Sample(x, 3, output_ratio=(0.5,) * dims, _random_samples=drawn),
-                Sample(x, 2, 3, return_indices=True, _random_samples=drawn)]
+        return [
+            Sample(x, 2, 4, _random_samples=drawn),
+            Sample(x, 3, output_ratio=(0.5,) * dims, _random_samples=drawn),
+            Sample(x, 2, 3, return_indices=True, _random_samples=drawn),
+        ]
 
     return samples
 
@@ -341,20 +377,24 @@ def _resize(mode: str, dims: int) -> Samples:
             Sample(m(0, 2, *space), (6,) * dims, mode=mode),
         ]  # fmt: skip
         if corners:
-            rows += [Sample(m(1, 2, *space), 7, mode=mode, align_corners=True),
-                     Sample(m(1, 2, *space), 1, mode=mode, align_corners=True),
-                     Sample(m(1, 2, *space), scale_factor=1.3, mode=mode, align_corners=False)]
+            rows += [
+                Sample(m(1, 2, *space), 7, mode=mode, align_corners=True),
+                Sample(m(1, 2, *space), 1, mode=mode, align_corners=True),
+                Sample(m(1, 2, *space), scale_factor=1.3, mode=mode, align_corners=False),
+            ]
         return rows
 
     return samples
 
 
 def _antialias(m: Maker) -> list[Sample]:
-    return [Sample(m(1, 2, 7, 9), size, mode=mode, antialias=True, align_corners=corners)
-            for size in (3, (12, 5)) for mode in ("bilinear", "bicubic")
-            for corners in (None, True)] + [
-        Sample(m(1, 2, 7, 9), size, mode="lanczos", antialias=True)
-        for size in (3, (12, 5), (7, 9))
+    return [
+        Sample(m(1, 2, 7, 9), size, mode=mode, antialias=True, align_corners=corners)
+        for size in (3, (12, 5))
+        for mode in ("bilinear", "bicubic")
+        for corners in (None, True)
+    ] + [
+        Sample(m(1, 2, 7, 9), size, mode="lanczos", antialias=True) for size in (3, (12, 5), (7, 9))
     ]
 
 
@@ -375,14 +415,22 @@ def _resize_errors(m: Maker) -> list[Sample]:
 def _grid_rows(mode: str) -> Samples:
     def samples(m: Maker) -> list[Sample]:
         paddings = ("zeros", "border", "reflection")
-        rows = [Sample(m(2, 3, 4, 5), m(2, 3, 4, 2, low=-1.4, high=1.4), mode, padding, corners)
-                for padding in paddings for corners in (False, True)]
+        rows = [
+            Sample(m(2, 3, 4, 5), m(2, 3, 4, 2, low=-1.4, high=1.4), mode, padding, corners)
+            for padding in paddings
+            for corners in (False, True)
+        ]
         if mode != "bicubic":
-            rows += [Sample(m(1, 2, 3, 4, 3), m(1, 2, 3, 2, 3, low=-1.4, high=1.4), mode, padding,
-                            True) for padding in paddings]
-        rows += [Sample(m(0, 2, 4, 4), m(0, 3, 3, 2), mode, "zeros", False),
-                 Sample(m.strided(1, 2, 4, 4), m.strided(1, 3, 3, 2, low=-1, high=1), mode, "zeros",
-                        False)]
+            rows += [
+                Sample(m(1, 2, 3, 4, 3), m(1, 2, 3, 2, 3, low=-1.4, high=1.4), mode, padding, True)
+                for padding in paddings
+            ]
+        rows += [
+            Sample(m(0, 2, 4, 4), m(0, 3, 3, 2), mode, "zeros", False),
+            Sample(
+                m.strided(1, 2, 4, 4), m.strided(1, 3, 3, 2, low=-1, high=1), mode, "zeros", False
+            ),
+        ]
         return rows
 
     return samples
@@ -398,19 +446,32 @@ def _grid_errors(m: Maker) -> list[Sample]:
 
 
 def _affine(m: Maker) -> list[Sample]:
-    return [Sample(m(2, 2, 3), (2, 1, 4, 5), align_corners=c) for c in (False, True)] + [
-        Sample(m(2, 3, 4), (2, 1, 3, 4, 2), align_corners=c) for c in (False, True)
-    ] + [Sample(m(1, 2, 3), [1, 1, 1, 3], True)]
+    return (
+        [Sample(m(2, 2, 3), (2, 1, 4, 5), align_corners=c) for c in (False, True)]
+        + [Sample(m(2, 3, 4), (2, 1, 3, 4, 2), align_corners=c) for c in (False, True)]
+        + [Sample(m(1, 2, 3), [1, 1, 1, 3], True)]
+    )
 
 
 def _affine_errors(m: Maker) -> list[Sample]:
-    return [Sample(m(2, 3, 3), (2, 1, 4, 4)), Sample(m(2, 2, 3), (2, 1, 4, 4, 4)),
-            Sample(m(2, 2, 3), (2, 1, 4)), Sample(m(2, 2, 3), (2, 1, 0, 4)),
-            Sample(m(3, 2, 3), (2, 1, 4, 4))]
+    return [
+        Sample(m(2, 3, 3), (2, 1, 4, 4)),
+        Sample(m(2, 2, 3), (2, 1, 4, 4, 4)),
+        Sample(m(2, 2, 3), (2, 1, 4)),
+        Sample(m(2, 2, 3), (2, 1, 0, 4)),
+        Sample(m(3, 2, 3), (2, 1, 4, 4)),
+    ]
 
 
-_MODES = (("nearest", (1, 2, 3)), ("nearest-exact", (1, 2, 3)), ("area", (1, 2, 3)),
-          ("linear", (1,)), ("bilinear", (2,)), ("bicubic", (2,)), ("trilinear", (3,)))
+_MODES = (
+    ("nearest", (1, 2, 3)),
+    ("nearest-exact", (1, 2, 3)),
+    ("area", (1, 2, 3)),
+    ("linear", (1,)),
+    ("bilinear", (2,)),
+    ("bicubic", (2,)),
+    ("trilinear", (3,)),
+)
 
 # torch keeps coordinates and weights of 16-bit images in 16 bits, where clew has 32.
 RESAMPLING: list[OpCase] = [
@@ -451,8 +512,14 @@ def _copying(mode: str) -> Samples:
 
 def _pad_errors(m: Maker) -> list[Sample]:
     x = m(1, 3, 4, 4)
-    rows = [Sample(x, (1,)), Sample(x, (1,) * 10), Sample(x, (-3, -2)), Sample(x, (1, 1), "foo"),
-            Sample(x, (5, 5, 5, 5), "reflect"), Sample(x, (5, 5, 5, 5), "circular")]
+    rows = [
+        Sample(x, (1,)),
+        Sample(x, (1,) * 10),
+        Sample(x, (-3, -2)),
+        Sample(x, (1, 1), "foo"),
+        Sample(x, (5, 5, 5, 5), "reflect"),
+        Sample(x, (5, 5, 5, 5), "circular"),
+    ]
     for mode in ("reflect", "replicate", "circular"):
         rows += [Sample(x, (1, 1), mode), Sample(x, (1, 1, 1, 1), mode, 2.0)]
     rows += [Sample(m(1, 0, 4, 4), (1, 1, 1, 1), "reflect"), Sample(x, (-3, -2, 0, 0), "replicate")]
@@ -469,8 +536,16 @@ def _unfold(m: Maker) -> list[Sample]:
 
 def _unfold_errors(m: Maker) -> list[Sample]:
     x = m(1, 3, 4, 4)
-    return [Sample(x, 0), Sample(x, 2, 0), Sample(x, 2, 1, -1), Sample(x, 2, 1, 0, 0), Sample(x, 5),
-            Sample(x, (1, 2, 3)), Sample(m(1, 0, 4, 4), 2), Sample(m(1, 1, 3, 4, 4), 2)]
+    return [
+        Sample(x, 0),
+        Sample(x, 2, 0),
+        Sample(x, 2, 1, -1),
+        Sample(x, 2, 1, 0, 0),
+        Sample(x, 5),
+        Sample(x, (1, 2, 3)),
+        Sample(m(1, 0, 4, 4), 2),
+        Sample(m(1, 1, 3, 4, 4), 2),
+    ]
 
 
 def _fold(m: Maker) -> list[Sample]:
@@ -483,8 +558,15 @@ def _fold(m: Maker) -> list[Sample]:
 
 def _fold_errors(m: Maker) -> list[Sample]:
     c = m(1, 12, 9)
-    return [Sample(c, (4, 4), 5), Sample(c, (5, 4), 2), Sample(c, (1, 4), 2), Sample(c, (4, 4), 0),
-            Sample(c, (4, 4, 4), 2), Sample(m(9), (4, 4), 2), Sample(m(1, 0, 9), (4, 4), 2)]
+    return [
+        Sample(c, (4, 4), 5),
+        Sample(c, (5, 4), 2),
+        Sample(c, (1, 4), 2),
+        Sample(c, (4, 4), 0),
+        Sample(c, (4, 4, 4), 2),
+        Sample(m(9), (4, 4), 2),
+        Sample(m(1, 0, 9), (4, 4), 2),
+    ]
 
 
 def _shuffles(m: Maker) -> list[Sample]:

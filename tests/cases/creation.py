@@ -25,7 +25,10 @@ def _layouts(make: Maker) -> list[Sample]:
     Expanded ones are left out: PyTorch cannot make them dual, so it raises in forward mode.
     """
     return [
-        Sample(make(3, 4)), Sample(make()), Sample(make(2, 0, 3)), Sample(make.strided(3, 4)),
+        Sample(make(3, 4)),
+        Sample(make()),
+        Sample(make(2, 0, 3)),
+        Sample(make.strided(3, 4)),
         Sample(make.strided(2, 3, 4)),
     ]
 
@@ -54,8 +57,10 @@ def _rank_three(make: Maker) -> list[Sample]:
 
 def _weights(make: Maker) -> list[Sample]:
     return [
-        Sample(make(5, low=0.1, high=2.0), 3), Sample(make(4, 5, low=0.1, high=2.0), 5),
-        Sample(make(4, 5, low=0.1, high=2.0), 9, True), Sample(make(5, low=0.1, high=2.0), 1),
+        Sample(make(5, low=0.1, high=2.0), 3),
+        Sample(make(4, 5, low=0.1, high=2.0), 5),
+        Sample(make(4, 5, low=0.1, high=2.0), 9, True),
+        Sample(make(5, low=0.1, high=2.0), 1),
     ]
 
 

@@ -123,21 +123,60 @@ UNARY: list[OpCase] = [
 ]
 
 ALIASES: list[OpCase] = [
-    *(_alias(name) for name in (
-        "absolute", "negative", "arctan", "arcsinh", "fix",
-    )),
+    *(
+        _alias(name)
+        for name in (
+            "absolute",
+            "negative",
+            "arctan",
+            "arcsinh",
+            "fix",
+        )
+    ),
     *(_alias(name, domain=(-0.9, 0.9)) for name in ("arcsin", "arccos", "arctanh")),
     _alias("arccosh", domain=(1.1, 5.0)),
-    *(_alias(name, binary_full, domain=POSITIVE) for name in (
-        "multiply", "subtract", "divide", "true_divide", "greater", "greater_equal", "less",
-        "less_equal", "not_equal", "arctan2",
-    )),
-    *(OpCase(f"special.{name}", unary, variants=("function",), out=True, domain=(0.1, 0.9))
-      for name in ("expit", "exp2", "expm1", "log1p", "erf", "erfc", "erfinv", "gammaln", "digamma",
-                   "psi", "sinc", "i0", "i1", "i1e", "ndtr", "ndtri", "log_ndtr", "entr",
-                   "erfcx")),
-    OpCase("special.i0e", unary, variants=("function",), out=True, domain=(0.1, 0.9),
-           rounds_once=True),
+    *(
+        _alias(name, binary_full, domain=POSITIVE)
+        for name in (
+            "multiply",
+            "subtract",
+            "divide",
+            "true_divide",
+            "greater",
+            "greater_equal",
+            "less",
+            "less_equal",
+            "not_equal",
+            "arctan2",
+        )
+    ),
+    *(
+        OpCase(f"special.{name}", unary, variants=("function",), out=True, domain=(0.1, 0.9))
+        for name in (
+            "expit",
+            "exp2",
+            "expm1",
+            "log1p",
+            "erf",
+            "erfc",
+            "erfinv",
+            "gammaln",
+            "digamma",
+            "psi",
+            "sinc",
+            "i0",
+            "i1",
+            "i1e",
+            "ndtr",
+            "ndtri",
+            "log_ndtr",
+            "entr",
+            "erfcx",
+        )
+    ),
+    OpCase(
+        "special.i0e", unary, variants=("function",), out=True, domain=(0.1, 0.9), rounds_once=True
+    ),
 ]
 
 
@@ -157,8 +196,10 @@ def _bad_rounding(make: Maker) -> list[Sample]:
 
 def _with_alpha(make: Maker) -> list[Sample]:
     return [
-        Sample(make(3, 4), make(4), alpha=2), Sample(make(3, 1), make(4), alpha=-1),
-        Sample(make(2, 3), 2, alpha=3), Sample(make.strided(3, 4), make(3, 4), alpha=0),
+        Sample(make(3, 4), make(4), alpha=2),
+        Sample(make(3, 1), make(4), alpha=-1),
+        Sample(make(2, 3), 2, alpha=3),
+        Sample(make.strided(3, 4), make(3, 4), alpha=0),
     ]
 
 
@@ -176,7 +217,9 @@ def _power_scalars(make: Maker) -> list[Sample]:
     exponents = (0, 1, 2, 3, -1, 0.5, -0.5, 2.5)
     return [
         *(Sample(make(2, 3, low=0.5, high=3.0), e) for e in exponents),
-        Sample(2, make(2, 3)), Sample(0.5, make(2, 3)), Sample(1, make(2, 3)),
+        Sample(2, make(2, 3)),
+        Sample(0.5, make(2, 3)),
+        Sample(1, make(2, 3)),
     ]
 
 
@@ -203,97 +246,220 @@ def _nonzero_divisor(make: Maker) -> list[Sample]:
 
 
 ARITHMETIC: list[OpCase] = [
-    _binary("add", also(binary_full, _with_alpha, _fractional_alpha), errors=_bad_alpha,
-            variants=("function", "method", "operator"), extremes=extremes_binary),
-    _binary("sub", also(binary_full, _with_alpha, _fractional_alpha), errors=mismatched,
-            variants=("function", "method", "operator"), extremes=extremes_binary),
+    _binary(
+        "add",
+        also(binary_full, _with_alpha, _fractional_alpha),
+        errors=_bad_alpha,
+        variants=("function", "method", "operator"),
+        extremes=extremes_binary,
+    ),
+    _binary(
+        "sub",
+        also(binary_full, _with_alpha, _fractional_alpha),
+        errors=mismatched,
+        variants=("function", "method", "operator"),
+        extremes=extremes_binary,
+    ),
     _binary("mul", variants=("function", "method", "operator"), extremes=extremes_binary),
-    _binary("div", also(binary_full, _rounding), extremes=extremes_binary,
-            variants=("function", "method", "operator"), errors=also(mismatched, _bad_rounding),
-            kinks=pairs((0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (-1.0, 0.0))),
-    _binary("rsub", also(binary_full, _with_alpha), inplace=None, out=False,
-            variants=("function",)),
-    _binary("pow", also(binary, _power_scalars), domain=POSITIVE, extremes=extremes_binary,
-            kinks=_power_kinks, variants=("function", "method", "operator")),
+    _binary(
+        "div",
+        also(binary_full, _rounding),
+        extremes=extremes_binary,
+        variants=("function", "method", "operator"),
+        errors=also(mismatched, _bad_rounding),
+        kinks=pairs((0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (-1.0, 0.0)),
+    ),
+    _binary(
+        "rsub", also(binary_full, _with_alpha), inplace=None, out=False, variants=("function",)
+    ),
+    _binary(
+        "pow",
+        also(binary, _power_scalars),
+        domain=POSITIVE,
+        extremes=extremes_binary,
+        kinks=_power_kinks,
+        variants=("function", "method", "operator"),
+    ),
     _binary("float_power", also(binary, _power_scalars), domain=POSITIVE, kinks=_power_kinks),
-    _binary("floor_divide", _nonzero_divisor, variants=("function", "method", "operator"),
-            extremes=extremes_binary),
-    _binary("remainder", _nonzero_divisor, variants=("function", "method", "operator"),
-            extremes=extremes_binary, kinks=pairs((0.0, 1.0), (2.0, 2.0), (-4.0, 2.0))),
-    _binary("fmod", _nonzero_divisor, extremes=extremes_binary,
-            kinks=pairs((0.0, 1.0), (2.0, 2.0), (-4.0, 2.0))),
-    _binary("atan2", also(binary, binary_promoting), extremes=extremes_binary,
-            kinks=pairs((0.0, 0.0), (0.0, 1.0), (0.0, -1.0), (1.0, 0.0))),
+    _binary(
+        "floor_divide",
+        _nonzero_divisor,
+        variants=("function", "method", "operator"),
+        extremes=extremes_binary,
+    ),
+    _binary(
+        "remainder",
+        _nonzero_divisor,
+        variants=("function", "method", "operator"),
+        extremes=extremes_binary,
+        kinks=pairs((0.0, 1.0), (2.0, 2.0), (-4.0, 2.0)),
+    ),
+    _binary(
+        "fmod",
+        _nonzero_divisor,
+        extremes=extremes_binary,
+        kinks=pairs((0.0, 1.0), (2.0, 2.0), (-4.0, 2.0)),
+    ),
+    _binary(
+        "atan2",
+        also(binary, binary_promoting),
+        extremes=extremes_binary,
+        kinks=pairs((0.0, 0.0), (0.0, 1.0), (0.0, -1.0), (1.0, 0.0)),
+    ),
     _binary("hypot", binary, kinks=pairs((0.0, 0.0), (3.0, 4.0)), extremes=extremes_binary),
-    _binary("copysign", binary_full, extremes=extremes_binary,
-            kinks=pairs((0.0, 1.0), (0.0, -1.0), (1.0, 0.0), (1.0, -0.0))),
+    _binary(
+        "copysign",
+        binary_full,
+        extremes=extremes_binary,
+        kinks=pairs((0.0, 1.0), (0.0, -1.0), (1.0, 0.0), (1.0, -0.0)),
+    ),
     _binary("nextafter", binary, extremes=none),
     _binary("ldexp", binary, domain=(-2.0, 2.0)),
-    _binary("logaddexp", binary, inplace=None, extremes=extremes_binary,
-            kinks=pairs((0.0, 0.0), (1.0, 1.0))),
-    _binary("logaddexp2", binary, inplace=None, extremes=extremes_binary,
-            kinks=pairs((0.0, 0.0), (1.0, 1.0))),
-    _binary("xlogy", binary_full, domain=POSITIVE, extremes=extremes_binary,
-            kinks=pairs((0.0, 0.0), (0.0, 1.0), (1.0, 0.0))),
-    _binary("special.xlog1py", binary, variants=("function",), inplace=None, domain=POSITIVE,
-            kinks=pairs((0.0, 0.0), (0.0, 1.0), (1.0, 0.0))),
-    _binary("maximum", also(binary, binary_promoting), inplace=None, extremes=extremes_binary,
-            kinks=pairs((0.0, 0.0), (1.0, 1.0), (0.0, -0.0))),
-    _binary("minimum", also(binary, binary_promoting), inplace=None, extremes=extremes_binary,
-            kinks=pairs((0.0, 0.0), (1.0, 1.0), (0.0, -0.0))),
-    _binary("fmax", binary, inplace=None, extremes=extremes_binary,
-            kinks=pairs((0.0, 0.0), (1.0, 1.0), (float("nan"), 1.0), (1.0, float("nan")))),
-    _binary("fmin", binary, inplace=None, extremes=extremes_binary,
-            kinks=pairs((0.0, 0.0), (1.0, 1.0), (float("nan"), 1.0), (1.0, float("nan")))),
+    _binary(
+        "logaddexp",
+        binary,
+        inplace=None,
+        extremes=extremes_binary,
+        kinks=pairs((0.0, 0.0), (1.0, 1.0)),
+    ),
+    _binary(
+        "logaddexp2",
+        binary,
+        inplace=None,
+        extremes=extremes_binary,
+        kinks=pairs((0.0, 0.0), (1.0, 1.0)),
+    ),
+    _binary(
+        "xlogy",
+        binary_full,
+        domain=POSITIVE,
+        extremes=extremes_binary,
+        kinks=pairs((0.0, 0.0), (0.0, 1.0), (1.0, 0.0)),
+    ),
+    _binary(
+        "special.xlog1py",
+        binary,
+        variants=("function",),
+        inplace=None,
+        domain=POSITIVE,
+        kinks=pairs((0.0, 0.0), (0.0, 1.0), (1.0, 0.0)),
+    ),
+    _binary(
+        "maximum",
+        also(binary, binary_promoting),
+        inplace=None,
+        extremes=extremes_binary,
+        kinks=pairs((0.0, 0.0), (1.0, 1.0), (0.0, -0.0)),
+    ),
+    _binary(
+        "minimum",
+        also(binary, binary_promoting),
+        inplace=None,
+        extremes=extremes_binary,
+        kinks=pairs((0.0, 0.0), (1.0, 1.0), (0.0, -0.0)),
+    ),
+    _binary(
+        "fmax",
+        binary,
+        inplace=None,
+        extremes=extremes_binary,
+        kinks=pairs((0.0, 0.0), (1.0, 1.0), (float("nan"), 1.0), (1.0, float("nan"))),
+    ),
+    _binary(
+        "fmin",
+        binary,
+        inplace=None,
+        extremes=extremes_binary,
+        kinks=pairs((0.0, 0.0), (1.0, 1.0), (float("nan"), 1.0), (1.0, float("nan"))),
+    ),
     _binary("heaviside", binary, kinks=none, extremes=extremes_binary),
     _binary("gcd", binary, dtypes=(*INTEGERS, torch.float32), domain=(1, 40)),
     _binary("lcm", binary, dtypes=(*INTEGERS, torch.float32), domain=(1, 10)),
 ]
 
 COMPARISONS: list[OpCase] = [
-    *(_binary(name, variants=("function", "method", "operator"), extremes=extremes_binary)
-      for name in ("eq", "ne", "lt", "le", "gt", "ge")),
-    *(_binary(name, also(binary, binary_promoting), extremes=extremes_binary)
-      for name in ("logical_and", "logical_or", "logical_xor")),
-    *(_binary(name, also(binary, with_scalars(3, True)),
-              dtypes=(*INTEGERS, torch.bool, torch.float32),
-              variants=("function", "method", "operator"))
-      for name in ("bitwise_and", "bitwise_or", "bitwise_xor")),
-    *(_binary(name, also(binary, with_scalars(2)), dtypes=INTEGERS, domain=(0, 5),
-              variants=("function", "method", "operator"))
-      for name in ("bitwise_left_shift", "bitwise_right_shift")),
-    _binary("isclose", also(binary, given(
-        lambda m: Sample(m(4), m(4), rtol=0.5), lambda m: Sample(m(4), m(4), atol=2.0),
-        lambda m: Sample(m.values(1, 2), m.values(1, 2), equal_nan=True),
-    )), inplace=None, out=False, extremes=extremes_binary),
+    *(
+        _binary(name, variants=("function", "method", "operator"), extremes=extremes_binary)
+        for name in ("eq", "ne", "lt", "le", "gt", "ge")
+    ),
+    *(
+        _binary(name, also(binary, binary_promoting), extremes=extremes_binary)
+        for name in ("logical_and", "logical_or", "logical_xor")
+    ),
+    *(
+        _binary(
+            name,
+            also(binary, with_scalars(3, True)),
+            dtypes=(*INTEGERS, torch.bool, torch.float32),
+            variants=("function", "method", "operator"),
+        )
+        for name in ("bitwise_and", "bitwise_or", "bitwise_xor")
+    ),
+    *(
+        _binary(
+            name,
+            also(binary, with_scalars(2)),
+            dtypes=INTEGERS,
+            domain=(0, 5),
+            variants=("function", "method", "operator"),
+        )
+        for name in ("bitwise_left_shift", "bitwise_right_shift")
+    ),
+    _binary(
+        "isclose",
+        also(
+            binary,
+            given(
+                lambda m: Sample(m(4), m(4), rtol=0.5),
+                lambda m: Sample(m(4), m(4), atol=2.0),
+                lambda m: Sample(m.values(1, 2), m.values(1, 2), equal_nan=True),
+            ),
+        ),
+        inplace=None,
+        out=False,
+        extremes=extremes_binary,
+    ),
     OpCase("allclose", also(binary, given(lambda m: Sample(m(0), m(0))))),
-    OpCase("equal", given(
-        lambda m: Sample(m.values(1, 0), m.values(1, 0)), lambda m: Sample(m(2, 3), m(2, 3)),
-        lambda m: Sample(m(2, 3), m(3, 2)), lambda m: Sample(m(0), m(0)),
-    )),
+    OpCase(
+        "equal",
+        given(
+            lambda m: Sample(m.values(1, 0), m.values(1, 0)),
+            lambda m: Sample(m(2, 3), m(2, 3)),
+            lambda m: Sample(m(2, 3), m(3, 2)),
+            lambda m: Sample(m(0), m(0)),
+        ),
+    ),
 ]
 
 
 def _clamp_scalars(make: Maker) -> list[Sample]:
     return [
-        Sample(make(3, 4), -1, 1), Sample(make(3, 4), min=0), Sample(make.strided(3, 4), max=1),
-        Sample(make(3, 4), -0.5, 0.5), Sample(make(3, 4), 1, -1), Sample(make(), 0, 1),
+        Sample(make(3, 4), -1, 1),
+        Sample(make(3, 4), min=0),
+        Sample(make.strided(3, 4), max=1),
+        Sample(make(3, 4), -0.5, 0.5),
+        Sample(make(3, 4), 1, -1),
+        Sample(make(), 0, 1),
         Sample(make(0, 2), 0, 1),
     ]
 
 
 def _clamp_tensors(make: Maker) -> list[Sample]:
     return [
-        Sample(make(3, 4), make(4), make(3, 1)), Sample(make(3, 4), min=make(3, 4)),
-        Sample(make(2, 3), None, make(3)), Sample(make.strided(3, 4), make(), make()),
+        Sample(make(3, 4), make(4), make(3, 1)),
+        Sample(make(3, 4), min=make(3, 4)),
+        Sample(make(2, 3), None, make(3)),
+        Sample(make.strided(3, 4), make(), make()),
     ]
 
 
 def _clamp_kinks(make: Maker) -> list[Sample]:
     points = (0.0, 1.0, 0.5, -1.0, 2.0)
     return [
-        Sample(make.values(*points), 0.0, 1.0), Sample(make.values(*points), min=0.0),
-        Sample(make.values(*points), max=1.0), Sample(make.values(*points), 1.0, 0.0),
+        Sample(make.values(*points), 0.0, 1.0),
+        Sample(make.values(*points), min=0.0),
+        Sample(make.values(*points), max=1.0),
+        Sample(make.values(*points), 1.0, 0.0),
         Sample(make.values(*points), make.values(0.0), make.values(1.0)),
         Sample(make.values(*points), make.values(1.0), make.values(1.0)),
     ]
@@ -305,8 +471,11 @@ def _clamp_errors(make: Maker) -> list[Sample]:
 
 def _three(make: Maker) -> list[Sample]:
     shapes: Iterable[tuple[Any, Any, Any]] = (
-        ((3, 4), (3, 4), (3, 4)), ((3, 4), (4,), (3, 1)), ((2, 3, 4), (), (4,)),
-        ((), (), ()), ((0, 3), (1,), (3,)),
+        ((3, 4), (3, 4), (3, 4)),
+        ((3, 4), (4,), (3, 1)),
+        ((2, 3, 4), (), (4,)),
+        ((), (), ()),
+        ((0, 3), (1,), (3,)),
     )
     rows = [Sample(*(make(*s, low=0.5) for s in three)) for three in shapes]
     return [*rows, Sample(*(make.strided(3, 4, low=0.5) for _ in range(3)))]
@@ -315,7 +484,8 @@ def _three(make: Maker) -> list[Sample]:
 def _three_with_value(make: Maker) -> list[Sample]:
     value = 0.5 if make.is_inexact else 2
     return [
-        *_three(make), Sample(make(3, 4), make(4), make(3, 1, low=1), value=value),
+        *_three(make),
+        Sample(make(3, 4), make(4), make(3, 1, low=1), value=value),
         Sample(make(2), make(2), make(2, low=1), value=-1),
     ]
 
@@ -326,9 +496,12 @@ def _three_mismatched(make: Maker) -> list[Sample]:
 
 def _lerp(make: Maker) -> list[Sample]:
     return [
-        Sample(make(3, 4), make(3, 4), 0.25), Sample(make(3, 4), make(4), 0.75),
-        Sample(make(3, 4), make(3, 4), make(4)), Sample(make(3, 1), make(4), make()),
-        Sample(make.strided(3, 4), make(3, 4), 2.0), Sample(make(0), make(0), 0.5),
+        Sample(make(3, 4), make(3, 4), 0.25),
+        Sample(make(3, 4), make(4), 0.75),
+        Sample(make(3, 4), make(3, 4), make(4)),
+        Sample(make(3, 1), make(4), make()),
+        Sample(make.strided(3, 4), make(3, 4), 2.0),
+        Sample(make(0), make(0), 0.5),
         Sample(make(), make(), make()),
     ]
 
@@ -338,11 +511,17 @@ def _where(make: Maker) -> list[Sample]:
         return make(*shape, dtype=torch.bool)
 
     return [
-        Sample(mask(3, 4), make(3, 4), make(3, 4)), Sample(mask(3, 1), make(4), make(3, 4)),
-        Sample(mask(4), make(), make(3, 4)), Sample(mask(3), 1.0, make(3)),
-        Sample(mask(3), make(3), 2), Sample(mask(3), 1, 2), Sample(mask(3), 1.5, 2.0),
-        Sample(mask(0, 2), make(2), make(0, 1)), Sample(mask(), make(), make()),
-        Sample(mask(3), make(3), make(3, dtype=torch.int32)), Sample(mask(3, 4)),
+        Sample(mask(3, 4), make(3, 4), make(3, 4)),
+        Sample(mask(3, 1), make(4), make(3, 4)),
+        Sample(mask(4), make(), make(3, 4)),
+        Sample(mask(3), 1.0, make(3)),
+        Sample(mask(3), make(3), 2),
+        Sample(mask(3), 1, 2),
+        Sample(mask(3), 1.5, 2.0),
+        Sample(mask(0, 2), make(2), make(0, 1)),
+        Sample(mask(), make(), make()),
+        Sample(mask(3), make(3), make(3, dtype=torch.int32)),
+        Sample(mask(3, 4)),
         Sample(mask(4, 3).t(), make.strided(3, 4), make(3, 4)),
     ]
 
@@ -358,8 +537,12 @@ def _nan_to_num(make: Maker) -> list[Sample]:
     nan, inf = float("nan"), float("inf")
     special = make.values(nan, inf, -inf, 0.0, 1.0) if make.is_inexact else make(5)
     return [
-        *unary(make), Sample(special), Sample(special, 1.0), Sample(special, nan=2.0, posinf=3.0),
-        Sample(special, neginf=-4.0), Sample(special, 0.5, 1.5, -1.5),
+        *unary(make),
+        Sample(special),
+        Sample(special, 1.0),
+        Sample(special, nan=2.0, posinf=3.0),
+        Sample(special, neginf=-4.0),
+        Sample(special, 0.5, 1.5, -1.5),
     ]
 
 
@@ -369,7 +552,9 @@ def _logit(make: Maker) -> list[Sample]:
 
 def _rounded(make: Maker) -> list[Sample]:
     return [
-        *unary(make), Sample(make(3, 4), decimals=0), Sample(make(3, 4), decimals=2),
+        *unary(make),
+        Sample(make(3, 4), decimals=0),
+        Sample(make(3, 4), decimals=2),
         Sample(make(3, 4, low=-300.0, high=300.0), decimals=-1),
     ]
 
@@ -396,36 +581,88 @@ def _igamma_errors(make: Maker) -> list[Sample]:
 
 
 MIXED: list[OpCase] = [
-    OpCase("clamp", also(_clamp_scalars, _clamp_tensors), inplace="clamp_", out=True,
-           kinks=_clamp_kinks, errors=_clamp_errors),
+    OpCase(
+        "clamp",
+        also(_clamp_scalars, _clamp_tensors),
+        inplace="clamp_",
+        out=True,
+        kinks=_clamp_kinks,
+        errors=_clamp_errors,
+    ),
     OpCase("clip", also(_clamp_scalars, _clamp_tensors), inplace="clip_", out=True),
-    OpCase("clamp_min", also(binary, with_scalars(0, 0.5)), inplace="clamp_min_", out=True,
-           kinks=also(pairs((0.0, 0.0), (1.0, 1.0)), given(lambda m: Sample(m.values(0.0), 0.0)))),
-    OpCase("clamp_max", also(binary, with_scalars(0, 0.5)), inplace="clamp_max_", out=True,
-           kinks=also(pairs((0.0, 0.0), (1.0, 1.0)), given(lambda m: Sample(m.values(0.0), 0.0)))),
+    OpCase(
+        "clamp_min",
+        also(binary, with_scalars(0, 0.5)),
+        inplace="clamp_min_",
+        out=True,
+        kinks=also(pairs((0.0, 0.0), (1.0, 1.0)), given(lambda m: Sample(m.values(0.0), 0.0))),
+    ),
+    OpCase(
+        "clamp_max",
+        also(binary, with_scalars(0, 0.5)),
+        inplace="clamp_max_",
+        out=True,
+        kinks=also(pairs((0.0, 0.0), (1.0, 1.0)), given(lambda m: Sample(m.values(0.0), 0.0))),
+    ),
     OpCase("addcmul", _three_with_value, inplace="addcmul_", out=True, errors=_three_mismatched),
     OpCase("addcdiv", _three_with_value, inplace="addcdiv_", out=True, errors=_three_mismatched),
     OpCase("lerp", _lerp, inplace="lerp_", out=True),
     OpCase("where", _where, method_order=(1, 0, 2), errors=_where_errors),
-    OpCase("nan_to_num", _nan_to_num, inplace="nan_to_num_", out=True,
-           kinks=at(float("nan"), float("inf"), float("-inf"), 1.0)),
-    OpCase("logit", _logit, inplace="logit_", out=True, domain=(0.05, 0.95),
-           kinks=at(0.0, 1.0, -1.0), rounds_once=True),
+    OpCase(
+        "nan_to_num",
+        _nan_to_num,
+        inplace="nan_to_num_",
+        out=True,
+        kinks=at(float("nan"), float("inf"), float("-inf"), 1.0),
+    ),
+    OpCase(
+        "logit",
+        _logit,
+        inplace="logit_",
+        out=True,
+        domain=(0.05, 0.95),
+        kinks=at(0.0, 1.0, -1.0),
+        rounds_once=True,
+    ),
     OpCase("round", _rounded, inplace="round_", out=True, extremes=extremes_unary),
     OpCase("polygamma", _polygamma, method_order=(1, 0), domain=POSITIVE, dtypes=FLOATS),
-    *(OpCase(name, binary, inplace=f"{name}_", out=True, domain=POSITIVE,
-             extremes=_igamma_limits, errors=_igamma_errors) for name in ("igamma", "igammac")),
-    OpCase("mvlgamma", given(lambda m: Sample(m(3, 4), 1), lambda m: Sample(m(3, 4), p=3)),
-           inplace="mvlgamma_", domain=(3.0, 6.0)),
+    *(
+        OpCase(
+            name,
+            binary,
+            inplace=f"{name}_",
+            out=True,
+            domain=POSITIVE,
+            extremes=_igamma_limits,
+            errors=_igamma_errors,
+        )
+        for name in ("igamma", "igammac")
+    ),
+    OpCase(
+        "mvlgamma",
+        given(lambda m: Sample(m(3, 4), 1), lambda m: Sample(m(3, 4), p=3)),
+        inplace="mvlgamma_",
+        domain=(3.0, 6.0),
+    ),
     OpCase("frexp", unary, dtypes=FLOATS),
-    OpCase("complex", binary, variants=("function",), dtypes=WIDE_FLOATS,
-           errors=mismatched),
+    OpCase("complex", binary, variants=("function",), dtypes=WIDE_FLOATS, errors=mismatched),
     # torch's forward-mode formula takes abs(result) for `abs`, and so drops a minus sign; gradients
     # are right for negative ones, too.
-    OpCase("polar", binary, variants=("function",), dtypes=WIDE_FLOATS, domain=POSITIVE,
-           kinks=pairs((-1.0, 0.5), (-2.0, -2.0), (0.0, 1.0)), extremes=_negative_abs),
-    OpCase("view_as_real", unary, variants=("function",),
-           dtypes=(torch.complex64, torch.complex128, torch.float32)),
+    OpCase(
+        "polar",
+        binary,
+        variants=("function",),
+        dtypes=WIDE_FLOATS,
+        domain=POSITIVE,
+        kinks=pairs((-1.0, 0.5), (-2.0, -2.0), (0.0, 1.0)),
+        extremes=_negative_abs,
+    ),
+    OpCase(
+        "view_as_real",
+        unary,
+        variants=("function",),
+        dtypes=(torch.complex64, torch.complex128, torch.float32),
+    ),
 ]
 
 CASES: list[OpCase] = [*UNARY, *ALIASES, *ARITHMETIC, *COMPARISONS, *MIXED]

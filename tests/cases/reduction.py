@@ -34,7 +34,8 @@ HALF_SUMS = {"float16": (4e-3, 4e-3), "bfloat16": (3.2e-2, 3.2e-2)}
 
 def _with_dtype(make: Maker) -> list[Sample]:
     return [
-        Sample(make(3, 4), dtype=torch.float64), Sample(make(3, 4), 1, dtype=torch.float32),
+        Sample(make(3, 4), dtype=torch.float64),
+        Sample(make(3, 4), 1, dtype=torch.float32),
         Sample(make(3, 4), dim=0, keepdim=True, dtype=torch.float64),
     ]
 
@@ -88,18 +89,28 @@ def _ties_everywhere(make: Maker) -> list[Sample]:
 def _zeros_for_prod(make: Maker) -> list[Sample]:
     """No zero, one zero, two zeros: each has its own form of the derivative."""
     rows = ([1.0, 2.0, 3.0], [1.0, 0.0, 3.0], [0.0, 2.0, 0.0])
-    return [Sample(make.values(*rows), 1), Sample(make.values(1.0, 0.0, 2.0)),
-            Sample(make.values(0.0, 0.0, 2.0))]
+    return [
+        Sample(make.values(*rows), 1),
+        Sample(make.values(1.0, 0.0, 2.0)),
+        Sample(make.values(0.0, 0.0, 2.0)),
+    ]
 
 
 def _corrections(make: Maker) -> list[Sample]:
     return [
-        Sample(make(3, 4)), Sample(make(3, 4), False), Sample(make(3, 4), 1),
-        Sample(make.strided(2, 3, 4), (0, 2)), Sample(make(3, 4), 0, True, True),
+        Sample(make(3, 4)),
+        Sample(make(3, 4), False),
+        Sample(make(3, 4), 1),
+        Sample(make.strided(2, 3, 4), (0, 2)),
+        Sample(make(3, 4), 0, True, True),
         Sample(make(3, 4), 1, unbiased=False, keepdim=True),
         Sample(make(3, 4), dim=1, correction=0),
-        Sample(make(3, 4), dim=None, correction=2), Sample(make(5), correction=1.5),
-        Sample(make(1), 0), Sample(make()), Sample(make(0)), Sample(make(0, 3), 1),
+        Sample(make(3, 4), dim=None, correction=2),
+        Sample(make(5), correction=1.5),
+        Sample(make(1), 0),
+        Sample(make()),
+        Sample(make(0)),
+        Sample(make(0, 3), 1),
         Sample(make(3, 4), dim=1, correction=None),
     ]
 
@@ -110,19 +121,27 @@ def _constant_rows(make: Maker) -> list[Sample]:
 
 def _logsumexp(make: Maker) -> list[Sample]:
     return [
-        Sample(make(3, 4), 0), Sample(make(3, 4), dim=1, keepdim=True), Sample(make(), 0),
-        Sample(make.strided(2, 3, 4), (0, 2)), Sample(make(0, 3), 0), Sample(make(2, 0), 1),
+        Sample(make(3, 4), 0),
+        Sample(make(3, 4), dim=1, keepdim=True),
+        Sample(make(), 0),
+        Sample(make.strided(2, 3, 4), (0, 2)),
+        Sample(make(0, 3), 0),
+        Sample(make(2, 0), 1),
     ]
 
 
 def _norms(make: Maker) -> list[Sample]:
     orders = (0, 1, 2, 3, 0.5, INF, -INF, -1, 2.0)
     return [
-        Sample(make(3, 4)), Sample(make()), Sample(make(0)),
+        Sample(make(3, 4)),
+        Sample(make()),
+        Sample(make(0)),
         *(Sample(make(3, 4), p, 1) for p in orders),
         *(Sample(make.strided(3, 4), p=p) for p in (1, 2, INF)),
-        Sample(make(2, 3, 4), 2, (0, 2), True), Sample(make(3, 4), p="fro"),
-        Sample(make(3, 4), "fro", dim=(0, 1)), Sample(make(3, 4), dim=0),
+        Sample(make(2, 3, 4), 2, (0, 2), True),
+        Sample(make(3, 4), p="fro"),
+        Sample(make(3, 4), "fro", dim=(0, 1)),
+        Sample(make(3, 4), dim=0),
         Sample(make(3, 4), 2, 1, dtype=torch.float64),
     ]
 
@@ -137,9 +156,14 @@ def _norm_kinks(make: Maker) -> list[Sample]:
 
 def _vector_norms(make: Maker) -> list[Sample]:
     return [
-        Sample(make(3, 4)), Sample(make(3, 4), 3), Sample(make(3, 4), 1, 0),
-        Sample(make(3, 4), INF, dim=1, keepdim=True), Sample(make(2, 3, 4), 2, (0, 2)),
-        Sample(make.strided(3, 4), 0.5), Sample(make(), 2), Sample(make(0), 2),
+        Sample(make(3, 4)),
+        Sample(make(3, 4), 3),
+        Sample(make(3, 4), 1, 0),
+        Sample(make(3, 4), INF, dim=1, keepdim=True),
+        Sample(make(2, 3, 4), 2, (0, 2)),
+        Sample(make.strided(3, 4), 0.5),
+        Sample(make(), 2),
+        Sample(make(0), 2),
         Sample(make(3, 4), dtype=torch.float64),
     ]
 
@@ -148,8 +172,12 @@ def _quantiles(make: Maker) -> list[Sample]:
     q = torch.tensor([0.1, 0.5, 0.95], dtype=make.dtype)
     ways = ("linear", "lower", "higher", "midpoint", "nearest")
     return [
-        Sample(make(5), 0.3), Sample(make(3, 4), q), Sample(make(3, 4), 0.5, 1),
-        Sample(make(3, 4), q, dim=0, keepdim=True), Sample(make(), 0.5), Sample(make(1), 0.0),
+        Sample(make(5), 0.3),
+        Sample(make(3, 4), q),
+        Sample(make(3, 4), 0.5, 1),
+        Sample(make(3, 4), q, dim=0, keepdim=True),
+        Sample(make(), 0.5),
+        Sample(make(1), 0.0),
         *(Sample(make(2, 6), 0.3, dim=1, interpolation=way) for way in ways),
     ]
 
@@ -160,8 +188,11 @@ def _bad_quantiles(make: Maker) -> list[Sample]:
 
 def _kth(make: Maker) -> list[Sample]:
     return [
-        Sample(make(5), 2), Sample(make(3, 4), 1, 0), Sample(make(3, 4), 4, dim=1, keepdim=True),
-        Sample(make.strided(3, 4), 3), Sample(make(), 1),
+        Sample(make(5), 2),
+        Sample(make(3, 4), 1, 0),
+        Sample(make(3, 4), 4, dim=1, keepdim=True),
+        Sample(make.strided(3, 4), 3),
+        Sample(make(), 1),
     ]
 
 
@@ -175,8 +206,11 @@ def _bad_kth(make: Maker) -> list[Sample]:
 
 
 def _dists(make: Maker) -> list[Sample]:
-    samples = [Sample(make(3, 4), make(3, 4)), Sample(make(3, 4), make(4), 1),
-               Sample(make(3), make(3), p=INF)]
+    samples = [
+        Sample(make(3, 4), make(3, 4)),
+        Sample(make(3, 4), make(4), 1),
+        Sample(make(3), make(3), p=INF),
+    ]
     # torch fails on the gradient for p = 0, which is zero.
     return samples if make.requires_grad else [*samples, Sample(make(3), make(3), 0)]
 
@@ -188,113 +222,253 @@ def _reduction(name: str, samples: Samples, **row: Any) -> OpCase:
 
 
 SUMS: list[OpCase] = [
-    _reduction("sum", also(reductions, many_dims, empty_reduction, _with_dtype, _nans_everywhere),
-               errors=also(bad_dim, repeated_dim), tolerance=HALF_SUMS),
-    _reduction("nansum", also(reductions, many_dims, empty_reduction, _nans_everywhere),
-               tolerance=HALF_SUMS),
-    _reduction("mean", also(reductions, many_dims, empty_reduction, _with_dtype, _nans_everywhere),
-               errors=none, tolerance=HALF_SUMS),
-    _reduction("nanmean", also(reductions, many_dims, _nans_everywhere), errors=none,
-               tolerance=HALF_SUMS),
-    _reduction("prod", also(reductions, empty_reduction, _with_wider_dtype), kinks=_zeros_for_prod,
-               domain=(-2.0, 2.0), tolerance=HALF_SUMS),
+    _reduction(
+        "sum",
+        also(reductions, many_dims, empty_reduction, _with_dtype, _nans_everywhere),
+        errors=also(bad_dim, repeated_dim),
+        tolerance=HALF_SUMS,
+    ),
+    _reduction(
+        "nansum",
+        also(reductions, many_dims, empty_reduction, _nans_everywhere),
+        tolerance=HALF_SUMS,
+    ),
+    _reduction(
+        "mean",
+        also(reductions, many_dims, empty_reduction, _with_dtype, _nans_everywhere),
+        errors=none,
+        tolerance=HALF_SUMS,
+    ),
+    _reduction(
+        "nanmean", also(reductions, many_dims, _nans_everywhere), errors=none, tolerance=HALF_SUMS
+    ),
+    _reduction(
+        "prod",
+        also(reductions, empty_reduction, _with_wider_dtype),
+        kinks=_zeros_for_prod,
+        domain=(-2.0, 2.0),
+        tolerance=HALF_SUMS,
+    ),
     _reduction("prod", _zeros_for_prod, label="zeros", errors=none),
-    *(_reduction(name, _corrections, kinks=_constant_rows, errors=none, tolerance=HALF_SUMS)
-      for name in ("var", "std")),
-    *(_reduction(name, _usual(_corrections), variants=("function",), errors=none,
-                 extremes=_unusual(_corrections), kinks=_unusual(_corrections),
-                 tolerance=HALF_SUMS)
-      for name in ("var_mean", "std_mean")),
-    _reduction("logsumexp", _usual(also(_logsumexp, _nans)), out=True, tolerance=HALF_SUMS,
-               extremes=_unusual(also(_logsumexp, _nans)),
-               kinks=_unusual(also(_logsumexp, _nans))),
-    _reduction("norm", _norms, kinks=_norm_kinks, errors=none, dtypes=FLOATS,
-               tolerance=HALF_SUMS),
-    _reduction("linalg.vector_norm", _vector_norms, variants=("function",), kinks=_norm_kinks,
-               errors=none, tolerance=HALF_SUMS),
+    *(
+        _reduction(name, _corrections, kinks=_constant_rows, errors=none, tolerance=HALF_SUMS)
+        for name in ("var", "std")
+    ),
+    *(
+        _reduction(
+            name,
+            _usual(_corrections),
+            variants=("function",),
+            errors=none,
+            extremes=_unusual(_corrections),
+            kinks=_unusual(_corrections),
+            tolerance=HALF_SUMS,
+        )
+        for name in ("var_mean", "std_mean")
+    ),
+    _reduction(
+        "logsumexp",
+        _usual(also(_logsumexp, _nans)),
+        out=True,
+        tolerance=HALF_SUMS,
+        extremes=_unusual(also(_logsumexp, _nans)),
+        kinks=_unusual(also(_logsumexp, _nans)),
+    ),
+    _reduction("norm", _norms, kinks=_norm_kinks, errors=none, dtypes=FLOATS, tolerance=HALF_SUMS),
+    _reduction(
+        "linalg.vector_norm",
+        _vector_norms,
+        variants=("function",),
+        kinks=_norm_kinks,
+        errors=none,
+        tolerance=HALF_SUMS,
+    ),
     _reduction("dist", _dists, errors=none, tolerance=HALF_SUMS),
-    _reduction("count_nonzero", given(
-        lambda m: Sample(m(3, 4)), lambda m: Sample(m(3, 4), 1),
-        lambda m: Sample(m(3, 4), dim=(0, 1)), lambda m: Sample(m.strided(2, 3, 4), -2),
-        lambda m: Sample(m()), lambda m: Sample(m(0)),
-        lambda m: Sample(m(0, 3), 1), lambda m: Sample(m(3, 0), 1),
-    ), errors=none, domain=(-1, 2)),
+    _reduction(
+        "count_nonzero",
+        given(
+            lambda m: Sample(m(3, 4)),
+            lambda m: Sample(m(3, 4), 1),
+            lambda m: Sample(m(3, 4), dim=(0, 1)),
+            lambda m: Sample(m.strided(2, 3, 4), -2),
+            lambda m: Sample(m()),
+            lambda m: Sample(m(0)),
+            lambda m: Sample(m(0, 3), 1),
+            lambda m: Sample(m(3, 0), 1),
+        ),
+        errors=none,
+        domain=(-1, 2),
+    ),
 ]
 
 EXTREMA: list[OpCase] = [
-    *(_reduction(name, also(reductions, _ties_everywhere), extremes=_nans_everywhere,
-                 kinks=also(_nans_everywhere, _ties_everywhere),
-                 errors=also(bad_dim, empty_reduction))
-      for name in ("max", "min")),
-    *(_reduction(name, given(lambda m: Sample(m(3, 4), m(4)), lambda m: Sample(m(), m(2))),
-                 label="binary", errors=none)
-      for name in ("max", "min")),
-    *(_reduction(name, also(one_dim, many_dims, _nans, _ties), kinks=_ties_everywhere, out=True,
-                 errors=also(bad_dim, repeated_dim, empty_reduction))
-      for name in ("amax", "amin")),
-    _reduction("aminmax", given(
-        lambda m: Sample(m(3, 4)), lambda m: Sample(m(3, 4), dim=1),
-        lambda m: Sample(m.strided(3, 4), dim=0, keepdim=True), lambda m: Sample(m()),
-    ), kinks=given(lambda m: Sample(m.values(1.0, 1.0, 3.0, 3.0))), errors=none),
-    *(_reduction(name, also(reductions, _nans_everywhere, _ties_everywhere),
-                 errors=also(bad_dim, empty_reduction))
-      for name in ("argmax", "argmin")),
+    *(
+        _reduction(
+            name,
+            also(reductions, _ties_everywhere),
+            extremes=_nans_everywhere,
+            kinks=also(_nans_everywhere, _ties_everywhere),
+            errors=also(bad_dim, empty_reduction),
+        )
+        for name in ("max", "min")
+    ),
+    *(
+        _reduction(
+            name,
+            given(lambda m: Sample(m(3, 4), m(4)), lambda m: Sample(m(), m(2))),
+            label="binary",
+            errors=none,
+        )
+        for name in ("max", "min")
+    ),
+    *(
+        _reduction(
+            name,
+            also(one_dim, many_dims, _nans, _ties),
+            kinks=_ties_everywhere,
+            out=True,
+            errors=also(bad_dim, repeated_dim, empty_reduction),
+        )
+        for name in ("amax", "amin")
+    ),
+    _reduction(
+        "aminmax",
+        given(
+            lambda m: Sample(m(3, 4)),
+            lambda m: Sample(m(3, 4), dim=1),
+            lambda m: Sample(m.strided(3, 4), dim=0, keepdim=True),
+            lambda m: Sample(m()),
+        ),
+        kinks=given(lambda m: Sample(m.values(1.0, 1.0, 3.0, 3.0))),
+        errors=none,
+    ),
+    *(
+        _reduction(
+            name,
+            also(reductions, _nans_everywhere, _ties_everywhere),
+            errors=also(bad_dim, empty_reduction),
+        )
+        for name in ("argmax", "argmin")
+    ),
     # torch's selection works in place on a copy that keeps stride 0, so its answer is not defined.
-    *(_reduction(name, _usual(no_overlap(reductions)), errors=bad_dim,
-                 extremes=also(_nans_everywhere, empty_reduction),
-                 kinks=also(_nans_everywhere,
-                            given(lambda m: Sample(m.values(1.0, 2.0, 2.0, 3.0)))),
-                 # Which of several equal elements is named is no part of the contract.
-                 domain=(0, 120))
-      for name in ("median", "nanmedian")),
-    _reduction("mode", also(one_dim, given(lambda m: Sample(m.values(1, 2, 2, 1, 0)))),
-               errors=bad_dim, domain=(0, 3), dtypes=(torch.int64, torch.int32, torch.uint8)),
+    *(
+        _reduction(
+            name,
+            _usual(no_overlap(reductions)),
+            errors=bad_dim,
+            extremes=also(_nans_everywhere, empty_reduction),
+            kinks=also(_nans_everywhere, given(lambda m: Sample(m.values(1.0, 2.0, 2.0, 3.0)))),
+            # Which of several equal elements is named is no part of the contract.
+            domain=(0, 120),
+        )
+        for name in ("median", "nanmedian")
+    ),
+    _reduction(
+        "mode",
+        also(one_dim, given(lambda m: Sample(m.values(1, 2, 2, 1, 0)))),
+        errors=bad_dim,
+        domain=(0, 3),
+        dtypes=(torch.int64, torch.int32, torch.uint8),
+    ),
     _reduction("kthvalue", _kth, errors=_bad_kth, dtypes=WIDE_FLOATS),
     _reduction("kthvalue", _distinct, label="distinct", errors=none),
-    *(_reduction(name, _quantiles, errors=_bad_quantiles, dtypes=(*WIDE_FLOATS, torch.int64))
-      for name in ("quantile", "nanquantile")),
+    *(
+        _reduction(name, _quantiles, errors=_bad_quantiles, dtypes=(*WIDE_FLOATS, torch.int64))
+        for name in ("quantile", "nanquantile")
+    ),
 ]
 
 LOGIC: list[OpCase] = [
-    *(_reduction(name, also(reductions, many_dims, empty_reduction, _nans_everywhere),
-                 domain=(0, 2))
-      for name in ("any", "all")),
+    *(
+        _reduction(
+            name, also(reductions, many_dims, empty_reduction, _nans_everywhere), domain=(0, 2)
+        )
+        for name in ("any", "all")
+    ),
 ]
 
 SCANS: list[OpCase] = [
-    _reduction("cumsum", also(scans, given(
-        lambda m: Sample(m(3, 4), 1, dtype=torch.float64))), inplace="cumsum_", out=True,
-        tolerance=HALF_SUMS),
-    _reduction("cumprod", also(scans, given(
-        lambda m: Sample(m(3, 4), 1, dtype=torch.float64))), inplace="cumprod_", out=True,
-        domain=(-2.0, 2.0), tolerance=HALF_SUMS, kinks=given(
-            lambda m: Sample(m.values([1.0, 2.0, 3.0], [1.0, 0.0, 3.0], [0.0, 2.0, 0.0]), 1))),
-    _reduction("logcumsumexp", _usual(scans), out=True, tolerance=HALF_SUMS,
-               extremes=_unusual(scans), kinks=_unusual(scans)),
-    *(_reduction(name, also(scans, _nans), kinks=given(
-        lambda m: Sample(m.values(1.0, 3.0, 3.0, 2.0, 1.0, 1.0), 0)))
-      for name in ("cummax", "cummin")),
-    _reduction("diff", given(
-        lambda m: Sample(m(5)), lambda m: Sample(m(3, 4), 2), lambda m: Sample(m(3, 4), dim=0),
-        lambda m: Sample(m.strided(3, 4), 1, 1, m(3, 1), m(3, 2)), lambda m: Sample(m(1)),
-    ), errors=none),
-    _reduction("trapezoid", given(
-        lambda m: Sample(m(5)), lambda m: Sample(m(3, 4), dim=0), lambda m: Sample(m(3, 4), dx=0.5),
-        lambda m: Sample(m(3, 4), m(4)),
-    ), variants=("function",), errors=none, dtypes=WIDE_FLOATS),
+    _reduction(
+        "cumsum",
+        also(scans, given(lambda m: Sample(m(3, 4), 1, dtype=torch.float64))),
+        inplace="cumsum_",
+        out=True,
+        tolerance=HALF_SUMS,
+    ),
+    _reduction(
+        "cumprod",
+        also(scans, given(lambda m: Sample(m(3, 4), 1, dtype=torch.float64))),
+        inplace="cumprod_",
+        out=True,
+        domain=(-2.0, 2.0),
+        tolerance=HALF_SUMS,
+        kinks=given(
+            lambda m: Sample(m.values([1.0, 2.0, 3.0], [1.0, 0.0, 3.0], [0.0, 2.0, 0.0]), 1)
+        ),
+    ),
+    _reduction(
+        "logcumsumexp",
+        _usual(scans),
+        out=True,
+        tolerance=HALF_SUMS,
+        extremes=_unusual(scans),
+        kinks=_unusual(scans),
+    ),
+    *(
+        _reduction(
+            name,
+            also(scans, _nans),
+            kinks=given(lambda m: Sample(m.values(1.0, 3.0, 3.0, 2.0, 1.0, 1.0), 0)),
+        )
+        for name in ("cummax", "cummin")
+    ),
+    _reduction(
+        "diff",
+        given(
+            lambda m: Sample(m(5)),
+            lambda m: Sample(m(3, 4), 2),
+            lambda m: Sample(m(3, 4), dim=0),
+            lambda m: Sample(m.strided(3, 4), 1, 1, m(3, 1), m(3, 2)),
+            lambda m: Sample(m(1)),
+        ),
+        errors=none,
+    ),
+    _reduction(
+        "trapezoid",
+        given(
+            lambda m: Sample(m(5)),
+            lambda m: Sample(m(3, 4), dim=0),
+            lambda m: Sample(m(3, 4), dx=0.5),
+            lambda m: Sample(m(3, 4), m(4)),
+        ),
+        variants=("function",),
+        errors=none,
+        dtypes=WIDE_FLOATS,
+    ),
 ]
+
 
 def _orders(make: Maker) -> list[Sample]:
     return [
-        Sample(make(5)), Sample(make(3, 4), 0), Sample(make(3, 4), dim=1, descending=True),
-        Sample(make.strided(2, 3, 4), -2), Sample(make()), Sample(make(0)), Sample(make(2, 0), 1),
+        Sample(make(5)),
+        Sample(make(3, 4), 0),
+        Sample(make(3, 4), dim=1, descending=True),
+        Sample(make.strided(2, 3, 4), -2),
+        Sample(make()),
+        Sample(make(0)),
+        Sample(make(2, 0), 1),
     ]
 
 
 def _tops(make: Maker) -> list[Sample]:
     return [
-        Sample(make(5), 2), Sample(make(3, 4), 3, 0), Sample(make(3, 4), 2, dim=1, largest=False),
-        Sample(make.strided(3, 4), 4), Sample(make(), 1), Sample(make(2, 0), 0), Sample(make(3), 0),
+        Sample(make(5), 2),
+        Sample(make(3, 4), 3, 0),
+        Sample(make(3, 4), 2, dim=1, largest=False),
+        Sample(make.strided(3, 4), 4),
+        Sample(make(), 1),
+        Sample(make(2, 0), 0),
+        Sample(make(3), 0),
     ]
 
 
@@ -303,15 +477,26 @@ def _bad_tops(make: Maker) -> list[Sample]:
 
 
 ORDER: list[OpCase] = [
-    *(_reduction(name, also(_orders, _nans_everywhere, _ties), errors=bad_dim)
-      for name in ("sort", "argsort")),
-    _reduction("msort", given(lambda m: Sample(m(5)), lambda m: Sample(m.strided(3, 4))),
-               errors=none),
+    *(
+        _reduction(name, also(_orders, _nans_everywhere, _ties), errors=bad_dim)
+        for name in ("sort", "argsort")
+    ),
+    _reduction(
+        "msort", given(lambda m: Sample(m(5)), lambda m: Sample(m.strided(3, 4))), errors=none
+    ),
     _reduction("topk", _tops, errors=_bad_tops, dtypes=WIDE_FLOATS),
-    _reduction("renorm", given(
-        lambda m: Sample(m(3, 4), 2, 0, 1.0), lambda m: Sample(m.strided(2, 3, 4), 1, 1, 2.0),
-        lambda m: Sample(m(3, 4), INF, 1, 0.5), lambda m: Sample(m(3, 4), 2, 0, 100.0),
-    ), errors=given(lambda m: Sample(m(3), 2, 0, 1.0)), inplace="renorm_", dtypes=WIDE_FLOATS),
+    _reduction(
+        "renorm",
+        given(
+            lambda m: Sample(m(3, 4), 2, 0, 1.0),
+            lambda m: Sample(m.strided(2, 3, 4), 1, 1, 2.0),
+            lambda m: Sample(m(3, 4), INF, 1, 0.5),
+            lambda m: Sample(m(3, 4), 2, 0, 100.0),
+        ),
+        errors=given(lambda m: Sample(m(3), 2, 0, 1.0)),
+        inplace="renorm_",
+        dtypes=WIDE_FLOATS,
+    ),
 ]
 
 CASES: list[OpCase] = [*SUMS, *EXTREMA, *LOGIC, *SCANS, *ORDER]

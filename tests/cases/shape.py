@@ -29,7 +29,10 @@ def _real_gradients(samples: Samples) -> Samples:
 def unary(make: Maker) -> list[Sample]:
     """One tensor; none with stride 0, which torch's forward mode refuses."""
     return [
-        Sample(make(3, 4)), Sample(make()), Sample(make(2, 0, 3)), Sample(make.strided(3, 4)),
+        Sample(make(3, 4)),
+        Sample(make()),
+        Sample(make(2, 0, 3)),
+        Sample(make.strided(3, 4)),
         Sample(make.strided(2, 3, 4)),
     ]
 
@@ -65,7 +68,8 @@ def _mixed_cat(make: Maker) -> list[Sample]:
     return [
         Sample([make(2, 3), make(1, 3, dtype=torch.int32)]),
         Sample([make(2, dtype=torch.float32), make(3, dtype=torch.float64)]),
-        Sample([make(0), make(2, 3)], 1), Sample([make.strided(2, 3), make(2, 3)], dim=-1),
+        Sample([make(0), make(2, 3)], 1),
+        Sample([make.strided(2, 3), make(2, 3)], dim=-1),
         Sample([make(2, 3), make(2, 3)], axis=1),
     ]
 
@@ -73,8 +77,12 @@ def _mixed_cat(make: Maker) -> list[Sample]:
 SAME3 = ((2, 3), (2, 3), (2, 3))
 ROWS = ((2, 3), (1, 3), (0, 3))
 BAD_CAT = given(
-    lambda m: Sample([]), lambda m: Sample([m(), m()]), lambda m: Sample([m(2, 3), m(2, 4)]),
-    lambda m: Sample([m(2, 3), m(2)]), lambda m: Sample([m(2)], 1), lambda m: Sample([m(2), 3]),
+    lambda m: Sample([]),
+    lambda m: Sample([m(), m()]),
+    lambda m: Sample([m(2, 3), m(2, 4)]),
+    lambda m: Sample([m(2, 3), m(2)]),
+    lambda m: Sample([m(2)], 1),
+    lambda m: Sample([m(2), 3]),
     lambda m: Sample(m(2)),
 )
 BAD_STACK = given(
@@ -237,17 +245,21 @@ def _gathers(make: Maker) -> list[Sample]:
     return [
         Sample(make(3, 4), 0, _indices(2, 4, below=3)),
         Sample(make(3, 4), 1, _indices(2, 6, below=4)),
-        Sample(make.strided(3, 4), -1, _indices(3, 2, below=4)), Sample(make(), 0, _long(0)),
-        Sample(make(), 0, torch.tensor(0)), Sample(make(3, 4), 0, _indices(0, 4, below=3)),
+        Sample(make.strided(3, 4), -1, _indices(3, 2, below=4)),
+        Sample(make(), 0, _long(0)),
+        Sample(make(), 0, torch.tensor(0)),
+        Sample(make(3, 4), 0, _indices(0, 4, below=3)),
         Sample(make(3), 0, torch.tensor([2, 0], dtype=torch.int32)),
     ]
 
 
 BAD_GATHER = given(
-    lambda m: Sample(m(3, 4), 0, _long(0)), lambda m: Sample(m(3, 4), 0, torch.zeros(1, 1)),
+    lambda m: Sample(m(3, 4), 0, _long(0)),
+    lambda m: Sample(m(3, 4), 0, torch.zeros(1, 1)),
     lambda m: Sample(m(3, 4), 0, torch.tensor([[3]])),
     lambda m: Sample(m(3, 4), 0, torch.tensor([[-1]])),
-    lambda m: Sample(m(3, 4), 0, _indices(1, 5, below=1)), lambda m: Sample(m(3, 4), 2, _long(0)),
+    lambda m: Sample(m(3, 4), 0, _indices(1, 5, below=1)),
+    lambda m: Sample(m(3, 4), 2, _long(0)),
 )
 
 
@@ -313,12 +325,16 @@ def _bad_rows(*extra: Any) -> Samples:
 
 MASK = torch.tensor([[True, False, True], [False, False, True]])
 MASKED = given(
-    lambda m: Sample(m(2, 3), MASK, 2), lambda m: Sample(m.strided(2, 3), MASK, True),
-    lambda m: Sample(m(2, 3), MASK[0], 1), lambda m: Sample(m(2, 3), MASK, m()),
-    lambda m: Sample(m(), torch.tensor(True), 1), lambda m: Sample(m(0, 3), MASK[0], 1),
+    lambda m: Sample(m(2, 3), MASK, 2),
+    lambda m: Sample(m.strided(2, 3), MASK, True),
+    lambda m: Sample(m(2, 3), MASK[0], 1),
+    lambda m: Sample(m(2, 3), MASK, m()),
+    lambda m: Sample(m(), torch.tensor(True), 1),
+    lambda m: Sample(m(0, 3), MASK[0], 1),
 )
 BAD_MASKED = given(
-    lambda m: Sample(m(2, 3), MASK.int(), 1), lambda m: Sample(m(2, 4), MASK, 1),
+    lambda m: Sample(m(2, 3), MASK.int(), 1),
+    lambda m: Sample(m(2, 4), MASK, 1),
     lambda m: Sample(m(2, 3), MASK, m(1)),
 )
 

@@ -103,6 +103,9 @@ def main(torch):
         if v.requires_grad
     }
     nodes = {name: v.grad_fn.name() for name, v in differentiable.items() if v.requires_grad}
+    zero = torch.tensor([-4.0, 4.0, 0.0])
+    by_zero = [zero // 0, zero % 0, zero.fmod(0), zero / 0, 1 // zero, zero // torch.tensor(0)]
+    signed = [str(zero % 2), str(zero % -2), str(zero.fmod(2)), str(-zero), str(zero * -1)]
     integers = [
         torch.gcd(torch.tensor([12, 18]), torch.tensor(8)),
         torch.lcm(torch.tensor(4), torch.tensor(6)),
@@ -124,4 +127,11 @@ def main(torch):
         torch.is_nonzero(torch.tensor(1)),
         torch.tensor(7).bitwise_not(),
     ]
-    return {"values": differentiable, "grads": grads, "nodes": nodes, "integers": integers}
+    return {
+        "values": differentiable,
+        "grads": grads,
+        "nodes": nodes,
+        "integers": integers,
+        "by_zero": by_zero,
+        "signed": signed,
+    }

@@ -73,6 +73,27 @@ def main(torch):
         torch.tensor([1000.5, 0.001]),
         torch.tensor([33333.333, 2.0]),
     ]
+    sliced = leaf * 1
+    sliced[0] = 5
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    things += [
+        sliced,
+        Twice.apply(leaf),
+        torch.eye(2).max(dim=1),
+        torch.tensor([3.0, 1.0, 2.0]).sort(),
+        leaf.topk(1),
+        [torch.tensor(1), (torch.tensor([2.0]), None)],
+        {"w": leaf},
+    ]
     texts = [repr(t) for t in things] + [str(t) for t in things[:10]]
     texts += [
         f"{torch.tensor(3.14159):.2f}",
