@@ -18,7 +18,8 @@ PAGES = ["README.md", "docs/architecture.md"]
 def examples(page: str) -> list[tuple[str, str]]:
     """Python blocks of a page that are followed by a block with their output."""
     text = (ROOT / page).read_text()
-    return re.findall(r"```python\n(.*?)```\s*```(?:text)?\n(.*?)```", text, flags=re.DOTALL)
+    block = r"((?:(?!```).)*)```"
+    return re.findall(rf"```python\n{block}\s*```(?:text)?\n{block}", text, flags=re.DOTALL)
 
 
 CASES = [(page, *pair) for page in PAGES for pair in examples(page)]

@@ -18,7 +18,7 @@ RANKS: tuple[frozenset[str], ...] = (
     frozenset({"core"}),
     frozenset({"ops"}),
     frozenset({"autograd"}),
-    frozenset({"nn", "linalg", "fft", "special", "random", "utils", "func", "testing"}),
+    frozenset({"nn", "linalg", "fft", "signal", "special", "random", "utils", "func", "testing"}),
     frozenset({"__init__"}),
     frozenset({"bench"}),
     frozenset({"cli"}),
