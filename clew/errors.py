@@ -98,16 +98,20 @@ _OPERATORS = {"add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
 
 
 def _out_of_place_advice(writer: str) -> str:
-    """The smallest edit that leaves the saved tensor alone."""
-    operators = {"add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
-    if writer in operators:
-        sign = operators[writer]
+    sign = _OPERATORS.get(writer)
+    if sign is not None:
         return f"`x = x {sign} y` for `x {sign}= y`"
+    if "array" in writer:
+        return "write to a copy of the array: `x.numpy().copy()`"
     if "optimizer" in writer.lower():
         return "call backward before the optimizer's step"
+    if writer == "zero_":
+        return "`x = torch.zeros_like(x)` for `x.zero_()`"
+    if writer in ("copy_", "fill_", "index_put_"):
+        return "`torch.where` or `torch.cat` for an assignment to a part"
     if writer.endswith("_") and not writer.startswith("_"):
         return f"`x = x.{writer[:-1]}(...)` for `x.{writer}(...)`"
-    return "`torch.where` or `torch.cat` for a slice assignment"
+    return "an operation that returns its result"
 
 
 def pack_hook_wrote(storage: Storage) -> RuntimeError:

@@ -30,10 +30,14 @@ def _cast(self: np.ndarray, *, dtype: np.dtype, memory_format: Any = None) -> np
     return memory.copy_in_format(self, dtype, memory_format)
 
 
-TO_COPY = Op(
-    "_to_copy", _cast, grads={"self": lambda g, self_dtype: g.to(self_dtype)}, linear=True,
-    node="ToCopyBackward0",
-)  # fmt: skip
+def _cast_back(g: Tensor, self_dtype: dtypes.dtype) -> Tensor:
+    """Of a complex gradient, a real tensor takes the real part: nothing to warn of."""
+    if g.dtype.is_complex and not self_dtype.is_complex:
+        g = g.real
+    return g.to(self_dtype)
+
+
+TO_COPY = Op("_to_copy", _cast, grads={"self": _cast_back}, linear=True, node="ToCopyBackward0")
 
 
 def to_dtype(
