@@ -6,7 +6,19 @@ import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from clew import autograd, backends, cuda, fft, linalg, nn, random, signal, special, utils
+from clew import (
+    autograd,
+    backends,
+    cuda,
+    fft,
+    linalg,
+    nn,
+    random,
+    signal,
+    special,
+    testing,
+    utils,
+)
 from clew import ops as _ops
 from clew.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from clew.autograd.explain import why_no_grad

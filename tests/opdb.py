@@ -45,7 +45,7 @@ MAX_SAMPLES = {
     ("errors", "-"): 30,
 }
 """How many samples of an op are run, per check and dtype; elsewhere MAX_OTHER_SAMPLES."""
-MAX_OTHER_SAMPLES = 4
+MAX_OTHER_SAMPLES = 6
 MAX_ELEMENTS = 2_000
 FORWARD_DTYPES = (
     torch.float64,

@@ -1,0 +1,233 @@
+"""Comparing results in tests: `clew.testing.assert_close`, and checks for new operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from clew.autograd.gradcheck import gradcheck, gradgradcheck
+from clew.backend import dtypes
+from clew.core.tensor import Tensor
+
+__all__ = ["assert_allclose", "assert_close", "check_op"]
+
+Message = str | Callable[[str], str] | None
+
+# (rtol, atol) by dtype; what is not listed must be equal.
+_TOLERANCES = {
+    "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+    "float32": (1.3e-6, 1e-5),
+    "float64": (1e-7, 1e-7),
+    "complex64": (1.3e-6, 1e-5),
+    "complex128": (1e-7, 1e-7),
+}
+
+
+class _Rules:
+    """How strictly to compare."""
+
+    def __init__(
+        self, rtol: float | None, atol: float | None, equal_nan: bool, check_dtype: bool,
+        check_stride: bool, allow_subclasses: bool,
+    ) -> None:  # fmt: skip
+        if (rtol is None) != (atol is None):
+            missing = "rtol" if rtol is None else "atol"
+            raise ValueError(
+                f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}."
+            )
+        self.rtol, self.atol = rtol, atol
+        self.equal_nan, self.check_dtype = equal_nan, check_dtype
+        self.check_stride, self.allow_subclasses = check_stride, allow_subclasses
+
+    def tolerances(self, *names: str) -> tuple[float, float]:
+        """The widest of the default tolerances, unless the caller gave some."""
+        if self.rtol is not None and self.atol is not None:
+            return self.rtol, self.atol
+        pairs = [_TOLERANCES.get(name, (0.0, 0.0)) for name in names]
+        return max(rtol for rtol, _ in pairs), max(atol for _, atol in pairs)
+
+
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: Message = None,
+) -> None:
+    """Raise AssertionError unless two tensors, numbers, or containers of these are close.
+
+    Close means `|actual - expected| <= atol + rtol * |expected|`. Without tolerances, those of the
+    dtype are used.
+    """
+    rules = _Rules(rtol, atol, equal_nan, check_dtype, check_stride, allow_subclasses)
+    failure = _difference(actual, expected, rules, path="")
+    if failure is not None:
+        raise AssertionError(msg(failure) if callable(msg) else msg or failure)
+
+
+def assert_allclose(
+    actual: Any,
+    expected: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = True,
+    msg: str = "",
+) -> None:
+    """The older name: dtypes may differ, and NaN equals NaN."""
+    as_tensor = expected if isinstance(expected, Tensor) else actual.new_tensor(expected)
+    assert_close(
+        actual, as_tensor, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False,
+        msg=msg or None,
+    )  # fmt: skip
+
+
+def _difference(actual: Any, expected: Any, rules: _Rules, path: str) -> str | None:
+    """What differs, in words; None if nothing does."""
+    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        return _mapping_difference(actual, expected, rules, path)
+    if _is_sequence(actual) and _is_sequence(expected):
+        if len(actual) != len(expected):
+            return f"The length of the sequences mismatch: {len(actual)} != {len(expected)}"
+        pairs = ((f"{path}[{i}]", a, e) for i, (a, e) in enumerate(zip(actual, expected)))
+        return next((d for where, a, e in pairs if (d := _difference(a, e, rules, where))), None)
+    failure = _leaf_difference(actual, expected, rules)
+    if failure is not None and path:
+        failure += f"\n\nThe failure occurred for item {path}"
+    return failure
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _mapping_difference(
+    actual: Mapping[Any, Any], expected: Mapping[Any, Any], rules: _Rules, path: str
+) -> str | None:
+    if actual.keys() != expected.keys():
+        missing = sorted(expected.keys() - actual.keys())
+        additional = sorted(actual.keys() - expected.keys())
+        return (
+            "The keys of the mappings do not match:\n"
+            f"Missing keys in the actual mapping: {missing}\n"
+            f"Additional keys in the actual mapping: {additional}"
+        )
+    pairs = ((f"{path}[{key!r}]", actual[key], expected[key]) for key in expected)
+    return next((d for where, a, e in pairs if (d := _difference(a, e, rules, where))), None)
+
+
+def _leaf_difference(actual: Any, expected: Any, rules: _Rules) -> str | None:
+    if actual is None and expected is None:
+        return None
+    numbers = (bool, int, float, complex, np.number)
+    if isinstance(actual, numbers) and isinstance(expected, numbers):
+        if rules.check_dtype and type(actual) is not type(expected):
+            return f"The (d)types do not match: {type(actual)} != {type(expected)}."
+        name = dtypes.scalar_dtype(expected).name  # type: ignore[arg-type]  # NumPy's numbers too
+        # Python floats are double precision, whatever the default dtype is.
+        name = {"float32": "float64", "complex64": "complex128"}.get(name, name)
+        return _number_difference(actual, expected, rules, rules.tolerances(name))
+    tensors = isinstance(actual, Tensor) and isinstance(expected, Tensor)
+    if not tensors or not (rules.allow_subclasses or type(actual) is type(expected)):
+        raise TypeError(
+            f"No comparison pair was able to handle inputs of type {type(actual)} and "
+            f"{type(expected)}."
+        )
+    return _attribute_difference(actual, expected, rules) or _value_difference(
+        actual, expected, rules
+    )
+
+
+def _attribute_difference(actual: Tensor, expected: Tensor, rules: _Rules) -> str | None:
+    checks: list[tuple[str, Any, Any]] = [("shape", actual.shape, expected.shape)]
+    if rules.check_dtype:
+        checks.append(("dtype", actual.dtype, expected.dtype))
+    if rules.check_stride:
+        checks.append(("stride()", actual.stride(), expected.stride()))
+    for name, ours, theirs in checks:
+        if ours != theirs:
+            return f"The values for attribute '{name}' do not match: {ours} != {theirs}."
+    return None
+
+
+def _value_difference(actual: Tensor, expected: Tensor, rules: _Rules) -> str | None:
+    rtol, atol = rules.tolerances(actual.dtype.name, expected.dtype.name)
+    a, e = _comparable(actual._array), _comparable(expected._array)
+    close = np.isclose(a, e, rtol=rtol, atol=atol, equal_nan=rules.equal_nan)
+    if close.all():
+        return None
+    if not a.ndim:
+        return _number_difference(a.item(), e.item(), rules, (rtol, atol))
+    gap = np.abs(a - e)
+    # As a tensor's division has it: integers give the default float.
+    relative = np.asarray(gap / np.abs(e))
+    if gap.dtype.kind == "i":
+        relative = relative.astype(dtypes.get_default_dtype().np)
+    shown = np.where(close, -1.0, gap), np.where(close, -1.0, relative)
+    places = [np.unravel_index(int(np.argmax(values)), values.shape) for values in shown]
+    return (
+        f"Tensor-likes are not {'close' if rtol or atol else 'equal'}!\n\n"
+        f"Mismatched elements: {int((~close).sum())} / {close.size} "
+        f"({(~close).mean():.1%})\n"
+        f"Greatest absolute difference: {gap[places[0]]} at index {_place(places[0])}"
+        f"{_allowed(atol, rtol or atol)}\n"
+        f"Greatest relative difference: {relative[places[1]]} at index {_place(places[1])}"
+        f"{_allowed(rtol, rtol or atol)}"
+    )
+
+
+def _comparable(array: np.ndarray) -> np.ndarray:
+    """bool and half-precision arrays in a type that can be subtracted."""
+    if array.dtype in dtypes.LOW_PRECISION:
+        return array.astype(np.float32)
+    return array.astype(np.int64) if array.dtype.kind in "bu" else array
+
+
+def _place(index: Any) -> tuple[int, ...]:
+    return tuple(int(i) for i in index)
+
+
+def _allowed(tolerance: float, is_tolerant: float) -> str:
+    return f" (up to {tolerance} allowed)" if is_tolerant else ""
+
+
+def _number_difference(
+    actual: Any, expected: Any, rules: _Rules, tolerances: tuple[float, float]
+) -> str | None:
+    rtol, atol = tolerances
+    if np.isclose(actual, expected, rtol=rtol, atol=atol, equal_nan=rules.equal_nan):
+        return None
+    gap = abs(actual - expected)
+    relative = float("inf") if expected == 0 else gap / abs(expected)
+    return (
+        f"Scalars are not {'close' if rtol or atol else 'equal'}!\n\n"
+        f"Expected {expected} but got {actual}.\n"
+        f"Absolute difference: {gap}{_allowed(atol, rtol or atol)}\n"
+        f"Relative difference: {relative}{_allowed(rtol, rtol or atol)}"
+    )
+
+
+def check_op(
+    function: Callable[..., Any], inputs: Sequence[Any], *, second_order: bool = True
+) -> None:
+    """Put a new operation through what clew's own go through.
+
+    Gradients in reverse and in forward mode against finite differences, gradients of gradients,
+    and that the inputs were left alone. Inputs that require grad must be float64 or complex128.
+    """
+    before = [each._array.copy() if isinstance(each, Tensor) else None for each in inputs]
+    gradcheck(function, tuple(inputs), check_forward_ad=True)
+    if second_order:
+        gradgradcheck(function, tuple(inputs))
+    for index, (each, kept) in enumerate(zip(inputs, before)):
+        if kept is not None and not np.array_equal(each._array, kept, equal_nan=True):
+            raise AssertionError(f"the function changed its input {index}")
