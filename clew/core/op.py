@@ -325,7 +325,15 @@ class ViewOp(Op):
         array = self.forward(source._array, **params)
         if type(array) is list:
             return self._finish_views(state, source, params, array)
-        out = self.output(state, inputs, params, array, source)
+        return self.share(source, params, array)
+
+    def share(self, source: Tensor, params: dict[str, Any], array: np.ndarray) -> Tensor:
+        """What a call gives, for a caller that has found the array by a shorter way."""
+        state = local.state
+        if state.intercept is not None:
+            intercepted: Tensor = state.intercept(self, (source,), params)
+            return intercepted
+        out = self.output(state, (source,), params, array, source)
         if source._requires_grad and not state.grad_enabled and self.can_differentiate(out):
             # PyTorch's answer for a view made under no_grad: it says that it requires grad, like
             # its base, but gradients for it go nowhere.
@@ -355,4 +363,18 @@ def become_view(
         kind = "multi" if index is not None else None
         if kind is None and not state.grad_enabled:
             kind = "inference" if state.inference else "no_grad"
-        out._view = View(source, op, params, index, kind)
+        view: View = _new(View)
+        parent = source._view
+        view.parent = parent
+        if parent is None:
+            view.base = source
+        else:
+            view.base = parent.base
+            kind = kind or parent.kind
+        view.op = op
+        view.params = params
+        view.index = index
+        view.kind = kind
+        view.seen = out._storage.rewrites
+        view.version = out._storage.version
+        out._view = view

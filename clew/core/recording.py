@@ -276,6 +276,11 @@ def record(
         else:
             edges.append(None)
     node.edges = tuple(edges)
+    # Numbered after the saving, so that what happened before it has a lower number.
+    if not plan.captures:
+        node.saved = node.kept = ()
+        node.seq = next_sequence_number()
+        return node
     saved: list[Any] = []
     kept: list[Any] = []
     plainly = not state.saved_hooks and not state.dual
@@ -290,12 +295,18 @@ def record(
                 saved.append((value._array, storage, storage.version, edges[key]))
             else:
                 saved.append(save(value))
+        elif kind == PARAM:
+            kept.append(params.get(key))
         elif kind == OUTPUT:
-            saved.append(save_outputs(outs, key))
+            out = outs[0]
+            storage = out._storage
+            if plainly and len(outs) == 1 and storage is not INFERENCE:
+                saved.append((out._array, storage, storage.version, (OWN, out._output_nr)))
+            else:
+                saved.append(save_outputs(outs, key))
         else:
-            kept.append(params.get(key) if kind == PARAM else fact(kind, key, inputs))
+            kept.append(fact(kind, key, inputs))
     node.saved, node.kept = tuple(saved), tuple(kept)
-    # Numbered last, so that what happened before the saving has a lower number.
     node.seq = next_sequence_number()
     return node
 

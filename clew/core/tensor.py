@@ -59,24 +59,17 @@ class View:
 
     __slots__ = ("base", "index", "kind", "op", "params", "parent", "seen", "version")
 
-    def __init__(
-        self,
-        source: Tensor,
-        op: Op,
-        params: dict[str, Any],
-        index: int | None = None,
-        kind: str | None = None,
-    ) -> None:
-        parent = source._view
-        self.base: Tensor = source if parent is None else parent.base
-        self.parent: View | None = parent
-        self.op = op
-        self.params = params
-        self.index = index
-        # Views of these kinds ("no_grad", "inference", "multi") refuse writes that need a history.
-        self.kind: str | None = kind if parent is None or kind is not None else parent.kind
-        self.seen = source._storage.rewrites
-        self.version = source._storage.version
+    base: Tensor
+    parent: View | None
+    op: Op
+    params: dict[str, Any]
+    # Which output of `op` this is, where there are several.
+    index: int | None
+    # Views of these kinds ("no_grad", "inference", "multi") refuse writes that need a history.
+    kind: str | None
+    # The storage's counts when the history was last brought up to date, and at the beginning.
+    seen: int
+    version: int
 
     def chain(self) -> list[View]:
         links: list[View] = []

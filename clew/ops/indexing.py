@@ -47,10 +47,19 @@ def _as_slice(index: slice, n: int) -> tuple[int, int, int]:
 
 
 def _select(self: Tensor, dim: int, index: int, original_dim: int) -> Tensor:
-    n = self._array.shape[dim]
+    array = self._array
+    n = array.shape[dim]
     if not -n <= index < n:
         raise out_of_bounds(index, original_dim, n)
-    return SELECT.view(self, dim=dim, index=index + n if index < 0 else index)
+    # The ellipsis makes NumPy return an array, not a number, for the last dimension.
+    part = array[index, ...] if not dim else array[(ALL,) * dim + (index, ...)]
+    return SELECT.view.share(self, {"dim": dim, "index": index + n if index < 0 else index}, part)
+
+
+def _slice(self: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
+    part = self._array[(ALL,) * dim + (slice(start, stop, step),)]
+    params = {"dim": dim, "start": start, "end": stop, "step": step}
+    return SLICE.view.share(self, params, part)
 
 
 def _tensor_index(index: Any) -> Tensor:
@@ -121,7 +130,7 @@ def _apply_basic(self: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Ten
             n = current._array.shape[dim]
             start, stop, step = _as_slice(each, n)
             if start or stop != n or step != 1:
-                current = SLICE.view(current, dim=dim, start=start, end=stop, step=step)
+                current = _slice(current, dim, start, stop, step)
             dim += 1
         elif each is None:
             current = UNSQUEEZE(current, dim=dim)
@@ -197,7 +206,7 @@ def _plain_part(self: Tensor, index: Any) -> Tensor | None:
         return _select(self, 0, index, 0)
     if kind is slice and shape:
         start, stop, step = _as_slice(index, shape[0])
-        return SLICE.view(self, dim=0, start=start, end=stop, step=step)
+        return _slice(self, 0, start, stop, step)
     if index is None:
         return UNSQUEEZE(self, dim=0)
     if kind is not tuple or not index or len(index) > len(shape):
@@ -215,7 +224,7 @@ def _plain_part(self: Tensor, index: Any) -> Tensor | None:
             n = current._array.shape[dim]
             start, stop, step = _as_slice(each, n)
             if start or stop != n or step != 1:
-                current = SLICE.view(current, dim=dim, start=start, end=stop, step=step)
+                current = _slice(current, dim, start, stop, step)
         dim += 1
     return ALIAS(self) if current is self else current
 
