@@ -12,10 +12,12 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 DEPARTURES: dict[tuple[str, str, str], str] = {
-    ("matrix_exp", "forward", "float32"):
-        "entries are sums that cancel; torch is farther from its own float64 result than clew",
-    ("nn.functional.conv_transpose3d", "forward", "float32"):
-        "sums of hundreds of products that cancel, in another order; both are off alike",
+    ("as_strided_scatter", "grad", "float64"):
+        "torch's gradient of the input is that of the overwritten elements instead of the others",
+    ("as_strided_scatter", "grad", "complex128"):
+        "torch's gradient of the input is that of the overwritten elements instead of the others",
+    ("nn.functional.batch_norm", "forward", "bfloat16"):
+        "mean and deviation are rounded as in torch, and where they cancel their last bit shows",
     ("nn.functional.instance_norm", "forward", "bfloat16"):
         "mean and deviation are rounded as in torch, and where they cancel their last bit shows",
 }
@@ -24,12 +26,12 @@ DEPARTURES: dict[tuple[str, str, str], str] = {
 # which rounds once: clew is compared with torch's result in the next wider dtype, rounded.
 ROUNDED_AT_EACH_STEP: dict[str, tuple[str, ...]] = {
     "bfloat16": (
-        "addbmm", "addr", "index_reduce.mean", "logit", "matrix_exp",
+        "addbmm", "addr", "index_reduce.mean", "log_softmax", "logit", "matrix_exp",
         "nn.functional.adaptive_avg_pool3d", "nn.functional.conv_transpose2d",
         "nn.functional.conv_transpose3d", "nn.functional.grid_sample",
         "nn.functional.interpolate.area",
         "nn.functional.interpolate.bicubic", "nn.functional.interpolate.linear",
-        "nn.functional.interpolate.trilinear",
+        "nn.functional.interpolate.trilinear", "nn.functional.nll_loss",
     ),
     "float32": (
         "nn.functional.multi_head_attention_forward", "polygamma.polygamma_n_0",
@@ -38,12 +40,21 @@ ROUNDED_AT_EACH_STEP: dict[str, tuple[str, ...]] = {
     ),
 }
 
+# Sums of products that cancel: their rounding error, which depends on the order of the sum, is in
+# proportion to the largest elements of the result, not to each one; in float32, so is the
+# tolerance.
+SUMS_OF_PRODUCTS = (
+    "addbmm", "linalg.tensorsolve", "matmul", "matrix_exp", "nn.functional.conv3d",
+    "nn.functional.conv_transpose3d",
+)
+
 # (values, indices) where torch names any of several equal elements: what the indices point at is
 # compared, not the indices.
 ANY_OF_EQUALS = ("kthvalue", "topk")
 
 # torch's forward-mode formula is wrong or inexact there, its gradients are right.
 TANGENT_BY_TRANSPOSITION: dict[str, str] = {
+    "cholesky_inverse": "torch is off in the sixth digit, though the factor is well conditioned",
     "logcumsumexp": "torch cancels in float64, and has NaN for complex numbers",
 }
 
@@ -52,32 +63,24 @@ def _is_empty(sample: Any) -> bool:
     return bool(sample.input.numel() == 0)
 
 
-def _out_is_resized(sample: Any) -> bool:
+def _out_is_too_small(sample: Any) -> bool:
     out = sample.kwargs.get("out")
-    return out is not None and (
-        out.numel() < sample.args[1].numel() if sample.args else not _owns_memory(out)
-    )
+    return out is not None and bool(out.numel() < sample.args[1].numel())
 
 
-def _owns_memory(out: Any) -> bool:
-    return bool(out.untyped_storage().resizable())
-
-
-def _scatters_one_element(sample: Any) -> bool:
-    return tuple(sample.args[1]) == ()
+def _is_on_an_edge(sample: Any) -> bool:
+    bins = sample.args[0]
+    return bool(sample.input.numel() == 1) and isinstance(bins, int) and bins % 2 == 0
 
 
 SAMPLES_LEFT_OUT: dict[tuple[str, str], tuple[Callable[[Any], bool], str]] = {
     ("std*", "jvp"): (_is_empty, "the result is NaN; torch has tangents of 0 and of NaN beside it"),
     ("var*", "jvp"): (_is_empty, "the result is NaN; torch has tangents of 0 and of NaN beside it"),
     ("gather", "errors"): (
-        _out_is_resized, "torch resizes `out` in place, onto the index; clew gives it new memory"
+        _out_is_too_small, "torch resizes `out` in place, onto the index; clew gives it new memory"
     ),
-    ("cat", "errors"): (
-        _out_is_resized, "torch cannot resize memory of NumPy's; clew gives `out` new memory"
-    ),
-    ("as_strided_scatter", "grad"): (
-        _scatters_one_element, "torch's gradient of the one element that was overwritten is not 0"
+    ("histogram", "forward"): (
+        _is_on_an_edge, "the one value lies on an edge, and torch's rounding decides on its side"
     ),
 }
 

@@ -245,7 +245,8 @@ def tensor_to_clew(tensor: torch.Tensor, memo: dict[int, Any] | None = None) -> 
 
 def _same_strides(plain: torch.Tensor, memo: dict[int, Any]) -> Array:
     is_bfloat16 = plain.dtype == torch.bfloat16
-    dtype = np.dtype(ml_dtypes.bfloat16) if is_bfloat16 else plain.numpy().dtype
+    blank = torch.empty(0, dtype=torch.int8 if is_bfloat16 else plain.dtype)
+    dtype = np.dtype(ml_dtypes.bfloat16) if is_bfloat16 else blank.numpy().dtype
     if plain.numel() == 0:
         return np.empty(tuple(plain.shape), dtype)
     storage = plain.untyped_storage()
@@ -253,7 +254,8 @@ def _same_strides(plain: torch.Tensor, memo: dict[int, Any]) -> Array:
     if address not in memo:
         # The memo also holds the storage, so that its address stays its own.
         every_byte = torch.empty(0, dtype=torch.uint8).set_(storage)
-        memo[address] = (every_byte.numpy().copy(), storage)
+        # Copied before NumPy sees it: torch resizes no memory that NumPy has seen.
+        memo[address] = (every_byte.clone().numpy(), storage)
     strides = tuple(s * dtype.itemsize for s in plain.stride())
     offset = plain.storage_offset() * dtype.itemsize
     return np.ndarray(tuple(plain.shape), dtype, memo[address][0], offset, strides)

@@ -16,8 +16,9 @@ check over every row it finds. A row says what is particular to one op:
 
 Fields that few rows need: `extremes` (samples for values only: infinities, NaN), `error_words`
 (how many leading words of a message must agree), `rounds_once` (where torch rounds half precision
-after each step and clew once, torch's float32 result, rounded, is the expected one), `method_order` (where the method takes the
-function's arguments in another order: their positions), `label` (when an op has several rows).
+after each step and clew once: torch's result in a wider dtype, rounded, is the expected one),
+`method_order` (where the method takes the function's arguments in another order: their positions),
+`label` (when an op has several rows).
 
 A sample function gets a `Maker`, which knows the dtype, the domain and whether gradients are
 wanted, and returns `Sample(arguments..., keyword=...)`s of torch tensors:

@@ -8,8 +8,27 @@ from typing import Any
 import pytest
 import torch
 
-from .opdb import WHATS, Failure, failures, full_name, is_missing, op_db, ops_in_scope
-from .opdb_expected import DEPARTURES, OUT_OF_SCOPE, out_of_scope
+from .opdb import (
+    FORWARD_DTYPES,
+    WHATS,
+    Failure,
+    failures,
+    full_name,
+    is_missing,
+    op_db,
+    ops_in_scope,
+    samples,
+)
+from .opdb_expected import (
+    ANY_OF_EQUALS,
+    DEPARTURES,
+    OUT_OF_SCOPE,
+    ROUNDED_AT_EACH_STEP,
+    SAMPLES_LEFT_OUT,
+    SUMS_OF_PRODUCTS,
+    TANGENT_BY_TRANSPOSITION,
+    out_of_scope,
+)
 
 Key = tuple[str, str, str]
 
@@ -57,6 +76,23 @@ def test_departures_are_of_known_checks_and_give_a_reason() -> None:
         assert name in known, f"{name} is not an op in scope"
         assert what in WHATS, f"{what} is not a check"
         assert len(reason.split()) > 2, f"{name} {what}: {reason!r} explains nothing"
+
+
+def test_special_treatment_is_of_ops_in_scope() -> None:
+    names = {full_name(op) for op in IN_SCOPE}
+    listed = {name for group in ROUNDED_AT_EACH_STEP.values() for name in group}
+    listed |= {*SUMS_OF_PRODUCTS, *ANY_OF_EQUALS, *TANGENT_BY_TRANSPOSITION}
+    assert not listed - names
+    for pattern, what in SAMPLES_LEFT_OUT:
+        assert what in WHATS
+        assert any(fnmatchcase(name, pattern) for name in names), f"{pattern} is idle"
+
+
+@pytest.mark.parametrize("op", IN_SCOPE, ids=full_name)
+def test_every_op_has_samples(op: Any) -> None:
+    """The caps on number and size of the samples leave each op something to be checked on."""
+    dtype = next(d for d in FORWARD_DTYPES if d in op.supported_dtypes("cpu"))
+    assert any(True for _ in samples(op, "forward", dtype, requires_grad=False))
 
 
 def test_each_out_of_scope_pattern_still_matches_an_op() -> None:

@@ -211,21 +211,14 @@ class Op:
         inputs: tuple[Any, ...],
         params: dict[str, Any],
         array: Any,
-        source: Tensor | None = None,
     ) -> Tensor:
-        """The result as a tensor, with its history, or with the reason why it has none.
-
-        A view shares its storage with `source`.
-        """
+        """The result as a tensor, with its history, or with the reason why it has none."""
         out: Tensor = _new(Tensor)
         out._array = array if type(array) is _ndarray else np.asarray(array)
         out._requires_grad = False
         out._node = out._view = out._grad = out._reason = None
         out._output_nr = mask = 0
-        if source is None:
-            out._storage = INFERENCE if state.inference else Storage()
-        else:
-            become_view(out, state, source, self, params)
+        out._storage = INFERENCE if state.inference else Storage()
         bit = 1
         for value in inputs:
             if isinstance(value, Tensor):
@@ -333,10 +326,28 @@ class ViewOp(Op):
         if state.intercept is not None:
             intercepted: Tensor = state.intercept(self, (source,), params)
             return intercepted
-        out = self.output(state, (source,), params, array, source)
-        if source._requires_grad and not state.grad_enabled and self.can_differentiate(out):
+        out: Tensor = _new(Tensor)
+        out._array = array if type(array) is _ndarray else np.asarray(array)
+        out._requires_grad = False
+        out._node = out._view = out._grad = out._reason = None
+        out._output_nr = 0
+        become_view(out, state, source, self, params)
+        if source._view is not None:
+            sync(source)
+        if not source._requires_grad:
+            out._reason = source._reason
+        elif not self.differentiable:
+            out._reason = self.reason(state, 1, (source,))
+        elif state.grad_enabled:
+            out._requires_grad = True
+            plan = self.plans.get(1) or self.plan(1)
+            out._node = record(
+                state, plan, self.node_class, (source,), params, (out,), _getframe(1)
+            )
+        else:
             # PyTorch's answer for a view made under no_grad: it says that it requires grad, like
             # its base, but gradients for it go nowhere.
+            out._reason = self.reason(state, 1, (source,))
             out._requires_grad, out._node = True, Nowhere(out)
         return out
 

@@ -74,7 +74,7 @@ def with_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         if out is None:
             try:
-                return implementation(*args, **kwargs)
+                return implementation(*args, **kwargs) if kwargs else implementation(*args)
             except AttributeError:
                 refuse_non_tensor(implementation.__name__, args)
                 raise

@@ -304,6 +304,8 @@ def record(
                 saved.append((out._array, storage, storage.version, (OWN, out._output_nr)))
             else:
                 saved.append(save_outputs(outs, key))
+        elif kind == SHAPE and isinstance(inputs[key], Tensor):
+            kept.append(inputs[key]._array.shape)
         else:
             kept.append(fact(kind, key, inputs))
     node.saved, node.kept = tuple(saved), tuple(kept)

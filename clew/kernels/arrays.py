@@ -8,6 +8,7 @@ from numpy.typing import DTypeLike, NDArray
 
 Array = NDArray[Any]
 
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _HALF_DTYPES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
 
 
@@ -37,6 +38,8 @@ def compute_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 def widened(array: Array) -> Array:
     """The array in its compute dtype; the array itself when that is its own dtype."""
+    if array.dtype is _F32 or array.dtype is _F64:
+        return array
     return array.astype(compute_dtype(array.dtype), copy=False)
 
 

@@ -406,11 +406,15 @@ def positive(input: Tensor) -> Tensor:
 # -- operators -------------------------------------------------------------------------------
 
 
+_OPERANDS = (Tensor, *NUMBER, np.ndarray)
+_FOREIGN_OPERANDS = (*NUMBER, np.ndarray)
+
+
 def binary_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
     """A dunder method: unknown operand types are left to the other side."""
 
     def method(self: Tensor, other: Any) -> Any:
-        if isinstance(other, (Tensor, *NUMBER, np.ndarray)):
+        if isinstance(other, _OPERANDS):
             return function(self, other)
         return NotImplemented
 
@@ -421,7 +425,7 @@ def reflected_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor,
     """The reflected dunder method of `function(other, self)`."""
 
     def method(self: Tensor, other: Any) -> Any:
-        if isinstance(other, (*NUMBER, np.ndarray)):
+        if isinstance(other, _FOREIGN_OPERANDS):
             return function(other, self)
         return NotImplemented
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.elementwise import NUMBER, Elementwise
+from clew.core.elementwise import F32, F64, NO_PARAMS, NUMBER, Elementwise
 from clew.core.public import FUNCTIONS, public
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.ops.rows import (
     REALS,
@@ -21,6 +22,9 @@ from clew.ops.rows import (
     require_tensors,
     unary_row,
 )
+
+
+BOOLS = np.dtype(np.bool_)
 
 
 class Where(Elementwise):
@@ -44,18 +48,55 @@ def _choose(condition: np.ndarray, self: np.ndarray, other: np.ndarray) -> np.nd
     return np.where(condition, self, other)
 
 
+def keep(condition: Any, g: Any) -> Any:
+    """The gradient where the condition holds, else zero; of tensors or bare arrays."""
+    if type(g) is np.ndarray:
+        return np.where(condition, g, g.dtype.type(0))
+    return WHERE(condition, g, 0)
+
+
+def _drop(condition: Any, g: Any) -> Any:
+    """Zero where the condition holds, else the gradient; of tensors or bare arrays."""
+    if type(g) is np.ndarray:
+        return np.where(condition, g.dtype.type(0), g)
+    return WHERE(condition, 0, g)
+
+
 WHERE: Where = Where(
-    "where", _choose,
+    "where", _choose, bare=True,
     grads={
-        "self": lambda g, condition: WHERE(condition, g, 0),
-        "other": lambda g, condition: WHERE(condition, 0, g),
+        "self": lambda g, condition: keep(condition, g),
+        "other": lambda g, condition: _drop(condition, g),
     },
 )  # fmt: skip
+
+
+def _quick_where(condition: Any, input: Any, other: Any) -> Tensor | None:
+    """The short path for two tensors of one float dtype; None where there is more to look at."""
+    if not (isinstance(condition, Tensor) and isinstance(input, Tensor)):
+        return None
+    if not isinstance(other, Tensor):
+        return None
+    state = local.state
+    mask, a, b = condition._array, input._array, other._array
+    dtype = a.dtype
+    if (
+        (dtype is not F32 and dtype is not F64)
+        or dtype is not b.dtype
+        or mask.dtype is not BOOLS
+        or state.intercept is not None
+        or not mask.shape == a.shape == b.shape
+    ):
+        return None
+    return WHERE.output(state, (condition, input, other), NO_PARAMS, np.where(mask, a, b))
 
 
 @public(method=False)
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """`input` where the condition holds, else `other`; alone: the indices where it holds."""
+    quick = _quick_where(condition, input, other)
+    if quick is not None:
+        return quick
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     _check_condition(condition)
@@ -79,12 +120,6 @@ def _check_condition(condition: Any) -> None:
             "where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{condition.dtype.scalar_name}" + errors.at_user_line()
         )
-
-
-def keep(condition: Tensor, g: Tensor) -> Tensor:
-    """The gradient where the condition holds, else zero."""
-    result: Tensor = WHERE(condition, g, 0)
-    return result
 
 
 # -- maximum and minimum ---------------------------------------------------------------------
@@ -140,10 +175,10 @@ def _clamped(self: np.ndarray, min: Any, max: Any) -> Any:
     raised = np.asarray(np.maximum(self, min))
     if isinstance(max, np.ndarray) and max.ndim:
         return np.minimum(raised, max)
-    return np.minimum(raised, max, out=raised)
+    return np.minimum(raised, max, raised)
 
 
-def _within(self: Tensor, min: Any, max: Any) -> Tensor:
+def _within(self: Any, min: Any, max: Any) -> Any:
     if min is None:
         return self <= max
     if max is None:
@@ -165,7 +200,7 @@ _REFUSED = {"c": NotImplementedError("clamp is not supported for complex types")
 _INSIDE = "1 at the bounds"
 CLAMP_NUMBERS = Row(
     "clamp.numbers", _clamped, node="ClampBackward1", takes="ihf", kernel="clamp_scalar_cpu",
-    refusals=_REFUSED, kinks=_INSIDE,
+    refusals=_REFUSED, kinks=_INSIDE, bare=True,
     grads={"self": lambda g, self, min, max: keep(_within(self, min, max), g)},
 )  # fmt: skip
 
@@ -216,10 +251,32 @@ CLAMP_MAX = Row(
 )  # fmt: skip
 
 
+_PLAIN_BOUNDS = (float, int)
+
+
+def _quick_clamp(input: Tensor, min: float, max: float) -> Tensor | None:
+    """The short path for floats between two numbers; None where there is more to look at."""
+    state = local.state
+    array = input._array
+    dtype = array.dtype
+    if (dtype is not F32 and dtype is not F64) or state.intercept is not None:
+        return None
+    try:
+        limited = _clamped(array, min, max)
+    except OverflowError:
+        return None
+    return CLAMP_NUMBERS.output(state, (input, min, max), NO_PARAMS, limited)
+
+
 @public(inplace=True, out=False, aliases=("clip",))
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Elements limited to [min, max]; the bounds are both numbers or both tensors."""
-    require_tensors("clamp", input=input)
+    if not isinstance(input, Tensor):
+        require_tensors("clamp", input=input)
+    if type(min) in _PLAIN_BOUNDS and type(max) in _PLAIN_BOUNDS:
+        quick = _quick_clamp(input, min, max)
+        if quick is not None:
+            return quick
     if min is None and max is None:
         raise RuntimeError(
             "torch.clamp: At least one of 'min' or 'max' must not be None" + errors.at_user_line()

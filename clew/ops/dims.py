@@ -13,18 +13,19 @@ from clew import errors
 from clew.core.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
-_ABSENT: Any = object()
 
 
 def numpy_names(function: F) -> F:
     """Also accept NumPy's names: `axis` for `dim` and `keepdims` for `keepdim`."""
 
     @functools.wraps(function)
-    def accepting(*args: Any, axis: Any = _ABSENT, keepdims: Any = _ABSENT, **kwargs: Any) -> Any:
-        if axis is not _ABSENT:
-            kwargs["dim"] = axis
-        if keepdims is not _ABSENT:
-            kwargs["keepdim"] = keepdims
+    def accepting(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            return function(*args)
+        if "axis" in kwargs:
+            kwargs["dim"] = kwargs.pop("axis")
+        if "keepdims" in kwargs:
+            kwargs["keepdim"] = kwargs.pop("keepdims")
         return function(*args, **kwargs)
 
     return accepting  # type: ignore[return-value]  # it takes what `function` takes, and more
@@ -32,6 +33,8 @@ def numpy_names(function: F) -> F:
 
 def wrap_dim(dim: Any, ndim: int) -> int:
     """A dimension counted from the front; a 0-dim tensor has the dimensions 0 and -1."""
+    if type(dim) is int and -ndim <= dim < ndim:
+        return dim if dim >= 0 else dim + ndim
     dim = operator.index(dim)
     limit = ndim or 1
     if not -limit <= dim < limit:

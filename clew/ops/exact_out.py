@@ -75,11 +75,7 @@ def same_dtype(name: str, words: Words, may_alias: bool = False) -> None:
             raise RuntimeError(words(given[0], out) + errors.at_user_line())
         tensors = [] if may_alias else [each for each in given if isinstance(each, Tensor)]
         if any(np.may_share_memory(each._array, out._array) for each in tensors):
-            raise RuntimeError(
-                "unsupported operation: some elements of the input tensor and the written-to "
-                "tensor refer to a single memory location. Please clone() the tensor before "
-                "performing the operation." + errors.at_user_line()
-            )
+            raise errors.partial_overlap()
 
     _replace(name, check)
 
@@ -98,6 +94,8 @@ def _castable_out(given: Sequence[Any], out: Tensor) -> None:
             "torch.cat(): input types can't be cast to the desired output type "
             f"{out.dtype.scalar_name}" + errors.at_user_line()
         )
+    if any(each is out or np.may_share_memory(each._array, out._array) for each in given[0]):
+        raise errors.partial_overlap()
 
 
 for _name in ("tril", "triu", "diag"):

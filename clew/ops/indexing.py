@@ -188,6 +188,8 @@ def _record(advanced: list[Tensor | None], dim: int, index: Tensor) -> None:
 
 def getitem(self: Tensor, index: Any) -> Tensor:
     """`self[index]`."""
+    if type(index) is int and self._array.ndim:
+        return _select(self, 0, index, 0)
     part = _plain_part(self, index)
     if part is not None:
         return part

@@ -12,34 +12,45 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.elementwise import F32
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import sum_of_products, widened
 from clew.ops.creation import empty_like, zeros_like
 from clew.ops.dims import wrap_dim
 
 Array = np.ndarray
+# Arguments by position: the names take as long to read as small arrays to reduce.
+_largest: Any = np.maximum.reduce
+_total: Any = np.add.reduce
 
 
 def _shifted(self: Array, dim: int) -> Array:
     """A fresh array, in the compute dtype, whose largest element along `dim` is 0."""
     values = widened(self)
-    peak = np.maximum.reduce(values, axis=dim, keepdims=True)
-    return np.subtract(values, peak)
+    return np.subtract(values, _largest(values, dim, None, None, True))
 
 
 def _vectors(self: Array) -> Array:
     return self if self.ndim else self.reshape(1)
 
 
+def _like(result: Array, original: Array) -> Array:
+    """A result in the dtype and shape of what it was computed from."""
+    if result.dtype is original.dtype and original.ndim:
+        return result
+    return result.astype(original.dtype, copy=False).reshape(original.shape)
+
+
 def _softmax(self: Array, *, dim: int) -> Array:
     if not self.size:
         return np.empty_like(self)
     result = _shifted(_vectors(self), dim)
-    np.exp(result, out=result)
-    result /= np.add.reduce(result, axis=dim, keepdims=True)
-    return result.astype(self.dtype, copy=False).reshape(self.shape)
+    np.exp(result, result)
+    np.divide(result, _total(result, dim, None, None, True), result)
+    return _like(result, self)
 
 
 def _softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Array:
@@ -48,7 +59,7 @@ def _softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Array:
     g, y = widened(_vectors(grad_output)), widened(_vectors(output))
     result = g - sum_of_products(g, y, (dim,))
     result *= y
-    return result.astype(output.dtype, copy=False).reshape(output.shape)
+    return _like(result, output)
 
 
 def _softmax_backward_of_output(g: Tensor, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
@@ -73,9 +84,9 @@ def _log_softmax(self: Array, *, dim: int) -> Array:
     if not self.size:
         return np.empty_like(self)
     result = _shifted(_vectors(self), dim)
-    total = np.add.reduce(np.exp(result), axis=dim, keepdims=True)
-    result -= np.log(total, out=total)
-    return result.astype(self.dtype, copy=False).reshape(self.shape)
+    total = _total(np.exp(result), dim, None, None, True)
+    np.subtract(result, np.log(total, total), result)
+    return _like(result, self)
 
 
 def _log_softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Array:
@@ -83,9 +94,9 @@ def _log_softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Arr
         return np.empty_like(output)
     g, y = widened(_vectors(grad_output)), widened(_vectors(output))
     result = np.exp(y)
-    result *= np.add.reduce(g, axis=dim, keepdims=True)
-    np.subtract(g, result, out=result)
-    return result.astype(output.dtype, copy=False).reshape(output.shape)
+    result *= _total(g, dim, None, None, True)
+    np.subtract(g, result, result)
+    return _like(result, output)
 
 
 LOG_SOFTMAX_BACKWARD = Op(
@@ -123,6 +134,10 @@ def _along(op: Op, name: str, input: Tensor, dim: int, dtype: dtypes.dtype | Non
         raise errors.wrong_argument(name, "input", 1, "Tensor", input)
     if dtype is not None and input.dtype is not dtype:
         input = input.to(dtype)
+    array, state = input._array, local.state
+    if array.dtype is F32 and state.intercept is None:
+        params = {"dim": wrap_dim(dim, array.ndim)}
+        return op.output(state, (input,), params, op.forward(array, **params))
     wrapped = wrap_dim(dim, input._array.ndim)
     have = input.dtype
     if have.category != dtypes.FLOAT and input._array.size:

@@ -89,9 +89,9 @@ def _prepared(output: np.ndarray) -> np.ndarray:
 
 def _tanh_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
     output = _prepared(output)
-    slope = np.multiply(output, output, out=np.empty_like(output))
-    np.subtract(1, slope, out=slope)
-    return np.multiply(grad_output, slope, out=slope)
+    slope = np.asarray(np.multiply(output, output))
+    np.subtract(1, slope, slope)
+    return np.multiply(grad_output, slope, slope)
 
 
 # The gradients of tanh and sigmoid are operations of their own: one pass instead of three.
@@ -114,17 +114,17 @@ tanh = unary_row("tanh", np.tanh, tanh_backward, rule=FLOAT, bare=True)
 
 def sigmoid_array(self: np.ndarray) -> np.ndarray:
     """1 / (1 + exp(-x)); exp overflows to inf for very negative x, and the result is then 0."""
-    result = np.negative(self, out=np.empty_like(self))
-    np.exp(result, out=result)
-    np.add(result, 1, out=result)
-    return np.reciprocal(result, out=result)
+    result = np.asarray(np.negative(self))
+    np.exp(result, result)
+    np.add(result, 1, result)
+    return np.reciprocal(result, result)
 
 
 def _sigmoid_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
     output = _prepared(output)
-    slope = np.subtract(1, output, out=np.empty_like(output))
-    np.multiply(slope, output, out=slope)
-    return np.multiply(grad_output, slope, out=slope)
+    slope = np.asarray(np.subtract(1, output))
+    np.multiply(slope, output, slope)
+    return np.multiply(grad_output, slope, slope)
 
 
 SIGMOID_BACKWARD = Row(

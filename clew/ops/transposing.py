@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from clew import errors
+from clew.core.elementwise import NO_PARAMS
 from clew.core.op import ViewOp
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
@@ -40,11 +41,12 @@ def inverse_order(dims: Shape) -> Shape:
 @public(out=False)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Swap two dimensions."""
-    ndim = input._array.ndim
+    array = input._array
+    ndim = array.ndim
+    dim0, dim1 = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
     if not ndim:
-        wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
         return ALIAS(input)
-    return TRANSPOSE(input, dim0=wrap_dim(dim0, ndim), dim1=wrap_dim(dim1, ndim))
+    return TRANSPOSE.share(input, {"dim0": dim0, "dim1": dim1}, array.swapaxes(dim0, dim1))
 
 
 @public(out=False)
@@ -63,7 +65,7 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; vectors and numbers stay as they are."""
     check_t(input, "t")
-    return T(input)
+    return T.share(input, NO_PARAMS, input._array.T)
 
 
 def check_t(input: Tensor, name: str) -> None:
@@ -85,10 +87,10 @@ def permute(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
             f"length of the desired ordering of dimensions i.e. input.dim() = {ndim} is not equal "
             f"to len(dims) = {len(order)}" + errors.at_user_line()
         )
-    order = tuple(wrap_dim(dim, ndim) for dim in order)
+    order = tuple([wrap_dim(dim, ndim) for dim in order])
     if len(set(order)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed." + errors.at_user_line())
-    return PERMUTE(input, dims=order)
+    return PERMUTE.share(input, {"dims": order}, input._array.transpose(order))
 
 
 @public(aliases=("moveaxis",), out=False)

@@ -46,7 +46,16 @@ def _unsqueezed(self: np.ndarray, *, dim: int) -> np.ndarray:
     # NumPy would give the new dimension stride 0, which says "expanded" elsewhere.
     shape, strides = self.shape, self.strides
     step = shape[dim] * strides[dim] if dim < len(shape) else self.itemsize
-    return restride(self, shape[:dim] + (1,) + shape[dim:], strides[:dim] + (step,) + strides[dim:])
+    return _same_elements(
+        self, shape[:dim] + (1,) + shape[dim:], strides[:dim] + (step,) + strides[dim:]
+    )
+
+
+def _same_elements(array: np.ndarray, shape: Shape, strides: Shape) -> np.ndarray:
+    """A view that reaches the same elements, so that a buffer without gaps holds all of it."""
+    if array.flags.c_contiguous:
+        return np.ndarray(shape, array.dtype, array, 0, strides)
+    return restride(array, shape, strides)
 
 
 UNSQUEEZE = ViewOp(
@@ -58,7 +67,8 @@ UNSQUEEZE = ViewOp(
 
 
 def _squeezed(self: np.ndarray, *, dims: Shape) -> np.ndarray:
-    return self.squeeze(tuple(dim for dim in dims if self.ndim and self.shape[dim] == 1))
+    shape = self.shape
+    return self.squeeze(tuple([dim for dim in dims if shape and shape[dim] == 1]))
 
 
 def _squeeze_op(name: str, node: str) -> ViewOp:
@@ -74,11 +84,10 @@ SQUEEZE_DIMS = _squeeze_op("squeeze_dims", "SqueezeBackward2")
 
 def _expanded(self: np.ndarray, *, shape: Shape) -> np.ndarray:
     extra = len(shape) - self.ndim
-    strides = (0,) * extra + tuple(
-        stride if size == wanted else 0
-        for stride, size, wanted in zip(self.strides, self.shape, shape[extra:], strict=True)
-    )
-    return restride(self, shape, strides)
+    strides = [0] * extra
+    for stride, size, wanted in zip(self.strides, self.shape, shape[extra:], strict=True):
+        strides.append(stride if size == wanted else 0)
+    return _same_elements(self, shape, tuple(strides))
 
 
 EXPAND = ViewOp("expand", _expanded, grads={"self": lambda g: g}, linear=True)
@@ -102,9 +111,24 @@ UNSAFE_RESHAPE = Op(
 @public(function=False)
 def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """The same elements in another shape, or the same bits as another dtype, without a copy."""
+    if dtype is None and size is None:
+        part = _read_by_numpy(self._array, shape)
+        if part is not None:
+            return VIEW.share(self, {"shape": part.shape}, part)
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
         return _view_as_dtype(self, shape[0] if dtype is None else dtype)
     return VIEW(self, shape=infer_shape(shape_argument(shape, size), self._array.size))
+
+
+def _read_by_numpy(array: np.ndarray, args: tuple[Any, ...]) -> np.ndarray | None:
+    """The short way to a view of another shape; None when there is more to say about the shape."""
+    shape = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+    try:
+        part = array.reshape(shape, copy=False)
+    except (ValueError, TypeError):
+        return None
+    # NumPy takes any negative number for an unknown size, but only one.
+    return part if part.shape == shape or -1 in shape else None
 
 
 def _view_as_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
@@ -139,8 +163,12 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 def reshape(input: Tensor, *args: Any, shape: Any = None) -> Tensor:
     """The same elements in another shape: a view where possible, else a copy."""
     array = input._array
+    if shape is None:
+        part = _read_by_numpy(array, args)
+        if part is not None:
+            return VIEW.share(input, {"shape": part.shape}, part)
     wanted = infer_shape(shape_argument(args, shape), array.size)
-    if array.flags.c_contiguous or _can_view(array, wanted):
+    if _can_view(array, wanted):
         return VIEW(input, shape=wanted)
     return UNSAFE_RESHAPE(CLONE(input, memory_format=contiguous_format), shape=wanted)
 
@@ -215,8 +243,8 @@ def ravel(input: Tensor) -> Tensor:
 @public(function=False)
 def expand(self: Tensor, *args: Any, size: Any = None, implicit: bool = False) -> Tensor:
     """Repeat dimensions of size 1 (and new leading ones) without a copy; -1 keeps a size."""
-    wanted = shape_argument(args, size)
-    return EXPAND(self, shape=expanded_shape(self, wanted))
+    shape = expanded_shape(self, shape_argument(args, size))
+    return EXPAND.share(self, {"shape": shape}, _expanded(self._array, shape=shape))
 
 
 def expanded_shape(self: Tensor, wanted: Shape) -> Shape:
@@ -307,19 +335,22 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 @numpy_names
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Insert a dimension of size 1."""
-    return UNSQUEEZE(input, dim=_new_dim(dim, input._array.ndim))
-
-
-def _new_dim(dim: int, ndim: int) -> int:
-    return wrap_dim(dim, ndim + 1)
+    array = input._array
+    dim = wrap_dim(dim, array.ndim + 1)
+    return UNSQUEEZE.share(input, {"dim": dim}, _unsqueezed(array, dim=dim))
 
 
 @public(out=False)
 @numpy_names
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Remove dimensions of size 1: all, one, or some."""
+    array = input._array
+    if type(dim) is int and array.ndim:
+        dim = wrap_dim(dim, array.ndim)
+        part = array.squeeze(dim if array.shape[dim] == 1 else ())
+        return SQUEEZE_DIM.share(input, {"dims": (dim,)}, part)
     op, dims = squeeze_form(input, dim)
-    return op(input, dims=dims)
+    return op.share(input, {"dims": dims}, _squeezed(array, dims=dims))
 
 
 def squeeze_form(input: Tensor, dim: Any) -> tuple[ViewOp, Shape]:
