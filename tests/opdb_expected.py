@@ -63,6 +63,10 @@ def _is_empty(sample: Any) -> bool:
     return bool(sample.input.numel() == 0)
 
 
+def _has_one_element(sample: Any) -> bool:
+    return bool(sample.input.numel() == 1)
+
+
 def _out_is_too_small(sample: Any) -> bool:
     out = sample.kwargs.get("out")
     return out is not None and bool(out.numel() < sample.args[1].numel())
@@ -76,6 +80,9 @@ def _is_on_an_edge(sample: Any) -> bool:
 SAMPLES_LEFT_OUT: dict[tuple[str, str], tuple[Callable[[Any], bool], str]] = {
     ("std*", "jvp"): (_is_empty, "the result is NaN; torch has tangents of 0 and of NaN beside it"),
     ("var*", "jvp"): (_is_empty, "the result is NaN; torch has tangents of 0 and of NaN beside it"),
+    ("addbmm", "variants"): (
+        _has_one_element, "torch's addbmm_ resizes a tensor that would have to be broadcast"
+    ),
     ("gather", "errors"): (
         _out_is_too_small, "torch resizes `out` in place, onto the index; clew gives it new memory"
     ),

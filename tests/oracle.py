@@ -113,6 +113,8 @@ def _torch_names() -> dict[int, list[str]]:
 
 def counterpart(function: Callable[..., Any]) -> Callable[..., Any]:
     """clew's version of a torch function, of a partial of one, or of test code that calls one."""
+    if getattr(function, "__name__", "") == "wrapper_set_seed":
+        return _seeded
     names = _torch_names().get(id(function), [])
     for name in names:
         if exists(name):
@@ -175,8 +177,6 @@ def _rebind(name: str, value: Any) -> Any:
         return clew
     if value is torch.nn.functional:
         return clew.nn.functional
-    if name == "wrapper_set_seed":
-        return _seeded
     if isinstance(value, types.FunctionType) and value.__module__.startswith("torch.testing"):
         return counterpart(value)
     if id(value) in _torch_names():

@@ -43,7 +43,7 @@ def _both(call: Call, values: np.ndarray[Any, Any]) -> None:
                             return_complex=True),
     lambda lib, x: lib.stft(x + 0j, 16),
     lambda lib, x: lib.stft(x, 16, window=lib.ones(16) + 0j),
-    lambda lib, x: x.stft(16, window=lib.hann_window(16), return_complex=True),
+    lambda lib, x: x.stft(16, window=lib.hann_window(16, dtype=lib.float64), return_complex=True),
 ])
 def test_stft(call: Call) -> None:
     _both(call, SIGNAL)
@@ -71,7 +71,7 @@ def test_stft_refuses(call: Call) -> None:
     lambda lib, x: lib.istft(x[0], 16, normalized=True, length=50),
     lambda lib, x: lib.istft(x, 16, length=200),
     lambda lib, x: lib.istft(x, 16, center=False, length=120),
-    lambda lib, x: x.istft(16, window=lib.hamming_window(16)),
+    lambda lib, x: x.istft(16, window=lib.hamming_window(16, dtype=lib.float64)),
 ])
 def test_istft(call: Call) -> None:
     _both(call, SPECTRUM)

@@ -212,4 +212,6 @@ def _restored(state: UInt8Array) -> Generator:
     return Generator().set_state(state)
 
 
+# Without a seed from the user, every process draws other numbers, as in PyTorch.
 default_generator = Generator()
+default_generator.seed()

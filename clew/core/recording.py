@@ -336,10 +336,10 @@ def fact(kind: int, key: Any, inputs: tuple[Any, ...]) -> Any:
         value = inputs[key]
         return value.dtype if isinstance(value, Tensor) else None
     if kind == SHAPES:
-        return tuple(v._array.shape if isinstance(v, Tensor) else None for v in inputs)
+        return tuple([v._array.shape if isinstance(v, Tensor) else None for v in inputs])
     if kind == DTYPES:
-        return tuple(v.dtype if isinstance(v, Tensor) else None for v in inputs)
-    return tuple(isinstance(v, Tensor) and v._requires_grad for v in inputs)
+        return tuple([v.dtype if isinstance(v, Tensor) else None for v in inputs])
+    return tuple([isinstance(v, Tensor) and v._requires_grad for v in inputs])
 
 
 class SavedMany(list[Any]):

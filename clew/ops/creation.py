@@ -47,8 +47,9 @@ def ones(
     **options: Unpack[Options],
 ) -> Tensor:
     """A tensor of ones."""
-    shape = read_size("ones", sizes, size)
-    return made("ones", np.ones(shape, float_dtype("ones", dtype, out).np), options, out)
+    array = np.empty(read_size("ones", sizes, size), float_dtype("ones", dtype, out).np)
+    array.fill(1)
+    return made("ones", array, options, out)
 
 
 @public(method=False, out=False)

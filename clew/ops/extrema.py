@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
@@ -191,7 +192,11 @@ def _shared_evenly(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: bo
     return restore_dims(g, dims, keepdim) * is_extreme / count
 
 
-def all_shared_evenly(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
+def all_shared_evenly(g: Any, self: Any, out: Any) -> Any:
+    """All the elements that equal the extreme share its gradient; of tensors or bare arrays."""
+    if type(g) is np.ndarray:
+        places = np.isnan(self) if np.isnan(out) else np.equal(self, out)
+        return np.multiply(places, np.divide(g, np.count_nonzero(places)), dtype=g.dtype)
     is_extreme = self.isnan() if np.isnan(out._array) else self == out
     return is_extreme * (g / is_extreme.sum())
 
@@ -214,6 +219,7 @@ MAX_ALL = Op(
     lambda self: _extreme(np.maximum, self, tuple(range(self.ndim)), False),
     grads={"self": all_shared_evenly},
     node="MaxBackward1",
+    bare=True,
     kinks=_TIES,
 )
 MIN_ALL = Op(
@@ -221,6 +227,7 @@ MIN_ALL = Op(
     lambda self: _extreme(np.minimum, self, tuple(range(self.ndim)), False),
     grads={"self": all_shared_evenly},
     node="MinBackward1",
+    bare=True,
     kinks=_TIES,
 )
 
@@ -316,7 +323,12 @@ def _along(
     return choose(input, indices, dim=dim, keepdim=keepdim), indices
 
 
-def _of_all(op: Op, input: Tensor) -> Tensor:
+def _of_all(op: Op, ufunc: Any, input: Tensor) -> Tensor:
+    array, state = input._array, local.state
+    if (array.dtype is F32 or array.dtype is F64) and array.size and state.intercept is None:
+        extreme = np.empty((), array.dtype)
+        ufunc.reduce(array, None, None, extreme)
+        return op.output(state, (input,), NO_PARAMS, extreme)
     require_any_element(op.name, input)
     if input.dtype.is_complex:
         raise not_implemented(f"{op.name}_all", input.dtype)
@@ -336,7 +348,7 @@ def max(
     if other is not None:
         return input.maximum(other)
     if dim is None:
-        return _of_all(MAX_ALL, input)
+        return _of_all(MAX_ALL, np.maximum, input)
     return return_types.max(*_along("max", ARGMAX, MAX_DIM, input, dim, keepdim))
 
 
@@ -353,5 +365,5 @@ def min(
     if other is not None:
         return input.minimum(other)
     if dim is None:
-        return _of_all(MIN_ALL, input)
+        return _of_all(MIN_ALL, np.minimum, input)
     return return_types.min(*_along("min", ARGMIN, MIN_DIM, input, dim, keepdim))

@@ -7,13 +7,13 @@ import math
 from clew import errors
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.ops.rows import require_tensors
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
-    for position, (name, value) in enumerate((("input", input), ("weight", weight))):
-        if not isinstance(value, Tensor):
-            raise errors.wrong_argument("linear", name, position + 1, "Tensor", value)
+    if not (isinstance(input, Tensor) and isinstance(weight, Tensor)):
+        require_tensors("linear", input=input, weight=weight)
     ndim, weight_ndim = input._array.ndim, weight._array.ndim
     if weight_ndim == 2:
         if ndim == 2:

@@ -9,8 +9,10 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.elementwise import F32, F64
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.reductions import (
@@ -103,13 +105,32 @@ def vector_norm(
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
     """The norm of vectors along some dimensions (`linalg.vector_norm`)."""
-    _check_norm_dtype(input.dtype, dtype)
     ord = float(ord)
+    if ord == 2 and dim is None and dtype is None and not keepdim:
+        quick = _quick_length(input)
+        if quick is not None:
+            return quick
+    _check_norm_dtype(input.dtype, dtype)
     dims = reduced_dims(dim, input._array.ndim)
     if ord < 0 or ord == math.inf:
         _check_norm_identity(input, ord, dim, dims)
     wanted = input.dtype if dtype is None else dtype
     return LINALG_VECTOR_NORM(input, ord=ord, dims=dims, keepdim=keepdim, dtype=wanted.np)
+
+
+def _quick_length(input: Tensor) -> Tensor | None:
+    """The short path to the 2-norm of all elements; None where there is more to look at."""
+    array, state = input._array, local.state
+    dtype = array.dtype
+    if (
+        (dtype is not F32 and dtype is not F64)
+        or not array.flags.c_contiguous
+        or state.intercept is not None
+    ):
+        return None
+    flat = array.reshape(-1)
+    params = {"ord": 2.0, "dims": tuple(range(array.ndim)), "keepdim": False, "dtype": dtype}
+    return LINALG_VECTOR_NORM.output(state, (input,), params, np.sqrt(flat.dot(flat)))
 
 
 def _check_norm_dtype(have: dtypes.dtype, dtype: dtypes.dtype | None) -> None:

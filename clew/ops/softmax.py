@@ -12,7 +12,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.elementwise import F32
+from clew.core.elementwise import F32, F64
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
@@ -135,7 +135,7 @@ def _along(op: Op, name: str, input: Tensor, dim: int, dtype: dtypes.dtype | Non
     if dtype is not None and input.dtype is not dtype:
         input = input.to(dtype)
     array, state = input._array, local.state
-    if array.dtype is F32 and state.intercept is None:
+    if (array.dtype is F32 or array.dtype is F64) and state.intercept is None:
         params = {"dim": wrap_dim(dim, array.ndim)}
         return op.output(state, (input,), params, op.forward(array, **params))
     wrapped = wrap_dim(dim, input._array.ndim)
