@@ -115,7 +115,7 @@ OUT_OF_SCOPE: dict[str, tuple[str, ...]] = {
     ),
     "copying twins of views, made for functionalization": ("*_copy",),
     "sparse layouts": ("sparse.*", "to_sparse"),
-    "CUDA only": ("jiterator_*", "bmm.triton_optimized"),
+    "CUDA only": ("jiterator_*", "bmm.triton_optimized", "nn.functional.batch_norm.without_cudnn"),
     "masked prototype namespace": ("masked.*",),
     "orthogonal polynomials and Bessel functions without derivatives": (
         "special.airy_ai",

@@ -318,3 +318,37 @@ def test_save_for_backward_called_again_replaces(count: int) -> None:
         return sizes
 
     twice(scenario)()
+
+
+@twice
+def test_a_gradient_that_somebody_keeps_is_not_the_leafs_own(torch: Any) -> Any:
+    kept = []
+
+    class Keep(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            result = g * 2
+            kept.append(result)
+            return result
+
+    x = torch.ones(3, requires_grad=True)
+    Keep.apply(x).sum().backward()
+    x.grad.mul_(10)
+    seed = torch.ones(3)
+    y = torch.ones(3, requires_grad=True)
+    (y + 0).backward(seed)
+    y.grad.zero_()
+    return kept, x.grad, seed
+
+
+@twice
+def test_leaves_that_share_a_gradient_own_theirs(torch: Any) -> Any:
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    view = torch.ones(2, 2, requires_grad=True)
+    (a + b + view.t()).sum().backward()
+    a.grad.add_(1)
+    return a.grad, b.grad, view.grad

@@ -23,7 +23,7 @@ Tensors = Tensor | Sequence[Tensor]
 def as_tuple(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
-    if isinstance(value, Tensor | GradientEdge) or not hasattr(value, "__iter__"):
+    if isinstance(value, (Tensor, GradientEdge)) or not hasattr(value, "__iter__"):
         return (value,)
     return tuple(value)
 
@@ -115,7 +115,9 @@ def initial_grad(root: Tensor, grad: Any) -> Tensor:
                 f"grad can be implicitly created only for real scalar outputs but got {root.dtype}"
                 + errors.at_user_line()
             )
-        return wrap(np.ones(array.shape, array.dtype))
+        one = np.empty(array.shape, array.dtype)
+        one.fill(1)
+        return wrap(one)
     if grad._array.shape != array.shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[0] has a shape of {grad.shape} and output[0] has a "

@@ -19,7 +19,7 @@ from clew.core.node import Edge, Extras, Node, restore
 from clew.core.state import State, local
 from clew.core.storage import Storage, next_sequence_number
 from clew.core.tensor import Tensor
-from clew.source import user_where
+from clew.source import Place, user_where
 
 Grads = list[Tensor | None]
 
@@ -52,9 +52,9 @@ class Run:
                 self.targets.setdefault(node, set()).add(number)
             self.needed = nodes_leading_to(set(self.targets), self.dependencies)
 
-    def run(self, roots: Sequence[Edge], grads: Sequence[Tensor]) -> None:
-        for (node, number), grad in zip(roots, grads, strict=True):
-            self.receive(node, number, grad)
+    def run(self, roots: Sequence[Edge], grads: Sequence[Tensor], where: Place | None) -> None:
+        for (node, number), seed in zip(roots, grads, strict=True):
+            self.receive(node, number, seed)
         waiting, buffers, needed = self.dependencies, self.buffers, self.needed
         heap = [(-node.seq, node) for node in buffers if not waiting[node]]
         heapq.heapify(heap)
@@ -62,10 +62,13 @@ class Run:
         # empty.
         held: tuple[int, Node] | None = None
         state = local.state
-        freed = None if self.keep_graph else errors.Freed(user_where())
+        freed = None if self.keep_graph else errors.Freed(where)
         watched = needed is not None or state.anomaly
         # Leaves take their gradient as soon as it is complete, in the order of their edges.
         leaves: deque[Node] = deque()
+        results: Sequence[Any] = ()
+        grad: Any = None
+        array: Any = None
         while heap or leaves or held:
             if leaves:
                 node = leaves.popleft()
@@ -77,7 +80,10 @@ class Run:
             if watched or node.extras is not None or node not in buffers:
                 results = self.step(state, node, freed)
             else:
-                # Nothing to watch: straight to the node's own backward.
+                # Nothing to watch: straight to the node's own backward. Letting go of what the
+                # last one returned lets a leaf see that it may keep its gradient without a copy.
+                results = ()
+                grad = array = None
                 if self.owned:
                     self.owned.pop(node, None)
                 results = node.apply(tuple(buffers.pop(node)))
@@ -334,8 +340,9 @@ def backward(
 ) -> dict[Edge, Tensor | None]:
     """Run backward; the gradients that arrived at `targets` are returned by edge."""
     state = local.state
+    where = user_where()
     if accumulate and not state.backward_runs:
-        state.last_backward = next_sequence_number(), user_where()
+        state.last_backward = next_sequence_number(), where
     run = Run(
         roots,
         keep_graph=keep_graph,
@@ -346,7 +353,7 @@ def backward(
     grad_enabled, state.grad_enabled = state.grad_enabled, create_graph
     state.backward_runs.append(run)
     try:
-        run.run(roots, grads)
+        run.run(roots, grads, where)
     finally:
         state.grad_enabled = grad_enabled
         state.backward_runs.pop()

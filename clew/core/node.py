@@ -8,6 +8,7 @@ outputs, so that a dropped result frees its graph at once.
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 import weakref
 from collections import OrderedDict
@@ -26,6 +27,8 @@ from clew.source import user_where
 Edge = tuple["Node", int]
 Meta = tuple[tuple[int, ...], np.dtype]
 
+# Where references are not counted, everything is taken to be in use: a copy more, never wrong.
+_getrefcount = getattr(sys, "getrefcount", lambda _: 1 << 30)
 ACCUMULATE_SEQUENCE = 1 << 62
 
 
@@ -181,16 +184,18 @@ class AccumulateGrad(Node):
         return tensor
 
     def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-        grad = grads[0]
         variable = self._variable()
-        if grad is None:
+        if grads[0] is None:
             return ()
         if variable is None:
             if not self.post_accumulate_hooks:
                 return ()
             variable = self.variable
         with _accumulate_lock:
-            accumulate_into(variable, grad)
+            if variable._grad is None and can_take(grads, variable._array):
+                variable._grad = grads[0]
+            else:
+                accumulate_into(variable, grads[0])
         self.reached_by = local.state.last_backward
         for hook in list(self.post_accumulate_hooks.values()):
             hook(variable)
@@ -206,6 +211,23 @@ class Nowhere(AccumulateGrad):
         return ()
 
 
+def holders(grads: tuple[Any, ...]) -> tuple[int, int]:
+    """How many references there are to the first gradient, and to its array."""
+    return _getrefcount(grads[0]), _getrefcount(grads[0]._array)
+
+
+def can_take(grads: tuple[Any, ...], leaf: np.ndarray) -> bool:
+    """Whether a leaf may keep the gradient itself: nobody else sees it, and it has no history."""
+    array = grads[0]._array
+    return (
+        not grads[0]._requires_grad
+        and array.base is None
+        and array.strides == leaf.strides
+        and type(grads[0]) is Tensor
+        and holders(grads) == (_ALONE[0], _ALONE[1] + 1)  # `array` is one more
+    )
+
+
 def accumulate_into(variable: Tensor, grad: Tensor) -> None:
     """`variable.grad += grad`, in place only when no graph of the gradient is asked for."""
     have = variable._grad
@@ -214,7 +236,11 @@ def accumulate_into(variable: Tensor, grad: Tensor) -> None:
     elif local.state.grad_enabled:
         variable._grad = have + grad
     else:
-        np.add(have._array, grad._array, out=have._array, casting="unsafe")
+        total = have._array
+        if grad._array.dtype is total.dtype:
+            np.add(total, grad._array, total)
+        else:
+            np.add(total, grad._array, total, casting="unsafe")
         have._storage.bump("AccumulateGrad", None)
 
 
@@ -265,6 +291,10 @@ def restore(array: np.ndarray, storage: Storage, node: Node | None, output_nr: i
     tensor._reason = None
     tensor._grad = None
     return tensor
+
+
+# The counts for a gradient that only the engine's tuple holds; Python versions differ.
+_ALONE = holders((own(restore(np.zeros(1), Storage(), None, 0), np.zeros(1)),))
 
 
 # A saved tensor is a plain tuple (array, storage, version, edge): making an object for each would

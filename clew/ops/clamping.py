@@ -175,7 +175,7 @@ def _clamped(self: np.ndarray, min: Any, max: Any) -> Any:
     raised = np.asarray(np.maximum(self, min))
     if isinstance(max, np.ndarray) and max.ndim:
         return np.minimum(raised, max)
-    return np.minimum(raised, max, raised)
+    return np.minimum(raised, max, out=raised)
 
 
 def _within(self: Any, min: Any, max: Any) -> Any:

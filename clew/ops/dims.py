@@ -64,7 +64,7 @@ def shape_argument(args: tuple[Any, ...], keyword: Sequence[int] | None = None) 
         args = tuple(keyword)
     elif len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
-    return tuple(operator.index(n) for n in args)
+    return tuple(map(operator.index, args))
 
 
 def infer_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:

@@ -313,6 +313,18 @@ def aminmax(
 def _along(
     name: str, find: Op, choose: Op, input: Tensor, dim: int, keepdim: bool
 ) -> tuple[Tensor, Tensor]:
+    array, state = input._array, local.state
+    if (
+        (array.dtype is F32 or array.dtype is F64)
+        and array.size
+        and array.ndim
+        and type(keepdim) is bool
+        and state.intercept is None
+    ):
+        params = {"dim": wrap_dim(dim, array.ndim), "keepdim": keepdim}
+        places = find.output(state, (input,), params, find.forward(array, **params))
+        values = _take(array, places._array, **params)
+        return choose.output(state, (input, places), params, values), places
     if input.dtype.is_complex:
         raise RuntimeError(f"{name}(): does not support complex input" + errors.at_user_line())
     if not isinstance(keepdim, bool):

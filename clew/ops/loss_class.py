@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from clew import errors
@@ -11,15 +13,20 @@ from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
 from clew.ops.linear import linear
 from clew.ops.reduction_argument import check_reduction, legacy_reduction
+from clew.ops.rows import require_tensors
 from clew.ops.softmax import log_softmax
 
 Array = np.ndarray
+# The method of arrays that this stands for is written in Python.
+_largest: Any = np.maximum.reduce
 Shape = tuple[int, ...]
 
 
 def _safe_classes(target: Array, classes: int, ignore_index: int) -> tuple[Array, Array | None]:
     """Targets with the ignored ones replaced by class 0, and which count; None if all do."""
-    if target.size and target.min() >= 0 and target.max() < classes:
+    # Read as unsigned, negative numbers are larger than any class.
+    unsigned = target.view(np.uint64) if target.dtype.itemsize == 8 else target
+    if target.size and _largest(unsigned, None) < classes:
         counts = target != ignore_index if 0 <= ignore_index < classes else None
         return target, counts if counts is None or not counts.all() else None
     counts = target != ignore_index
@@ -68,7 +75,7 @@ def _nll_loss(
         losses = np.where(weights == 0, losses.dtype.type(0), losses * weights)
     if reduction == "none":
         return losses.astype(self.dtype, copy=False).reshape(target.shape)
-    loss = np.add.reduce(losses, axis=None)
+    loss = np.add.reduce(losses, None)
     if reduction == "mean":
         loss = np.divide(loss, _total(safe, weights, losses.dtype))
     return np.asarray(loss).astype(self.dtype, copy=False)
@@ -90,7 +97,9 @@ def _nll_loss_backward(
     g = np.negative(widened(grad_output))
     if reduction == "mean":
         g = np.divide(g, _total(safe, weights, g.dtype))
-    values = np.broadcast_to(g if reduction != "none" else g.reshape(classes.shape), safe.shape)
+    values = g.reshape(classes.shape) if reduction == "none" else g
+    if weights is not None or scores.ndim != 2:
+        values = np.broadcast_to(values, safe.shape)
     if weights is not None:
         values = np.where(weights == 0, g.dtype.type(0), values * weights)
     if scores.ndim == 2:
@@ -131,7 +140,7 @@ NLL_LOSS2D = Op(
 
 
 def _check_target(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
-    if target.dtype not in (dtypes.int64, dtypes.uint8):
+    if target.dtype is not dtypes.int64 and target.dtype is not dtypes.uint8:
         raise RuntimeError(
             "expected target dtype to be Long or Byte, but got "
             f"{target.dtype.scalar_name}" + errors.at_user_line()
@@ -249,9 +258,8 @@ def cross_entropy(
     """The cross entropy of `softmax(input)` and the target: class indices or probabilities."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
-    for position, (name, value) in enumerate((("input", input), ("target", target))):
-        if not isinstance(value, Tensor):
-            raise errors.wrong_argument("cross_entropy_loss", name, position + 1, "Tensor", value)
+    if not (isinstance(input, Tensor) and isinstance(target, Tensor)):
+        require_tensors("cross_entropy_loss", input=input, target=target)
     if input._array.shape == target._array.shape:
         _check_probabilities(input, target, weight, ignore_index)
         return _with_probabilities(input, target, weight, reduction, label_smoothing)

@@ -15,8 +15,10 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.arrays import widened
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, shape_argument, wrap_dim, wrap_dims
+from clew.ops.views import expanded
 
 Dims = tuple[int, ...]
 DimArgument = int | Dims | list[int] | None
@@ -37,12 +39,15 @@ def reduced_dims(dim: DimArgument, ndim: int) -> Dims:
     return dims if ndim else ()
 
 
-def restore_dims(g: Tensor, dims: Dims, keepdim: bool) -> Tensor:
-    """A reduced tensor with the reduced dimensions put back as size 1, where that matters."""
+def restore_dims(g: Any, dims: Dims, keepdim: bool) -> Any:
+    """A reduced tensor with the reduced dimensions put back as size 1, where that matters.
+
+    Bare arrays are taken as well.
+    """
     if keepdim or dims == tuple(range(len(dims))):
         # Missing leading dimensions are broadcast anyway.
         return g
-    shape = list(g._array.shape)
+    shape = list((g if type(g) is np.ndarray else g._array).shape)
     for dim in sorted(dims):
         shape.insert(dim, 1)
     return g.reshape(shape)
@@ -120,15 +125,20 @@ SUM = Op(
     "sum_dim",
     _sum,
     grads={
-        "self": lambda g, dims, keepdim, self_shape: restore_dims(g, dims, keepdim).expand(
-            self_shape
+        "self": lambda g, dims, keepdim, self_shape: expanded(
+            restore_dims(g, dims, keepdim), self_shape
         )
     },
     node="SumBackward1",
     linear=True,
+    bare=True,
 )
 SUM_ALL = Op(
-    "sum", _sum_all, grads={"self": lambda g, self_shape: g.expand(self_shape)}, linear=True
+    "sum",
+    _sum_all,
+    grads={"self": lambda g, self_shape: expanded(g, self_shape)},
+    linear=True,
+    bare=True,
 )
 
 
@@ -157,6 +167,10 @@ def sum(
                 return out
         return SUM_ALL(input, dtype=sum_dtype(input, dtype))
     dims = reduced_dims(dim, input._array.ndim)
+    if dtype is None and dims:
+        out = _partial(input, SUM, dims, keepdim)
+        if out is not None:
+            return out
     return SUM(input, dims=dims, keepdim=keepdim, dtype=sum_dtype(input, dtype))
 
 
@@ -182,6 +196,25 @@ def _total(input: Tensor, op: Op) -> Tensor | None:
     return op.output(state, (input,), NO_PARAMS, total)
 
 
+def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
+    """The sum or mean over some dimensions by a short path; None where it does not apply."""
+    state = local.state
+    array = input._array
+    dtype = array.dtype
+    if (
+        (dtype is not F32 and dtype is not F64)
+        or not 0 < array.size <= _SHORT
+        or state.intercept is not None
+        or type(keepdim) is not bool
+    ):
+        return None
+    total = np.asarray(_add_all(array, dims, None, None, keepdim))
+    if op is not SUM:
+        np.true_divide(total, array.size // total.size, total)
+    params = {"dims": dims, "keepdim": keepdim, "dtype": dtype}
+    return op.output(state, (input,), params, total)
+
+
 # -- mean ----------------------------------------------------------------------------------
 
 
@@ -195,19 +228,28 @@ def _mean_all(self: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
     return _mean(self, dims=tuple(range(self.ndim)), keepdim=False, dtype=dtype)
 
 
-def _mean_grad(g: Tensor, dims: Dims, keepdim: bool, self_shape: Dims) -> Tensor:
-    count = math.prod(self_shape[dim] for dim in dims)
-    spread = restore_dims(g, dims, keepdim).expand(self_shape)
-    return spread / count if count else spread
+def _divided(g: Any, count: int) -> Any:
+    """A gradient divided by the number of elements that share it; a tensor or a bare array."""
+    if not count:
+        return g
+    if type(g) is np.ndarray:
+        return np.asarray(widened(g) / count).astype(g.dtype, copy=False)
+    return g / count
 
 
-def _mean_all_grad(g: Tensor, self_shape: Dims) -> Tensor:
-    count = math.prod(self_shape)
-    return (g / count if count else g).expand(self_shape)
+def _mean_grad(g: Any, dims: Dims, keepdim: bool, self_shape: Dims) -> Any:
+    count = math.prod([self_shape[dim] for dim in dims])
+    return _divided(expanded(restore_dims(g, dims, keepdim), self_shape), count)
 
 
-MEAN = Op("mean_dim", _mean, grads={"self": _mean_grad}, node="MeanBackward1", linear=True)
-MEAN_ALL = Op("mean", _mean_all, grads={"self": _mean_all_grad}, linear=True)
+def _mean_all_grad(g: Any, self_shape: Dims) -> Any:
+    return expanded(_divided(g, math.prod(self_shape)), self_shape)
+
+
+MEAN = Op(
+    "mean_dim", _mean, grads={"self": _mean_grad}, node="MeanBackward1", linear=True, bare=True
+)
+MEAN_ALL = Op("mean", _mean_all, grads={"self": _mean_all_grad}, linear=True, bare=True)
 
 
 def _mean_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
@@ -239,6 +281,10 @@ def mean(
                 return out
         return MEAN_ALL(input, dtype=_mean_dtype(input, dtype))
     dims = reduced_dims(dim, input._array.ndim)
+    if dtype is None and dims:
+        out = _partial(input, MEAN, dims, keepdim)
+        if out is not None:
+            return out
     return MEAN(input, dims=dims, keepdim=keepdim, dtype=_mean_dtype(input, dtype))
 
 

@@ -247,6 +247,11 @@ def expand(self: Tensor, *args: Any, size: Any = None, implicit: bool = False) -
     return EXPAND.share(self, {"shape": shape}, _expanded(self._array, shape=shape))
 
 
+def expanded(g: Any, shape: Shape) -> Any:
+    """`g.expand(shape)` for a shape that is known to fit; of tensors or bare arrays."""
+    return _expanded(g, shape=shape) if type(g) is np.ndarray else g.expand(shape)
+
+
 def expanded_shape(self: Tensor, wanted: Shape) -> Shape:
     """The shape that `expand` gives, or the error that PyTorch raises."""
     have = self._array.shape
