@@ -29,6 +29,7 @@ FLOAT = "float"  # the promoted dtype; integers become the default float
 BOOL = "bool"  # computed in the promoted dtype, the result is bool
 REAL = "real"  # the promoted dtype; complex gives its real dtype
 NUMBER = (bool, int, float, complex, np.number, np.bool_)
+_FOREIGN = (*NUMBER, np.ndarray)
 
 
 class Elementwise(Op):
@@ -162,7 +163,7 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
             right = other._array
         elif kind is float or kind is int:
             right = other
-        elif is_operator and not isinstance(other, (*NUMBER, _ndarray)):
+        elif is_operator and not isinstance(other, _FOREIGN):
             return NotImplemented
         else:
             return op(*operands(op, input, other))
@@ -192,7 +193,7 @@ def reflected(op: Elementwise) -> Callable[[Any, Any], Any]:
     """The reflected dunder method: `other op self`."""
 
     def method(self: Tensor, other: Any) -> Any:
-        if not isinstance(other, (*NUMBER, _ndarray)):
+        if not isinstance(other, _FOREIGN):
             return NotImplemented
         return op(*operands(op, other, self))
 
@@ -201,14 +202,17 @@ def reflected(op: Elementwise) -> Callable[[Any, Any], Any]:
 
 def operands(op: Op, *values: Any) -> tuple[Any, ...]:
     """Check operands: tensors and numbers pass, 0-dim arrays become numbers."""
+    has_tensor = False
     for position, value in enumerate(values):
-        if not isinstance(value, Tensor) and not isinstance(value, NUMBER):
+        if isinstance(value, Tensor):
+            has_tensor = True
+        elif not isinstance(value, NUMBER):
             if isinstance(value, np.ndarray):
                 return tuple(wrap(v) if isinstance(v, np.ndarray) else v for v in values)
             raise errors.wrong_argument(
                 op.name, op.inputs[position], position + 1, "Tensor or Number", value
             )
-    if not any(isinstance(value, Tensor) for value in values):
+    if not has_tensor:
         raise errors.wrong_argument(op.name, op.inputs[0], 1, "Tensor", values[0])
     return values
 

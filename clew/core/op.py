@@ -252,9 +252,9 @@ class Op:
         outs: tuple[Tensor, ...],
     ) -> tuple[Tensor, ...]:
         mask = grad_mask(inputs)
-        if mask and state.grad_enabled and any(self.can_differentiate(out) for out in outs):
+        if mask and state.grad_enabled and self.differentiable and outs:
             plan = self.plan(mask)
-            if plan.active:
+            if plan.active and any([differentiable(out) for out in outs]):
                 self.attach_many(state, plan, inputs, params, outs)
                 return outs
         reason = self.reason(state, mask, inputs)
@@ -342,7 +342,7 @@ class ViewOp(Op):
             out._requires_grad = True
             plan = self.plans.get(1) or self.plan(1)
             out._node = record(
-                state, plan, self.node_class, (source,), params, (out,), _getframe(1)
+                state, plan, self.node_class, (source,), params, (out,), _getframe(2)
             )
         else:
             # PyTorch's answer for a view made under no_grad: it says that it requires grad, like

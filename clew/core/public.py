@@ -8,6 +8,7 @@ PyTorch's aliases.
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -41,7 +42,7 @@ def public(
         own_name = name or implementation.__name__
         for each in (own_name, *aliases):
             if function:
-                FUNCTIONS[each] = with_out(implementation) if out else implementation
+                FUNCTIONS[each] = with_out(implementation) if out else without_out(implementation)
             if method:
                 setattr(Tensor, each, implementation)
             if inplace:
@@ -69,14 +70,15 @@ def inplace_method(implementation: Callable[..., Any], name: str) -> Callable[..
 
 def with_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
     """The same function with an `out=` argument."""
+    positional = without_names(implementation)
 
     @functools.wraps(implementation)
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         if out is None:
             try:
-                return implementation(*args, **kwargs) if kwargs else implementation(*args)
-            except AttributeError:
-                refuse_non_tensor(implementation.__name__, args)
+                return implementation(*args, **kwargs) if kwargs else positional(*args)
+            except AttributeError as error:
+                refuse_non_tensor(implementation, args, error)
                 raise
         refuse_history(args, kwargs, out)
         result = implementation(*args, **kwargs)
@@ -89,10 +91,43 @@ def with_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def refuse_non_tensor(name: str, args: tuple[Any, ...]) -> None:
-    """A function of a tensor was given something else: say so in PyTorch's words."""
-    if args and not isinstance(args[0], Tensor):
-        raise errors.wrong_argument(name, "input", 1, "Tensor", args[0]) from None
+def without_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, which names an argument that should have been a tensor."""
+
+    @functools.wraps(implementation)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return implementation(*args, **kwargs)
+        except AttributeError as error:
+            refuse_non_tensor(implementation, args, error)
+            raise
+
+    return function
+
+
+def without_names(implementation: Callable[..., Any]) -> Callable[..., Any]:
+    """What a call without keywords may go to at once: below a wrapper that only reads names.
+
+    Wrappers around such a wrapper inherit its attributes, but do more than it does.
+    """
+    positional = getattr(implementation, "positional", None)
+    wrapped: Callable[..., Any] = getattr(implementation, "__wrapped__", implementation)
+    return wrapped if wrapped is positional else implementation
+
+
+def refuse_non_tensor(
+    implementation: Callable[..., Any], args: tuple[Any, ...], error: AttributeError
+) -> None:
+    """Something else was used as if it were a tensor: if it was given, say so as PyTorch does."""
+    if error.name is None or not hasattr(Tensor, error.name):
+        return
+    for position, value in enumerate(args):
+        if value is error.obj and not isinstance(value, Tensor):
+            names = list(inspect.signature(implementation).parameters)
+            name = names[min(position, len(names) - 1)]
+            raise errors.wrong_argument(
+                implementation.__name__, name, position + 1, "Tensor", value
+            ) from None
 
 
 def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:

@@ -25,6 +25,8 @@ def _kept(shape: tuple[int, ...], p: float) -> Array:
 
 def _mask_like(array: Array, p: float) -> Array:
     """1 with probability `p`, drawn in the order in which the elements lie in memory."""
+    if array.flags.c_contiguous:
+        return _kept(array.shape, p)
     order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
     if order == list(range(array.ndim)):
         return _kept(array.shape, p)
@@ -42,7 +44,7 @@ def _noise(self: Array, *, p: float, per_feature: bool) -> Array:
     """What `dropout` multiplies by: 0, or 1 / (1 - p)."""
     kept = _keep_mask(self, p, per_feature)
     dtype = self.real.dtype
-    scale = np.ones((), dtype) / np.asarray(1 - p, dtype)
+    scale = dtype.type(1) / dtype.type(1 - p)
     return (kept * scale).astype(dtype, copy=False)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.public import FUNCTIONS, deliver
+from clew.core.public import FUNCTIONS, deliver, without_names
 from clew.core.tensor import Tensor
 from clew.ops import (  # noqa: F401  # they make the functions that are replaced here
     gathering,
@@ -53,12 +53,13 @@ def _replace(
 ) -> None:
     """Put a check of `out` before the function of that name."""
     implementation = FUNCTIONS[name].__wrapped__
+    positional = without_names(implementation)
     delivering = FUNCTIONS[name]
 
     @functools.wraps(implementation)
     def function(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
         if out is None:
-            return implementation(*args, **kwargs)
+            return implementation(*args, **kwargs) if kwargs else positional(*args)
         check([*args, *kwargs.values()], out)
         if refuses_history:
             return delivering(*args, out=out, **kwargs)

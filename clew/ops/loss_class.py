@@ -8,7 +8,9 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.elementwise import F32, F64
 from clew.core.op import Op
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
 from clew.ops.linear import linear
@@ -52,9 +54,10 @@ def _class_weights(target: Array, counts: Array | None, weight: Array | None) ->
     return weights if counts is None else np.where(counts, weights, 0)
 
 
-def _total(target: Array, weights: Array | None, dtype: np.dtype) -> np.floating:
-    total = target.size if weights is None else np.add.reduce(weights, axis=None, dtype=dtype)
-    return dtype.type(total)
+def _total(target: Array, weights: Array | None, dtype: np.dtype) -> Any:
+    if weights is None:
+        return target.size
+    return dtype.type(np.add.reduce(weights, axis=None, dtype=dtype))
 
 
 def _aligned(self: Array, target: Array) -> tuple[Array, Array]:
@@ -77,7 +80,7 @@ def _nll_loss(
         return losses.astype(self.dtype, copy=False).reshape(target.shape)
     loss = np.add.reduce(losses, None)
     if reduction == "mean":
-        loss = np.divide(loss, _total(safe, weights, losses.dtype))
+        loss = loss / _total(safe, weights, losses.dtype)
     return np.asarray(loss).astype(self.dtype, copy=False)
 
 
@@ -96,7 +99,7 @@ def _nll_loss_backward(
     weights = _class_weights(safe, counts, weight)
     g = np.negative(widened(grad_output))
     if reduction == "mean":
-        g = np.divide(g, _total(safe, weights, g.dtype))
+        g = g / _total(safe, weights, g.dtype)
     values = g.reshape(classes.shape) if reduction == "none" else g
     if weights is not None or scores.ndim != 2:
         values = np.broadcast_to(values, safe.shape)
@@ -111,17 +114,14 @@ def _nll_loss_backward(
 
 
 def _nll_loss_gradient(
-    g: Tensor,
-    self: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    reduction: str,
-    ignore_index: int,
-) -> Tensor:
-    result: Tensor = NLL_LOSS_BACKWARD(
-        g, target, weight, reduction=reduction, ignore_index=ignore_index, shape=self._array.shape
-    )
-    return result
+    g: Any, self: Any, target: Any, weight: Any, reduction: str, ignore_index: int
+) -> Any:
+    """Of tensors or bare arrays."""
+    bare = type(g) is np.ndarray
+    return (_nll_loss_backward if bare else NLL_LOSS_BACKWARD)(
+        g, target, weight, reduction=reduction, ignore_index=ignore_index,
+        shape=self.shape if bare else self._array.shape,
+    )  # fmt: skip
 
 
 # The loss is linear in the scores, so the gradient's own gradient is the loss again.
@@ -133,9 +133,10 @@ NLL_LOSS_BACKWARD: Op = Op(
         )
     },
 )  # fmt: skip
-NLL_LOSS: Op = Op("nll_loss", _nll_loss, grads={"self": _nll_loss_gradient})
+NLL_LOSS: Op = Op("nll_loss", _nll_loss, grads={"self": _nll_loss_gradient}, bare=True)
 NLL_LOSS2D = Op(
     "nll_loss2d", _nll_loss, grads={"self": _nll_loss_gradient}, node="NllLoss2DBackward0",
+    bare=True,
 )  # fmt: skip
 
 
@@ -224,8 +225,17 @@ def _nll(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int
 ) -> Tensor:
     shape, wanted = input._array.shape, target._array.shape
-    _check_batch(shape, wanted)
     params = {"reduction": reduction, "ignore_index": ignore_index}
+    if weight is None and len(shape) == 2 and wanted == shape[:1]:
+        array, classes, state = input._array, target._array, local.state
+        if (
+            (array.dtype is F32 or array.dtype is F64)
+            and classes.dtype is dtypes.int64.np
+            and state.intercept is None
+        ):
+            loss = _nll_loss(array, classes, None, **params)
+            return NLL_LOSS.output(state, (input, target, None), params, loss)
+    _check_batch(shape, wanted)
     if len(shape) <= 2:
         _check_flat(shape, wanted)
         _check_target(input, target, weight)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from clew.kernels.arrays import sum_of_products, widened
 from clew.ops.joining import cat
 
 Array = np.ndarray
+# Arguments by position: the names take as long to read as small arrays to reduce.
+_add_up: Any = np.add.reduce
 Gradients = tuple[Tensor | None, Tensor | None, Tensor | None]
 
 
@@ -33,8 +36,8 @@ def graph_is_wanted() -> bool:
 
 def statistics(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array, Array, Array]:
     """Centred values (fresh), mean, 1 / sqrt(variance + eps) and variance; dimensions are kept."""
-    count = x.dtype.type(math.prod(x.shape[axis] for axis in axes))
-    mean = np.add.reduce(x, axis=axes, keepdims=True)
+    count = math.prod([x.shape[axis] for axis in axes])
+    mean = _add_up(x, axes, None, None, True)
     mean /= count
     centred = x - mean
     variance = sum_of_products(centred, centred, axes)
@@ -43,18 +46,18 @@ def statistics(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Arra
 
 
 def reciprocal_root(variance: Array, eps: float) -> Array:
-    rstd = variance + variance.dtype.type(eps)
-    np.sqrt(rstd, out=rstd)
-    return np.reciprocal(rstd, out=rstd)
+    rstd: Array = variance + float(eps)
+    np.sqrt(rstd, rstd)
+    return np.reciprocal(rstd, rstd)
 
 
 def back_through_statistics(
     weighted: Array, normal: Array, rstd: Array, axes: tuple[int, ...]
 ) -> Array:
     """The gradient of the input, given those of the normalised values; writes into `weighted`."""
-    count = normal.dtype.type(math.prod(normal.shape[axis] for axis in axes))
+    count = math.prod([normal.shape[axis] for axis in axes])
     along = sum_of_products(weighted, normal, axes)
-    total = np.add.reduce(weighted, axis=axes, keepdims=True)
+    total = _add_up(weighted, axes, None, None, True)
     total /= count
     along /= count
     weighted -= total

@@ -29,7 +29,7 @@ _total: Any = np.add.reduce
 
 def _shifted(self: Array, dim: int) -> Array:
     """A fresh array, in the compute dtype, whose largest element along `dim` is 0."""
-    values = widened(self)
+    values = widened(self if self.ndim else self.reshape(1))
     return np.subtract(values, _largest(values, dim, None, None, True))
 
 
@@ -47,7 +47,7 @@ def _like(result: Array, original: Array) -> Array:
 def _softmax(self: Array, *, dim: int) -> Array:
     if not self.size:
         return np.empty_like(self)
-    result = _shifted(_vectors(self), dim)
+    result = _shifted(self, dim)
     np.exp(result, result)
     np.divide(result, _total(result, dim, None, None, True), result)
     return _like(result, self)
@@ -74,16 +74,20 @@ SOFTMAX_BACKWARD: Op = Op(
         "output": _softmax_backward_of_output,
     },
 )  # fmt: skip
-SOFTMAX = Op(
-    "softmax", _softmax,
-    grads={"self": lambda g, out, dim: SOFTMAX_BACKWARD(g, out, dim=dim)},
-)  # fmt: skip
+
+
+def _softmax_gradient(g: Any, out: Any, dim: int) -> Any:
+    """Of tensors or bare arrays."""
+    return (_softmax_backward if type(g) is Array else SOFTMAX_BACKWARD)(g, out, dim=dim)
+
+
+SOFTMAX = Op("softmax", _softmax, grads={"self": _softmax_gradient}, bare=True)
 
 
 def _log_softmax(self: Array, *, dim: int) -> Array:
     if not self.size:
         return np.empty_like(self)
-    result = _shifted(_vectors(self), dim)
+    result = _shifted(self, dim)
     total = _total(np.exp(result), dim, None, None, True)
     np.subtract(result, np.log(total, total), result)
     return _like(result, self)
@@ -108,10 +112,14 @@ LOG_SOFTMAX_BACKWARD = Op(
         * grad_output.sum(dim, keepdim=True),
     },
 )  # fmt: skip
-LOG_SOFTMAX = Op(
-    "log_softmax", _log_softmax,
-    grads={"self": lambda g, out, dim: LOG_SOFTMAX_BACKWARD(g, out, dim=dim)},
-)  # fmt: skip
+
+
+def _log_softmax_gradient(g: Any, out: Any, dim: int) -> Any:
+    """Of tensors or bare arrays."""
+    return (_log_softmax_backward if type(g) is Array else LOG_SOFTMAX_BACKWARD)(g, out, dim=dim)
+
+
+LOG_SOFTMAX = Op("log_softmax", _log_softmax, grads={"self": _log_softmax_gradient}, bare=True)
 
 
 # A row that is masked out entirely has no largest element; attention wants zeros there.
@@ -125,7 +133,7 @@ def _safe_softmax(self: Array, *, dim: int) -> Array:
 
 SAFE_SOFTMAX = Op(
     "_safe_softmax", _safe_softmax, node="SafeSoftmaxBackward0",
-    grads={"self": lambda g, out, dim: SOFTMAX_BACKWARD(g, out, dim=dim)},
+    grads={"self": _softmax_gradient}, bare=True,
 )  # fmt: skip
 
 

@@ -45,6 +45,8 @@ ALIAS = ViewOp("alias", lambda self: self.view(), grads={"self": lambda g: g}, l
 def _unsqueezed(self: np.ndarray, *, dim: int) -> np.ndarray:
     # NumPy would give the new dimension stride 0, which says "expanded" elsewhere.
     shape, strides = self.shape, self.strides
+    if 0 not in shape and 1 not in shape and self.flags.c_contiguous:
+        return self.reshape(shape[:dim] + (1,) + shape[dim:])
     step = shape[dim] * strides[dim] if dim < len(shape) else self.itemsize
     return _same_elements(
         self, shape[:dim] + (1,) + shape[dim:], strides[:dim] + (step,) + strides[dim:]
@@ -124,7 +126,9 @@ def _read_by_numpy(array: np.ndarray, args: tuple[Any, ...]) -> np.ndarray | Non
     """The short way to a view of another shape; None when there is more to say about the shape."""
     shape = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
     try:
-        part = array.reshape(shape, copy=False)
+        # Asking for no copy takes as long as the rest; here there is none in any case.
+        in_order = array.flags.c_contiguous
+        part = array.reshape(shape) if in_order else array.reshape(shape, copy=False)
     except (ValueError, TypeError):
         return None
     # NumPy takes any negative number for an unknown size, but only one.
