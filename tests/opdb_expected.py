@@ -12,31 +12,56 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 DEPARTURES: dict[tuple[str, str, str], str] = {
-    ("as_strided_scatter", "grad", "float64"):
-        "torch's gradient of the input is that of the overwritten elements instead of the others",
-    ("as_strided_scatter", "grad", "complex128"):
-        "torch's gradient of the input is that of the overwritten elements instead of the others",
-    ("nn.functional.batch_norm", "forward", "bfloat16"):
-        "mean and deviation are rounded as in torch, and where they cancel their last bit shows",
-    ("nn.functional.instance_norm", "forward", "bfloat16"):
-        "mean and deviation are rounded as in torch, and where they cancel their last bit shows",
+    (
+        "as_strided_scatter",
+        "grad",
+        "float64",
+    ): "torch's gradient of the input is that of the overwritten elements instead of the others",
+    (
+        "as_strided_scatter",
+        "grad",
+        "complex128",
+    ): "torch's gradient of the input is that of the overwritten elements instead of the others",
+    (
+        "nn.functional.batch_norm",
+        "forward",
+        "bfloat16",
+    ): "mean and deviation are rounded as in torch, and where they cancel their last bit shows",
+    (
+        "nn.functional.instance_norm",
+        "forward",
+        "bfloat16",
+    ): "mean and deviation are rounded as in torch, and where they cancel their last bit shows",
 }
 
 # torch computes these with a rounding to the dtype after every step, and is off by more than clew,
 # which rounds once: clew is compared with torch's result in the next wider dtype, rounded.
 ROUNDED_AT_EACH_STEP: dict[str, tuple[str, ...]] = {
     "bfloat16": (
-        "addbmm", "addr", "index_reduce.mean", "log_softmax", "logit", "matrix_exp",
-        "nn.functional.adaptive_avg_pool3d", "nn.functional.conv_transpose2d",
-        "nn.functional.conv_transpose3d", "nn.functional.grid_sample",
+        "addbmm",
+        "addr",
+        "index_reduce.mean",
+        "log_softmax",
+        "logit",
+        "matrix_exp",
+        "nn.functional.adaptive_avg_pool3d",
+        "nn.functional.conv_transpose2d",
+        "nn.functional.conv_transpose3d",
+        "nn.functional.grid_sample",
         "nn.functional.interpolate.area",
-        "nn.functional.interpolate.bicubic", "nn.functional.interpolate.linear",
-        "nn.functional.interpolate.trilinear", "nn.functional.nll_loss",
+        "nn.functional.interpolate.bicubic",
+        "nn.functional.interpolate.linear",
+        "nn.functional.interpolate.trilinear",
+        "nn.functional.nll_loss",
     ),
     "float32": (
-        "nn.functional.multi_head_attention_forward", "polygamma.polygamma_n_0",
-        "polygamma.polygamma_n_1", "polygamma.polygamma_n_2", "polygamma.polygamma_n_3",
-        "polygamma.polygamma_n_4", "special.polygamma.special_polygamma_n_0",
+        "nn.functional.multi_head_attention_forward",
+        "polygamma.polygamma_n_0",
+        "polygamma.polygamma_n_1",
+        "polygamma.polygamma_n_2",
+        "polygamma.polygamma_n_3",
+        "polygamma.polygamma_n_4",
+        "special.polygamma.special_polygamma_n_0",
     ),
 }
 
@@ -44,7 +69,11 @@ ROUNDED_AT_EACH_STEP: dict[str, tuple[str, ...]] = {
 # proportion to the largest elements of the result, not to each one; in float32, so is the
 # tolerance.
 SUMS_OF_PRODUCTS = (
-    "addbmm", "linalg.tensorsolve", "matmul", "matrix_exp", "nn.functional.conv3d",
+    "addbmm",
+    "linalg.tensorsolve",
+    "matmul",
+    "matrix_exp",
+    "nn.functional.conv3d",
     "nn.functional.conv_transpose3d",
 )
 
@@ -81,13 +110,16 @@ SAMPLES_LEFT_OUT: dict[tuple[str, str], tuple[Callable[[Any], bool], str]] = {
     ("std*", "jvp"): (_is_empty, "the result is NaN; torch has tangents of 0 and of NaN beside it"),
     ("var*", "jvp"): (_is_empty, "the result is NaN; torch has tangents of 0 and of NaN beside it"),
     ("addbmm", "variants"): (
-        _has_one_element, "torch's addbmm_ resizes a tensor that would have to be broadcast"
+        _has_one_element,
+        "torch's addbmm_ resizes a tensor that would have to be broadcast",
     ),
     ("gather", "errors"): (
-        _out_is_too_small, "torch resizes `out` in place, onto the index; clew gives it new memory"
+        _out_is_too_small,
+        "torch resizes `out` in place, onto the index; clew gives it new memory",
     ),
     ("histogram", "forward"): (
-        _is_on_an_edge, "the one value lies on an edge, and torch's rounding decides on its side"
+        _is_on_an_edge,
+        "the one value lies on an edge, and torch's rounding decides on its side",
     ),
 }
 

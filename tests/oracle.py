@@ -222,7 +222,9 @@ def _plain_to_clew(value: Any) -> Any:
     if isinstance(value, torch.nn.PairwiseDistance):
         return functools.partial(
             clew.nn.functional.pairwise_distance,
-            p=value.norm, eps=value.eps, keepdim=value.keepdim,
+            p=value.norm,
+            eps=value.eps,
+            keepdim=value.keepdim,
         )
     if callable(value) and not isinstance(value, (type, torch.nn.Module)):
         return counterpart(value)
@@ -275,7 +277,9 @@ def is_inexact(tensor: Any) -> bool:
 
 
 _WIDER = {
-    torch.float16: torch.float32, torch.bfloat16: torch.float32, torch.float32: torch.float64,
+    torch.float16: torch.float32,
+    torch.bfloat16: torch.float32,
+    torch.float32: torch.float64,
 }
 
 
@@ -295,9 +299,7 @@ def rounded_once(function: Callable[..., Any]) -> Callable[..., Any]:
             torch.Tensor, lambda t: t.to(wide) if t.dtype == narrow else t, (args, kwargs)
         )
         result = function(*widened[0], **widened[1])
-        return tree_map_only(
-            torch.Tensor, lambda t: t.to(narrow) if t.dtype == wide else t, result
-        )
+        return tree_map_only(torch.Tensor, lambda t: t.to(narrow) if t.dtype == wide else t, result)
 
     return call
 

@@ -335,3 +335,17 @@ def test_errors(case: OpCase, dtype: torch.dtype) -> None:
         oracle.assert_same_error(actual, expected, case.error_words)
 
     _each(case.errors(_maker(case, dtype)), check)
+
+
+@pytest.mark.parametrize("value", [None, [1.0, 2.0], "x"], ids=["None", "list", "str"])
+@pytest.mark.parametrize("case", [c for c in CASES if "." not in c.name], ids=lambda c: c.id)
+def test_what_is_no_tensor_is_refused_as_in_torch(case: OpCase, value: Any) -> None:
+    ours, theirs = _functions(case)
+    first = next(iter(case.samples(_maker(case, _int_or_float(case)))))
+    if not isinstance(first.args[0], torch.Tensor) or "function" not in case.variants:
+        return
+    _, expected = oracle.outcome(theirs, value, *first.args[1:], **first.kwargs)
+    rest, kwargs = oracle.to_clew((first.args[1:], first.kwargs))
+    _, actual = oracle.outcome(ours, value, *rest, **kwargs)
+    if isinstance(expected, TypeError):
+        oracle.assert_same_error(actual, expected)

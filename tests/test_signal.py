@@ -31,67 +31,83 @@ def _both(call: Call, values: np.ndarray[Any, Any]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("call", [
-    lambda lib, x: lib.stft(x, 16),
-    lambda lib, x: lib.stft(x, 16, return_complex=False),
-    lambda lib, x: lib.stft(x, 16, onesided=False, normalized=True, return_complex=True),
-    lambda lib, x: lib.stft(x, 16, win_length=11, hop_length=3, return_complex=True),
-    lambda lib, x: lib.stft(x[0], 15, pad_mode="constant", return_complex=True),
-    lambda lib, x: lib.stft(x, 16, center=False, align_to_window=True, win_length=10,
-                            return_complex=True),
-    lambda lib, x: lib.stft(x, 16, center=False, align_to_window=False, win_length=10,
-                            return_complex=True),
-    lambda lib, x: lib.stft(x + 0j, 16),
-    lambda lib, x: lib.stft(x, 16, window=lib.ones(16) + 0j),
-    lambda lib, x: x.stft(16, window=lib.hann_window(16, dtype=lib.float64), return_complex=True),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib, x: lib.stft(x, 16),
+        lambda lib, x: lib.stft(x, 16, return_complex=False),
+        lambda lib, x: lib.stft(x, 16, onesided=False, normalized=True, return_complex=True),
+        lambda lib, x: lib.stft(x, 16, win_length=11, hop_length=3, return_complex=True),
+        lambda lib, x: lib.stft(x[0], 15, pad_mode="constant", return_complex=True),
+        lambda lib, x: lib.stft(
+            x, 16, center=False, align_to_window=True, win_length=10, return_complex=True
+        ),
+        lambda lib, x: lib.stft(
+            x, 16, center=False, align_to_window=False, win_length=10, return_complex=True
+        ),
+        lambda lib, x: lib.stft(x + 0j, 16),
+        lambda lib, x: lib.stft(x, 16, window=lib.ones(16) + 0j),
+        lambda lib, x: x.stft(
+            16, window=lib.hann_window(16, dtype=lib.float64), return_complex=True
+        ),
+    ],
+)
 def test_stft(call: Call) -> None:
     _both(call, SIGNAL)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("call", [
-    lambda lib, x: lib.stft(x, 16, hop_length=0, return_complex=True),
-    lambda lib, x: lib.stft(x, 160, center=False, return_complex=True),
-    lambda lib, x: lib.stft(x, 16, win_length=20, return_complex=True),
-    lambda lib, x: lib.stft(x, 16, window=lib.ones(7), return_complex=True),
-    lambda lib, x: lib.stft(x[None], 16, return_complex=True),
-    lambda lib, x: lib.stft(x.long(), 16, return_complex=True),
-    lambda lib, x: lib.stft(x + 0j, 16, onesided=True),
-    lambda lib, x: lib.stft(x, 16, align_to_window=True, return_complex=True),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib, x: lib.stft(x, 16, hop_length=0, return_complex=True),
+        lambda lib, x: lib.stft(x, 160, center=False, return_complex=True),
+        lambda lib, x: lib.stft(x, 16, win_length=20, return_complex=True),
+        lambda lib, x: lib.stft(x, 16, window=lib.ones(7), return_complex=True),
+        lambda lib, x: lib.stft(x[None], 16, return_complex=True),
+        lambda lib, x: lib.stft(x.long(), 16, return_complex=True),
+        lambda lib, x: lib.stft(x + 0j, 16, onesided=True),
+        lambda lib, x: lib.stft(x, 16, align_to_window=True, return_complex=True),
+    ],
+)
 def test_stft_refuses(call: Call) -> None:
     _both(call, SIGNAL)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("call", [
-    lambda lib, x: lib.istft(x, 16),
-    lambda lib, x: lib.istft(x, 17),
-    lambda lib, x: lib.istft(x[0], 16, normalized=True, length=50),
-    lambda lib, x: lib.istft(x, 16, length=200),
-    lambda lib, x: lib.istft(x, 16, center=False, length=120),
-    lambda lib, x: x.istft(16, window=lib.hamming_window(16, dtype=lib.float64)),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib, x: lib.istft(x, 16),
+        lambda lib, x: lib.istft(x, 17),
+        lambda lib, x: lib.istft(x[0], 16, normalized=True, length=50),
+        lambda lib, x: lib.istft(x, 16, length=200),
+        lambda lib, x: lib.istft(x, 16, center=False, length=120),
+        lambda lib, x: x.istft(16, window=lib.hamming_window(16, dtype=lib.float64)),
+    ],
+)
 def test_istft(call: Call) -> None:
     _both(call, SPECTRUM)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("call", [
-    lambda lib, x: lib.istft(x.real, 16),
-    lambda lib, x: lib.istft(x, 20),
-    lambda lib, x: lib.istft(x, 16, hop_length=0),
-    lambda lib, x: lib.istft(x, 16, hop_length=20),
-    lambda lib, x: lib.istft(x, 16, win_length=20),
-    lambda lib, x: lib.istft(x, 16, window=lib.zeros(16)),
-    lambda lib, x: lib.istft(x, 16, window=lib.ones(7)),
-    lambda lib, x: lib.istft(x, 16, window=lib.ones(16) + 0j),
-    lambda lib, x: lib.istft(x, 16, return_complex=True),
-    lambda lib, x: lib.istft(x, 16, onesided=False),
-    lambda lib, x: lib.istft(x[0, 0], 16),
-    lambda lib, x: lib.istft(x[:, :, :0], 16),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib, x: lib.istft(x.real, 16),
+        lambda lib, x: lib.istft(x, 20),
+        lambda lib, x: lib.istft(x, 16, hop_length=0),
+        lambda lib, x: lib.istft(x, 16, hop_length=20),
+        lambda lib, x: lib.istft(x, 16, win_length=20),
+        lambda lib, x: lib.istft(x, 16, window=lib.zeros(16)),
+        lambda lib, x: lib.istft(x, 16, window=lib.ones(7)),
+        lambda lib, x: lib.istft(x, 16, window=lib.ones(16) + 0j),
+        lambda lib, x: lib.istft(x, 16, return_complex=True),
+        lambda lib, x: lib.istft(x, 16, onesided=False),
+        lambda lib, x: lib.istft(x[0, 0], 16),
+        lambda lib, x: lib.istft(x[:, :, :0], 16),
+    ],
+)
 def test_istft_refuses(call: Call) -> None:
     _both(call, SPECTRUM)
 
@@ -110,8 +126,16 @@ def test_stft_without_a_window_warns() -> None:
 
 
 WINDOWS = (
-    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_hamming", "hamming",
-    "hann", "kaiser", "nuttall",
+    "bartlett",
+    "blackman",
+    "cosine",
+    "exponential",
+    "gaussian",
+    "general_hamming",
+    "hamming",
+    "hann",
+    "kaiser",
+    "nuttall",
 )
 
 
@@ -120,23 +144,30 @@ WINDOWS = (
 def test_windows(name: str, sym: bool) -> None:
     for length in (0, 1, 2, 7, 8):
         for dtype in ("float32", "float64"):
-            _both(lambda lib, _, n=length, d=dtype: getattr(lib.signal.windows, name)(
-                n, sym=sym, dtype=getattr(lib, d), requires_grad=True), SIGNAL)
+            _both(
+                lambda lib, _, n=length, d=dtype: getattr(lib.signal.windows, name)(
+                    n, sym=sym, dtype=getattr(lib, d), requires_grad=True
+                ),
+                SIGNAL,
+            )
 
 
-@pytest.mark.parametrize("call", [
-    lambda lib, _: lib.signal.windows.hann(-1),
-    lambda lib, _: lib.signal.windows.hann(5, dtype=lib.int64),
-    lambda lib, _: lib.signal.windows.kaiser(5, dtype=lib.bfloat16),
-    lambda lib, _: lib.signal.windows.gaussian(5, layout=lib.sparse_coo),
-    lambda lib, _: lib.signal.windows.kaiser(5, beta=-1),
-    lambda lib, _: lib.signal.windows.exponential(5, center=1.0),
-    lambda lib, _: lib.signal.windows.exponential(5, tau=-1.0),
-    lambda lib, _: lib.signal.windows.gaussian(5, std=-1.0),
-    lambda lib, _: lib.signal.windows.general_cosine(5, a=[]),
-    lambda lib, _: lib.signal.windows.general_cosine(5, a=3),
-    lambda lib, _: lib.signal.windows.general_cosine(5),
-])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib, _: lib.signal.windows.hann(-1),
+        lambda lib, _: lib.signal.windows.hann(5, dtype=lib.int64),
+        lambda lib, _: lib.signal.windows.kaiser(5, dtype=lib.bfloat16),
+        lambda lib, _: lib.signal.windows.gaussian(5, layout=lib.sparse_coo),
+        lambda lib, _: lib.signal.windows.kaiser(5, beta=-1),
+        lambda lib, _: lib.signal.windows.exponential(5, center=1.0),
+        lambda lib, _: lib.signal.windows.exponential(5, tau=-1.0),
+        lambda lib, _: lib.signal.windows.gaussian(5, std=-1.0),
+        lambda lib, _: lib.signal.windows.general_cosine(5, a=[]),
+        lambda lib, _: lib.signal.windows.general_cosine(5, a=3),
+        lambda lib, _: lib.signal.windows.general_cosine(5),
+    ],
+)
 def test_windows_refuse(call: Call) -> None:
     _both(call, SIGNAL)
     with pytest.raises((ValueError, TypeError)):

@@ -289,9 +289,10 @@ class Op:
             reason = state.no_grad_reason
             if not state.grad_enabled and (reason is None or reason.ancestor is not None):
                 return reason
-            ancestor = next(
-                edge_of(t)[0] for t in inputs if isinstance(t, Tensor) and t._requires_grad
-            )
+            for value in inputs:
+                if isinstance(value, Tensor) and value._requires_grad:
+                    ancestor = edge_of(value)[0]
+                    break
             if not state.grad_enabled:
                 reason.cuts(ancestor)
                 return reason

@@ -217,10 +217,7 @@ def addmm(
 ) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     if beta == 1 and alpha == 1:
-        if not (
-            isinstance(input, Tensor) and isinstance(mat1, Tensor) and isinstance(mat2, Tensor)
-        ):
-            require_tensors("addmm", input=input, mat1=mat1, mat2=mat2)
+        require_tensors("addmm", input=input, mat1=mat1, mat2=mat2)
         quick = _quick(input, mat1, mat2)
         if quick is not None:
             return quick

@@ -23,7 +23,6 @@ from clew.ops.rows import (
     unary_row,
 )
 
-
 BOOLS = np.dtype(np.bool_)
 
 
@@ -271,8 +270,7 @@ def _quick_clamp(input: Tensor, min: float, max: float) -> Tensor | None:
 @public(inplace=True, out=False, aliases=("clip",))
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Elements limited to [min, max]; the bounds are both numbers or both tensors."""
-    if not isinstance(input, Tensor):
-        require_tensors("clamp", input=input)
+    require_tensors("clamp", input=input)
     if type(min) in _PLAIN_BOUNDS and type(max) in _PLAIN_BOUNDS:
         quick = _quick_clamp(input, min, max)
         if quick is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.public import FUNCTIONS, deliver, without_names
+from clew.core.public import FUNCTIONS, deliver, refuse_non_tensor, without_names
 from clew.core.tensor import Tensor
 from clew.ops import (  # noqa: F401  # they make the functions that are replaced here
     gathering,
@@ -59,7 +59,11 @@ def _replace(
     @functools.wraps(implementation)
     def function(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
         if out is None:
-            return implementation(*args, **kwargs) if kwargs else positional(*args)
+            try:
+                return implementation(*args, **kwargs) if kwargs else positional(*args)
+            except AttributeError as error:
+                refuse_non_tensor(implementation, args, error)
+                raise
         check([*args, *kwargs.values()], out)
         if refuses_history:
             return delivering(*args, out=out, **kwargs)

@@ -321,7 +321,7 @@ def _along(
         and type(keepdim) is bool
         and state.intercept is None
     ):
-        params = {"dim": wrap_dim(dim, array.ndim), "keepdim": keepdim}
+        params: dict[str, Any] = {"dim": wrap_dim(dim, array.ndim), "keepdim": keepdim}
         places = find.output(state, (input,), params, find.forward(array, **params))
         values = _take(array, places._array, **params)
         return choose.output(state, (input, places), params, values), places

@@ -124,22 +124,30 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
 
 def _quick_cat(tensors: Any, dim: int) -> Tensor | None:
     """The short path for tensors of one shape and dtype; None where there is more to look at."""
-    state = local.state
-    if state.intercept is not None or type(tensors) not in (list, tuple) or not tensors:
+    arrays = _uniform_arrays(tensors)
+    if arrays is None or not arrays[0].ndim:
+        return None
+    dim = wrap_dim(dim, arrays[0].ndim)
+    params = {"dim": dim, "dtype": None}
+    return CAT.output(local.state, tuple(tensors), params, np.concatenate(arrays, dim))
+
+
+def _uniform_arrays(tensors: Any) -> list[np.ndarray] | None:
+    """The arrays of a list of tensors, if they have one shape and dtype and nobody looks on."""
+    if type(tensors) not in (list, tuple) or local.state.intercept is not None:
         return None
     arrays: list[np.ndarray] = []
+    shape = dtype = None
     for each in tensors:
         if not isinstance(each, Tensor):
             return None
-        arrays.append(each._array)
-    shape, dtype = arrays[0].shape, arrays[0].dtype
-    for array in arrays:
-        if array.shape != shape or array.dtype is not dtype:
+        array = each._array
+        if not arrays:
+            shape, dtype = array.shape, array.dtype
+        elif array.shape != shape or array.dtype is not dtype:
             return None
-    if not shape:
-        return None
-    params = {"dim": wrap_dim(dim, len(shape)), "dtype": None}
-    return CAT.output(state, tuple(tensors), params, np.concatenate(arrays, params["dim"]))
+        arrays.append(array)
+    return arrays or None
 
 
 def _checked_cat_dim(listed: list[Tensor], dim: int) -> int:
@@ -177,6 +185,10 @@ def _checked_cat_dim(listed: list[Tensor], dim: int) -> int:
 @numpy_names
 def stack(tensors: Any, dim: int = 0) -> Tensor:
     """Join tensors of one shape along a new dimension."""
+    arrays = _uniform_arrays(tensors)
+    if arrays is not None:
+        params: dict[str, Any] = {"dim": wrap_dim(dim, arrays[0].ndim + 1), "dtype": None}
+        return STACK.output(local.state, tuple(tensors), params, _stacked(*arrays, **params))
     listed = tensor_list("stack", tensors)
     if not listed:
         raise RuntimeError("stack expects a non-empty TensorList" + errors.at_user_line())

@@ -12,8 +12,7 @@ from clew.ops.rows import require_tensors
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
-    if not (isinstance(input, Tensor) and isinstance(weight, Tensor)):
-        require_tensors("linear", input=input, weight=weight)
+    require_tensors("linear", input=input, weight=weight)
     ndim, weight_ndim = input._array.ndim, weight._array.ndim
     if weight_ndim == 2:
         if ndim == 2:

@@ -225,7 +225,7 @@ def _nll(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int
 ) -> Tensor:
     shape, wanted = input._array.shape, target._array.shape
-    params = {"reduction": reduction, "ignore_index": ignore_index}
+    params: dict[str, Any] = {"reduction": reduction, "ignore_index": ignore_index}
     if weight is None and len(shape) == 2 and wanted == shape[:1]:
         array, classes, state = input._array, target._array, local.state
         if (
@@ -268,8 +268,7 @@ def cross_entropy(
     """The cross entropy of `softmax(input)` and the target: class indices or probabilities."""
     reduction = legacy_reduction(size_average, reduce, reduction)
     check_reduction(reduction)
-    if not (isinstance(input, Tensor) and isinstance(target, Tensor)):
-        require_tensors("cross_entropy_loss", input=input, target=target)
+    require_tensors("cross_entropy_loss", input=input, target=target)
     if input._array.shape == target._array.shape:
         _check_probabilities(input, target, weight, ignore_index)
         return _with_probabilities(input, target, weight, reduction, label_smoothing)

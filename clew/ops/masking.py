@@ -12,6 +12,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.copying import convert, overflow, scalar_as, zeros
 from clew.ops.dims import shape_argument
+from clew.ops.rows import require_tensors
 from clew.ops.writing import Call, run, run_in_place
 
 Shape = tuple[int, ...]
@@ -198,6 +199,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 @public()
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero."""
+    require_tensors("nonzero", input=input)
     places = NONZERO(input)
     if not as_tuple:
         return places
@@ -230,4 +232,5 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 @public(out=False)
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, one row each."""
+    require_tensors("argwhere", input=input)
     return NONZERO(input)

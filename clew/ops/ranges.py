@@ -84,7 +84,12 @@ def _arange_array(first: Any, last: Any, step: Any, kind: dtypes.dtype) -> np.nd
         first, last, step = int(first), int(last), int(step)
         if step == 0:
             raise ValueError("step must be nonzero as an integer" + errors.at_user_line())
-        return np.arange(-((first - last) // step), dtype=np.int64) * step + first
+        numbers = np.arange(-((first - last) // step), dtype=np.int64)
+        if step != 1:
+            numbers *= step
+        if first:
+            numbers += first
+        return numbers
     count = math.ceil((last - first) / step)
     if kind.category == dtypes.INTEGER:
         return (np.arange(count) * int(step) + int(first)).astype(kind.np)

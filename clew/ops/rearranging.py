@@ -16,6 +16,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.dims import numpy_names, shape_argument, wrap_dim
 from clew.ops.joining import stack, tensor_list
+from clew.ops.rows import require_tensors
 from clew.ops.slicing import DIAGONAL
 
 Shape = tuple[int, ...]
@@ -75,6 +76,7 @@ def flipud(input: Tensor) -> Tensor:
 @public(out=False)
 def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     """Shift elements along dimensions; what falls off the end comes back at the start."""
+    require_tensors("roll", input=input)
     moves = shape_argument(shifts if isinstance(shifts, tuple) else (shifts,))
     along = shape_argument(() if dims is None else dims if isinstance(dims, tuple) else (dims,))
     if not moves:

@@ -300,6 +300,11 @@ def binary_in_place(op: Row, numbers: bool = True) -> Callable[[Tensor, Any], Te
 
 def require_tensors(name: str, **values: Any) -> None:
     """Refuse numbers and everything else that is not a tensor."""
+    for value in values.values():
+        if not isinstance(value, Tensor):
+            break
+    else:
+        return
     for position, (argument, value) in enumerate(values.items()):
         if not isinstance(value, Tensor):
             raise errors.wrong_argument(name, argument, position + 1, "Tensor", value)
