@@ -187,8 +187,10 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
 _PLANS = [None, *(ADDMM.plan(mask) for mask in range(1, 8))]
 
 
-def _quick(input: Tensor, mat1: Tensor, mat2: Tensor) -> Tensor | None:
+def _quick(input: Any, mat1: Any, mat2: Any) -> Tensor | None:
     """The short path for floats that fit each other; None where there is more to look at."""
+    if not (isinstance(input, Tensor) and isinstance(mat1, Tensor) and isinstance(mat2, Tensor)):
+        return None
     state = local.state
     added, a, b = input._array, mat1._array, mat2._array
     dtype = a.dtype
@@ -217,7 +219,6 @@ def addmm(
 ) -> Tensor:
     """`beta * input + alpha * (mat1 @ mat2)`."""
     if beta == 1 and alpha == 1:
-        require_tensors("addmm", input=input, mat1=mat1, mat2=mat2)
         quick = _quick(input, mat1, mat2)
         if quick is not None:
             return quick

@@ -57,7 +57,8 @@ def _select(self: Tensor, dim: int, index: int, original_dim: int) -> Tensor:
 
 
 def _slice(self: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
-    part = self._array[(ALL,) * dim + (slice(start, stop, step),)]
+    kept = slice(start, stop, step)
+    part = self._array[(ALL,) * dim + (kept,)] if dim else self._array[kept]
     params = {"dim": dim, "start": start, "end": stop, "step": step}
     return SLICE.view.share(self, params, part)
 

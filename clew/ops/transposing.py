@@ -131,7 +131,8 @@ def _all_transposed(self: Tensor) -> Tensor:
             "reverse the dimensions of a tensor.",
             stacklevel=2,
         )
-    return PERMUTE(self, dims=tuple(range(self._array.ndim))[::-1])
+    order = tuple(range(self._array.ndim - 1, -1, -1))
+    return PERMUTE.share(self, {"dims": order}, self._array.T)
 
 
 def _matrix_transposed(self: Tensor) -> Tensor:
