@@ -64,6 +64,7 @@ class Run:
         state = local.state
         freed = None if self.keep_graph else errors.Freed(where)
         watched = needed is not None or state.anomaly
+        bare = not self.create_graph and state.intercept is None
         # Leaves take their gradient as soon as it is complete, in the order of their edges.
         leaves: deque[Node] = deque()
         results: Sequence[Any] = ()
@@ -86,7 +87,10 @@ class Run:
                 grad = array = None
                 if self.owned:
                     self.owned.pop(node, None)
-                results = node.apply(tuple(buffers.pop(node)))
+                if bare and node.is_bare:
+                    results = node.apply_bare(buffers.pop(node)[0])
+                else:
+                    results = node.apply(tuple(buffers.pop(node)))
                 if freed is not None:
                     node.release(freed)
             # Nodes return one gradient per edge; `strict=True` would double the cost of this line.

@@ -81,6 +81,8 @@ class Node:
     __slots__ = ("__weakref__", "edges", "extras", "meta", "module_path", "seq", "where")
 
     is_accumulator = False
+    # Whether the engine may call `apply_bare` when no graph of the gradient is asked for.
+    is_bare = False
 
     edges: tuple[Edge | None, ...]
     meta: tuple[Meta, ...]
@@ -92,6 +94,10 @@ class Node:
     def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         """Gradients of the inputs, one per edge, from the gradients of the outputs."""
         raise NotImplementedError(f"{type(self).__name__} does not define a backward")
+
+    def apply_bare(self, g: Any) -> Sequence[Tensor | None]:
+        """`apply` for one gradient of which no graph is asked for, where `is_bare`."""
+        raise NotImplementedError(f"{type(self).__name__} has no backward over bare arrays")
 
     def release(self, freed: errors.Freed) -> None:
         """Drop what was saved; `freed` says which backward did it."""

@@ -136,7 +136,12 @@ class Op:
     @cached_property
     def node_class(self) -> type[OpNode]:
         """The class of this operation's nodes, made when the first one is needed."""
-        members = {"__slots__": (), "op": self, **saved_properties(self)}
+        members = {
+            "__slots__": (),
+            "op": self,
+            "is_bare": self.bare and self.outputs == 1,
+            **saved_properties(self),
+        }
         return type(self.node_name, (OpNode,), members)
 
     def _check_formulas(self) -> None:
