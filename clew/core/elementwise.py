@@ -157,17 +157,17 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
     has_short_path = op.rule != REAL
 
     def function(input: Any, other: Any) -> Any:
-        state = local.state
-        kind = type(other)
+        right: Any
         if isinstance(other, Tensor):
             right = other._array
-        elif kind is float or kind is int:
+        elif type(other) is float or type(other) is int:
             right = other
         elif is_operator and not isinstance(other, _FOREIGN):
             return NotImplemented
         else:
             return op(*operands(op, input, other))
-        if state.intercept is not None or not isinstance(input, Tensor) or not has_short_path:
+        state = local.state
+        if state.intercept is not None or not has_short_path or not isinstance(input, Tensor):
             return op(*operands(op, input, other))
         array = input._array
         dtype = array.dtype

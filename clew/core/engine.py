@@ -70,6 +70,7 @@ class Run:
         results: Sequence[Any] = ()
         grad: Any = None
         array: Any = None
+        total: Any = None
         while heap or leaves or held:
             if leaves:
                 node = leaves.popleft()
@@ -108,6 +109,15 @@ class Run:
                         if array.shape != shape or array.dtype is not dtype:
                             grad = fit(grad, shape, dtype, following)
                         buffers[following] = [grad]
+                    elif bare and len(meta) == 1 and following in self.owned:
+                        # A sum that this run has begun goes on in place.
+                        shape, dtype = meta[0]
+                        array = grad._array
+                        if array.shape != shape or array.dtype is not dtype:
+                            array = fit(grad, shape, dtype, following)._array
+                        total = buffers[following][0]
+                        np.add(total._array, array, total._array)
+                        total = None
                     else:
                         self.receive(following, number, grad)
                 left = waiting[following] - 1

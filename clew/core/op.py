@@ -237,7 +237,10 @@ class Op:
         if not mask:
             return out
         if state.grad_enabled and self.differentiable and out._array.dtype.kind in "fcV":
-            plan = self.plans.get(mask) or self.plan(mask)
+            try:
+                plan = self.plans[mask]
+            except KeyError:
+                plan = self.plan(mask)
             if plan.active:
                 out._requires_grad = True
                 out._reason = None
