@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from clew.backend import dtypes
+from clew.core.elementwise import F32
 from clew.ops.arithmetic import conj
 from clew.ops.rows import FLOAT, Row, unary_row
 
@@ -87,10 +88,14 @@ def _prepared(output: np.ndarray) -> np.ndarray:
     return output.conj() if output.dtype.kind == "c" else output
 
 
+_ONE = np.ones((), np.float32)
+
+
 def _tanh_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
     output = _prepared(output)
     slope = np.asarray(np.multiply(output, output))
-    np.subtract(1, slope, slope)
+    # A 0-dim array as an operand is quicker than a Python number.
+    np.subtract(_ONE if slope.dtype is F32 else 1, slope, slope)
     return np.multiply(grad_output, slope, slope)
 
 
