@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from clew.source import Where, describe, user_where
+from clew.source import describe, user_where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,13 +39,6 @@ def at_user_line() -> str:
     """A closing line that names the user's line that is running now."""
     where = user_where()
     return "" if where is None else f"\n  at {describe(where)}"
-
-
-def add_note(error: BaseException, text: str) -> BaseException:
-    """The same error with one more line of explanation."""
-    first, *rest = error.args if error.args else ("",)
-    error.args = (f"{first}\n  {text}", *rest)
-    return error
 
 
 def _in_module(node: Node) -> str:
@@ -235,11 +228,6 @@ def not_differentiable(op: str, argument: str, why: str) -> RuntimeError:
     return RuntimeError(
         f"the derivative for '{argument}' of '{op}' is not implemented: {why}" + at_user_line()
     )
-
-
-def line_of(where: Place) -> str:
-    """`file.py:12` for a place, for messages that name lines without their text."""
-    return "an unknown place" if where is None else Where(*where).short
 
 
 def wrong_argument(function: str, name: str, position: int, expected: str, got: Any) -> TypeError:

@@ -91,7 +91,6 @@ ALIASES = {
     "short": int16, "int": int32, "long": int64, "half": float16, "float": float32,
     "double": float64, "cfloat": complex64, "cdouble": complex128,
 }  # fmt: skip
-BY_NAME = {d.name: d for d in ALL_DTYPES}
 BY_NUMPY: dict[np.dtype, dtype] = {d.np: d for d in ALL_DTYPES}
 
 _WIDE_UNSIGNED = frozenset({uint16, uint32, uint64})
@@ -217,10 +216,6 @@ class Promotion:
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether an in-place or `out=` result of type `from_` may be stored as `to`."""
     return from_.category <= to.category
-
-
-def is_floating_array(array: np.ndarray) -> bool:
-    return BY_NUMPY[array.dtype].category == FLOAT
 
 
 class finfo:

@@ -14,7 +14,6 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.inplace import apply_inplace
 from clew.core.op import Formula, Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
@@ -189,17 +188,6 @@ def operator(op: Elementwise) -> Callable[[Any, Any], Any]:
     return binary(op, is_operator=True)
 
 
-def reflected(op: Elementwise) -> Callable[[Any, Any], Any]:
-    """The reflected dunder method: `other op self`."""
-
-    def method(self: Tensor, other: Any) -> Any:
-        if not isinstance(other, _FOREIGN):
-            return NotImplemented
-        return op(*operands(op, other, self))
-
-    return _named(method, "r" + op.name)
-
-
 def operands(op: Op, *values: Any) -> tuple[Any, ...]:
     """Check operands: tensors and numbers pass, 0-dim arrays become numbers."""
     has_tensor = False
@@ -215,15 +203,6 @@ def operands(op: Op, *values: Any) -> tuple[Any, ...]:
     if not has_tensor:
         raise errors.wrong_argument(op.name, op.inputs[0], 1, "Tensor", values[0])
     return values
-
-
-def inplace(op: Op) -> Callable[..., Tensor]:
-    """The method `x.op_(...)` of an operation."""
-
-    def method(self: Tensor, *others: Any) -> Tensor:
-        return apply_inplace(op, self, *others)
-
-    return _named(method, op.name + "_")
 
 
 def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:

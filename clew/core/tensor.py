@@ -345,6 +345,3 @@ def forbid_view_write(tensor: Tensor) -> None:
     view = tensor._view
     if view is not None and view.kind is not None:
         raise RuntimeError(_forbidden_view_text(view, tensor, "is being modified inplace"))
-
-
-TensorRef = weakref.ref[Tensor]

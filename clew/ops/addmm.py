@@ -184,8 +184,6 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
 
 # -- public functions ------------------------------------------------------------------------
 
-_PLANS = [None, *(ADDMM.plan(mask) for mask in range(1, 8))]
-
 
 def _quick(input: Any, mat1: Any, mat2: Any) -> Tensor | None:
     """The short path for floats that fit each other; None where there is more to look at."""
