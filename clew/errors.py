@@ -78,7 +78,7 @@ def modified_in_place(
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{array.dtype.name} {shape_list(array.shape)}], {made_by}, is at version "
         f"{storage.version}; expected version {version} instead.",
-        f"  saved by {node.name()} at {describe(node.where)}{_in_module(node)}",
+        f"  saved by {node.name()} at {describe(node._where)}{_in_module(node)}",
         f"  overwritten by `{writer}` at {describe(storage.written_at)}",
         f"  needed by backward at {describe(user_where())}",
         f"  Write a new tensor instead of changing this one ({_out_of_place_advice(writer)}), or "
@@ -128,7 +128,7 @@ def warn_untracked_write(
         f"a tensor needed for gradient computation was overwritten behind autograd's back: "
         f"[{array.dtype.name} {shape_list(array.shape)}], which is `{name}` of {node.name()}. The "
         "gradient is computed from the new values.\n"
-        f"  saved by {node.name()} at {describe(node.where)}{_in_module(node)}\n"
+        f"  saved by {node.name()} at {describe(node._where)}{_in_module(node)}\n"
         f"  overwritten through {writer} at {describe(where)}\n"
         "  Write to the tensor itself under `torch.no_grad()`, and autograd will check it; or "
         "clone it before the write.",
@@ -143,7 +143,7 @@ def backward_twice(node: Node, freed: Freed) -> RuntimeError:
         "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
         "backward through the graph a second time or if you need to access saved tensors after "
         "calling backward.\n"
-        f"  The shared node is {node.name()}, built at {describe(node.where)}{_in_module(node)}\n"
+        f"  The shared node is {node.name()}, built at {describe(node._where)}{_in_module(node)}\n"
         f"  freed by the backward at {describe(freed.where)}\n"
         f"  asked for again at {describe(user_where())}\n"
         "  If that line runs once but backward runs in a loop, move it into the loop. If it "

@@ -419,3 +419,34 @@ def test_numpy_names_of_arguments() -> None:
         assert tuple(x.repeat_interleave(2, axis=1).shape) == (2, 2, 3)
         assert tuple(x.index_select(axis=2, index=library.tensor([0])).shape) == (2, 1, 1)
         assert len(x.unbind(axis=2)) == 3
+
+
+TURNS: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
+    "t_": ((2, 3), lambda b: b.t_()),
+    "t_ twice": ((2, 3), lambda b: b.t_().t_()),
+    "transpose_": ((2, 3, 4), lambda b: b.transpose_(0, 2)),
+    "squeeze_": ((1, 2, 1, 3), lambda b: b.squeeze_()),
+    "squeeze_ and t_": ((2, 1, 3), lambda b: b.squeeze_(1).t_()),
+    "unsqueeze_": ((2, 3), lambda b: b.unsqueeze_(1)),
+    "as_strided_": ((2, 3), lambda b: b.as_strided_((3, 2), (1, 3))),
+}
+
+
+@pytest.mark.parametrize("name", TURNS)
+@pytest.mark.parametrize("write", ["old view", "base", "new view"])
+def test_views_outlive_a_change_of_shape_of_their_base(name: str, write: str) -> None:
+    shape, turn = TURNS[name]
+
+    def scenario(library: Any) -> list[Any]:
+        x = library.arange(float(np.prod(shape))).reshape(shape).requires_grad_(True)
+        base = x * 1
+        old = base[:, ..., 1]
+        older = old[0]
+        turn(base)
+        new = base[0]
+        {"old view": old, "base": base, "new view": new}[write].mul_(3)
+        (grad,) = library.autograd.grad((old * 2).sum() + (base * 5).sum() + older.sum(), x)
+        return [old, older, new, base, grad]
+
+    for ours, theirs in zip(scenario(clew), scenario(torch), strict=True):
+        np.testing.assert_array_equal(ours.detach().numpy(), theirs.detach().numpy())

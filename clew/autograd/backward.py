@@ -89,7 +89,7 @@ def root_edges(
 
 
 def _grad_for_edge(edge: Any, grad: Tensor | None) -> Tensor:
-    shape, dtype = edge[0].meta[edge[1]]
+    shape, dtype = edge[0]._meta[edge[1]]
     if grad is not None:
         return grad
     if math.prod(shape) != 1:
@@ -205,12 +205,12 @@ def _captured_grad(
 def _zeros_for(target: Any) -> Tensor:
     if isinstance(target, Tensor):
         return wrap(np.zeros_like(target._array))
-    shape, dtype = target[0].meta[target[1]]
+    shape, dtype = target[0]._meta[target[1]]
     return wrap(np.zeros(shape, dtype))
 
 
 def _shape_of(target: Any) -> str:
-    shape = target._array.shape if isinstance(target, Tensor) else target[0].meta[target[1]][0]
+    shape = target._array.shape if isinstance(target, Tensor) else target[0]._meta[target[1]][0]
     return errors.shape_list(shape)
 
 

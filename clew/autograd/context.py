@@ -32,11 +32,11 @@ class FunctionCtx(Node):
     _function: type[Function]
 
     def __init__(self) -> None:
-        self.edges: tuple[Edge | None, ...] = ()
-        self.meta: tuple[Meta, ...] = ()
-        self.extras = None
-        self.seq = next_sequence_number()
-        self.where = user_where()
+        self._edges: tuple[Edge | None, ...] = ()
+        self._meta: tuple[Meta, ...] = ()
+        self._extras = None
+        self._seq = next_sequence_number()
+        self._where = user_where()
         self.module_path = local.state.module_path
         self.needs_input_grad: tuple[bool, ...] = ()
         self.to_save: tuple[Any, ...] = ()
@@ -103,7 +103,7 @@ class FunctionCtx(Node):
         given: list[Any] = list(grads)
         if self.materialize_grads:
             given = [
-                wrap(np.zeros(*self.meta[index])) if grad is None else grad
+                wrap(np.zeros(*self._meta[index])) if grad is None else grad
                 for index, grad in enumerate(given)
             ]
         versions = [None if g is None else g._storage.version for g in given]
@@ -135,7 +135,7 @@ class FunctionCtx(Node):
         warnings.warn(
             f"{self.name()} saved {lost}; the gradient of its gradient does not flow through that "
             "tensor. Return it as an output, recompute it in backward, or mark backward with "
-            f"@once_differentiable. The function was applied at {errors.describe(self.where)}",
+            f"@once_differentiable. The function was applied at {errors.describe(self._where)}",
             stacklevel=2,
         )
 
@@ -153,13 +153,13 @@ class FunctionCtx(Node):
         )
 
     def _checked(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
-        expected = len(self.edges)
+        expected = len(self._edges)
         extra = results[expected:]
         if len(results) < expected or any(value is not None for value in extra):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected "
                 f"{expected}, got {len(results)})\n  It was applied at "
-                f"{errors.describe(self.where)}"
+                f"{errors.describe(self._where)}"
             )
         for index, value in enumerate(results[:expected]):
             if value is None:
@@ -168,7 +168,7 @@ class FunctionCtx(Node):
                 raise RuntimeError(
                     f"expected Variable or None (got {type(value).__name__})\n"
                     f"  It is gradient {index} of {self.name()}, applied at "
-                    f"{errors.describe(self.where)}"
+                    f"{errors.describe(self._where)}"
                 )
             if not self._is_input_tensor[index]:
                 raise RuntimeError(
@@ -179,10 +179,10 @@ class FunctionCtx(Node):
         return results[:expected]
 
     def _check_shape(self, index: int, grad: Tensor) -> None:
-        edge = self.edges[index]
+        edge = self._edges[index]
         if edge is None:
             return
-        shape = edge[0].meta[edge[1]][0]
+        shape = edge[0]._meta[edge[1]][0]
         try:
             fits = np.broadcast_shapes(shape, grad._array.shape) == grad._array.shape
         except ValueError:

@@ -60,7 +60,7 @@ def why_no_grad(tensor: Tensor) -> str:
     node = tensor.grad_fn
     if node is not None:
         return (
-            f"non-leaf: {node.name()} made it at {errors.describe(node.where)}. Backward fills "
+            f"non-leaf: {node.name()} made it at {errors.describe(node._where)}. Backward fills "
             ".grad of leaves only: ask for the leaf's, or call .retain_grad() on this tensor "
             "before backward."
         )
@@ -84,9 +84,9 @@ def _without_history(tensor: Tensor) -> str:
 
 
 def _why_leaf_has_none(accumulator: AccumulateGrad) -> str:
-    first_use = errors.describe(accumulator.where)
+    first_use = errors.describe(accumulator._where)
     last = local.state.last_backward
-    if last is None or last[0] < ACCUMULATE_SEQUENCE - accumulator.seq:
+    if last is None or last[0] < ACCUMULATE_SEQUENCE - accumulator._seq:
         return f"not yet backward: it was first used at {first_use}, and no backward has run since."
     where = last[1]
     if accumulator.reached_by is last:

@@ -117,7 +117,7 @@ class Function(metaclass=FunctionMeta):
         _check_dirty(ctx, tensors, versions, outputs)
         recorded = state.grad_enabled and any(ctx.needs_input_grad)
         if recorded:
-            ctx.edges = edges
+            ctx._edges = edges
         outputs = _connect(ctx, tensors, outputs, recorded, state)
         _pack_saved(ctx, tensors, outputs, recorded)
         if state.intercept is not None:
@@ -138,7 +138,7 @@ def _run_forward(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], s
     grad_enabled, reason = state.grad_enabled, state.no_grad_reason
     intercept, state.intercept = state.intercept, None
     state.grad_enabled = False
-    state.no_grad_reason = ctx._cut = NoHistory("no_grad", f"{cls.__name__}.forward", ctx.where)
+    state.no_grad_reason = ctx._cut = NoHistory("no_grad", f"{cls.__name__}.forward", ctx._where)
     try:
         if cls.setup_context is Function.setup_context:
             return cls.forward(ctx, *args)
@@ -184,7 +184,7 @@ def _connect(
     state: State,
 ) -> tuple[Any, ...]:
     """Give the outputs their history: this node."""
-    ctx.meta = tuple(
+    ctx._meta = tuple(
         (out._array.shape, out._array.dtype) if isinstance(out, Tensor) else _NO_META
         for out in outputs
     )
@@ -216,7 +216,7 @@ def _connect_dirty(
     ctx: FunctionCtx, out: Tensor, number: int, recorded: bool, state: State
 ) -> Tensor:
     storage = out._storage
-    storage.bump(storage.writer or ctx.name(), storage.written_at or ctx.where)
+    storage.bump(storage.writer or ctx.name(), storage.written_at or ctx._where)
     if recorded:
         if out.requires_grad:
             _check_leaf(ctx, out)
@@ -238,11 +238,12 @@ def _connect_output(
         # Returned twice: one tensor, which is the last of the outputs.
         out._output_nr = number
         return out
+    marked = _shares(out, ctx.non_differentiable)
     if _is_among(out, inputs) or out._requires_grad:
         # An input handed through: the result is another tensor over the same memory.
         out = _view_of_input(out) if recorded else alias(out)
     differentiable = out.dtype.is_floating_point or out.dtype.is_complex
-    if recorded and differentiable and not _shares(out, ctx.non_differentiable):
+    if recorded and differentiable and not marked:
         out._requires_grad, out._node, out._output_nr = True, ctx, number
         out._reason = None
         if out._view is not None:
@@ -284,7 +285,7 @@ def _pack_saved(
     ctx._saved = tuple(saved)
     ctx.to_save = ()
     # Numbered after saving, as other nodes are: writes before this moment do no harm.
-    ctx.seq = next_sequence_number()
+    ctx._seq = next_sequence_number()
 
 
 class _NotTwice(Node):
@@ -293,11 +294,11 @@ class _NotTwice(Node):
     __slots__ = ()
 
     def __init__(self, tensor: Tensor) -> None:
-        self.edges = ()
-        self.meta = ((tensor._array.shape, tensor._array.dtype),)
-        self.extras = None
-        self.seq = next_sequence_number()
-        self.where = user_where()
+        self._edges = ()
+        self._meta = ((tensor._array.shape, tensor._array.dtype),)
+        self._extras = None
+        self._seq = next_sequence_number()
+        self._where = user_where()
         self.module_path = None
 
     def name(self) -> str:

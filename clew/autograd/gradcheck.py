@@ -409,7 +409,7 @@ class _Check:
             return
         worst = int(np.argmax(np.where(close, 0, np.abs(analytic - numeric))))
         made = self.outputs[output].grad_fn
-        by = "" if made is None else f", made by {made.name()} at {errors.describe(made.where)}"
+        by = "" if made is None else f", made by {made.name()} at {errors.describe(made._where)}"
         place = directions[min(worst, len(directions) - 1)][0]
         where = "a random direction" if self.fast else f"element {place}"
         raise GradcheckError(

@@ -96,7 +96,7 @@ def _set_data(self: Tensor, value: Tensor) -> None:
 
 def _get_grad(self: Tensor) -> Tensor | None:
     if self._grad is None and self._requires_grad and not self.is_leaf and not self.retains_grad:
-        made_at = errors.describe(None if self._node is None else self._node.where)
+        made_at = errors.describe(None if self._node is None else self._node._where)
         warnings.warn(
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
             ".grad attribute won't be populated during autograd.backward(). If you indeed want the "
@@ -147,9 +147,9 @@ def retain_grad(self: Tensor) -> None:
 
 def _retains_grad(self: Tensor) -> bool:
     node = self._node
-    if node is None or node.is_accumulator or node.extras is None:
+    if node is None or node.is_accumulator or node._extras is None:
         return False
-    reference = node.extras.retained.get(self._output_nr)
+    reference = node._extras.retained.get(self._output_nr)
     return reference is not None and reference() is self
 
 

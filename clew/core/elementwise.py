@@ -140,7 +140,10 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
 
     def function(input: Tensor) -> Tensor:
         state = local.state
-        array = input._array
+        try:
+            array = input._array
+        except AttributeError:
+            raise errors.wrong_argument(op.name, "input", 1, "Tensor", input) from None
         dtype = array.dtype
         if (dtype is not F32 and dtype is not F64) or state.intercept is not None:
             return op(input)
@@ -174,6 +177,8 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
             right is not other and right.dtype is not dtype
         ):
             return op(input, other)
+        if type(right) is float:
+            right = dtypes.as_scalar(right, dtype)
         try:
             result = forward(array, right)
         except (ValueError, OverflowError):

@@ -18,10 +18,13 @@ from clew.backend import dtypes
 from clew.core.node import Edge, Extras, Node, restore
 from clew.core.state import State, local
 from clew.core.storage import Storage, next_sequence_number
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, _ndarray
 from clew.source import Place, user_where
 
-Grads = list[Tensor | None]
+_add = np.add
+
+# Tensors; in a run without graphs of the gradients, bare arrays as well.
+Grads = list[Any]
 
 
 class Run:
@@ -39,28 +42,24 @@ class Run:
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.accumulate = accumulate
-        self.buffers: dict[Node, Grads] = {}
-        # A bit for each waiting gradient whose memory this run made itself: more may be added
-        # in place. All other gradients may be seen by somebody else.
-        self.owned: dict[Node, int] = {}
-        self.dependencies = count_dependencies([node for node, _ in roots])
+        self.accounts = open_accounts([node for node, _ in roots])
         self.targets: dict[Node, set[int]] = {}
         self.captured: dict[Edge, Tensor | None] = {}
         self.needed: set[Node] | None = None
         if targets is not None:
             for node, number in targets:
                 self.targets.setdefault(node, set()).add(number)
-            self.needed = nodes_leading_to(set(self.targets), self.dependencies)
+            self.needed = nodes_leading_to(set(self.targets), self.accounts)
 
     def run(self, roots: Sequence[Edge], grads: Sequence[Tensor], where: Place | None) -> None:
         for (node, number), seed in zip(roots, grads, strict=True):
-            self.receive(node, number, seed)
-        waiting, buffers, needed = self.dependencies, self.buffers, self.needed
-        heap = [(-node.seq, node) for node in buffers if not waiting[node]]
+            self.receive(self.accounts[node], node, number, seed)
+        accounts, needed = self.accounts, self.needed
+        heap = [(-node._seq, node) for node in {node for node, _ in roots} if not accounts[node][0]]
         heapq.heapify(heap)
         # The last node that became ready waits here: in a chain it is the next, and the heap stays
         # empty.
-        held: tuple[int, Node] | None = None
+        held: Node | None = None
         state = local.state
         freed = None if self.keep_graph else errors.Freed(where)
         watched = needed is not None or state.anomaly
@@ -70,74 +69,68 @@ class Run:
         results: Sequence[Any] = ()
         grad: Any = None
         array: Any = None
-        total: Any = None
-        while heap or leaves or held:
+        while heap or held is not None or leaves:
             if leaves:
                 node = leaves.popleft()
-            elif held:
-                node = heapq.heappushpop(heap, held)[1] if heap else held[1]
+            elif held is not None:
+                node = heapq.heappushpop(heap, (-held._seq, held))[1] if heap else held
                 held = None
             else:
                 node = heapq.heappop(heap)[1]
-            if watched or node.extras is not None or node not in buffers:
-                results = self.step(state, node, freed)
+            account = accounts[node]
+            # Letting go of what the last node returned lets a leaf see that it may keep its
+            # gradient without a copy.
+            results = ()
+            array = None
+            grad = account[GRAD]
+            if watched or node._extras is not None or grad is None or not (bare and node.is_bare):
+                grad = None
+                results = self.step(state, node, account, freed)
             else:
-                # Nothing to watch: straight to the node's own backward. Letting go of what the
-                # last one returned lets a leaf see that it may keep its gradient without a copy.
-                results = ()
-                grad = array = None
-                if self.owned:
-                    self.owned.pop(node, None)
-                if bare and node.is_bare:
-                    results = node.apply_bare(buffers.pop(node)[0])
-                else:
-                    results = node.apply(tuple(buffers.pop(node)))
-                if freed is not None:
-                    node.release(freed)
+                account[GRAD] = None
+                if type(grad) is not _ndarray:
+                    grad = grad._array
+                results = node.apply_bare(grad, freed)
             # Nodes return one gradient per edge; `strict=True` would double the cost of this line.
-            for edge, grad in zip(node.edges, results):
+            for edge, grad in zip(node._edges, results):
                 if edge is None:
                     continue
                 following, number = edge
                 if needed is not None and following not in needed:
                     continue
+                account = accounts[following]
                 if grad is not None:
-                    meta = following.meta
-                    if len(meta) == 1 and following not in buffers:
-                        shape, dtype = meta[0]
-                        array = grad._array
-                        if array.shape != shape or array.dtype is not dtype:
-                            grad = fit(grad, shape, dtype, following)
-                        buffers[following] = [grad]
-                    elif bare and len(meta) == 1 and following in self.owned:
+                    if account[GRAD] is None and following._outputs is None:
+                        array = grad if type(grad) is _ndarray else grad._array
+                        if array.shape != following._shape or array.dtype is not following._dtype:
+                            grad = fit_output(grad, following)
+                        account[GRAD] = grad
+                    elif account[OWNED] and following._outputs is None:
                         # A sum that this run has begun goes on in place.
-                        shape, dtype = meta[0]
-                        array = grad._array
-                        if array.shape != shape or array.dtype is not dtype:
-                            array = fit(grad, shape, dtype, following)._array
-                        total = buffers[following][0]
-                        np.add(total._array, array, total._array)
-                        total = None
+                        array = grad if type(grad) is _ndarray else grad._array
+                        if array.shape != following._shape or array.dtype is not following._dtype:
+                            grad = fit_output(grad, following)
+                            array = grad._array
+                        _add(account[GRAD], array, account[GRAD])
                     else:
-                        self.receive(following, number, grad)
-                left = waiting[following] - 1
-                waiting[following] = left
+                        self.receive(account, following, number, grad)
+                account[WAITING] = left = account[WAITING] - 1
                 if not left:
                     if following.is_accumulator:
                         leaves.append(following)
                     else:
-                        if held:
-                            heapq.heappush(heap, held)
-                        held = (-following.seq, following)
+                        if held is not None:
+                            heapq.heappush(heap, (-held._seq, held))
+                        held = following
 
-    def step(self, state: State, node: Node, freed: errors.Freed | None) -> Sequence[Any]:
-        """Run one node with its hooks, captures, and the checks on what it returns."""
-        grads = self.buffers.pop(node, None)
-        if grads is None:
-            grads = [None] * len(node.meta)
+    def step(
+        self, state: State, node: Node, account: Account, freed: errors.Freed | None
+    ) -> Sequence[Any]:
+        """Run one node over tensors, with its hooks, captures, and the checks on its results."""
+        grads = [tensor_of(grad) for grad in account[GRAD:]]
         # From here on the node may keep the gradients, or hand them on.
-        self.owned.pop(node, None)
-        extras = node.extras
+        account[GRAD:] = [None] * len(grads)
+        extras = node._extras
         runs = self.needed is None or self.should_run(node)
         if runs and node in self.targets:
             # As in PyTorch: hooks change what is captured only where the walk ends.
@@ -147,7 +140,7 @@ class Run:
         if not runs:
             if node in self.targets:
                 self.capture(node, grads)
-            return (None,) * len(node.edges)
+            return (None,) * len(node._edges)
         if extras is not None:
             run_pre_hooks(extras, grads)
         results: Sequence[Any] = node.apply(tuple(grads))
@@ -165,61 +158,83 @@ class Run:
 
     def will_reach(self, node: Node) -> bool:
         """Whether a gradient for `node` is computed in this run."""
-        return node in (self.dependencies if self.needed is None else self.needed)
+        return node in (self.accounts if self.needed is None else self.needed)
 
     def should_run(self, node: Node) -> bool:
         """In a run for given inputs, a node runs only if one of them lies behind it."""
         if node.is_accumulator:
             return self.accumulate and node in self.targets
         needed = self.needed
-        return needed is None or any(e is not None and e[0] in needed for e in node.edges)
+        return needed is None or any(e is not None and e[0] in needed for e in node._edges)
 
-    def receive(self, node: Node, number: int, grad: Tensor) -> None:
+    def receive(self, account: Account, node: Node, number: int, grad: Tensor | np.ndarray) -> None:
         """Add a gradient to what has arrived for an output of `node`."""
-        shape, dtype = node.meta[number]
-        array = grad._array
+        shape, dtype = node._meta[number]
+        array = array_of(grad)
         if array.shape != shape or array.dtype is not dtype:
-            grad = fit(grad, shape, dtype, node)
-        grads = self.buffers.get(node)
-        if grads is None:
-            grads = self.buffers[node] = [None] * len(node.meta)
-        have = grads[number]
+            grad = fit(tensor_of(grad), shape, dtype, node)
+        have = account[GRAD + number]
         if have is None:
-            grads[number] = grad
+            account[GRAD + number] = grad
         elif self.create_graph or local.state.intercept is not None:
-            grads[number] = have + grad
+            account[GRAD + number] = have + grad
+        elif account[OWNED] >> number & 1:
+            np.add(have, array_of(grad), have)
         else:
-            owned = self.owned.get(node, 0)
-            if owned >> number & 1:
-                np.add(have._array, grad._array, have._array)
-            else:
-                grads[number] = restore(np.asarray(have._array + grad._array), Storage(), None, 0)
-                self.owned[node] = owned | 1 << number
+            account[GRAD + number] = np.asarray(array_of(have) + array_of(grad))
+            account[OWNED] |= 1 << number
 
 
-def count_dependencies(roots: list[Node]) -> dict[Node, int]:
-    """How many gradients each reachable node waits for."""
-    counts: dict[Node, int] = dict.fromkeys(roots, 0)
-    stack = list(counts)
+# What a run knows of a node, in a list because the walk lives on reading it: how many gradients
+# it still waits for; a bit for each sum of gradients whose memory the run made itself, so that
+# more may be added in place (all others may be seen by somebody else); and from GRAD on what has
+# arrived for each output.
+Account = list[Any]
+WAITING, OWNED, GRAD = range(3)
+
+
+def open_accounts(roots: list[Node]) -> dict[Node, Account]:
+    """An account for each reachable node, with the number of gradients it will get."""
+    accounts: dict[Node, Account] = {node: new_account(node, 0) for node in roots}
+    stack = list(accounts)
     while stack:
-        for edge in stack.pop().edges:
+        for edge in stack.pop()._edges:
             if edge is not None:
                 node = edge[0]
-                if node in counts:
-                    counts[node] += 1
+                account = accounts.get(node)
+                if account is not None:
+                    account[WAITING] += 1
                 else:
-                    counts[node] = 1
+                    accounts[node] = [1, 0, None] if node._outputs is None else new_account(node, 1)
                     stack.append(node)
-    return counts
+    return accounts
 
 
-def nodes_leading_to(targets: set[Node], nodes: dict[Node, int]) -> set[Node]:
+def new_account(node: Node, waiting: int) -> Account:
+    return [waiting, 0] + [None] * len(node._meta)
+
+
+def array_of(grad: Tensor | np.ndarray) -> np.ndarray:
+    return grad if type(grad) is _ndarray else grad._array  # type: ignore[union-attr]
+
+
+def tensor_of(grad: Any) -> Any:
+    """A gradient as a tensor, if it is a bare array."""
+    return restore(grad, Storage(), None, 0) if type(grad) is _ndarray else grad
+
+
+def nodes_leading_to(targets: set[Node], nodes: dict[Node, Account]) -> set[Node]:
     """The nodes from which a target can be reached; sequence numbers order them."""
     needed = targets & nodes.keys()
-    for node in sorted(nodes, key=lambda n: -1 if n.is_accumulator else n.seq):
-        if node not in needed and any(e is not None and e[0] in needed for e in node.edges):
+    for node in sorted(nodes, key=lambda n: -1 if n.is_accumulator else n._seq):
+        if node not in needed and any(e is not None and e[0] in needed for e in node._edges):
             needed.add(node)
     return needed
+
+
+def fit_output(grad: Tensor | np.ndarray, node: Node) -> Tensor:
+    """A gradient in the shape and dtype of a node's only output."""
+    return fit(tensor_of(grad), node._shape, node._dtype, node)
 
 
 def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype, node: Node | None) -> Tensor:
@@ -338,7 +353,7 @@ def check_finite(state: State, node: Node, results: Sequence[Any]) -> None:
         if grad is not None and np.isnan(grad._array).any():
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {number}th output.\n"
-                f"  The forward call was {errors.describe(node.where)}"
+                f"  The forward call was {errors.describe(node._where)}"
                 + (f" in module {node.module_path}" if node.module_path else "")
             )
 

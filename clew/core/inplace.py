@@ -25,10 +25,19 @@ from clew.core.node import (
     retain,
 )
 from clew.core.op import Op
-from clew.core.recording import OpNode, Plan, grad_mask, record
+from clew.core.recording import OpNode, Plan, edges_of, grad_mask, record
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE, Storage, next_sequence_number
-from clew.core.tensor import Tensor, View, alias, forbid_view_write, sync, tangent_of, wrap
+from clew.core.tensor import (
+    Tensor,
+    View,
+    alias,
+    forbid_view_write,
+    sync,
+    take_steps,
+    tangent_of,
+    wrap,
+)
 from clew.source import _getframe, user_where
 
 
@@ -60,7 +69,8 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
             result = result[0]
         store(target, result, op.name + "_")
     if plan is not None:
-        node = record(state, plan, op.node_class, inputs, params, (target,), _getframe(1))
+        edges = edges_of(inputs)
+        node = record(state, plan, op.node_class, inputs, params, (target,), edges, _getframe(1))
         if _saves_overwritten(plan, inputs, target):
             # As if it had been saved before the write: backward then says that it is gone.
             _set_saved_version(node, target._storage, version)
@@ -225,7 +235,7 @@ def rebase(state: State, target: Tensor, node: Node, number: int = 0) -> None:
 
 def take_retained(tensor: Tensor) -> bool:
     """Whether a tensor retains its gradient; if so, its node forgets it."""
-    extras = None if tensor._node is None else tensor._node.extras
+    extras = None if tensor._node is None else tensor._node._extras
     if extras is None:
         return False
     reference = extras.retained.get(tensor._output_nr)
@@ -242,37 +252,36 @@ class CopySlices(Node):
     of what was written is that part.
     """
 
-    __slots__ = ("links",)
+    __slots__ = ("steps", "strides")
 
     def __init__(self, state: State, base: Tensor, view: View, written: Edge) -> None:
         old = edge_of(base) if base._requires_grad else None
-        self.edges = (old, written)
-        self.meta = ((base._array.shape, base._array.dtype),)
-        self.extras = None
-        self.seq = next_sequence_number()
-        self.where = written[0].where
+        self._edges = (old, written)
+        self._meta = ((base._array.shape, base._array.dtype),)
+        self._extras = None
+        self._seq = next_sequence_number()
+        self._where = written[0]._where
         self.module_path = state.module_path
         # Only how to view, not the view itself, which would keep the base alive in a cycle.
-        self.links = tuple((link.op, link.params, link.index) for link in view.chain())
+        self.steps = view.steps()
+        # as_strided addresses memory, so the gradient must lie in memory as the base does.
+        by_address = any("strided" in op.name for op, _, _ in self.steps)
+        self.strides = base.stride() if by_address else None
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
-
-    def part(self, whole: Tensor) -> Tensor:
-        for op, params, index in self.links:
-            result = op(whole, **params)
-            whole = result if index is None else result[index]
-        return whole
 
     def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         g = grads[0]
         if g is None:
             return None, None
+        if self.strides is not None:
+            g = g.new_empty_strided(self._shape, self.strides).copy_(g)
         of_base = None
-        if self.edges[0] is not None:
+        if self._edges[0] is not None:
             of_base = g.clone()
-            self.part(of_base).zero_()
-        return of_base, self.part(g)
+            take_steps(of_base, self.steps).zero_()
+        return of_base, take_steps(g, self.steps)
 
 
 def become(target: Tensor, compute: Callable[[Tensor], Tensor], writer: str) -> Tensor:

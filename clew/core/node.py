@@ -26,6 +26,7 @@ from clew.source import user_where
 
 Edge = tuple["Node", int]
 Meta = tuple[tuple[int, ...], np.dtype]
+NO_META: Meta = (), np.dtype(np.float32)
 
 # Where references are not counted, everything is taken to be in use: a copy more, never wrong.
 _getrefcount = getattr(sys, "getrefcount", lambda _: 1 << 30)
@@ -78,29 +79,58 @@ class Extras:
 class Node:
     """One step of the graph. Subclasses say what its backward does."""
 
-    __slots__ = ("__weakref__", "edges", "extras", "meta", "module_path", "seq", "where")
+    # Kept flat, because a tuple for every pair would cost more than the arithmetic of a small
+    # operation; and private, because a custom function's context is a node that users write to.
+    __slots__ = (
+        "__weakref__", "_code", "_dtype", "_edges", "_extras", "_lasti", "_outputs", "_seq",
+        "_shape", "module_path",
+    )  # fmt: skip
 
     is_accumulator = False
     # Whether the engine may call `apply_bare` when no graph of the gradient is asked for.
     is_bare = False
 
-    edges: tuple[Edge | None, ...]
-    meta: tuple[Meta, ...]
-    extras: Extras | None
-    seq: int
-    where: tuple[CodeType, int] | None
+    _edges: tuple[Edge | None, ...]
+    # The shape and dtype of the output; where there are several, `_outputs` has all of them.
+    _shape: tuple[int, ...]
+    _dtype: np.dtype
+    _outputs: tuple[Meta, ...] | None
+    _extras: Extras | None
+    _seq: int
+    # The user's line: code object and offset of the instruction.
+    _code: CodeType | None
+    _lasti: int
     module_path: str | None
 
     def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         """Gradients of the inputs, one per edge, from the gradients of the outputs."""
         raise NotImplementedError(f"{type(self).__name__} does not define a backward")
 
-    def apply_bare(self, g: Any) -> Sequence[Tensor | None]:
-        """`apply` for one gradient of which no graph is asked for, where `is_bare`."""
+    def apply_bare(self, g: np.ndarray, freed: errors.Freed | None) -> Sequence[np.ndarray | None]:
+        """`apply` and `release` over bare arrays, where `is_bare`: no graph of the gradient."""
         raise NotImplementedError(f"{type(self).__name__} has no backward over bare arrays")
 
     def release(self, freed: errors.Freed) -> None:
         """Drop what was saved; `freed` says which backward did it."""
+
+    @property
+    def _where(self) -> tuple[CodeType, int] | None:
+        """The user's line that asked for this step."""
+        return None if self._code is None else (self._code, self._lasti)
+
+    @_where.setter
+    def _where(self, place: tuple[CodeType, int] | None) -> None:
+        self._code, self._lasti = place or (None, 0)
+
+    @property
+    def _meta(self) -> tuple[Meta, ...]:
+        """Shape and dtype of each output."""
+        return ((self._shape, self._dtype),) if self._outputs is None else self._outputs
+
+    @_meta.setter
+    def _meta(self, outputs: tuple[Meta, ...]) -> None:
+        self._shape, self._dtype = outputs[0] if outputs else NO_META
+        self._outputs = None if len(outputs) == 1 else outputs
 
     def __call__(self, *grads: Tensor | None) -> Any:
         results = self.apply(grads)
@@ -112,13 +142,13 @@ class Node:
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         return tuple(
-            (None, 0) if edge is None or type(edge[0]) is Nowhere else edge for edge in self.edges
+            (None, 0) if edge is None or type(edge[0]) is Nowhere else edge for edge in self._edges
         )
 
     def more(self) -> Extras:
-        if self.extras is None:
-            self.extras = Extras()
-        return self.extras
+        if self._extras is None:
+            self._extras = Extras()
+        return self._extras
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -126,10 +156,10 @@ class Node:
 
     @property
     def _input_metadata(self) -> list[Meta]:
-        return list(self.meta)
+        return list(self._meta)
 
     def _sequence_nr(self) -> int:
-        return self.seq
+        return self._seq
 
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(grad_inputs, grad_outputs)` after this node's backward."""
@@ -156,15 +186,16 @@ class AccumulateGrad(Node):
     __slots__ = ("_array", "_storage", "_variable", "post_accumulate_hooks", "reached_by")
 
     is_accumulator = True
+    is_bare = True
 
     def __init__(self, variable: Tensor) -> None:
-        self.edges = ()
-        self.meta = ((variable._array.shape, variable._array.dtype),)
-        self.extras = None
+        self._edges = ()
+        self._meta = ((variable._array.shape, variable._array.dtype),)
+        self._extras = None
         # Newer than every other node; among themselves leaves come in the order of first use.
-        self.seq = ACCUMULATE_SEQUENCE - next_sequence_number()
+        self._seq = ACCUMULATE_SEQUENCE - next_sequence_number()
         # The line that first used the leaf, and the last backward that reached it.
-        self.where = user_where()
+        self._where = user_where()
         self.reached_by: Any = None
         self.module_path = None
         self.post_accumulate_hooks = Hooks()
@@ -178,7 +209,7 @@ class AccumulateGrad(Node):
         self._variable = weakref.ref(variable)
         self._array = variable._array
         self._storage = variable._storage
-        self.meta = ((variable._array.shape, variable._array.dtype),)
+        self._meta = ((variable._array.shape, variable._array.dtype),)
 
     @property
     def variable(self) -> Tensor:
@@ -198,13 +229,31 @@ class AccumulateGrad(Node):
                 return ()
             variable = self.variable
         with _accumulate_lock:
-            if variable._grad is None and can_take(grads, variable._array):
-                variable._grad = grads[0]
-            else:
-                accumulate_into(variable, grads[0])
+            accumulate_into(variable, grads[0])
         self.reached_by = local.state.last_backward
         for hook in list(self.post_accumulate_hooks.values()):
             hook(variable)
+        return ()
+
+    def apply_bare(
+        self, g: np.ndarray, freed: errors.Freed | None
+    ) -> tuple[np.ndarray | None, ...]:
+        variable = self._variable()
+        if variable is None:
+            return self.apply((restore(g, Storage(), None, 0),))  # type: ignore[return-value]
+        leaf = variable._array
+        with _accumulate_lock:
+            if variable._grad is not None:
+                accumulate_into(variable, restore(g, Storage(), None, 0))
+            elif _getrefcount(g) <= ALONE and g.base is None and g.strides == leaf.strides:
+                # Nobody else sees this memory: the leaf may keep it.
+                variable._grad = restore(g, Storage(), None, 0)
+            else:
+                variable._grad = own(restore(g, Storage(), None, 0), leaf)
+        self.reached_by = local.state.last_backward
+        if self.post_accumulate_hooks:
+            for hook in list(self.post_accumulate_hooks.values()):
+                hook(variable)
         return ()
 
 
@@ -216,22 +265,23 @@ class Nowhere(AccumulateGrad):
     def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         return ()
 
+    def apply_bare(
+        self, g: np.ndarray, freed: errors.Freed | None
+    ) -> tuple[np.ndarray | None, ...]:
+        return ()
 
-def holders(grads: tuple[Any, ...]) -> tuple[int, int]:
-    """How many references there are to the first gradient, and to its array."""
-    return _getrefcount(grads[0]), _getrefcount(grads[0]._array)
+
+def _references_when_alone() -> int:
+    """The reference count of an array that only a caller's variable holds; Pythons differ."""
+
+    def count(g: np.ndarray) -> int:
+        return int(_getrefcount(g))
+
+    array = np.zeros(1)
+    return count(array)
 
 
-def can_take(grads: tuple[Any, ...], leaf: np.ndarray) -> bool:
-    """Whether a leaf may keep the gradient itself: nobody else sees it, and it has no history."""
-    array = grads[0]._array
-    return (
-        not grads[0]._requires_grad
-        and array.base is None
-        and array.strides == leaf.strides
-        and type(grads[0]) is Tensor
-        and holders(grads) == (_ALONE[0], _ALONE[1] + 1)  # `array` is one more
-    )
+ALONE = _references_when_alone()
 
 
 def accumulate_into(variable: Tensor, grad: Tensor) -> None:
@@ -299,14 +349,11 @@ def restore(array: np.ndarray, storage: Storage, node: Node | None, output_nr: i
     return tensor
 
 
-# The counts for a gradient that only the engine's tuple holds; Python versions differ.
-_ALONE = holders((own(restore(np.zeros(1), Storage(), None, 0), np.zeros(1)),))
-
-
 # A saved tensor is a plain tuple (array, storage, version, edge): making an object for each would
 # cost more than the check that it serves. For a node's own output the edge is (OWN, output_nr).
 Saved = tuple[np.ndarray, Storage, int, Any]
 OWN: Any = "own output"
+OWN_EDGE = OWN, 0
 
 
 class SavedDual:
@@ -367,7 +414,7 @@ def check_unwritten(
     """Raise if a saved tensor was overwritten; warn if that happened behind autograd's back."""
     if storage.version != version:
         raise errors.modified_in_place(holder, name, array, storage, version)
-    if storage.untracked is not None and storage.untracked[0] > holder.seq:
+    if storage.untracked is not None and storage.untracked[0] > holder._seq:
         errors.warn_untracked_write(holder, name, array, storage.untracked)
 
 
@@ -419,7 +466,7 @@ def reachable(roots: list[Node]) -> Iterator[Node]:
             continue
         seen.add(id(node))
         yield node
-        stack.extend(edge[0] for edge in node.edges if edge is not None)
+        stack.extend(edge[0] for edge in node._edges if edge is not None)
 
 
 def live_edge(tensor: Tensor) -> Edge | None:

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.node import Nowhere, edge_of
+from clew.core.node import Edge, Nowhere, edge_of
 from clew.core.recording import (
     DTYPE,
     DTYPES,
@@ -39,6 +39,7 @@ from clew.core.recording import (
     OpNode,
     Plan,
     differentiable,
+    edges_of,
     grad_mask,
     record,
     saved_properties,
@@ -218,12 +219,15 @@ class Op:
         array: Any,
     ) -> Tensor:
         """The result as a tensor, with its history, or with the reason why it has none."""
+        if type(array) is not _ndarray:
+            array = np.asarray(array)
         out: Tensor = _new(Tensor)
-        out._array = array if type(array) is _ndarray else np.asarray(array)
+        out._array = array
         out._requires_grad = False
         out._node = out._view = out._grad = out._reason = None
         out._output_nr = mask = 0
         out._storage = INFERENCE if state.inference else Storage()
+        edges: list[Edge | None] = []
         bit = 1
         for value in inputs:
             if isinstance(value, Tensor):
@@ -231,22 +235,28 @@ class Op:
                     sync(value)
                 if value._requires_grad:
                     mask += bit
-                elif value._reason is not None:
-                    out._reason = value._reason
+                    source = value._node
+                    if source is not None:
+                        edges.append((source, value._output_nr))
+                    elif state.grad_enabled:
+                        edges.append(edge_of(value))
+                else:
+                    edges.append(None)
+                    if value._reason is not None:
+                        out._reason = value._reason
+            else:
+                edges.append(None)
             bit += bit
         if not mask:
             return out
-        if state.grad_enabled and self.differentiable and out._array.dtype.kind in "fcV":
-            try:
-                plan = self.plans[mask]
-            except KeyError:
-                plan = self.plan(mask)
+        if state.grad_enabled and self.differentiable and array.dtype.kind in "fcV":
+            plan = self.plans.get(mask) or self.plan(mask)
             if plan.active:
                 out._requires_grad = True
                 out._reason = None
                 # Two frames up is the user's line for a method, or a wrapper that `record` skips.
                 out._node = record(
-                    state, plan, self.node_class, inputs, params, (out,), _getframe(2)
+                    state, plan, self.node_class, inputs, params, (out,), edges, _getframe(2)
                 )
                 return out
         out._reason = self.reason(state, mask, inputs)
@@ -280,7 +290,8 @@ class Op:
     ) -> None:
         for number, out in enumerate(outs):
             out._output_nr = number
-        node = record(state, plan, self.node_class, inputs, params, outs, _getframe(1))
+        edges = edges_of(inputs)
+        node = record(state, plan, self.node_class, inputs, params, outs, edges, _getframe(1))
         for out in outs:
             if self.can_differentiate(out):
                 out._requires_grad = True
@@ -350,8 +361,9 @@ class ViewOp(Op):
         elif state.grad_enabled:
             out._requires_grad = True
             plan = self.plans.get(1) or self.plan(1)
+            edges: list[Edge | None] = [edge_of(source)]
             out._node = record(
-                state, plan, self.node_class, (source,), params, (out,), _getframe(2)
+                state, plan, self.node_class, (source,), params, (out,), edges, _getframe(2)
             )
         else:
             # PyTorch's answer for a view made under no_grad: it says that it requires grad, like

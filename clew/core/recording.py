@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew import errors
+from clew.backend.dtypes import as_scalar
 from clew.core.node import (
     OWN,
+    OWN_EDGE,
     Edge,
     Node,
     Packed,
@@ -26,7 +28,7 @@ from clew.core.node import (
     unpack,
 )
 from clew.core.state import State, local
-from clew.core.storage import INFERENCE, Storage, next_sequence_number
+from clew.core.storage import INFERENCE, next_sequence_number
 from clew.core.tensor import Tensor, _ndarray, _new, sync
 from clew.source import INTERNAL_PACKAGES
 
@@ -100,19 +102,15 @@ class OpNode(Node):
         g: Any = grads[0]
         if op.outputs != 1:
             if all(grad is None for grad in grads):
-                return (None,) * len(self.edges)
+                return (None,) * len(self._edges)
             g = grads
         elif g is None:
-            return (None,) * len(self.edges)
-        if op.bare:
-            state = local.state
-            if not state.grad_enabled and state.intercept is None:
-                return self.apply_bare(g)
+            return (None,) * len(self._edges)
         pool = self.unpacked() if self.plan.captures else []
         if op.joint is not None:
             _, formula, slots = self.plan.active[0]
             return tuple(formula(g, *[pool[slot] for slot in slots]))
-        results: list[Tensor | None] = [None] * len(self.edges)
+        results: list[Tensor | None] = [None] * len(self._edges)
         for index, formula, slots in self.plan.active:
             count = len(slots)
             if count == 1:
@@ -123,41 +121,45 @@ class OpNode(Node):
                 results[index] = formula(g, *[pool[slot] for slot in slots])
         return results
 
-    def apply_bare(self, g: Tensor) -> Sequence[Tensor | None]:
+    def apply_bare(self, g: np.ndarray, freed: errors.Freed | None) -> Sequence[np.ndarray | None]:
         """The same formulas over bare arrays: no graph of the gradient is asked for."""
+        plan = self.plan
+        pool: list[Any] = []
+        if plan.captures:
+            self.unpack_bare(g.dtype, pool)
+            if freed is not None and plan.saved_count:
+                self.saved = freed
+        results: list[np.ndarray | None] = [None] * len(self._edges)
+        for index, formula, slots in plan.active:
+            if not slots:
+                array = formula(g)
+            elif len(slots) == 1:
+                array = formula(g, pool[slots[0]])
+            else:
+                array = formula(g, *[pool[slot] for slot in slots])
+            results[index] = array if type(array) is _ndarray else np.asarray(array)
+        return results
+
+    def unpack_bare(self, dtype: np.dtype, pool: list[Any]) -> None:
+        """Everything that the formulas may ask for, as bare arrays."""
         saved = self.saved
         if type(saved) is errors.Freed:
             raise errors.backward_twice(self, saved)
-        plan = self.plan
-        pool: list[Any] = []
+        names = self.plan.names
         for value in saved:
             if type(value) is tuple:
                 array, storage, version, _ = value
                 if storage.version != version or storage.untracked is not None:
-                    check_unwritten(self, plan.names[len(pool)], array, storage, version)
+                    check_unwritten(self, names[len(pool)], array, storage, version)
                 pool.append(array)
+            elif type(value) is float:
+                pool.append(as_scalar(value, dtype))
             elif type(value) is Packed or type(value) is SavedDual:
-                pool.append(unpack(value, self, plan.names[len(pool)])._array)
+                pool.append(unpack(value, self, names[len(pool)])._array)
             else:
                 pool.append(value)
         if self.kept:
             pool.extend(self.kept)
-        incoming = g._array
-        results: list[Tensor | None] = [None] * len(self.edges)
-        for index, formula, slots in plan.active:
-            if not slots:
-                array = formula(incoming)
-            elif len(slots) == 1:
-                array = formula(incoming, pool[slots[0]])
-            else:
-                array = formula(incoming, *[pool[slot] for slot in slots])
-            if array is incoming:
-                results[index] = g
-            else:
-                if type(array) is not _ndarray:
-                    array = np.asarray(array)
-                results[index] = restore(array, Storage(), None, 0)
-        return results
 
     def release(self, freed: errors.Freed) -> None:
         if self.plan.saved_count:
@@ -246,6 +248,14 @@ def grad_mask(inputs: tuple[Any, ...]) -> int:
     return mask
 
 
+def edges_of(inputs: tuple[Any, ...]) -> list[Edge | None]:
+    """Where the gradients of the inputs go."""
+    return [
+        edge_of(value) if isinstance(value, Tensor) and value._requires_grad else None
+        for value in inputs
+    ]
+
+
 def record(
     state: State,
     plan: Plan,
@@ -253,38 +263,38 @@ def record(
     inputs: tuple[Any, ...],
     params: dict[str, Any],
     outs: tuple[Tensor, ...],
+    edges: list[Edge | None],
     frame: FrameType | None,
 ) -> OpNode:
     """The node of one call. It does not touch the outputs: the caller makes it their history."""
     node: OpNode = _new(node_class)
-    if len(outs) == 1:
-        array = outs[0]._array
-        node.meta = ((array.shape, array.dtype),)
-    else:
-        node.meta = tuple([(out._array.shape, out._array.dtype) for out in outs])
+    out = outs[0]
+    array = out._array
+    node._shape = array.shape
+    node._dtype = array.dtype
+    node._outputs = node._extras = None
+    if len(outs) != 1:
+        node._outputs = tuple([(out._array.shape, out._array.dtype) for out in outs])
     node.plan = plan
-    node.extras = None
     node.module_path = state.module_path
     while frame is not None and frame.f_globals.get("__package__") in INTERNAL_PACKAGES:
         frame = frame.f_back
-    node.where = None if frame is None else (frame.f_code, frame.f_lasti)
-    edges: list[Edge | None] = []
-    for value in inputs:
-        if isinstance(value, Tensor) and value._requires_grad:
-            source = value._node
-            edges.append((source, value._output_nr) if source is not None else edge_of(value))
-        else:
-            edges.append(None)
-    node.edges = tuple(edges)
+    if frame is None:
+        node._code, node._lasti = None, 0
+    else:
+        node._code = frame.f_code
+        node._lasti = frame.f_lasti
+    node._edges = tuple(edges)
+    captures = plan.captures
     # Numbered after the saving, so that what happened before it has a lower number.
-    if not plan.captures:
+    if not captures:
         node.saved = node.kept = ()
-        node.seq = next_sequence_number()
+        node._seq = next_sequence_number()
         return node
     saved: list[Any] = []
     kept: list[Any] = []
     plainly = not state.saved_hooks and not state.dual
-    for kind, key in plan.captures:
+    for kind, key in captures:
         if kind == INPUT:
             value = inputs[key]
             if not isinstance(value, Tensor):
@@ -298,10 +308,9 @@ def record(
         elif kind == PARAM:
             kept.append(params.get(key))
         elif kind == OUTPUT:
-            out = outs[0]
             storage = out._storage
             if plainly and len(outs) == 1 and storage is not INFERENCE:
-                saved.append((out._array, storage, storage.version, (OWN, out._output_nr)))
+                saved.append((out._array, storage, storage.version, OWN_EDGE))
             else:
                 saved.append(save_outputs(outs, key))
         elif kind == SHAPE and isinstance(inputs[key], Tensor):
@@ -309,7 +318,7 @@ def record(
         else:
             kept.append(fact(kind, key, inputs))
     node.saved, node.kept = tuple(saved), tuple(kept)
-    node.seq = next_sequence_number()
+    node._seq = next_sequence_number()
     return node
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from types import CodeType
+from typing import Any
 
 # Orders everything that concerns backward: nodes by when they saved, and writes that no version
 # counter sees.
@@ -27,6 +28,9 @@ class Storage:
     shared: bool = False
     # The last write that, as in PyTorch, does not count: when, by what, and where.
     untracked: tuple[int, str, tuple[CodeType, int] | None] | None = None
+    # For each change of the base's shape in place (`t_`, `squeeze_`): the version it made, and the
+    # view operation, with its parameters, that undoes it.
+    turns: tuple[tuple[int, Any, dict[str, Any]], ...] = ()
 
     def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         """Note a write, by whom and on which line of the user's program."""

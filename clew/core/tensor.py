@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,10 @@ class Size(tuple[int, ...]):
         return Size, (tuple(self),)
 
 
+# An operation, its parameters, and which of its outputs, where there are several.
+ViewStep = tuple["Op", dict[str, Any], int | None]
+
+
 class View:
     """How a view was made from its base: a chain of view operations, to replay when needed."""
 
@@ -71,21 +75,31 @@ class View:
     seen: int
     version: int
 
-    def chain(self) -> list[View]:
-        links: list[View] = []
+    def steps(self) -> list[ViewStep]:
+        """The operations that lead from the base to this view."""
+        steps: list[ViewStep] = []
+        first = self
         link: View | None = self
         while link is not None:
-            links.append(link)
-            link = link.parent
-        return links[::-1]
+            steps.append((link.op, link.params, link.index))
+            first, link = link, link.parent
+        # What `t_` and the like have done to the base since then is undone first.
+        for version, op, params in self.base._storage.turns:
+            if version > first.version:
+                steps.append((op, params, None))
+        return steps[::-1]
 
     def replay(self, base: Tensor) -> Tensor:
         """The same view of another tensor of the base's shape."""
-        current = base
-        for link in self.chain():
-            result = link.op(current, **link.params)
-            current = result if link.index is None else result[link.index]
-        return current
+        return take_steps(base, self.steps())
+
+
+def take_steps(tensor: Tensor, steps: Iterable[ViewStep]) -> Tensor:
+    """What a chain of view operations makes of a tensor."""
+    for op, params, index in steps:
+        result = op(tensor, **params)
+        tensor = result if index is None else result[index]
+    return tensor
 
 
 class NoHistory:
@@ -110,7 +124,7 @@ class NoHistory:
 
     def cuts(self, node: Node) -> None:
         """Note the step with a history that this has cut off; the last cuts are remembered."""
-        self.ancestor = node.name(), node.where
+        self.ancestor = node.name(), node._where
         CUTS.append((self, weakref.ref(node)))
 
 

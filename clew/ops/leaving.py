@@ -35,7 +35,7 @@ def _note_exit(tensor: Tensor, how: str) -> None:
     """Remember that values of a tensor with history go where no gradient follows."""
     if tensor._requires_grad:
         node = tensor._node
-        ancestor = None if node is None or node.is_accumulator else (node.name(), node.where)
+        ancestor = None if node is None or node.is_accumulator else (node.name(), node._where)
         _exits.last = how, user_where(), ancestor
     else:
         reason = tensor._reason

@@ -92,11 +92,12 @@ _ONE = np.ones((), np.float32)
 
 
 def _tanh_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
-    output = _prepared(output)
-    slope = np.asarray(np.multiply(output, output))
+    if output.dtype is not F32:
+        output = _prepared(output)
+    slope = output * output
     # A 0-dim array as an operand is quicker than a Python number.
-    np.subtract(_ONE if slope.dtype is F32 else 1, slope, slope)
-    return np.multiply(grad_output, slope, slope)
+    slope = (_ONE if slope.dtype is F32 else 1) - slope
+    return np.multiply(grad_output, slope, slope if slope.ndim else None)
 
 
 # The gradients of tanh and sigmoid are operations of their own: one pass instead of three.

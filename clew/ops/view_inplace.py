@@ -12,6 +12,7 @@ from clew.core.op import ViewOp
 from clew.core.public import methods, public
 from clew.core.recording import grad_mask
 from clew.core.state import local
+from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor
 from clew.kernels.striding import owner_of, restride
 from clew.ops import transposing, views
@@ -35,29 +36,39 @@ SQUEEZE_ = {
 }
 
 
-def turn_into_view(self: Tensor, op: ViewOp, **params: Any) -> Tensor:
-    """Let a tensor become a view of what it was."""
+Undo = tuple[ViewOp, dict[str, Any]]
+
+
+def turn_into_view(self: Tensor, op: ViewOp, undo: Undo, **params: Any) -> Tensor:
+    """Let a tensor become a view of what it was; `undo` is the view that leads back."""
     if local.state.grad_enabled and grad_mask((self,)):
         check_leaf(self, op.name)
     was_view = self._view is not None
     viewed = op(self, **params)
     self._array = viewed._array
     self._node, self._output_nr = viewed._node, viewed._output_nr
+    bump_version(self, op.name)
     if was_view:
         self._view = viewed._view
-    bump_version(self, op.name)
+    elif self._storage is not INFERENCE:
+        # Views of what it was find their place again from here.
+        storage = self._storage
+        storage.turns = (*storage.turns, (storage.version, *undo))
+        storage.rewrites += 1
     return self
 
 
 def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
     """Remove dimensions of size 1 from this tensor."""
     op, dims = views.squeeze_form(self, dim)
-    return turn_into_view(self, SQUEEZE_[op], dims=dims)
+    undo = views.VIEW, {"shape": self._array.shape}
+    return turn_into_view(self, SQUEEZE_[op], undo, dims=dims)
 
 
 def unsqueeze_(self: Tensor, dim: int) -> Tensor:
     """Insert a dimension of size 1 into this tensor."""
-    return turn_into_view(self, UNSQUEEZE_, dim=wrap_dim(dim, self._array.ndim + 1))
+    dim = wrap_dim(dim, self._array.ndim + 1)
+    return turn_into_view(self, UNSQUEEZE_, (views.SQUEEZE_DIM, {"dims": (dim,)}), dim=dim)
 
 
 def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
@@ -66,7 +77,8 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     first, second = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
     if not ndim:
         return self
-    return turn_into_view(self, TRANSPOSE_, dim0=first, dim1=second)
+    params = {"dim0": first, "dim1": second}
+    return turn_into_view(self, TRANSPOSE_, (transposing.TRANSPOSE, params), **params)
 
 
 def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
@@ -77,14 +89,15 @@ def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
 def t_(self: Tensor) -> Tensor:
     """Transpose this matrix."""
     transposing.check_t(self, "t_")
-    return turn_into_view(self, T_)
+    return turn_into_view(self, T_, (transposing.T, {}))
 
 
 @public(out=False)
 def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """Give this tensor any size and strides over its memory."""
     part, whole = strided_part("as_strided_", self, size, stride, storage_offset)
-    return turn_into_view(self, AS_STRIDED_, part=part, whole=whole)
+    undo = AS_STRIDED, {"part": whole, "whole": part}
+    return turn_into_view(self, AS_STRIDED_, undo, part=part, whole=whole)
 
 
 # -- size and memory -----------------------------------------------------------------------
