@@ -13,7 +13,9 @@ from clew import (
     fft,
     linalg,
     nn,
+    optim,
     random,
+    serialization,
     signal,
     special,
     testing,
@@ -56,6 +58,7 @@ from clew.core.public import FUNCTIONS as _FUNCTIONS
 from clew.core.tensor import Size, Tensor
 from clew.ops.random import Generator, default_generator
 from clew.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from clew.serialization import load, save
 from clew.settings import (
     are_deterministic_algorithms_enabled,
     get_float32_matmul_precision,

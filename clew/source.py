@@ -85,6 +85,14 @@ def user_where() -> Place | None:
     return None if frame is None else (frame.f_code, frame.f_lasti)
 
 
+def user_stacklevel() -> int:
+    """The `stacklevel` with which a warning points to the user's line."""
+    level, frame = 1, _getframe(1)
+    while frame is not None and frame.f_globals.get("__package__") in INTERNAL_PACKAGES:
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]  # None ends the loop
+    return level
+
+
 def describe(where: Place | None) -> str:
     """A place for a message; `None` (the place is unknown) reads as such."""
     if where is None:

@@ -18,7 +18,21 @@ RANKS: tuple[frozenset[str], ...] = (
     frozenset({"core"}),
     frozenset({"ops"}),
     frozenset({"autograd"}),
-    frozenset({"nn", "linalg", "fft", "signal", "special", "random", "utils", "func", "testing"}),
+    frozenset(
+        {
+            "nn",
+            "optim",
+            "linalg",
+            "fft",
+            "signal",
+            "special",
+            "random",
+            "utils",
+            "func",
+            "testing",
+            "serialization",
+        }
+    ),
     frozenset({"__init__"}),
     frozenset({"bench"}),
     frozenset({"cli"}),

@@ -120,9 +120,13 @@ def check_device(wanted: Any) -> None:
         raise no_such_device(found)
 
 
-def no_such_device(found: device) -> RuntimeError:
-    return RuntimeError(
-        f"this build has no {found.type.upper()} support: tensors live on the CPU. Choose the "
+class NoSuchDevice(RuntimeError, AssertionError):
+    """A device was asked for that this build has not: PyTorch asserts that it has CUDA."""
+
+
+def no_such_device(found: device) -> NoSuchDevice:
+    return NoSuchDevice(
+        f"Torch not compiled with {found.type.upper()} enabled: tensors live on the CPU. Choose the "
         "device with `'cuda' if torch.cuda.is_available() else 'cpu'`, or leave it out."
         + errors.at_user_line()
     )

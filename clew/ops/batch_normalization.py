@@ -26,6 +26,7 @@ from clew.ops.rows import Row
 
 Array = np.ndarray
 Dims = tuple[int, ...]
+Shape = tuple[int, ...]
 
 
 def _per_channel(vector: Array, ndim: int) -> Array:
@@ -44,6 +45,71 @@ def _affine(normal: Array, weight: Array | None, bias: Array | None, dtype: np.d
     if bias is not None:
         normal += _per_channel(bias, normal.ndim)
     return normal.astype(dtype, copy=False)
+
+
+# -- gradients through the statistics ------------------------------------------------------
+
+
+def _gradients(
+    grad: Tensor | None,
+    input: Tensor,
+    weight: Tensor | None,
+    grouped: Shape,
+    dims: Dims,
+    mean: Array,
+    rstd: Array,
+    eps: float,
+    needs: tuple[bool, ...],
+) -> Gradients:
+    """Of input, weight and bias, where statistics were taken over `dims` of the grouped input."""
+    if grad is None:
+        return None, None, None
+    if graph_is_wanted():
+        return _composed_gradients(grad, input, weight, grouped, dims, eps, needs)
+    shape = input._array.shape
+    others = _all_but_channels(len(shape))
+    gradient = widened(grad._array)
+    of_bias = wrap(np.add.reduce(gradient, axis=others)) if needs[2] else None
+    values = widened(input._array).reshape(grouped) - mean
+    values *= rstd
+    of_weight = of_input = None
+    if needs[1]:
+        of_weight = wrap(np.add.reduce(gradient * values.reshape(shape), axis=others))
+    if needs[0]:
+        if weight is None:
+            weighted = gradient.copy()
+        else:
+            weighted = gradient * _per_channel(widened(weight._array), len(shape))
+        through = back_through_statistics(weighted.reshape(grouped), values, rstd, dims)
+        of_input = wrap(through.reshape(shape))
+    return of_input, of_weight, of_bias
+
+
+def _composed_gradients(
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    grouped: Shape,
+    dims: Dims,
+    eps: float,
+    needs: tuple[bool, ...],
+) -> Gradients:
+    """`_gradients`, made of operations."""
+    shape = input._array.shape
+    others = _all_but_channels(len(shape))
+    normal, rstd = composed_normal(input.reshape(grouped), dims, eps)
+    of_input = None
+    if needs[0]:
+        weighted = grad
+        if weight is not None:
+            weighted = grad * weight.reshape(-1, *(1,) * (len(shape) - 2))
+        through = composed_gradient(weighted.reshape(grouped), normal, rstd, dims)
+        of_input = through.reshape(shape)
+    return (
+        of_input,
+        (grad * normal.reshape(shape)).sum(others) if needs[1] else None,
+        grad.sum(others) if needs[2] else None,
+    )
 
 
 # -- batch_norm, with the statistics of the batch ------------------------------------------
@@ -72,49 +138,10 @@ def _batch_norm_gradients(
     eps: float,
     needs: tuple[bool, ...],
 ) -> Gradients:
-    grad = g[0]
-    if grad is None:
-        return None, None, None
-    ndim = input._array.ndim
-    dims = _all_but_channels(ndim)
-    if graph_is_wanted():
-        normal, rstd = composed_normal(input, dims, eps)
-        return _composed_channels(grad, normal, rstd, weight, dims, needs)
-    gradient, x = widened(grad._array), widened(input._array)
-    of_bias = wrap(np.add.reduce(gradient, axis=dims)) if needs[2] else None
-    scale = _per_channel(out2._array, ndim)
-    values = x - _per_channel(out1._array, ndim)
-    values *= scale
-    of_weight = wrap(np.add.reduce(gradient * values, axis=dims)) if needs[1] else None
-    of_input = None
-    if needs[0]:
-        weighted = (
-            gradient.copy()
-            if weight is None
-            else gradient * _per_channel(widened(weight._array), ndim)
-        )
-        of_input = wrap(back_through_statistics(weighted, values, scale, dims))
-    return of_input, of_weight, of_bias
-
-
-def _composed_channels(
-    grad: Tensor,
-    normal: Tensor,
-    rstd: Tensor,
-    weight: Tensor | None,
-    dims: Dims,
-    needs: tuple[bool, ...],
-) -> Gradients:
-    of_input = None
-    if needs[0]:
-        weighted = grad
-        if weight is not None:
-            weighted = grad * weight.reshape(-1, *(1,) * (grad._array.ndim - 2))
-        of_input = composed_gradient(weighted, normal, rstd, dims)
-    return (
-        of_input,
-        (grad * normal).sum(dims) if needs[1] else None,
-        grad.sum(dims) if needs[2] else None,
+    shape = input._array.shape
+    mean, rstd = (_per_channel(each._array, len(shape)) for each in (out1, out2))
+    return _gradients(
+        g[0], input, weight, shape, _all_but_channels(len(shape)), mean, rstd, eps, needs
     )
 
 
@@ -361,7 +388,7 @@ def _group_norm(
     return out, mean.reshape(mean.shape[:2]), rstd.reshape(rstd.shape[:2])
 
 
-def _per_group(shape: tuple[int, ...], num_groups: int) -> int:
+def _per_group(shape: Shape, num_groups: int) -> int:
     return math.prod(shape[1:]) // num_groups
 
 
@@ -375,56 +402,10 @@ def _group_norm_gradients(
     eps: float,
     needs: tuple[bool, ...],
 ) -> Gradients:
-    grad = g[0]
-    if grad is None:
-        return None, None, None
     shape = input._array.shape
-    dims = _all_but_channels(len(shape))
     grouped = (shape[0], num_groups, _per_group(shape, num_groups))
-    if graph_is_wanted():
-        return _composed_groups(grad, input, weight, grouped, eps, needs)
-    gradient, x = widened(grad._array), widened(input._array)
-    of_bias = wrap(np.add.reduce(gradient, axis=dims)) if needs[2] else None
-    values = x.reshape(grouped) - out1._array[:, :, None]
-    rstd = out2._array[:, :, None]
-    values *= rstd
-    of_weight = of_input = None
-    if needs[1]:
-        of_weight = wrap(np.add.reduce(gradient * values.reshape(shape), axis=dims))
-    if needs[0]:
-        weighted = (
-            gradient.copy()
-            if weight is None
-            else gradient * _per_channel(widened(weight._array), len(shape))
-        )
-        through = back_through_statistics(weighted.reshape(grouped), values, rstd, (2,))
-        of_input = wrap(through.reshape(shape))
-    return of_input, of_weight, of_bias
-
-
-def _composed_groups(
-    grad: Tensor,
-    input: Tensor,
-    weight: Tensor | None,
-    grouped: tuple[int, ...],
-    eps: float,
-    needs: tuple[bool, ...],
-) -> Gradients:
-    shape = input._array.shape
-    dims = _all_but_channels(len(shape))
-    normal, rstd = composed_normal(input.reshape(grouped), (2,), eps)
-    of_input = None
-    if needs[0]:
-        weighted = grad
-        if weight is not None:
-            weighted = grad * weight.reshape(-1, *(1,) * (len(shape) - 2))
-        through = composed_gradient(weighted.reshape(grouped), normal, rstd, (2,))
-        of_input = through.reshape(shape)
-    return (
-        of_input,
-        (grad * normal.reshape(shape)).sum(dims) if needs[1] else None,
-        grad.sum(dims) if needs[2] else None,
-    )
+    mean, rstd = (each._array[:, :, None] for each in (out1, out2))
+    return _gradients(g[0], input, weight, grouped, (2,), mean, rstd, eps, needs)
 
 
 GROUP_NORM = Op(

@@ -72,7 +72,7 @@ def to(
     Forms: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`; then `non_blocking`, `copy`.
     """
     if args:
-        device, dtype, flags = _read_target(args, device, dtype)
+        device, dtype, flags = read_target(args, device, dtype)
         if len(flags) > 2:
             raise _bad_to_arguments(args)
         if len(flags) > 1:
@@ -88,7 +88,7 @@ def to(
     return to_dtype(self, kind, copy, memory_format)
 
 
-def _read_target(args: tuple[Any, ...], device: Any, dtype: Any) -> tuple[Any, Any, Any]:
+def read_target(args: tuple[Any, ...], device: Any, dtype: Any) -> tuple[Any, Any, Any]:
     """Device, dtype and the flags that follow them."""
     first, *rest = args
     if isinstance(first, Tensor):

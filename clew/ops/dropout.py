@@ -14,6 +14,7 @@ from clew.core.op import OPS, Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.activation import SELU_ALPHA, SELU_SCALE
+from clew.source import user_stacklevel
 
 Array = np.ndarray
 
@@ -176,7 +177,7 @@ def dropout2d(
             "dim. This behavior will change in a future release to interpret the input as one "
             "without a batch dimension, i.e. shape (C, H, W). To maintain the 1D channel-wise "
             "dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=2,
+            stacklevel=user_stacklevel(),
         )
     return _dropout(input, p, training, inplace, per_feature=True)
 
@@ -208,7 +209,7 @@ def _warn_dimensions(name: str, ndim: int, spatial: int) -> None:
         f"dropout instead. Note that {name} exists to provide channel-wise dropout on inputs with "
         f"{spatial} spatial dimensions, a channel dimension, and an optional batch dimension (i.e. "
         f"{spatial + 1}D or {spatial + 2}D inputs).",
-        stacklevel=3,
+        stacklevel=user_stacklevel(),
     )
 
 

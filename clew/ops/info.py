@@ -175,7 +175,7 @@ class StorageView:
     def __init__(self, tensor: Tensor, typed: bool) -> None:
         self._memory = memory.owner_of(tensor._array)
         self._array = tensor._array
-        self._itemsize = self._memory.itemsize if typed else 1
+        self._itemsize = tensor._array.itemsize if typed else 1
         self._shared = tensor._storage
 
     def data_ptr(self) -> int:

@@ -14,36 +14,34 @@ from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
 from clew.ops.activation import logsigmoid
 from clew.ops.reduction_argument import (
+    asked_reduction,
     check_reduction,
     legacy_reduction,
     reduce_loss,
     reduced,
     spread,
 )
+from clew.ops.rows import require_tensors
 from clew.ops.views import broadcast_tensors
+from clew.source import user_stacklevel
 
 Array = np.ndarray
 
 
-def _require_tensors(function: str, input: Tensor, target: Tensor) -> None:
-    for position, (name, value) in enumerate((("input", input), ("target", target))):
-        if not isinstance(value, Tensor):
-            raise errors.wrong_argument(function, name, position + 1, "Tensor", value)
-
-
-def _warn_sizes(input: Tensor, target: Tensor) -> None:
+def _check_pair(function: str, input: Tensor, target: Tensor) -> None:
+    """Refuse what is not a tensor; warn of sizes that only broadcasting makes equal."""
+    require_tensors(function, input=input, target=target)
     if input._array.shape != target._array.shape:
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
             "Please ensure they have the same size.",
-            stacklevel=3,
+            stacklevel=user_stacklevel(),
         )
 
 
-def _paired(function: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def _paired(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Input and target broadcast to one shape and converted to one dtype."""
-    _require_tensors(function, input, target)
     if input._array.shape != target._array.shape:
         input, target = broadcast_tensors(input, target)
     if input.dtype is not target.dtype:
@@ -100,11 +98,9 @@ def mse_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """The squared difference."""
-    _require_tensors("mse_loss", input, target)
-    _warn_sizes(input, target)
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
-    x, y = _paired("mse_loss", input, target)
+    _check_pair("mse_loss", input, target)
+    reduction = asked_reduction(size_average, reduce, reduction)
+    x, y = _paired(input, target)
     if weight is not None:
         return _weighted((x - y).pow(2), input, weight, reduction)
     _require_float("mse_cpu", x)
@@ -121,10 +117,8 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """The absolute difference."""
-    _require_tensors("l1_loss", input, target)
-    _warn_sizes(input, target)
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    _check_pair("l1_loss", input, target)
+    reduction = asked_reduction(size_average, reduce, reduction)
     x, y = broadcast_tensors(input, target)
     losses = (x - y).abs()
     if weight is not None:
@@ -165,15 +159,13 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> Tensor:
     """Squared below `beta`, absolute above, joined smoothly."""
-    _require_tensors("smooth_l1_loss", input, target)
-    _warn_sizes(input, target)
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    _check_pair("smooth_l1_loss", input, target)
+    reduction = asked_reduction(size_average, reduce, reduction)
     if beta < 0:
         raise RuntimeError(
             "smooth_l1_loss does not support negative values for beta." + errors.at_user_line()
         )
-    x, y = _paired("smooth_l1_loss", input, target)
+    x, y = _paired(input, target)
     if beta == 0:
         return reduce_loss((x - y).abs(), reduction)
     _require_float("smooth_l1_cpu", x)
@@ -212,14 +204,13 @@ def huber_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """Squared below `delta`, absolute above."""
-    _require_tensors("huber_loss", input, target)
-    _warn_sizes(input, target)
+    _check_pair("huber_loss", input, target)
     check_reduction(reduction)
     if delta <= 0:
         raise RuntimeError(
             "huber_loss does not support non-positive values for delta." + errors.at_user_line()
         )
-    x, y = _paired("huber_loss", input, target)
+    x, y = _paired(input, target)
     _require_float("huber_cpu", x)
     if weight is not None:
         losses: Tensor = HUBER_LOSS(x, y, reduction="none", delta=delta)
@@ -274,8 +265,7 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Tensor:
     """The cross entropy of probabilities of two classes."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     if input._array.shape != target._array.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size "
@@ -353,8 +343,7 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """`binary_cross_entropy` of `sigmoid(input)`, computed without overflow."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     if input._array.shape != target._array.shape:
         raise ValueError(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
@@ -394,7 +383,7 @@ def kl_div(
             "'batchmean' divides only by the batch size, and aligns with the KL div math "
             "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
             "release.",
-            stacklevel=2,
+            stacklevel=user_stacklevel(),
         )
     if reduction != "batchmean":
         check_reduction(reduction)
@@ -423,8 +412,7 @@ def poisson_nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The negative log likelihood of counts under a Poisson distribution."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     if log_input:
         losses = input.exp() - target * input
     else:

@@ -14,7 +14,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
 from clew.ops.linear import linear
-from clew.ops.reduction_argument import check_reduction, legacy_reduction
+from clew.ops.reduction_argument import asked_reduction
 from clew.ops.rows import require_tensors
 from clew.ops.softmax import log_softmax
 
@@ -216,8 +216,7 @@ def nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Minus the score of the target class."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     return _nll(input, target, weight, reduction, ignore_index)
 
 
@@ -266,8 +265,7 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """The cross entropy of `softmax(input)` and the target: class indices or probabilities."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     require_tensors("cross_entropy_loss", input=input, target=target)
     if input._array.shape == target._array.shape:
         _check_probabilities(input, target, weight, ignore_index)
@@ -363,12 +361,19 @@ def linear_cross_entropy(
     reduction: str = "mean",
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
+    options: object = None,
 ) -> Tensor:
     """`cross_entropy` of `linear(input, linear_weight, linear_bias)`.
 
     A weight of more than two dimensions gives scores (N, C, d1, ...) from inputs (N, features).
+    `options` say how PyTorch may split the work; here it is done in one piece.
     """
     *out_shape, features = linear_weight._array.shape
+    if input._array.shape[-1] != features:
+        raise RuntimeError(
+            "expected equal input and linear_weight last dimensions (in_features), got "
+            f"{input._array.shape[-1]} and {features}, respectively" + errors.at_user_line()
+        )
     bias = None if linear_bias is None else linear_bias.reshape(-1)
     scores = linear(input, linear_weight.reshape(-1, features), bias)
     if len(out_shape) > 1:

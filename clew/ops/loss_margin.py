@@ -14,8 +14,7 @@ from clew.kernels.arrays import widened
 from clew.ops.activation import logsigmoid
 from clew.ops.distance import pairwise_distance
 from clew.ops.reduction_argument import (
-    check_reduction,
-    legacy_reduction,
+    asked_reduction,
     reduce_loss,
     reduced,
     spread,
@@ -38,8 +37,7 @@ def hinge_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The input where the target is 1; what it lacks of the margin where the target is -1."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     lacking = (margin - input).clamp_min(0)
     zero = input.new_zeros(())
     losses = zero.where(target == 1, lacking) + zero.where(target == -1, input)
@@ -56,8 +54,7 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """What the first input lacks of being larger (target 1) or smaller (-1) by the margin."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     if not input1._array.ndim == input2._array.ndim == target._array.ndim:
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
@@ -77,8 +74,7 @@ def cosine_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """1 - cos where the target is 1; what cos exceeds the margin by where it is -1."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     _check_cosine(input1._array.shape, input2._array.shape, target._array.ndim)
     dim = target._array.ndim
     # A tiny number keeps the quotient finite for zero vectors, as in PyTorch.
@@ -129,8 +125,7 @@ def triplet_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """What the negative lacks of being further from the anchor than the positive by the margin."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     _check_triplet(margin, anchor, positive, negative)
 
     def distance(a: Tensor, b: Tensor) -> Tensor:
@@ -196,8 +191,7 @@ def soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """log(1 + exp(-target * input)) for targets of 1 and -1."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     if target.requires_grad:
         raise RuntimeError(
             "The function 'soft_margin_loss' is not differentiable with respect to argument "
@@ -220,8 +214,7 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The mean over classes of the cross entropy of each class against its absence."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         losses = losses * weight
@@ -315,8 +308,7 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """What the target's score lacks of exceeding every other score by the margin."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported" + errors.at_user_line())
     _check_multi_margin(input, target, weight)
@@ -422,8 +414,7 @@ def multilabel_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """What each label's score lacks of exceeding that of every other class by 1."""
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    check_reduction(reduction)
+    reduction = asked_reduction(size_average, reduce, reduction)
     shape = input._array.shape
     if len(shape) > 2 or 0 in shape[1:]:
         raise RuntimeError(

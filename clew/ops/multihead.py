@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 from clew import errors
 from clew.backend import dtypes
@@ -12,6 +13,7 @@ from clew.ops.dropout import dropout
 from clew.ops.joining import cat
 from clew.ops.linear import linear
 from clew.ops.softmax import softmax
+from clew.source import user_stacklevel
 
 Tensors = tuple[Tensor, Tensor, Tensor]
 
@@ -47,9 +49,12 @@ def multi_head_attention_forward(
     batched = _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads)
     if is_causal and attn_mask is None:
         raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint." + errors.at_user_line()
+            "Need attn_mask if specifying the is_causal hint. Make one with "
+            "`nn.Transformer.generate_square_subsequent_mask(length)`." + errors.at_user_line()
         )
-    key_padding_mask = _additive(key_padding_mask, "key_padding_mask", query.dtype)
+    key_padding_mask = additive_mask(
+        key_padding_mask, "key_padding_mask", query.dtype, attn_mask, "attn_mask"
+    )
     attn_mask, is_causal = _usable_mask(
         attn_mask, query, is_causal and key_padding_mask is None and not need_weights
     )
@@ -118,18 +123,18 @@ def _check_dims(
     kind = "batched" if batched else "unbatched"
     if not key._array.ndim == value._array.ndim == ndim:
         raise AssertionError(
-            f"For {kind} (query is {ndim}-D), expected `key` and `value` to be {ndim}-D but found "
+            f"For {kind} ({ndim}-D) `query`, expected `key` and `value` to be {ndim}-D but found "
             f"{key._array.ndim}-D and {value._array.ndim}-D tensors respectively"
             + errors.at_user_line()
         )
     if padding is not None and padding._array.ndim != ndim - 1:
         raise AssertionError(
-            f"For {kind} (query is {ndim}-D) `query`, expected `key_padding_mask` to be `None` or "
+            f"For {kind} ({ndim}-D) `query`, expected `key_padding_mask` to be `None` or "
             f"{ndim - 1}-D but found {padding._array.ndim}-D tensor instead" + errors.at_user_line()
         )
     if mask is not None and mask._array.ndim not in (2, 3):
         raise AssertionError(
-            f"For {kind} (query is {ndim}-D) `query`, expected `attn_mask` to be `None`, 2-D or "
+            f"For {kind} ({ndim}-D) `query`, expected `attn_mask` to be `None`, 2-D or "
             f"3-D but found {mask._array.ndim}-D tensor instead" + errors.at_user_line()
         )
     return batched
@@ -160,14 +165,32 @@ def _check_widths(
         )
 
 
-def _additive(mask: Tensor | None, name: str, dtype: dtypes.dtype) -> Tensor | None:
-    """A mask of numbers to add to the scores; True in a bool mask means minus infinity."""
-    if mask is None or mask.dtype.category == dtypes.FLOAT:
-        return mask
-    if mask.dtype is not dtypes.bool_:
+def additive_mask(
+    mask: Tensor | None,
+    name: str,
+    dtype: dtypes.dtype,
+    other: Tensor | None = None,
+    other_name: str = "",
+) -> Tensor | None:
+    """A mask of numbers to add to the scores; True in a bool mask means minus infinity.
+
+    `other` is a mask that is given beside this one, and should have the same dtype.
+    """
+    if mask is None:
+        return None
+    is_number = mask.dtype.category == dtypes.FLOAT
+    if not is_number and mask.dtype is not dtypes.bool_:
         raise AssertionError(
             f"only bool and floating types of {name} are supported" + errors.at_user_line()
         )
+    if other is not None and other.dtype is not mask.dtype:
+        warnings.warn(
+            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both "
+            "instead.",
+            stacklevel=user_stacklevel(),
+        )
+    if is_number:
+        return mask
     result: Tensor = mask.new_zeros(mask._array.shape, dtype=dtype)
     return result.masked_fill_(mask, -math.inf)
 
@@ -178,7 +201,7 @@ def _usable_mask(
     """The mask to add, or None where the causal hint says it all."""
     if causal_is_enough:
         return None, True
-    return _additive(mask, "attn_mask", query.dtype), False
+    return additive_mask(mask, "attn_mask", query.dtype), False
 
 
 def _with_batch(mask: Tensor | None, rows: int, columns: int, count: int) -> Tensor | None:
@@ -215,11 +238,13 @@ def _merged(
     """The attention mask and the padding mask as one."""
     if padding is None:
         return mask
-    if padding._array.shape != (batch, columns):
-        raise AssertionError(
-            f"expecting key_padding_mask shape of {(batch, columns)}, but got {padding.shape}"
-            + errors.at_user_line()
-        )
+    for dim, size in enumerate((batch, columns)):
+        have = padding._array.shape[dim]
+        if have != size:
+            raise AssertionError(
+                f"Expected key_padded_mask.shape[{dim}] to be {size}, but got {have}"
+                + errors.at_user_line()
+            )
     spread = padding.view(batch, 1, 1, columns).expand(-1, heads, -1, -1)
     spread = spread.reshape(batch * heads, 1, columns)
     return spread if mask is None else mask + spread

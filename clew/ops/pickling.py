@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from clew.ops.legacy import retyped
 
 def _rebuild(
     kind: type[Tensor],
-    data: bytes,
+    data: Any,
     dtype: dtypes.dtype,
     shape: tuple[int, ...],
     order: tuple[int, ...],
@@ -25,7 +26,9 @@ def _rebuild(
     attributes: dict[str, Any] | None,
 ) -> Tensor:
     """The tensor back from what `_reduce` wrote."""
-    flat = np.frombuffer(bytearray(data), dtype.np)
+    flat = np.frombuffer(data, dtype.np)
+    if not flat.flags.writeable:
+        flat = flat.copy()
     laid_out = flat.reshape([shape[dim] for dim in order])
     result = retyped(wrap(laid_out.transpose(np.argsort(order)) if order else laid_out), kind)
     result._requires_grad = requires_grad
@@ -36,7 +39,10 @@ def _rebuild(
 
 def _reduce(self: Tensor, protocol: int) -> Any:
     order = memory.memory_order(self._array)
-    data = self._array.transpose(order).tobytes()
+    in_order = np.ascontiguousarray(self._array.transpose(order))
+    # From protocol 5 on whoever pickles may take the memory as it is, without a copy.
+    data: Any = in_order.reshape(-1).view(np.uint8)
+    data = pickle.PickleBuffer(data) if protocol >= 5 else data.tobytes()
     return _rebuild, (
         type(self), data, self.dtype, tuple(self._array.shape), order, self.requires_grad,
         dict(self.__dict__) or None,

@@ -9,13 +9,12 @@ import numpy as np
 
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
+from clew.source import user_stacklevel
 
 REDUCTIONS = ("none", "mean", "sum")
 
 
-def legacy_reduction(
-    size_average: bool | None, reduce: bool | None, reduction: str, stacklevel: int = 3
-) -> str:
+def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
     """What `size_average` and `reduce` mean as a `reduction`, with a warning if they are used."""
     if size_average is None and reduce is None:
         return reduction
@@ -25,7 +24,7 @@ def legacy_reduction(
     warnings.warn(
         "size_average and reduce args will be deprecated, please use "
         f"reduction='{reduction}' instead.",
-        stacklevel=stacklevel,
+        stacklevel=user_stacklevel(),
     )
     return reduction
 
@@ -34,6 +33,15 @@ def check_reduction(reduction: str) -> None:
     """Refuse unknown reductions."""
     if reduction not in REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def asked_reduction(size_average: bool | None, reduce: bool | None, reduction: str) -> str:
+    """The reduction that the three arguments of a loss ask for together."""
+    if size_average is not None or reduce is not None:
+        return legacy_reduction(size_average, reduce, reduction)
+    if reduction not in REDUCTIONS:
+        check_reduction(reduction)
+    return reduction
 
 
 def reduced(values: np.ndarray, reduction: str, dtype: np.dtype) -> np.ndarray:

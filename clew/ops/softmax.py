@@ -20,6 +20,7 @@ from clew.core.tensor import Tensor
 from clew.kernels.arrays import sum_of_products, widened
 from clew.ops.creation import empty_like, zeros_like
 from clew.ops.dims import wrap_dim
+from clew.source import user_stacklevel
 
 Array = np.ndarray
 # Arguments by position: the names take as long to read as small arrays to reduce.
@@ -158,11 +159,11 @@ def _along(op: Op, name: str, input: Tensor, dim: int, dtype: dtypes.dtype | Non
     return result
 
 
-def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
+def _implicit_dim(name: str, ndim: int) -> int:
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
         "dim=X as an argument.",
-        stacklevel=stacklevel + 1,
+        stacklevel=user_stacklevel(),
     )
     return 0 if ndim in (0, 1, 3) else 1
 
@@ -184,7 +185,7 @@ def functional_softmax(
 ) -> Tensor:
     """exp(x) divided by its sum along a dimension."""
     if dim is None:
-        dim = _implicit_dim("softmax", input._array.ndim, _stacklevel)
+        dim = _implicit_dim("softmax", input._array.ndim)
     return softmax(input, dim, dtype)
 
 
@@ -193,7 +194,7 @@ def functional_log_softmax(
 ) -> Tensor:
     """The logarithm of `softmax`, computed without its underflow."""
     if dim is None:
-        dim = _implicit_dim("log_softmax", input._array.ndim, _stacklevel)
+        dim = _implicit_dim("log_softmax", input._array.ndim)
     return log_softmax(input, dim, dtype)
 
 
@@ -217,5 +218,5 @@ def softmin(
 ) -> Tensor:
     """`softmax` of the negated input."""
     if dim is None:
-        dim = _implicit_dim("softmin", input._array.ndim, _stacklevel)
+        dim = _implicit_dim("softmin", input._array.ndim)
     return softmax(-input, dim, dtype)

@@ -1,5 +1,5 @@
 """Utilities: what users reach as `clew.utils`."""
 
-from clew.utils import checkpoint
+from clew.utils import checkpoint, data
 
-__all__ = ["checkpoint"]
+__all__ = ["checkpoint", "data"]

@@ -1,0 +1,71 @@
+"""The Bernoulli distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from clew.autograd.mode import no_grad
+from clew.core.tensor import Size, Tensor
+from clew.distributions import constraints
+from clew.distributions.distribution import Distribution, Shape
+from clew.distributions.exp_family import ExponentialFamily
+from clew.distributions.parametrized import ProbsOrLogits
+from clew.distributions.utils import broadcast_all
+from clew.ops.loss import binary_cross_entropy_with_logits
+from clew.ops.ranges import arange
+from clew.ops.sampling import bernoulli
+
+__all__ = ["Bernoulli"]
+
+
+class Bernoulli(ProbsOrLogits, ExponentialFamily):
+    """1 with probability `probs`, else 0; given by `probs` or `logits` (log odds)."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.boolean
+    has_enumerate_support = True
+    _mean_carrier_measure = 0
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._set_probs_or_logits(probs, logits)
+        Distribution.__init__(self, self.param_shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return (self.probs >= 0.5).to(self.probs).masked_fill(self.probs == 0.5, math.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+        with no_grad():
+            return bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        return -binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+    def entropy(self) -> Tensor:
+        return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        values = arange(2, dtype=self._param.dtype, device=self._param.device)
+        values = values.view((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1,) + self._batch_shape) if expand else values
+
+    @property
+    def _natural_params(self) -> tuple[Tensor]:
+        return (self.probs.logit(),)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        return (1 + x.exp()).log()

@@ -1,0 +1,99 @@
+"""The binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew import errors
+from clew.autograd.mode import no_grad
+from clew.core.tensor import Size, Tensor
+from clew.distributions import constraints
+from clew.distributions.distribution import Distribution, Shape
+from clew.distributions.parametrized import ProbsOrLogits
+from clew.distributions.utils import broadcast_all
+from clew.ops.ranges import arange
+from clew.ops.sampling import binomial
+
+__all__ = ["Binomial"]
+
+
+def _positive_part(x: Tensor) -> Tensor:
+    """max(x, 0), with the derivative 1/2 at 0, as the smooth function around it has."""
+    return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
+
+
+class Binomial(ProbsOrLogits):
+    """The number of successes in `total_count` trials, each with probability `probs`."""
+
+    arg_constraints = {
+        "total_count": constraints.nonnegative_integer,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    has_enumerate_support = True
+
+    def __init__(
+        self,
+        total_count: Any = 1,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._set_probs_or_logits(probs, logits)
+        name = "probs" if logits is None else "logits"
+        self.total_count, self.__dict__[name] = broadcast_all(total_count, self._param)
+        self.total_count = self.total_count.type_as(self._param)
+        Distribution.__init__(self, self.param_shape, validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> constraints.Constraint:
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            return binomial(self.total_count.expand(shape), self.probs.expand(shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        ways = (
+            (self.total_count + 1).lgamma()
+            - (value + 1).lgamma()
+            - (self.total_count - value + 1).lgamma()
+        )
+        # log(1 + exp(logits)), written so that exp cannot overflow.
+        softplus = _positive_part(self.logits) + (-self.logits.abs()).exp().log1p()
+        return value * self.logits + ways - self.total_count * softplus
+
+    def _common_count(self, method: str) -> int:
+        """The number of trials, if it is the same everywhere."""
+        count = int(self.total_count.max())
+        if not self.total_count.min() == count:
+            raise NotImplementedError(
+                f"Inhomogeneous total count not supported by `{method}`." + errors.at_user_line()
+            )
+        return count
+
+    def entropy(self) -> Tensor:
+        self._common_count("entropy")
+        log_prob = self.log_prob(self.enumerate_support(False))
+        return -(log_prob.exp() * log_prob).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        count = self._common_count("enumerate_support")
+        values = arange(1 + count, dtype=self._param.dtype, device=self._param.device)
+        values = values.view((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1,) + self._batch_shape) if expand else values

@@ -1,0 +1,64 @@
+"""The Cauchy distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from clew.core.tensor import Size, Tensor
+from clew.distributions import constraints
+from clew.distributions.distribution import Shape
+from clew.distributions.parametrized import Parametrized
+from clew.ops.creation import full
+
+__all__ = ["Cauchy"]
+
+
+class Cauchy(Parametrized):
+    """The Cauchy distribution: median `loc`, half width at half height `scale`."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    loc: Tensor
+    scale: Tensor
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self._broadcast_parameters(validate_args, loc=loc, scale=scale)
+
+    def _everywhere(self, number: float) -> Tensor:
+        kind, device = self.loc.dtype, self.loc.device
+        return full(self._extended_shape(), number, dtype=kind, device=device)
+
+    @property
+    def mean(self) -> Tensor:
+        return self._everywhere(math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return self._everywhere(math.inf)
+
+    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+        noise = self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_()
+        return self.loc + noise * self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        standardized = (value - self.loc) / self.scale
+        return -math.log(math.pi) - self.scale.log() - (standardized**2).log1p()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return ((value - self.loc) / self.scale).atan() / math.pi + 0.5
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
+
+    def entropy(self) -> Tensor:
+        return math.log(4 * math.pi) + self.scale.log()

@@ -1,0 +1,83 @@
+"""The Dirichlet distribution."""
+
+from __future__ import annotations
+
+from clew import errors
+from clew.core.tensor import Size, Tensor
+from clew.distributions import constraints
+from clew.distributions.distribution import Distribution, Shape
+from clew.distributions.exp_family import ExponentialFamily
+from clew.distributions.parametrized import Parametrized
+from clew.ops.embedding import one_hot
+from clew.ops.implicit_sampling import reparametrized_dirichlet
+from clew.ops.special import xlogy
+
+__all__ = ["Dirichlet"]
+
+
+class Dirichlet(Parametrized, ExponentialFamily):
+    """The Dirichlet distribution over vectors of shares, with weights `concentration`."""
+
+    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    support = constraints.simplex
+    has_rsample = True
+
+    def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
+        if concentration.dim() < 1:
+            raise ValueError(
+                "`concentration` parameter must be at least one-dimensional."
+                + errors.at_user_line()
+            )
+        self.concentration = concentration
+        shape = concentration.shape
+        Distribution.__init__(self, shape[:-1], shape[-1:], validate_args=validate_args)
+
+    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+        return reparametrized_dirichlet(
+            self.concentration.expand(self._extended_shape(sample_shape))
+        )
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return (
+            xlogy(self.concentration - 1.0, value).sum(-1)
+            + self.concentration.sum(-1).lgamma()
+            - self.concentration.lgamma().sum(-1)
+        )
+
+    @property
+    def mean(self) -> Tensor:
+        return self.concentration / self.concentration.sum(-1, True)
+
+    @property
+    def mode(self) -> Tensor:
+        excess = (self.concentration - 1).clamp(min=0.0)
+        mode = excess / excess.sum(-1, True)
+        # With all weights below 1 the density is largest at the corners.
+        corners = (self.concentration < 1).all(dim=-1)
+        shares = mode[corners].argmax(dim=-1)
+        mode[corners] = one_hot(shares, self.concentration.shape[-1]).to(mode)
+        return mode
+
+    @property
+    def variance(self) -> Tensor:
+        total = self.concentration.sum(-1, True)
+        return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
+
+    def entropy(self) -> Tensor:
+        count = self.concentration.size(-1)
+        total = self.concentration.sum(-1)
+        return (
+            self.concentration.lgamma().sum(-1)
+            - total.lgamma()
+            - (count - total) * total.digamma()
+            - ((self.concentration - 1.0) * self.concentration.digamma()).sum(-1)
+        )
+
+    @property
+    def _natural_params(self) -> tuple[Tensor]:
+        return (self.concentration,)
+
+    def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        return x.lgamma().sum(-1) - x.sum(-1).lgamma()

@@ -1,0 +1,66 @@
+"""The Laplace distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.backend.dtypes import finfo
+from clew.core.tensor import Size, Tensor
+from clew.distributions import constraints
+from clew.distributions.distribution import Shape
+from clew.distributions.parametrized import Parametrized
+
+__all__ = ["Laplace"]
+
+
+class Laplace(Parametrized):
+    """The Laplace distribution: exponential on both sides of `loc`."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    loc: Tensor
+    scale: Tensor
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self._broadcast_parameters(validate_args, loc=loc, scale=scale)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return 2 * self.scale.pow(2)
+
+    @property
+    def stddev(self) -> Tensor:
+        return 2**0.5 * self.scale
+
+    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        # The open end at -1 keeps log1p(-|u|) finite.
+        u = self.loc.new_empty(shape).uniform_(finfo(self.loc.dtype).eps - 1, 1)
+        return self.loc - self.scale * u.sign() * (-u.abs()).log1p()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
+
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        offset = value - self.loc
+        return 0.5 - 0.5 * offset.sign() * (-offset.abs() / self.scale).expm1()
+
+    def icdf(self, value: Tensor) -> Tensor:
+        centred = value - 0.5
+        return self.loc - self.scale * centred.sign() * (-2 * centred.abs()).log1p()
+
+    def entropy(self) -> Tensor:
+        return 1 + (2 * self.scale).log()

@@ -1,0 +1,75 @@
+"""The negative binomial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.autograd.mode import no_grad
+from clew.core.tensor import Size, Tensor
+from clew.distributions import constraints
+from clew.distributions.distribution import Distribution, Shape
+from clew.distributions.gamma import Gamma
+from clew.distributions.parametrized import ProbsOrLogits
+from clew.distributions.utils import broadcast_all, lazy_property
+from clew.ops.activation import logsigmoid
+from clew.ops.sampling import poisson
+
+__all__ = ["NegativeBinomial"]
+
+
+class NegativeBinomial(ProbsOrLogits):
+    """The number of successes of probability `probs` before `total_count` failures."""
+
+    arg_constraints = {
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
+    support = constraints.nonnegative_integer
+
+    def __init__(
+        self,
+        total_count: Any,
+        probs: Any = None,
+        logits: Any = None,
+        validate_args: bool | None = None,
+    ) -> None:
+        self._set_probs_or_logits(probs, logits)
+        name = "probs" if logits is None else "logits"
+        self.total_count, self.__dict__[name] = broadcast_all(total_count, self._param)
+        self.total_count = self.total_count.type_as(self._param)
+        Distribution.__init__(self, self.param_shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.logits.exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean / (-self.logits).sigmoid()
+
+    @lazy_property
+    def _gamma(self) -> Gamma:
+        # The distribution of the rate of a Poisson variable, which is then negative binomial.
+        rate = (-self.logits).exp()
+        return Gamma(concentration=self.total_count, rate=rate, validate_args=False)
+
+    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+        with no_grad():
+            return poisson(self._gamma.sample(sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        trials = self.total_count * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
+        ways = (
+            (self.total_count + value).lgamma()
+            - (1.0 + value).lgamma()
+            - self.total_count.lgamma()
+        )
+        # With no failure to wait for, the only value is 0, with probability 1.
+        return trials + ways.masked_fill(self.total_count + value == 0.0, 0.0)

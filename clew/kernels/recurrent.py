@@ -1,0 +1,287 @@
+"""Recurrent layers over whole sequences: one direction of one layer, forward and backward.
+
+The rows of all time steps lie one after another. `batch_sizes[t]` says how many sequences take part
+in step t; the longest sequences come first, so a step always concerns the first rows of the state,
+and the others wait: for their first step when walking backwards in time, or for the end.
+
+The products with the input have no part in the recurrence, so there is one for all steps. Inside a
+step everything is written into memory that exists already: it stays in the cache.
+
+A sigmoid is `0.5 + 0.5 * tanh(x / 2)`. With the halves drawn into the weights, one call of tanh
+serves all gates of a step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from clew.kernels.arrays import Array
+
+Spans = list[tuple[int, int]]
+
+
+def spans(batch_sizes: Sequence[int], reverse: bool) -> Spans:
+    """First row and end of every step, in the order in which the steps are taken."""
+    ends = accumulate(batch_sizes)
+    found = [(end - count, end) for end, count in zip(ends, batch_sizes)]
+    return found[::-1] if reverse else found
+
+
+def states_before(rows: Array, first: Array, steps: Spans) -> Array:
+    """For each row the state that its step started from, given the states after the steps."""
+    before = np.empty_like(rows)
+    state = first.copy()
+    for begin, end in steps:
+        current = state[: end - begin]
+        before[begin:end] = current
+        current[...] = rows[begin:end]
+    return before
+
+
+def _per_column(values: tuple[float, ...], size: int, dtype: np.dtype) -> Array:
+    return np.repeat(np.array(values, dtype), size)
+
+
+def _summed(b_ih: Array | None, b_hh: Array | None, scale: Array | None) -> Array | None:
+    if b_ih is None or b_hh is None:
+        return None
+    return b_ih + b_hh if scale is None else (b_ih + b_hh) * scale
+
+
+def _ready_for_steps(w_hh: Array, scale: Array | None) -> Array:
+    """The transposed weight, laid out for a product with few rows, its columns scaled."""
+    if scale is None:
+        return np.ascontiguousarray(w_hh.T)
+    return np.multiply(w_hh.T, scale, order="C")
+
+
+# -- LSTM: gates i, f, g, o ----------------------------------------------------------------
+
+
+def lstm_forward(
+    x: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None,
+    b_hh: Array | None,
+    h0: Array,
+    c0: Array,
+    w_hr: Array | None,
+    steps: Spans,
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Hidden states, the last of them, the last cell, then for backward: gates and cells."""
+    batch, size = c0.shape
+    scale = _per_column((0.5, 0.5, 1, 0.5), size, x.dtype)
+    offset = _per_column((0.5, 0.5, 0, 0.5), size, x.dtype)
+    gates = x @ (w_ih * scale[:, None]).T
+    weight, bias = _ready_for_steps(w_hh, scale), _summed(b_ih, b_hh, scale)
+    out = np.empty((len(x), h0.shape[1]), x.dtype)
+    cells = np.empty((len(x), size), x.dtype)
+    h, c = h0.copy(), c0.copy()
+    recurrent = np.empty((batch, 4 * size), x.dtype)
+    full = np.empty((batch, size), x.dtype)
+    for begin, end in steps:
+        count = end - begin
+        gate, cell, before = gates[begin:end], cells[begin:end], c[:count]
+        gate += np.matmul(h[:count], weight, recurrent[:count])
+        if bias is not None:
+            gate += bias
+        np.tanh(gate, gate)
+        gate *= scale
+        gate += offset
+        before *= gate[:, size : 2 * size]
+        np.multiply(gate[:, :size], gate[:, 2 * size : 3 * size], cell)
+        cell += before
+        before[...] = cell
+        hidden = np.tanh(cell, full[:count])
+        hidden *= gate[:, 3 * size :]
+        out[begin:end] = hidden if w_hr is None else hidden @ w_hr.T
+        h[:count] = out[begin:end]
+    return out, h, c, gates, cells
+
+
+def lstm_backward(
+    of_out: Array | None,
+    of_h: Array,
+    of_c: Array,
+    w_hh: Array,
+    c0: Array,
+    w_hr: Array | None,
+    gates: Array,
+    cells: Array,
+    steps: Spans,
+) -> tuple[Array, Array | None]:
+    """The gradient of the gates' inputs, and of the weight that projects; `of_h` and `of_c` are
+    the gradients of the last states, and become those of the first."""
+    batch, size = c0.shape
+    of_gates = np.empty_like(gates)
+    of_hr = None if w_hr is None else np.zeros_like(w_hr)
+    before = states_before(cells, c0, steps)
+    slopes, others = np.empty((2, batch, 4 * size), gates.dtype)
+    tanhs, through = np.empty((2, batch, size), gates.dtype)
+    one_for_tanh = _per_column((0, 0, 1, 0), size, gates.dtype)
+    for begin, end in reversed(steps):
+        count = end - begin
+        gate, found = gates[begin:end], of_gates[begin:end]
+        dh, dc = of_h[:count], of_c[:count]
+        if of_out is not None:
+            dh += of_out[begin:end]
+        tanh = np.tanh(cells[begin:end], tanhs[:count])
+        o = gate[:, 3 * size :]
+        to_cell = dh
+        if w_hr is not None and of_hr is not None:
+            of_hr += dh.T @ (o * tanh)
+            to_cell = dh @ w_hr
+        np.multiply(to_cell, tanh, found[:, 3 * size :])
+        tanh *= tanh
+        grown = np.subtract(1, tanh, through[:count])
+        grown *= o
+        grown *= to_cell
+        dc += grown
+        np.multiply(dc, gate[:, 2 * size : 3 * size], found[:, :size])
+        np.multiply(dc, before[begin:end], found[:, size : 2 * size])
+        np.multiply(dc, gate[:, :size], found[:, 2 * size : 3 * size])
+        dc *= gate[:, size : 2 * size]
+        # s (1 - s) for the sigmoids, (1 + t) (1 - t) for the tanh.
+        slope = np.subtract(1, gate, slopes[:count])
+        slope *= np.add(gate, one_for_tanh, others[:count])
+        found *= slope
+        np.matmul(found, w_hh, dh)
+    return of_gates, of_hr
+
+
+# -- GRU: gates r, z, n --------------------------------------------------------------------
+
+
+def gru_forward(
+    x: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None,
+    b_hh: Array | None,
+    h0: Array,
+    steps: Spans,
+) -> tuple[Array, Array, Array, Array]:
+    """Hidden states, the last of them, then for backward: gates and the hidden part of n."""
+    batch, size = h0.shape
+    scale = _per_column((0.5, 0.5, 1), size, x.dtype)
+    gates = x @ (w_ih * scale[:, None]).T
+    weight = _ready_for_steps(w_hh, scale)
+    bias_x = None if b_ih is None else b_ih * scale
+    bias_h = None if b_hh is None else b_hh * scale
+    out = np.empty((len(x), size), x.dtype)
+    news = np.empty((len(x), size), x.dtype)
+    h = h0.copy()
+    recurrent = np.empty((batch, 3 * size), x.dtype)
+    for begin, end in steps:
+        count = end - begin
+        gate, state, new = gates[begin:end], h[:count], news[begin:end]
+        hidden = np.matmul(state, weight, recurrent[:count])
+        if bias_x is not None:
+            gate += bias_x
+            hidden += bias_h
+        both, n = gate[:, : 2 * size], gate[:, 2 * size :]
+        both += hidden[:, : 2 * size]
+        np.tanh(both, both)
+        both *= 0.5
+        both += 0.5
+        new[...] = hidden[:, 2 * size :]
+        n += np.multiply(gate[:, :size], new, hidden[:, :size])
+        np.tanh(n, n)
+        state -= n
+        state *= gate[:, size : 2 * size]
+        state += n
+        out[begin:end] = state
+    return out, h, gates, news
+
+
+def gru_backward(
+    of_out: Array | None,
+    of_h: Array,
+    w_hh: Array,
+    before: Array,
+    gates: Array,
+    news: Array,
+    steps: Spans,
+) -> tuple[Array, Array]:
+    """The gradients of what comes from the input and from the state; `of_h` becomes that of the
+    first state."""
+    size = gates.shape[1] // 3
+    of_input, of_hidden = np.empty_like(gates), np.empty_like(gates)
+    products = np.empty_like(of_h)
+    for begin, end in reversed(steps):
+        r, z, n = np.split(gates[begin:end], 3, axis=1)
+        dr, dz, dn = np.split(of_input[begin:end], 3, axis=1)
+        dh = of_h[: end - begin]
+        if of_out is not None:
+            dh += of_out[begin:end]
+        np.subtract(before[begin:end], n, dz)
+        dz *= dh
+        dz *= z
+        np.subtract(1, z, dn)
+        dz *= dn
+        dn *= dh
+        dn *= 1 - n * n
+        np.multiply(dn, news[begin:end], dr)
+        dr *= r
+        dr *= 1 - r
+        hidden = of_hidden[begin:end]
+        hidden[:, : 2 * size] = of_input[begin:end, : 2 * size]
+        np.multiply(dn, r, hidden[:, 2 * size :])
+        dh *= z
+        dh += np.matmul(hidden, w_hh, products[: end - begin])
+    return of_input, of_hidden
+
+
+# -- RNN: tanh or relu ---------------------------------------------------------------------
+
+
+def rnn_forward(
+    x: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None,
+    b_hh: Array | None,
+    h0: Array,
+    steps: Spans,
+    relu: bool,
+) -> tuple[Array, Array]:
+    """Hidden states, and the last of them."""
+    out = x @ w_ih.T
+    weight, bias = _ready_for_steps(w_hh, None), _summed(b_ih, b_hh, None)
+    h = h0.copy()
+    products = np.empty_like(h)
+    for begin, end in steps:
+        state, row = h[: end - begin], out[begin:end]
+        row += np.matmul(state, weight, products[: end - begin])
+        if bias is not None:
+            row += bias
+        if relu:
+            np.maximum(row, 0, out=row)
+        else:
+            np.tanh(row, row)
+        state[...] = row
+    return out, h
+
+
+def rnn_backward(
+    of_out: Array | None, of_h: Array, w_hh: Array, out: Array, steps: Spans, relu: bool
+) -> Array:
+    """The gradient of what the nonlinearity was applied to; `of_h` becomes that of the first
+    state."""
+    found = np.empty_like(out)
+    for begin, end in reversed(steps):
+        dh, row, result = of_h[: end - begin], out[begin:end], found[begin:end]
+        if of_out is not None:
+            dh += of_out[begin:end]
+        if relu:
+            np.multiply(dh, row > 0, result)
+        else:
+            np.multiply(row, row, result)
+            np.subtract(1, result, result)
+            result *= dh
+        np.matmul(result, w_hh, dh)
+    return found

@@ -1,0 +1,27 @@
+"""A layer that mixes the channels of groups."""
+
+# ruff: noqa: RUF012  (`__constants__` is a list, as in PyTorch)
+
+from __future__ import annotations
+
+from clew.core.tensor import Tensor
+from clew.nn import functional as F
+from clew.nn.modules.module import Module
+
+__all__ = ["ChannelShuffle"]
+
+
+class ChannelShuffle(Module):
+    """Reorder channels so that each group gets some of every group."""
+
+    __constants__ = ["groups"]
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self) -> str:
+        return f"groups={self.groups}"

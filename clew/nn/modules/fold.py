@@ -1,0 +1,75 @@
+"""Layers that take images apart into sliding blocks, and put blocks together again."""
+
+# ruff: noqa: RUF012  (`__constants__` is a list, as in PyTorch)
+
+from __future__ import annotations
+
+from clew.core.tensor import Tensor
+from clew.nn import functional as F
+from clew.nn.modules.module import Module
+
+__all__ = ["Fold", "Unfold"]
+
+Sizes = int | tuple[int, ...]
+
+
+class _Blocks(Module):
+    """What describes the blocks of an image: their size, and where they lie."""
+
+    kernel_size: Sizes
+    dilation: Sizes
+    padding: Sizes
+    stride: Sizes
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self.__constants__)
+
+
+class Fold(_Blocks):
+    """Sum blocks, the columns of the input, into an image of `output_size`."""
+
+    __constants__ = [
+        "output_size",
+        "kernel_size",
+        "dilation",
+        "padding",
+        "stride",
+    ]
+
+    def __init__(
+        self,
+        output_size: Sizes,
+        kernel_size: Sizes,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        stride: Sizes = 1,
+    ) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.kernel_size = kernel_size
+        self.dilation = dilation
+        self.padding = padding
+        self.stride = stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.fold(
+            input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride
+        )
+
+
+class Unfold(_Blocks):
+    """The sliding blocks of an image, each as one column."""
+
+    __constants__ = ["kernel_size", "dilation", "padding", "stride"]
+
+    def __init__(
+        self, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.dilation = dilation
+        self.padding = padding
+        self.stride = stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)

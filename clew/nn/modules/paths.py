@@ -1,0 +1,111 @@
+"""Where a module sits in its model, and what an error inside it says about that.
+
+A module remembers, weakly, who registered it last and under which name. Its dotted path follows
+from that, is computed at the first call and kept. A module with a known path has ancestors with
+known paths, so that forgetting can stop at the first module without one.
+"""
+
+from __future__ import annotations
+
+import weakref
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from clew import errors
+from clew.core.tensor import Tensor
+from clew.source import INTERNAL_PACKAGES
+
+if TYPE_CHECKING:
+    from clew.nn.modules.module import Module
+
+
+def adopt(owner: Module, name: str, child: Module) -> None:
+    """Note that `owner` has registered `child`."""
+    child._owner = weakref.ref(owner), name
+    forget(child)
+
+
+def release(owner: Module, child: Module | None) -> None:
+    """Note that `owner` has given `child` up."""
+    if child is not None and owner_of(child) is owner:
+        child._owner = None
+        forget(child)
+
+
+def owner_of(module: Module) -> Module | None:
+    """Who registered this module last; None for a root."""
+    return None if module._owner is None else module._owner[0]()
+
+
+def forget(module: Module) -> None:
+    """Drop the known paths of a module and of everything inside it."""
+    todo = [module]
+    while todo:
+        current = todo.pop()
+        if current._path is not None:
+            current._path = None
+            todo += [child for child in current._modules.values() if child is not None]
+
+
+def path_of(module: Module) -> str:
+    """`blocks.0.attn` from the root on; a root is called by the name of its class."""
+    chain: list[Module] = []
+    current: Module | None = module
+    while current is not None and current not in chain:
+        chain.append(current)
+        current = owner_of(current)
+    root = chain.pop()
+    root._path = type(root).__name__
+    path = ""
+    for each in reversed(chain):
+        assert each._owner is not None
+        path = f"{path}.{each._owner[1]}" if path else each._owner[1]
+        each._path = path
+    assert module._path is not None
+    return module._path
+
+
+# -- errors ------------------------------------------------------------------------------------
+
+_EXPLAINED = (RuntimeError, ValueError, IndexError, TypeError)
+
+
+def tell_module(
+    error: Exception, module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Add the innermost module's path and sizes to an error that clew itself has raised."""
+    if hasattr(error, "module_path"):
+        return
+    error.module_path = module._path  # type: ignore[attr-defined]  # for every later handler
+    if not isinstance(error, _EXPLAINED) or not _is_own(error.__traceback__):
+        return
+    if len(error.args) == 1 and isinstance(error.args[0], str):
+        error.args = (error.args[0] + _description(module, args, kwargs),)
+
+
+def _is_own(trace: TracebackType | None) -> bool:
+    """Whether the error comes from clew's code, not from the user's."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_globals.get("__package__") in INTERNAL_PACKAGES
+
+
+def _description(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    name, sizes = module._get_name(), module.extra_repr()
+    shown = f"{name}({sizes})" if sizes and "\n" not in sizes else name
+    place = module._path if module._path == shown else f"{module._path}: {shown}"
+    lines = [f"\n  in module {place}"]
+    values = [("", value) for value in args] + [
+        (f"{name}=", value) for name, value in kwargs.items()
+    ]
+    shapes = [
+        f"{name}{errors.shape_list(value._array.shape)}"
+        for name, value in values
+        if isinstance(value, Tensor)
+    ]
+    if shapes:
+        lines.append(f"  called with {', '.join(shapes)}")
+    hint = module._mismatch(*args, **kwargs)
+    if hint:
+        lines.append(f"  {hint}")
+    return "\n".join(lines)

@@ -1,0 +1,448 @@
+"""The Transformer: encoder and decoder layers, stacks of them, and the two together."""
+
+# ruff: noqa: RUF012  (`__constants__` is a list, as in PyTorch)
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from clew import errors
+from clew.core.state import local
+from clew.core.tensor import Tensor
+from clew.nn import functional as F
+from clew.nn import init
+from clew.nn.modules.activation import GELU, ReLU
+from clew.nn.modules.attention import MultiheadAttention
+from clew.nn.modules.container import ModuleList
+from clew.nn.modules.dropout import Dropout
+from clew.nn.modules.linear import Linear
+from clew.nn.modules.module import Module
+from clew.nn.modules.normalization import LayerNorm
+from clew.ops.creation import full
+from clew.ops.multihead import additive_mask
+from clew.source import user_stacklevel
+
+__all__ = [
+    "Transformer",
+    "TransformerEncoder",
+    "TransformerDecoder",
+    "TransformerEncoderLayer",
+    "TransformerDecoderLayer",
+]
+
+Activation = str | Callable[[Tensor], Tensor]
+
+
+def _causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
+    """Minus infinity above the diagonal: no step sees a later one."""
+    result: Tensor = full((size, size), -math.inf, dtype=dtype, device=device).triu(1)
+    return result
+
+
+def _is_causal(mask: Tensor | None, hint: bool | None, length: int) -> bool:
+    """Whether a mask hides just the later steps: by the caller's word, or by comparison."""
+    if hint is not None or mask is None:
+        return bool(hint)
+    if mask.shape[-2:] != (length, length) or mask.dim() != 2:
+        return False
+    return bool((mask == _causal_mask(length, dtype=mask.dtype)).all())
+
+
+def _length_of(tensor: Tensor, batch_first: bool) -> int:
+    size: int = tensor.size(1 if batch_first and tensor.dim() == 3 else 0)
+    return size
+
+
+def _activation_function(activation: Activation) -> Callable[[Tensor], Tensor]:
+    if not isinstance(activation, str):
+        return activation
+    known = {"relu": F.relu, "gelu": F.gelu}
+    if activation not in known:
+        raise RuntimeError(
+            f"activation should be relu/gelu, not {activation}\n  Any other function can be passed "
+            "itself, for example activation=torch.tanh." + errors.at_user_line()
+        )
+    return known[activation]
+
+
+def _clones(layer: Module, count: int) -> ModuleList:
+    return ModuleList([copy.deepcopy(layer) for _ in range(count)])
+
+
+# -- layers --------------------------------------------------------------------------------
+
+
+class _Layer(Module):
+    """What encoder and decoder layers have in common: feed-forward part, norms and dropouts."""
+
+    __constants__ = ["norm_first"]
+
+    _attentions: tuple[str, ...]
+    self_attn: MultiheadAttention
+    norm_first: bool
+    activation: Any
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        options = {"bias": bias, "device": device, "dtype": dtype}
+        for name in self._attentions:
+            attention = MultiheadAttention(
+                d_model, nhead, dropout, batch_first=batch_first, **options
+            )
+            setattr(self, name, attention)
+        self.linear1 = Linear(d_model, dim_feedforward, **options)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **options)
+        self.norm_first = norm_first
+        # One norm and one dropout for each attention, and for the feed-forward part.
+        parts = range(1, len(self._attentions) + 2)
+        for number in parts:
+            setattr(self, f"norm{number}", LayerNorm(d_model, eps=layer_norm_eps, **options))
+        for number in parts:
+            setattr(self, f"dropout{number}", Dropout(dropout))
+        self.activation = _activation_function(activation)
+
+    def _part(self, x: Tensor, norm: Module, block: Callable[[Tensor], Tensor]) -> Tensor:
+        """One residual part, normalised before the block or after the sum."""
+        if self.norm_first:
+            return x + block(norm(x))
+        result: Tensor = norm(x + block(x))
+        return result
+
+    def _sa_block(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        out = self.self_attn(
+            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False,
+            is_causal=is_causal,
+        )[0]  # fmt: skip
+        result: Tensor = self.dropout1(out)
+        return result
+
+    def _feed_forward(self, x: Tensor, last_dropout: Module) -> Tensor:
+        hidden = self.dropout(self.activation(self.linear1(x)))
+        result: Tensor = last_dropout(self.linear2(hidden))
+        return result
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and a feed-forward network, each with a residual connection."""
+
+    _attentions = ("self_attn",)
+
+    @property
+    def activation_relu_or_gelu(self) -> int:
+        """1 for relu, 2 for gelu, 0 for any other activation."""
+        if self.activation is F.relu or isinstance(self.activation, ReLU):
+            return 1
+        return 2 if self.activation is F.gelu or isinstance(self.activation, GELU) else 0
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        padding = additive_mask(
+            src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask, "src_mask"
+        )
+        mask = additive_mask(src_mask, "src_mask", src.dtype)
+        x = self._part(
+            src, self.norm1, lambda x: self._sa_block(x, mask, padding, is_causal=is_causal)
+        )
+        return self._part(x, self.norm2, self._ff_block)
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        return self._feed_forward(x, self.dropout2)
+
+
+class TransformerDecoderLayer(_Layer):
+    """Self-attention, attention to the encoder's output, and a feed-forward network."""
+
+    _attentions = ("self_attn", "multihead_attn")
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        x = self._part(
+            tgt,
+            self.norm1,
+            lambda x: self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal),
+        )
+        x = self._part(
+            x,
+            self.norm2,
+            lambda x: self._mha_block(
+                x, memory, memory_mask, memory_key_padding_mask, memory_is_causal
+            ),
+        )
+        return self._part(x, self.norm3, self._ff_block)
+
+    def _mha_block(
+        self,
+        x: Tensor,
+        mem: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        out = self.multihead_attn(
+            x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
+            is_causal=is_causal, need_weights=False,
+        )[0]  # fmt: skip
+        result: Tensor = self.dropout2(out)
+        return result
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        return self._feed_forward(x, self.dropout3)
+
+
+# -- stacks --------------------------------------------------------------------------------
+
+
+class TransformerEncoder(Module):
+    """Encoder layers one after another, and a norm at the end if one is given.
+
+    In evaluation without gradients PyTorch runs a padded batch without its padding, and the padded
+    positions of the result are zero; `enable_nested_tensor=False` turns that off.
+    """
+
+    __constants__ = ["norm"]
+
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
+        super().__init__()
+        self.layers = _clones(encoder_layer, num_layers)
+        self.num_layers = num_layers
+        self.norm = norm
+        self.enable_nested_tensor = enable_nested_tensor
+        self.mask_check = mask_check
+        reason = _why_keep_padding(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and not reason
+        if enable_nested_tensor and reason:
+            warnings.warn(
+                "enable_nested_tensor is True, but self.use_nested_tensor is False because "
+                f"{reason}",
+                stacklevel=user_stacklevel(),
+            )
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        padding = additive_mask(
+            src_key_padding_mask, "src_key_padding_mask", src.dtype, mask, "mask"
+        )
+        mask = additive_mask(mask, "mask", src.dtype)
+        without_padding = padding is not None and mask is None and self._drops(src, padding)
+        batch_first = getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
+        causal = _is_causal(mask, is_causal, _length_of(src, batch_first))
+        out = src
+        for layer in self.layers:
+            out = layer(out, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
+        if without_padding and padding is not None:
+            out = out.masked_fill((padding != 0).unsqueeze(-1), 0.0)
+        return out if self.norm is None else self.norm(out)
+
+    def _drops(self, src: Tensor, padding: Tensor) -> bool:
+        """Whether this is a case in which the padding takes no part, and comes back as zeros."""
+        layer = self.layers[0]
+        if not self.use_nested_tensor or layer.training or src.dim() != 3:
+            return False
+        followed = (src, *layer.parameters())
+        if local.state.grad_enabled and any(each.requires_grad for each in followed):
+            return False
+        # Only padding after the sequences can be left out.
+        return not self.mask_check or not bool(((padding[:, 1:] == 0) & (padding[:, :-1] != 0)).any())
+
+
+def _why_keep_padding(layer: Module) -> str:
+    """Which setting of a layer makes PyTorch run it with the padding, in PyTorch's words."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not TransformerEncoderLayer"
+    attention = layer.self_attn
+    reasons = {
+        "encoder_layer.norm_first was True": layer.norm_first,
+        "encoder_layer.self_attn.batch_first was not True"
+        "(use batch_first for better inference performance)": not attention.batch_first,
+        "encoder_layer.self_attn was passed bias=False": attention.in_proj_bias is None,
+        "encoder_layer.activation_relu_or_gelu was not True": not layer.activation_relu_or_gelu,
+        "encoder_layer.norm1.eps was not equal to encoder_layer.norm2.eps": (
+            layer.norm1.eps != layer.norm2.eps
+        ),
+        "encoder_layer.self_attn.num_heads is odd": attention.num_heads % 2 == 1,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
+
+
+class TransformerDecoder(Module):
+    """Decoder layers one after another, and a norm at the end if one is given."""
+
+    __constants__ = ["norm"]
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__()
+        self.layers = _clones(decoder_layer, num_layers)
+        self.num_layers = num_layers
+        self.norm = norm
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        length = _length_of(tgt, self.layers[0].self_attn.batch_first)
+        causal = _is_causal(tgt_mask, tgt_is_causal, length)
+        out = tgt
+        for layer in self.layers:
+            out = layer(
+                out, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=causal,
+                memory_is_causal=memory_is_causal,
+            )  # fmt: skip
+        return out if self.norm is None else self.norm(out)
+
+
+class Transformer(Module):
+    """Encoder and decoder of "Attention Is All You Need" (Vaswani et al., 2017)."""
+
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = F.relu,
+        custom_encoder: Any = None,
+        custom_decoder: Any = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        layer: tuple[Any, ...] = (
+            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
+            norm_first, bias, device, dtype,
+        )  # fmt: skip
+
+        def last_norm() -> LayerNorm:
+            return LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
+
+        self.encoder = custom_encoder
+        if custom_encoder is None:
+            self.encoder = TransformerEncoder(
+                TransformerEncoderLayer(*layer), num_encoder_layers, last_norm()
+            )
+        self.decoder = custom_decoder
+        if custom_decoder is None:
+            self.decoder = TransformerDecoder(
+                TransformerDecoderLayer(*layer), num_decoder_layers, last_norm()
+            )
+        self._reset_parameters()
+        self.d_model = d_model
+        self.nhead = nhead
+        self.batch_first = batch_first
+
+    def _reset_parameters(self) -> None:
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                init.xavier_uniform_(parameter)
+
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor | None = None,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        self._check_sizes(src, tgt)
+        memory = self.encoder(
+            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
+        )
+        result: Tensor = self.decoder(
+            tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask, tgt_is_causal=tgt_is_causal,
+            memory_is_causal=memory_is_causal,
+        )  # fmt: skip
+        return result
+
+    def _check_sizes(self, src: Tensor, tgt: Tensor) -> None:
+        batch_dim = 0 if self.batch_first else 1
+        if src.dim() == 3 and src.size(batch_dim) != tgt.size(batch_dim):
+            raise RuntimeError(
+                "the batch number of src and tgt must be equal\n"
+                f"  They are {errors.shape_list(src.shape)} and {errors.shape_list(tgt.shape)}, "
+                f"with batch_first={self.batch_first}." + errors.at_user_line()
+            )
+        if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
+            raise RuntimeError(
+                "the feature number of src and tgt must be equal to d_model\n"
+                f"  They have {src.size(-1)} and {tgt.size(-1)} features, and d_model is "
+                f"{self.d_model}." + errors.at_user_line()
+            )
+
+    @staticmethod
+    def generate_square_subsequent_mask(
+        sz: int, device: Any = None, dtype: Any = None
+    ) -> Tensor:
+        """A mask that hides later steps: minus infinity above the diagonal, 0 elsewhere."""
+        return _causal_mask(sz, device, dtype)

@@ -1,0 +1,254 @@
+"""Parameters and buffers: the tensors that a module owns, also before their shape is known."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.backend.device import check_device
+from clew.core.state import local
+from clew.core.storage import INFERENCE, Storage
+from clew.core.tensor import Tensor, alias, wrap
+from clew.ops.conversion import dtype_of_legacy
+from clew.ops.legacy import retyped
+
+
+class _Marked(type(Tensor)):  # type: ignore[misc]  # the metaclass of Tensor is an ordinary class
+    """Tensors of other classes count as instances when they carry the class's mark."""
+
+    _mark: str
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if super().__instancecheck__(instance):
+            return True
+        base = cls is Parameter or cls is Buffer
+        return base and isinstance(instance, Tensor) and getattr(instance, cls._mark, False)
+
+
+class Parameter(Tensor, metaclass=_Marked):
+    """A tensor that a module registers, trains and saves when it is set as an attribute."""
+
+    __slots__ = ()
+    _mark = "_is_param"
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
+        if data is None:
+            data = wrap(np.empty(0, dtypes.get_default_dtype().np))
+        if not isinstance(data, Tensor):
+            raise TypeError(
+                f"_make_subclass(): argument 'data' (position 2) must be Tensor, not "
+                f"{type(data).__name__}" + errors.at_user_line()
+            )
+        if type(data) is not Tensor and not isinstance(data, Parameter):
+            # A tensor class of the user's stays what it is.
+            marked = retyped(data, type(data)).requires_grad_(requires_grad)
+            marked._is_param = True
+            return marked
+        if requires_grad and not (data.dtype.is_floating_point or data.dtype.is_complex):
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients\n"
+                f"  This one is {data.dtype!r}: pass requires_grad=False, or convert it with "
+                ".float()" + errors.at_user_line()
+            )
+        result = retyped(data, cls)
+        result._requires_grad = bool(requires_grad)
+        result._reason = None
+        return result
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        if id(self) in memo:
+            return memo[id(self)]
+        copied = type(self)(self.detach().clone(), self.requires_grad)
+        memo[id(self)] = copied
+        return copied
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        plain = alias(self)
+        plain._requires_grad = self._requires_grad
+        return "Parameter containing:\n" + repr(plain)
+
+    __str__ = __repr__
+
+
+class Buffer(Tensor, metaclass=_Marked):
+    """A tensor that a module saves and moves, but does not train, when set as an attribute."""
+
+    __slots__ = ()
+    _mark = "_is_buffer"
+
+    def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
+        if data is None:
+            data = wrap(np.empty(0, dtypes.get_default_dtype().np))
+        result = retyped(data, type(data)).requires_grad_(data.requires_grad)
+        result.persistent = persistent
+        result._is_buffer = True
+        return result
+
+
+_SHAPE_UNKNOWN = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+    "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
+    "Call `forward` to initialize the parameters before accessing their attributes."
+)
+
+
+class UninitializedTensorMixin(Tensor):
+    """A tensor whose dtype is known and whose shape is not: it has no array yet."""
+
+    __slots__ = ()
+    cls_to_become: type[Tensor] = Tensor
+    _kind: dtypes.dtype
+
+    @property
+    def _array(self) -> Any:  # type: ignore[override]  # every operation asks for it
+        raise ValueError(
+            "Attempted to use an uninitialized parameter in an operation. This error happens when "
+            "you are using a `LazyModule` or explicitly manipulating "
+            "`torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call "
+            "`forward` with a dummy batch to initialize the parameters before calling torch "
+            "functions" + errors.at_user_line()
+        )
+
+    @property
+    def shape(self) -> NoReturn:
+        raise RuntimeError(_SHAPE_UNKNOWN + errors.at_user_line())
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        return self._kind
+
+    @property
+    def data(self) -> Any:
+        return self
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if isinstance(value, UninitializedTensorMixin):
+            self._kind = value._kind
+        else:
+            raise ValueError(
+                "an uninitialized parameter gets its memory from materialize()"
+                + errors.at_user_line()
+            )
+
+    def materialize(
+        self, shape: Any, device: Any = None, dtype: dtypes.dtype | None = None
+    ) -> None:
+        """Become an ordinary tensor of this shape, with undefined values."""
+        check_device(device)
+        kind = self._kind if dtype is None else dtype
+        del self._kind
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]  # same layout
+        self._array = np.empty(tuple(shape), kind.np)  # type: ignore[misc]  # now a slot again
+        self._storage = INFERENCE if local.state.inference else Storage()
+
+    def is_floating_point(self) -> bool:
+        return self._kind.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self._kind.is_complex
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """The same in another dtype."""
+        kind = wrap(np.empty(0, self._kind.np)).to(*args, **kwargs).dtype
+        return self if kind is self._kind else _uninitialized(type(self), kind, self)
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        if dtype is None:
+            return f"torch.{self._kind.scalar_name}Tensor"
+        return self.to(dtype_of_legacy(dtype))
+
+    def float(self) -> Any:
+        return self.to(dtypes.float32)
+
+    def double(self) -> Any:
+        return self.to(dtypes.float64)
+
+    def half(self) -> Any:
+        return self.to(dtypes.float16)
+
+    def bfloat16(self) -> Any:
+        return self.to(dtypes.bfloat16)
+
+    def cpu(self) -> Any:
+        return self
+
+    def detach(self) -> Any:
+        return self
+
+    def share_memory_(self) -> NoReturn:
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`."
+            + errors.at_user_line()
+        )
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"<{type(self).__name__}>"
+
+    __str__ = __repr__
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _restore_uninitialized, (type(self), self._kind, self._requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = _uninitialized(type(self), self._kind, self)
+        return memo[id(self)]
+
+
+def _uninitialized(kind: type[Tensor], dtype: dtypes.dtype, like: Any = None) -> Any:
+    result: Any = object.__new__(kind)
+    result._storage = Storage()
+    result._requires_grad = like is not None and like._requires_grad
+    result._node = result._view = result._reason = result._grad = None
+    result._output_nr = 0
+    result._kind = dtype
+    return result
+
+
+def _restore_uninitialized(kind: type[Tensor], dtype: dtypes.dtype, requires_grad: bool) -> Any:
+    result = _uninitialized(kind, dtype)
+    result._requires_grad = requires_grad
+    return result
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
+    """A parameter whose shape the first forward will tell."""
+
+    __slots__ = ()
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        check_device(device)
+        kind = dtypes.get_default_dtype() if dtype is None else dtype
+        return _restore_uninitialized(cls, kind, bool(requires_grad))
+
+
+class UninitializedBuffer(UninitializedTensorMixin):
+    """A buffer whose shape the first forward will tell."""
+
+    __slots__ = ()
+    cls_to_become = Tensor
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
+    ) -> Any:
+        check_device(device)
+        kind = dtypes.get_default_dtype() if dtype is None else dtype
+        result = _restore_uninitialized(cls, kind, bool(requires_grad))
+        result.persistent = persistent
+        result._is_buffer = True
+        return result
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer still waits for its shape."""
+    return isinstance(param, UninitializedTensorMixin)

@@ -1,0 +1,5 @@
+"""Tools around parameters and sequences."""
+
+from clew.nn.utils import rnn
+
+__all__ = ["rnn"]

@@ -1,0 +1,115 @@
+"""Adagrad: steps in units of all gradients so far (Duchi, Hazan and Singer 2011)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.core.tensor import Tensor
+from clew.ops.creation import full_like
+from clew.optim.optimizer import ParamsT
+from clew.optim.parameterwise import (
+    Number,
+    Options,
+    ParameterwiseOptimizer,
+    State,
+    add_quotient,
+    check,
+    check_fused,
+    check_lr,
+    count_step,
+    decayed,
+    scalar,
+    update_all,
+)
+
+
+class Adagrad(ParameterwiseOptimizer):
+    """Each element's step shrinks with the sum of its squared gradients."""
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Number = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_lr(lr)
+        check(lr_decay >= 0, "Invalid lr_decay value: {}", lr_decay)
+        check(weight_decay >= 0, "Invalid weight_decay value: {}", weight_decay)
+        check(
+            initial_accumulator_value >= 0,
+            "Invalid initial_accumulator_value value: {}",
+            initial_accumulator_value,
+        )
+        check(eps >= 0, "Invalid epsilon value: {}", eps)
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+        # Unlike other optimizers, this one has its state before the first step.
+        for group in self.param_groups:
+            for param in group["params"]:
+                self.state[param] = self._initial_state(param, param, group)
+
+    @staticmethod
+    def _initial_state(param: Tensor, grad: Tensor, options: Options) -> State:
+        start: Any = options["initial_accumulator_value"]
+        if param.is_complex():
+            start = complex(start, start)
+        total = full_like(param, start, requires_grad=False)
+        return {"step": scalar(0.0, options["fused"]), "sum": total}
+
+    def share_memory(self) -> None:
+        """Nothing to do: a clew tensor is reached by every thread of the process as it is."""
+
+    @staticmethod
+    def _update(param: Tensor, grad: Tensor, state: State, options: Options) -> None:
+        total = state["sum"]
+        step = count_step(state)
+        grad = decayed(param, grad, options["weight_decay"])
+        total.addcmul_(grad, grad)
+        root = total.sqrt().add_(options["eps"])
+        add_quotient(param, grad, root, -(options["lr"] / (1 + (step - 1) * options["lr_decay"])))
+
+
+def adagrad(
+    params: list[Tensor],
+    grads: list[Tensor],
+    state_sums: list[Tensor],
+    state_steps: list[Tensor],
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    weight_decay: float,
+    lr_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """One step of Adagrad on lists of parameters, gradients and state."""
+    update_all(
+        Adagrad, params, grads, {"sum": state_sums, "step": state_steps}, foreach=foreach,
+        differentiable=differentiable, lr=lr, weight_decay=weight_decay, lr_decay=lr_decay,
+        eps=eps, maximize=maximize,
+    )  # fmt: skip

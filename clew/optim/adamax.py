@@ -1,0 +1,97 @@
+"""Adamax: Adam in the infinity norm (Kingma and Ba 2015)."""
+
+from __future__ import annotations
+
+from clew.core.tensor import Tensor
+from clew.ops.creation import zeros_like
+from clew.ops.clamping import maximum
+from clew.optim.optimizer import ParamsT
+from clew.optim.parameterwise import (
+    Number,
+    Options,
+    ParameterwiseOptimizer,
+    State,
+    add_quotient,
+    average,
+    check,
+    check_betas,
+    check_lr,
+    count_step,
+    decayed,
+    scalar,
+    update_all,
+)
+
+
+class Adamax(ParameterwiseOptimizer):
+    """Steps along the mean gradient, in units of the largest recent gradient."""
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Number = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check(eps >= 0, "Invalid epsilon value: {}", eps)
+        check_betas(betas)
+        check(weight_decay >= 0, "Invalid weight_decay value: {}", weight_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    @staticmethod
+    def _initial_state(param: Tensor, grad: Tensor, options: Options) -> State:
+        return {"step": scalar(0.0), "exp_avg": zeros_like(param), "exp_inf": zeros_like(param)}
+
+    @staticmethod
+    def _update(param: Tensor, grad: Tensor, state: State, options: Options) -> None:
+        beta1, beta2 = options["betas"]
+        mean, highest = state["exp_avg"], state["exp_inf"]
+        step = count_step(state)
+        grad = decayed(param, grad, options["weight_decay"])
+        average(mean, grad, beta1)
+        highest.copy_(maximum(highest * beta2, grad.abs().add_(options["eps"])))
+        add_quotient(param, mean, highest, -(options["lr"] / (1 - beta1**step)))
+
+
+def adamax(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_infs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    eps: float,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+) -> None:
+    """One step of Adamax on lists of parameters, gradients and state."""
+    update_all(
+        Adamax, params, grads,
+        {"exp_avg": exp_avgs, "exp_inf": exp_infs, "step": state_steps},
+        foreach=foreach, capturable=capturable, differentiable=differentiable, maximize=maximize,
+        betas=(beta1, beta2), lr=lr, weight_decay=weight_decay, eps=eps,
+    )  # fmt: skip

@@ -1,0 +1,106 @@
+"""ASGD: gradient descent whose result is the mean of its points (Polyak and Juditsky 1992)."""
+
+from __future__ import annotations
+
+from clew.core.tensor import Tensor
+from clew.ops.creation import zeros_like
+from clew.optim.optimizer import ParamsT
+from clew.optim.parameterwise import (
+    Number,
+    Options,
+    ParameterwiseOptimizer,
+    State,
+    add_scaled,
+    check,
+    check_lr,
+    count_step,
+    decayed,
+    scalar,
+    update_all,
+)
+
+
+class ASGD(ParameterwiseOptimizer):
+    """Descent with a falling rate; `state["ax"]` is the average from step `t0` on."""
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Number = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check(weight_decay >= 0, "Invalid weight_decay value: {}", weight_decay)
+        defaults = {
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    @staticmethod
+    def _initial_state(param: Tensor, grad: Tensor, options: Options) -> State:
+        rate = options["lr"]
+        return {
+            "step": scalar(0.0),
+            "eta": scalar(rate.item() if isinstance(rate, Tensor) else rate),
+            "mu": scalar(1.0),
+            "ax": zeros_like(param),
+        }
+
+    @staticmethod
+    def _update(param: Tensor, grad: Tensor, state: State, options: Options) -> None:
+        lr, lambd = options["lr"], options["lambd"]
+        mean, mu = state["ax"], state["mu"]
+        step = count_step(state)
+        rate = state["eta"].item()
+        grad = decayed(param, grad, options["weight_decay"])
+        param.mul_(1 - lambd * rate)
+        add_scaled(param, grad, -rate)
+        if mu.item() == 1:
+            mean.copy_(param)
+        else:
+            mean.add_((param - mean) * mu)
+        # Through `scalar`, so that they are rounded alike before and after loading a state dict.
+        state["eta"].copy_(scalar(lr / (1 + lambd * lr * step) ** options["alpha"]))
+        mu.copy_(scalar(1 / max(1, step - options["t0"])))
+
+
+def asgd(
+    params: list[Tensor],
+    grads: list[Tensor],
+    axs: list[Tensor],
+    mus: list[Tensor],
+    etas: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lambd: float,
+    lr: float,
+    t0: float,
+    alpha: float,
+    weight_decay: float,
+) -> None:
+    """One step of ASGD on lists of parameters, gradients and state."""
+    update_all(
+        ASGD, params, grads, {"ax": axs, "mu": mus, "eta": etas, "step": state_steps},
+        foreach=foreach, maximize=maximize, differentiable=differentiable, capturable=capturable,
+        lambd=lambd, lr=lr, t0=t0, alpha=alpha, weight_decay=weight_decay,
+    )  # fmt: skip

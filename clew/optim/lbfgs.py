@@ -1,0 +1,173 @@
+"""LBFGS: Newton's method with a Hessian remembered from the last steps (Liu and Nocedal 1989)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from clew import errors
+from clew.autograd.mode import enable_grad, no_grad
+from clew.core.tensor import Tensor
+from clew.ops.complex import view_as_real
+from clew.ops.joining import cat
+from clew.optim.line_search import Point, strong_wolfe
+from clew.optim.optimizer import Optimizer, ParamsT
+from clew.optim.parameterwise import Number, State, check, check_lr
+
+
+class LBFGS(Optimizer):
+    """Each step evaluates `closure` several times; all parameters are one vector."""
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Number = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        check_lr(lr)
+        defaults = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }
+        super().__init__(params, defaults)
+        check(
+            len(self.param_groups) == 1,
+            "LBFGS doesn't support per-parameter options (parameter groups)",
+        )
+
+    @property
+    def _params(self) -> list[Tensor]:
+        return self.param_groups[0]["params"]
+
+    def _flat_grad(self) -> Tensor:
+        return cat([_flat(p.new_zeros(p.shape) if p.grad is None else p.grad) for p in self._params])
+
+    def _move(self, distance: float, direction: Tensor) -> None:
+        """params ← params + distance · direction."""
+        start = 0
+        for param in self._params:
+            real = view_as_real(param) if param.is_complex() else param
+            part = direction[start : start + real.numel()]
+            real.add_(part.view_as(real), alpha=distance)
+            param._storage.writer = "LBFGS optimizer"
+            start += real.numel()
+
+    @no_grad()
+    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+        """Up to `max_iter` iterations; gives the loss that `closure` computed first."""
+        closure = enable_grad()(closure)
+        options = self.param_groups[0]
+        state = self.state[self._params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+
+        first_loss = closure()
+        loss, grad = float(first_loss), self._flat_grad()
+        state["func_evals"] += 1
+        if grad.abs().max().item() <= options["tolerance_grad"]:
+            return first_loss
+
+        evaluations = 1
+        for iteration in range(1, options["max_iter"] + 1):
+            state["n_iter"] += 1
+            self._choose_direction(state, grad)
+            direction = state["d"]
+            state["prev_flat_grad"], state["prev_loss"] = grad, loss
+            rate = float(options["lr"])
+            # The first direction is the bare gradient, whose length says nothing.
+            newly = state["n_iter"] == 1
+            state["t"] = min(1.0, 1.0 / grad.abs().sum().item()) * rate if newly else rate
+            slope = grad.dot(direction).item()
+            if slope > -options["tolerance_change"]:
+                break
+            last = iteration == options["max_iter"]
+            start = Point(0.0, loss, grad, slope)
+            point, used = self._advance(closure, start, direction, state["t"], last)
+            loss, grad, state["t"] = point.loss, point.grad, point.t
+            evaluations += used
+            state["func_evals"] += used
+            if last or evaluations >= options["max_eval"] or self._converged(state, loss, grad):
+                break
+        return first_loss
+
+    def _converged(self, state: State, loss: float, grad: Tensor) -> bool:
+        options = self.param_groups[0]
+        tolerance = options["tolerance_change"]
+        return (
+            grad.abs().max().item() <= options["tolerance_grad"]
+            or (state["d"] * state["t"]).abs().max().item() <= tolerance
+            or abs(loss - state["prev_loss"]) < tolerance
+        )
+
+    def _choose_direction(self, state: State, grad: Tensor) -> None:
+        """-H·grad, where H is built from the changes of parameters and gradients so far."""
+        if state["n_iter"] == 1:
+            state.update(d=-grad, old_dirs=[], old_stps=[], ro=[], H_diag=1)
+            return
+        grad_changes, steps, inverse_products = state["old_dirs"], state["old_stps"], state["ro"]
+        change = grad - state["prev_flat_grad"]
+        step = state["d"] * state["t"]
+        product = change.dot(step)
+        history_size = self.param_groups[0]["history_size"]
+        if product.item() > 1e-10:
+            if len(grad_changes) == history_size:
+                for remembered in (grad_changes, steps, inverse_products):
+                    remembered.pop(0)
+            grad_changes.append(change)
+            steps.append(step)
+            inverse_products.append(1.0 / product)
+            state["H_diag"] = product / change.dot(change)
+
+        history = list(zip(grad_changes, steps, inverse_products))
+        shares: list[Any] = [None] * history_size
+        direction = -grad
+        for index in reversed(range(len(history))):
+            change, step, inverse = history[index]
+            shares[index] = step.dot(direction) * inverse
+            direction.add_(change, alpha=-shares[index].item())
+        direction = direction * state["H_diag"]
+        for index, (change, step, inverse) in enumerate(history):
+            share = shares[index] - change.dot(direction) * inverse
+            direction.add_(step, alpha=share.item())
+        state["al"], state["d"] = shares, direction
+
+    def _advance(
+        self, closure: Callable[[], Any], start: Point, direction: Tensor, t: float, last: bool
+    ) -> tuple[Point, int]:
+        """Go along `direction`; where that led, and how often `closure` was called."""
+        search = self.param_groups[0]["line_search_fn"]
+        if search is None:
+            self._move(t, direction)
+            if last:
+                # Nobody will ask what the loss is there.
+                return start._replace(t=t), 0
+            loss = float(closure())
+            return Point(t, loss, self._flat_grad(), 0.0), 1
+        if search != "strong_wolfe":
+            raise RuntimeError("only 'strong_wolfe' is supported" + errors.at_user_line())
+        origin = [param.clone() for param in self._params]
+
+        def evaluate(t: float) -> Point:
+            self._move(t, direction)
+            loss, grad = float(closure()), self._flat_grad()
+            for param, value in zip(self._params, origin):
+                param.copy_(value)
+            return Point(t, loss, grad, grad.dot(direction).item())
+
+        point, used = strong_wolfe(evaluate, start, t, direction.abs().max().item())
+        self._move(point.t, direction)
+        return point, used
+
+
+def _flat(tensor: Tensor) -> Tensor:
+    return (view_as_real(tensor) if tensor.is_complex() else tensor).reshape(-1)

@@ -1,0 +1,230 @@
+"""Optimizers that treat one parameter after the other: all of them but LBFGS.
+
+Such an optimizer says two things: what it remembers of a parameter (`_initial_state`) and how it
+changes one (`_update`). Collecting gradients, `maximize`, complex parameters, Tensor options and
+`differentiable` are the same for all, and done here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from clew import errors
+from clew.autograd.mode import enable_grad
+from clew.backend import dtypes
+from clew.core.tensor import Tensor
+from clew.ops.complex import view_as_real
+from clew.ops.from_data import scalar_tensor
+from clew.optim.optimizer import Optimizer, _use_grad_for_differentiable
+
+State = dict[str, Any]
+Options = dict[str, Any]
+Number = float | Tensor
+
+
+class ParameterwiseOptimizer(Optimizer):
+    """Runs `_update` for every parameter that has a gradient."""
+
+    # Formulas with squares or signs act on real and imaginary parts one by one.
+    _complex_as_real = True
+
+    @staticmethod
+    def _initial_state(param: Tensor, grad: Tensor, options: Options) -> State:
+        """What is remembered of a parameter before its first update."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _update(param: Tensor, grad: Tensor, state: State, options: Options) -> None:
+        """Change `param` and `state` in place."""
+        raise NotImplementedError
+
+    @_use_grad_for_differentiable
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter once; gives the loss that `closure` computes."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        writer = f"{type(self).__name__} optimizer"
+        states = self.state
+        for group in self.param_groups:
+            options = plain_options(group)
+            for param in group["params"]:
+                grad = param.grad
+                if grad is None:
+                    continue
+                # Looked up without making an entry: plain SGD remembers nothing.
+                state = states.get(param)
+                if not state:
+                    state = self._initial_state(param, grad, options)
+                    if state:
+                        states[param] = state
+                update_one(type(self), param, grad, state, options)
+                # The error of a backward that comes too late then says what to do.
+                param._storage.writer = writer
+        return loss
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, default in self.defaults.items():
+                group.setdefault(name, default)
+        for remembered in self.state.values():
+            steps = remembered.get("step")
+            if steps is not None and not isinstance(steps, Tensor):
+                remembered["step"] = scalar(float(steps), self.defaults.get("fused"))
+
+
+def update_one(
+    kind: type[ParameterwiseOptimizer], param: Tensor, grad: Tensor, state: State, options: Options
+) -> None:
+    """One update of one parameter, whatever its dtype."""
+    if options.get("maximize"):
+        grad = -grad
+    if options.get("differentiable"):
+        # The graph of this update keeps what it used: the next one must not write over that.
+        state.update({k: v.clone() for k, v in state.items() if isinstance(v, Tensor)})
+    if kind._complex_as_real and param.is_complex():
+        real_state = {k: _as_real(v) for k, v in state.items()}
+        kind._update(view_as_real(param), view_as_real(grad), real_state, options)
+    else:
+        kind._update(param, grad, state, options)
+
+
+def _as_real(value: Any) -> Any:
+    return view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
+
+
+def plain_options(group: Options) -> Options:
+    """A group's options with numbers in place of Tensors, unless they are differentiated."""
+    if group.get("capturable"):
+        raise AssertionError(
+            "If capturable=True, params and state_steps must be on supported devices. There is no "
+            "graph to capture on a CPU: leave capturable out." + errors.at_user_line()
+        )
+    if group.get("differentiable"):
+        if group.get("foreach"):
+            raise AssertionError(
+                "_foreach ops don't support autograd: leave foreach out." + errors.at_user_line()
+            )
+        return group
+    return {
+        name: tuple(map(_number, value)) if name == "betas" else _number(value)
+        for name, value in group.items()
+    }
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, Tensor) else value
+
+
+# ---------------------------------------------------------------- pieces of formulas
+
+
+def scalar(value: float, fused: bool | None = None) -> Tensor:
+    """A number as state keeps it: a float64 only where that is the default."""
+    wide = not fused and dtypes.get_default_dtype() is dtypes.float64
+    return scalar_tensor(value, dtype=dtypes.float64 if wide else dtypes.float32)
+
+
+def count_step(state: State) -> float:
+    """The number of this step, from 1."""
+    steps = state["step"]
+    steps.add_(1)
+    return steps.item()
+
+
+def decayed(param: Tensor, grad: Tensor, weight_decay: Number) -> Tensor:
+    """The gradient with that of the penalty weight_decay/2 · |param|² added to it."""
+    if isinstance(weight_decay, Tensor):
+        return grad + param * weight_decay
+    return grad.add(param, alpha=weight_decay) if weight_decay else grad
+
+
+def shrink(param: Tensor, lr: Number, weight_decay: Number) -> None:
+    """Decoupled weight decay: param ← (1 - lr · weight_decay) · param."""
+    if isinstance(weight_decay, Tensor) or weight_decay:
+        param.mul_(1 - lr * weight_decay)
+
+
+def add_scaled(param: Tensor, update: Tensor, scale: Number) -> None:
+    """param ← param + scale · update, also for a scale that is differentiated."""
+    if isinstance(scale, Tensor):
+        param.add_(update * scale)
+    else:
+        param.add_(update, alpha=scale)
+
+
+def add_quotient(param: Tensor, update: Tensor, divisor: Tensor, scale: Number) -> None:
+    """param ← param + scale · update / divisor, also for a scale that is differentiated."""
+    if isinstance(scale, Tensor):
+        param.add_(update / divisor * scale)
+    else:
+        param.addcdiv_(update, divisor, value=scale)
+
+
+def average(mean: Tensor, value: Tensor, beta: Number) -> None:
+    """mean ← beta · mean + (1 - beta) · value."""
+    mean.lerp_(value, 1 - beta)
+
+
+def average_square(mean: Tensor, value: Tensor, beta: Number) -> None:
+    """mean ← beta · mean + (1 - beta) · value²."""
+    mean.mul_(beta)
+    if isinstance(beta, Tensor):
+        mean.add_(value * value * (1 - beta))
+    else:
+        mean.addcmul_(value, value, value=1 - beta)
+
+
+# ---------------------------------------------------------------- checks of arguments
+
+
+def check_lr(lr: Number, text: str = "Invalid learning rate: {}") -> None:
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element" + errors.at_user_line())
+    check(0 <= lr, text, lr)
+
+
+def check(holds: Any, text: str, *values: Any) -> None:
+    """Refuse an argument, with the line that gave it."""
+    if not holds:
+        raise ValueError(text.format(*values) + errors.at_user_line())
+
+
+def check_betas(betas: Sequence[Number]) -> None:
+    for index, beta in enumerate(betas):
+        check(0 <= beta < 1, "Invalid beta parameter at index {}: {}", index, beta)
+
+
+def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
+    """`fused` and `foreach` choose kernels, of which there is one: both are only checked."""
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`" + errors.at_user_line())
+    if fused and foreach:
+        raise RuntimeError(
+            "`fused` and `foreach` cannot be `True` together." + errors.at_user_line()
+        )
+
+
+# ---------------------------------------------------------------- functional forms
+
+
+def update_all(
+    kind: type[ParameterwiseOptimizer],
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    state: dict[str, list[Any]],
+    **options: Any,
+) -> None:
+    """The functional form of an optimizer: state as one list per name, changed in place."""
+    plain = plain_options(options)
+    for index, (param, grad) in enumerate(zip(params, grads)):
+        own = {
+            name: values[index] for name, values in state.items() if values and values[index] is not None
+        }
+        update_one(kind, param, grad, own, plain)
+        for name, values in state.items():
+            if name in own and values:
+                values[index] = own[name]

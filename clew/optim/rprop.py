@@ -1,0 +1,101 @@
+"""Rprop: steps of its own length per element, by the sign of the gradient (Riedmiller 1993)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.core.tensor import Tensor
+from clew.ops.creation import full_like, ones_like, zeros_like
+from clew.optim.optimizer import ParamsT
+from clew.optim.parameterwise import (
+    Number,
+    Options,
+    ParameterwiseOptimizer,
+    State,
+    check,
+    check_lr,
+    count_step,
+    scalar,
+    update_all,
+)
+
+
+class Rprop(ParameterwiseOptimizer):
+    """A step grows while the gradient keeps its sign, and shrinks when it changes."""
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Number = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check(0 < etas[0] < 1 < etas[1], "Invalid eta values: {}, {}", *etas)
+        defaults = {
+            "lr": lr,
+            "etas": etas,
+            "step_sizes": step_sizes,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    @staticmethod
+    def _initial_state(param: Tensor, grad: Tensor, options: Options) -> State:
+        start: Any = options["lr"]
+        if isinstance(start, Tensor):
+            start = start.item()
+        if param.is_complex():
+            start = complex(start, start)
+        return {
+            "step": scalar(0.0),
+            "prev": zeros_like(param),
+            "step_size": full_like(grad, start),
+        }
+
+    @staticmethod
+    def _update(param: Tensor, grad: Tensor, state: State, options: Options) -> None:
+        shrinks, grows = options["etas"]
+        previous, size = state["prev"], state["step_size"]
+        count_step(state)
+        agreement = (grad * previous).detach()
+        turned = agreement < 0
+        factor = ones_like(size).masked_fill_(agreement > 0, grows).masked_fill_(turned, shrinks)
+        size.mul_(factor).clamp_(*options["step_sizes"])
+        # Where the sign has changed, the last step went too far: stay there for once.
+        grad = grad.masked_fill(turned, 0)
+        param.addcmul_(grad.sign(), size, value=-1)
+        previous.copy_(grad)
+
+
+def rprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    prevs: list[Tensor],
+    step_sizes: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    maximize: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    step_size_min: float,
+    step_size_max: float,
+    etaminus: float,
+    etaplus: float,
+) -> None:
+    """One step of Rprop on lists of parameters, gradients and state."""
+    update_all(
+        Rprop, params, grads, {"prev": prevs, "step_size": step_sizes, "step": state_steps},
+        foreach=foreach, capturable=capturable, maximize=maximize, differentiable=differentiable,
+        etas=(etaminus, etaplus), step_sizes=(step_size_min, step_size_max),
+    )  # fmt: skip

@@ -1,0 +1,105 @@
+"""SGD: stochastic gradient descent, with momentum (Polyak 1964, Nesterov 1983)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.core.tensor import Tensor
+from clew.optim.optimizer import ParamsT
+from clew.optim.parameterwise import (
+    Number,
+    Options,
+    ParameterwiseOptimizer,
+    State,
+    add_scaled,
+    check,
+    check_fused,
+    check_lr,
+    decayed,
+    update_all,
+)
+
+
+class SGD(ParameterwiseOptimizer):
+    """Down the gradient, or down its running sum."""
+
+    _complex_as_real = False
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: Number = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: Number = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_lr(lr)
+        check(momentum >= 0, "Invalid momentum value: {}", momentum)
+        check(weight_decay >= 0, "Invalid weight_decay value: {}", weight_decay)
+        if nesterov:
+            check(
+                momentum > 0 and dampening == 0,
+                "Nesterov momentum requires a momentum and zero dampening",
+            )
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
+        super().__init__(params, defaults)
+        check_fused(fused, foreach, differentiable)
+
+    @staticmethod
+    def _initial_state(param: Tensor, grad: Tensor, options: Options) -> State:
+        # The buffer begins as a copy of the first (decayed) gradient.
+        return {"momentum_buffer": None} if options["momentum"] else {}
+
+    @staticmethod
+    def _update(param: Tensor, grad: Tensor, state: State, options: Options) -> None:
+        momentum = options["momentum"]
+        grad = decayed(param, grad, options["weight_decay"])
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = grad.detach().clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - options["dampening"])
+            grad = grad.add(buffer, alpha=momentum) if options["nesterov"] else buffer
+        add_scaled(param, grad, -options["lr"])
+
+
+def sgd(
+    params: list[Tensor],
+    d_p_list: list[Tensor],
+    momentum_buffer_list: list[Any],
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    *,
+    weight_decay: float,
+    momentum: float,
+    lr: float,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
+    """One step of SGD on lists of parameters, gradients and momentum buffers."""
+    update_all(
+        SGD, params, d_p_list, {"momentum_buffer": momentum_buffer_list},
+        weight_decay=weight_decay, momentum=momentum, lr=lr, dampening=dampening,
+        nesterov=nesterov, maximize=maximize,
+    )  # fmt: skip

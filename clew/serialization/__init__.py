@@ -1,0 +1,22 @@
+"""Saving and loading: PyTorch's files and safetensors, without running code from a file."""
+
+from clew.serialization import safetensors
+from clew.serialization.allowed import (
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    safe_globals,
+)
+from clew.serialization.loading import (
+    default_restore_location,
+    get_unsafe_globals_in_checkpoint,
+    load,
+)
+from clew.serialization.saving import DEFAULT_PROTOCOL, MAGIC_NUMBER, PROTOCOL_VERSION, save
+
+__all__ = [
+    "save", "load", "safetensors", "default_restore_location",
+    "add_safe_globals", "safe_globals", "get_safe_globals", "clear_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "DEFAULT_PROTOCOL", "MAGIC_NUMBER", "PROTOCOL_VERSION",
+]  # fmt: skip

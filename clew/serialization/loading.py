@@ -1,0 +1,434 @@
+"""`load`: PyTorch's files, read without PyTorch and without running anything they name."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import pickletools
+import struct
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import IO, Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend.device import _TYPES as DEVICE_TYPES
+from clew.backend.device import device
+from clew.ops.info import StorageView
+from clew.serialization import allowed
+from clew.serialization.archive import ArchiveReader, is_archive
+from clew.serialization.safetensors import is_safetensors
+from clew.serialization.safetensors import load_from as load_safetensors
+from clew.serialization.saving import MAGIC_NUMBER, PROTOCOL_VERSION
+from clew.serialization.storages import LoadedStorage, StorageType, swapped
+from clew.serialization.unpickler import Unpickler, UnpicklingError
+
+_MAGIC_PICKLE = pickle.dumps(MAGIC_NUMBER, 2)
+_HIGHEST_ARCHIVE_VERSION = 10
+Locations = Callable[[Any, str], Any] | device | str | dict[Any, Any] | None
+
+# What interpreting a damaged or foreign pickle can raise.
+_GARBAGE = (
+    UnpicklingError,
+    TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, MemoryError,
+    RecursionError, struct.error,
+)  # fmt: skip
+
+
+class _FromUser(Exception):
+    """Carries an error of the user's `map_location` past the handling of damaged files."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+# -- where storages go -----------------------------------------------------------------------------
+
+
+def default_restore_location(storage: Any, location: str) -> Any:
+    """The storage, if it belongs on a device that this machine has."""
+    kind, _, index = location.partition(":")
+    if kind == "cpu":
+        return storage
+    if kind in DEVICE_TYPES and (not index or index.isdigit()):
+        raise RuntimeError(
+            f"Attempting to deserialize object on a {kind.upper()} device but "
+            f"torch.{kind}.is_available() is False. If you are running on a CPU-only machine, "
+            "please use torch.load with map_location=torch.device('cpu') to map your storages to "
+            "the CPU." + errors.at_user_line()
+        )
+    raise RuntimeError(
+        "don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
+        f"{location})" + errors.at_user_line()
+    )
+
+
+def _restorer(map_location: Locations) -> Callable[[LoadedStorage, str], LoadedStorage]:
+    """How storages are moved, from any of the forms that `map_location` may have."""
+    if map_location is None:
+        return default_restore_location
+    if isinstance(map_location, dict):
+        mapping = map_location
+        return lambda storage, location: default_restore_location(
+            storage, str(mapping.get(location, location))
+        )
+    if isinstance(map_location, str | device):
+        wanted = str(map_location)
+        return lambda storage, location: default_restore_location(storage, wanted)
+    if not callable(map_location):
+        raise TypeError(
+            "map_location should be a device, its name, a dict from names to names, or a function "
+            f"of a storage and a name; '{type(map_location).__name__}' object is not callable"
+            + errors.at_user_line()
+        )
+    function = map_location
+
+    def by_function(storage: LoadedStorage, location: str) -> LoadedStorage:
+        try:
+            result = function(storage, location)
+        except Exception as error:
+            raise _FromUser(error) from error
+        if result is None:
+            return default_restore_location(storage, location)
+        if not isinstance(result, StorageView):
+            raise _FromUser(
+                TypeError(
+                    "map_location should return a storage or None, got "
+                    f"{type(result).__name__}" + errors.at_user_line()
+                )
+            )
+        # Tensors are made over the memory that was read: there is no other device to have it.
+        return storage
+
+    return by_function
+
+
+# -- what a pickle may do --------------------------------------------------------------------------
+
+
+class _Contents:
+    """The policy for one file: allowed names, and storages by their keys."""
+
+    call = staticmethod(allowed.call)
+    make = staticmethod(allowed.make)
+    give_state = staticmethod(allowed.give_state)
+
+    def __init__(
+        self,
+        restore: Callable[[LoadedStorage, str], LoadedStorage],
+        weights_only: bool,
+        read: Callable[[str, StorageType, int], np.ndarray],
+        swap_bytes: bool = False,
+        values_follow: bool = False,
+    ) -> None:
+        self._restore = restore
+        self._weights_only = weights_only
+        self._read = read
+        self._swap_bytes = swap_bytes
+        self._values_follow = values_follow
+        self.storages: dict[str, LoadedStorage] = {}
+
+    def find(self, module: str, name: str) -> Any:
+        try:
+            return allowed.find(module, name, self._weights_only)
+        except KeyError:
+            raise UnpicklingError(_unsupported(module, name, self._weights_only)) from None
+
+    def load_persistent(self, identity: Any) -> LoadedStorage:
+        if not isinstance(identity, tuple) or len(identity) not in (5, 6):
+            raise UnpicklingError(
+                f"Only persistent_load of storage is allowed, but got {type(identity)}"
+            )
+        tag, kind, key, location, count = identity[:5]
+        if tag not in ("storage", b"storage") or not isinstance(kind, StorageType):
+            raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {tag!r}")
+        if identity[5:] not in ((), (None,)):
+            raise UnpicklingError("views of storages, as in files before PyTorch 0.4, are not read")
+        if not (isinstance(key, str) and isinstance(location, str) and type(count) is int):
+            raise UnpicklingError("a storage's description makes no sense")
+        found = self.storages.get(key)
+        if found is None:
+            array = self._read(key, kind, count)
+            if self._swap_bytes:
+                array = swapped(array, kind)
+            found = self._restore(LoadedStorage(array, kind), location)
+            found.is_filled = not self._values_follow
+            self.storages[key] = found
+        if found.kind is not kind:
+            raise UnpicklingError(f"storage {key} has two types")
+        return found
+
+
+def _unsupported(module: str, name: str, weights_only: bool) -> str:
+    full = f"{module}.{name}"
+    if allowed.is_blocked(module):
+        return f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked."
+    text = f"Unsupported global: GLOBAL {full} was not an allowed global by default. "
+    if weights_only and _is_allowed(module, name, weights_only=False):
+        return text + (
+            "Pass weights_only=False to read it: clew then also makes plain data and objects of "
+            "its own classes, and still runs no code that the file chooses."
+        )
+    return text + (
+        "If you trust this class or function, allow it by "
+        f"`torch.serialization.add_safe_globals([{name}])`, or inside "
+        f"`with torch.serialization.safe_globals([{name}]):`. Without that, clew makes only "
+        "objects whose making runs no code that the file chooses, also with weights_only=False."
+    )
+
+
+def _explained(error: Exception) -> Exception:
+    """An error of the interpreter, in the words by which programs recognise it."""
+    why = str(error) if isinstance(error, UnpicklingError) else f"{type(error).__name__}: {error}"
+    return UnpicklingError(
+        f"Weights only load failed. WeightsUnpickler error: {why}" + errors.at_user_line()
+    )
+
+
+# -- load ------------------------------------------------------------------------------------------
+
+
+def load(
+    f: str | os.PathLike[str] | IO[bytes],
+    map_location: Locations = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Read what `save`, PyTorch's `torch.save` or safetensors wrote.
+
+    No code from the file runs, whatever `weights_only` says: False only widens what is read to
+    plain data of NumPy and the standard library, and to objects of clew's own classes (whole
+    modules).
+    Other classes must be named with `add_safe_globals`.
+    """
+    if pickle_module is not None and (weights_only or pickle_module is not pickle):
+        raise RuntimeError(
+            "Can not safely load weights when explicit pickle_module is specified"
+            + errors.at_user_line()
+        )
+    if weights_only is None:
+        weights_only = pickle_module is None
+    encoding = _read_pickle_arguments(pickle_load_args)
+    restore = _restorer(map_location)
+    is_path = isinstance(f, str | os.PathLike)
+    if mmap and not is_path:
+        raise ValueError(
+            "f must be a file path in order to use the mmap argument" + errors.at_user_line()
+        )
+    with _opened(f) as file:
+        beginning = _peek(file)
+        if is_archive(beginning):
+            archive = ArchiveReader(file, map_into_memory=bool(mmap))
+            read = partial(_load_archive, archive)
+        elif is_safetensors(beginning):
+            restore(_NOWHERE, "cpu")
+            return load_safetensors(file)
+        elif mmap:
+            raise RuntimeError(
+                "mmap can only be used with files saved with "
+                f"`torch.save({f}, _use_new_zipfile_serialization=True), please torch.save your "
+                "checkpoint with this option in order to use mmap." + errors.at_user_line()
+            )
+        else:
+            read = partial(_load_legacy, file, beginning)
+        try:
+            return read(restore, weights_only, encoding)
+        except _FromUser as error:
+            raise error.error from None
+        except _GARBAGE as error:
+            raise _explained(error) from error
+
+
+_NOWHERE = LoadedStorage(np.empty(0, np.uint8), StorageType("", None))
+
+
+def _read_pickle_arguments(arguments: dict[str, Any]) -> str:
+    unknown = set(arguments) - {"encoding", "errors", "fix_imports"}
+    if unknown:
+        raise TypeError(
+            f"load() got an unexpected keyword argument '{min(unknown)}'" + errors.at_user_line()
+        )
+    encoding = arguments.get("encoding", "utf-8")
+    return "ascii" if encoding == "ASCII" else str(encoding)
+
+
+def _opened(f: Any) -> AbstractContextManager[IO[bytes]]:
+    if isinstance(f, str | os.PathLike):
+        return open(f, "rb")
+    for needed in ("read", "seek", "tell"):
+        if not hasattr(f, needed):
+            raise AttributeError(
+                f"'{type(f).__name__}' object has no attribute '{needed}'. You can only torch.load "
+                "from a file that is seekable. Please pre-load the data into a buffer like "
+                "io.BytesIO and try to load from it instead." + errors.at_user_line()
+            )
+    return nullcontext(f)
+
+
+def _peek(file: IO[bytes]) -> bytes:
+    """The first bytes from where the file is; it stays there."""
+    position = file.tell()
+    beginning = file.read(512)
+    file.seek(position)
+    if not beginning:
+        raise EOFError(
+            "Ran out of input: there is nothing to load"
+            + (". Call f.seek(0) to read what was written before." if position else "")
+            + errors.at_user_line()
+        )
+    return beginning
+
+
+def _load_archive(
+    archive: ArchiveReader,
+    restore: Callable[[LoadedStorage, str], LoadedStorage],
+    weights_only: bool,
+    encoding: str,
+) -> Any:
+    if "constants.pkl" in archive:
+        raise RuntimeError(
+            "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``: "
+            "such a file holds a program. In PyTorch, save the state_dict() of the module."
+            + errors.at_user_line()
+        )
+    if "version" in archive and (version := _archive_version(archive)) > _HIGHEST_ARCHIVE_VERSION:
+        raise RuntimeError(
+            f"Attempted to read a PyTorch file with version {version}, but the maximum supported "
+            f"version for reading is {_HIGHEST_ARCHIVE_VERSION}." + errors.at_user_line()
+        )
+
+    def read(key: str, kind: StorageType, count: int) -> np.ndarray:
+        array = archive.array(f"data/{key}")
+        if len(array) != count * kind.itemsize:
+            raise UnpicklingError(
+                f"storage {key} should have {count} elements of {kind.itemsize} bytes, and has "
+                f"{len(array)} bytes"
+            )
+        return array
+
+    order = archive.read("byteorder").decode() if "byteorder" in archive else sys.byteorder
+    if order not in ("little", "big"):
+        raise ValueError(f"Unknown endianness type: {order}")
+    contents = _Contents(restore, weights_only, read, swap_bytes=order != sys.byteorder)
+    return Unpickler(archive.read("data.pkl"), contents, encoding=encoding).load()
+
+
+def _archive_version(archive: ArchiveReader) -> int:
+    text = archive.read("version").strip()
+    if not text.isdigit():
+        raise RuntimeError(f"the file's version {text[:20]!r} is not a number")
+    return int(text)
+
+
+def _load_legacy(
+    file: IO[bytes],
+    beginning: bytes,
+    restore: Callable[[LoadedStorage, str], LoadedStorage],
+    weights_only: bool,
+    encoding: str,
+) -> Any:
+    """Pickles one after the other: magic number, version, system, object, keys; then storages."""
+    if beginning[257:262] == b"ustar":
+        raise RuntimeError(
+            "Cannot use ``weights_only=True`` with files saved in the legacy .tar format. Load and "
+            "save it again with a newer PyTorch." + errors.at_user_line()
+        )
+    begun = file.tell()
+    data = file.read()
+    if not data.startswith(_MAGIC_PICKLE):
+        raise UnpicklingError(
+            "Invalid magic number; corrupt file? It begins as neither a file of torch.save nor one "
+            "of safetensors"
+        )
+
+    def describe(key: str, kind: StorageType, count: int) -> np.ndarray:
+        if count < 0 or count * kind.itemsize > len(data):
+            raise UnpicklingError(f"storage {key} is larger than the file")
+        # Its values follow after all pickles: the tensors are made over memory that is filled then.
+        return np.zeros(count * kind.itemsize, np.uint8)
+
+    contents = _Contents(restore, weights_only, describe, values_follow=True)
+    position = len(_MAGIC_PICKLE)
+    values = []
+    for _ in range(4):
+        unpickler = Unpickler(data, contents, position, encoding)
+        values.append(unpickler.load())
+        position = unpickler.position
+    version, system, result, keys = values
+    if version != PROTOCOL_VERSION:
+        raise RuntimeError(f"Invalid protocol version: {version}" + errors.at_user_line())
+    swap = not system["little_endian"] if sys.byteorder == "little" else system["little_endian"]
+    position = _fill(data, position, contents.storages, keys, swap)
+    file.seek(begun + position)
+    return result
+
+
+def _fill(
+    data: bytes, position: int, storages: dict[str, LoadedStorage], keys: Any, swap: bool
+) -> int:
+    """Copy the values that follow the pickles into the storages; returns where they end."""
+    if sorted(keys) != sorted(storages):
+        raise UnpicklingError("the file's storages are not those that its tensors need")
+    for key in keys:
+        storage = storages[key]
+        (count,) = struct.unpack_from(">q" if swap else "<q", data, position)
+        position += 8
+        size = count * storage.kind.itemsize
+        if size != len(storage.bytes) or position + size > len(data):
+            raise UnpicklingError(f"the file ends inside storage {key}, or its size is wrong")
+        values = np.frombuffer(data, np.uint8, size, position) if size else storage.bytes
+        storage.bytes[:] = swapped(values, storage.kind) if swap else values
+        position += size
+    return position
+
+
+# -- what a file would need ------------------------------------------------------------------------
+
+
+def get_unsafe_globals_in_checkpoint(f: str | os.PathLike[str] | IO[bytes]) -> list[str]:
+    """The names that a file uses and that are not allowed; nothing of it is loaded."""
+    with _opened(f) as file:
+        if is_archive(_peek(file)):
+            stream, pickles = io.BytesIO(ArchiveReader(file).read("data.pkl")), 1
+        else:
+            stream, pickles = io.BytesIO(file.read()), 4
+    try:
+        used = {name: None for _ in range(pickles) for name in _names_in_pickle(stream)}
+    except _GARBAGE as error:
+        raise _explained(error) from error
+    return [f"{module}.{name}" for module, name in used if not _is_allowed(module, name)]
+
+
+def _is_allowed(module: str, name: str, weights_only: bool = True) -> bool:
+    try:
+        allowed.find(module, name, weights_only)
+    except KeyError:
+        return False
+    return True
+
+
+def _names_in_pickle(stream: IO[bytes]) -> dict[tuple[str, str], None]:
+    """The names in the next pickle of a stream, in order, without executing it."""
+    names: dict[tuple[str, str], None] = {}
+    texts: list[Any] = []
+    memo: dict[Any, Any] = {}
+    for opcode, argument, _ in pickletools.genops(stream):
+        if opcode.name == "GLOBAL":
+            module, _, name = str(argument).partition(" ")
+            names[module, name] = None
+        elif opcode.name == "STACK_GLOBAL":
+            names[str(texts[-2]), str(texts[-1])] = None
+        elif "UNICODE" in opcode.name:
+            texts.append(argument)
+        elif opcode.name == "MEMOIZE" or opcode.name.endswith("PUT"):
+            memo[len(memo) if argument is None else argument] = texts[-1] if texts else None
+        elif opcode.name.endswith("GET"):
+            texts.append(memo.get(argument))
+    return names

@@ -1,0 +1,177 @@
+"""Storages in files: their type names, and tensors made again over them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew.backend import dtypes
+from clew.core.tensor import Tensor, alias, wrap
+from clew.nn.parameter import Parameter
+from clew.ops.info import StorageView
+from clew.ops.legacy import retyped
+
+
+class StorageType:
+    """The name by which files say how a storage's elements are to be read."""
+
+    __slots__ = ("dtype", "name")
+
+    def __init__(self, name: str, dtype: dtypes.dtype | None) -> None:
+        self.name = name
+        # None: bytes, which the tensors over them give a type.
+        self.dtype = dtype
+
+    @property
+    def itemsize(self) -> int:
+        return 1 if self.dtype is None else self.dtype.itemsize
+
+
+UNTYPED = StorageType("torch.storage.UntypedStorage", None)
+# These three have no typed storages in PyTorch: their tensors lie over bytes.
+WITHOUT_TYPE = frozenset({dtypes.uint16, dtypes.uint32, dtypes.uint64})
+OF_DTYPE: dict[dtypes.dtype, StorageType] = {
+    dtype: StorageType(f"torch.{dtype.scalar_name}Storage", dtype)
+    for dtype in dtypes.ALL_DTYPES
+    if dtype not in WITHOUT_TYPE
+}
+
+
+class LoadedStorage(StorageView):
+    """A storage read from a file; the tensors of the file that share it are made over it."""
+
+    def __init__(self, array: np.ndarray, kind: StorageType) -> None:
+        self.bytes = array
+        self.whole = wrap(array if kind.dtype is None else array.view(kind.dtype.np))
+        super().__init__(self.whole, typed=kind.dtype is not None)
+        self.kind = kind
+        # In legacy files the values come after the tensors.
+        self.is_filled = True
+
+    def cpu(self) -> LoadedStorage:
+        return self
+
+
+def swapped(array: np.ndarray, kind: StorageType) -> np.ndarray:
+    """The bytes of a storage in the other byte order."""
+    if kind.dtype is None:
+        raise RuntimeError(
+            "the file was written on a machine with another byte order, and has a storage without "
+            "a type, whose bytes cannot be put into this machine's order"
+        )
+    if kind.dtype.is_complex:
+        return array.view(kind.dtype.to_real().np).byteswap().view(np.uint8)
+    return array.view(kind.dtype.np).byteswap().view(np.uint8)
+
+
+def _lengths(values: Any, what: str) -> tuple[int, ...]:
+    if not isinstance(values, tuple | list) or not all(type(n) is int and n >= 0 for n in values):
+        raise ValueError(f"a tensor's {what} should be numbers from 0 on, got {values!r}"[:200])
+    return tuple(values)
+
+
+def _over(storage: Any, dtype: dtypes.dtype, offset: Any, size: Any, stride: Any) -> Tensor:
+    if not isinstance(storage, LoadedStorage):
+        raise TypeError(f"a tensor needs a storage, got {type(storage).__name__}")
+    (start,) = _lengths((offset,), "offset")
+    shape, steps = _lengths(size, "size"), _lengths(stride, "stride")
+    if len(shape) != len(steps):
+        raise ValueError(f"a tensor has size {shape} and stride {steps}")
+    last = start + sum((n - 1) * step for n, step in zip(shape, steps)) if all(shape) else start - 1
+    available = len(storage.bytes) // dtype.itemsize
+    if last >= available:
+        raise ValueError(
+            f"setStorage: sizes {list(shape)}, strides {list(steps)}, storage offset {start} need "
+            f"a storage of {last + 1} elements, but this one has {available}"
+        )
+    array: np.ndarray = np.ndarray(
+        shape,
+        dtype.np,
+        buffer=storage.bytes,
+        # An empty tensor may start behind the end.
+        offset=min(start * dtype.itemsize, len(storage.bytes)),
+        strides=[step * dtype.itemsize for step in steps],
+    )
+    return alias(storage.whole, array)
+
+
+def _finish(storage: LoadedStorage, tensor: Tensor, requires_grad: Any, metadata: Any) -> Tensor:
+    flags = [flag for flag in ("conj", "neg") if isinstance(metadata, dict) and metadata.get(flag)]
+    if flags and not storage.is_filled:
+        raise ValueError("conjugated tensors in legacy files are not read")
+    for flag in flags:
+        tensor = wrap({"conj": np.conj, "neg": np.negative}[flag](tensor._array))
+    if requires_grad and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        raise ValueError(f"a tensor of {tensor.dtype!r} cannot require gradients")
+    tensor._requires_grad = bool(requires_grad)
+    return tensor
+
+
+# The functions by which files say how a tensor is made; their names are PyTorch's.
+
+
+def rebuild_tensor(storage: Any, storage_offset: Any, size: Any, stride: Any) -> Tensor:
+    return rebuild_tensor_v2(storage, storage_offset, size, stride, False, None)
+
+
+def rebuild_tensor_v2(
+    storage: Any,
+    storage_offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    backward_hooks: Any,
+    metadata: Any = None,
+) -> Tensor:
+    dtype = storage.kind.dtype if isinstance(storage, LoadedStorage) else None
+    tensor = _over(storage, dtype or dtypes.uint8, storage_offset, size, stride)
+    return _finish(storage, tensor, requires_grad, metadata)
+
+
+def rebuild_tensor_v3(
+    storage: Any,
+    storage_offset: Any,
+    size: Any,
+    stride: Any,
+    requires_grad: Any,
+    backward_hooks: Any,
+    dtype: Any,
+    metadata: Any = None,
+) -> Tensor:
+    if not isinstance(dtype, dtypes.dtype):
+        raise TypeError(f"a tensor needs a dtype, got {type(dtype).__name__}")
+    tensor = _over(storage, dtype, storage_offset, size, stride)
+    return _finish(storage, tensor, requires_grad, metadata)
+
+
+def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Tensor:
+    if not isinstance(data, Tensor):
+        raise TypeError(f"a parameter needs a tensor, got {type(data).__name__}")
+    parameter: Tensor = Parameter(data, bool(requires_grad))
+    return parameter
+
+
+def rebuild_parameter_with_state(
+    data: Any, requires_grad: Any, backward_hooks: Any, state: Any
+) -> Tensor:
+    return with_state(rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+def as_type(tensor: Tensor, kind: type[Tensor]) -> Tensor:
+    """The tensor as an object of another tensor class."""
+    if kind is type(tensor):
+        return tensor
+    result = retyped(tensor, kind)
+    result._requires_grad = tensor._requires_grad
+    return result
+
+
+def with_state(tensor: Tensor, state: Any) -> Tensor:
+    """The tensor with the attributes that were set on it."""
+    if isinstance(state, tuple) and len(state) == 2 and not state[1]:
+        state = state[0]
+    if state is not None and not isinstance(state, dict):
+        raise TypeError(f"a tensor's attributes come in a dict, got {type(state).__name__}")
+    tensor.__dict__.update(state or {})
+    return tensor

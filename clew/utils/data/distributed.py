@@ -1,0 +1,72 @@
+"""The share of a dataset that one of several processes trains on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from clew.ops.random import Generator, randperm
+from clew.utils.data.dataset import Dataset
+from clew.utils.data.sampler import Sampler
+
+__all__ = ["DistributedSampler"]
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class DistributedSampler(Sampler[_T_co]):
+    """Every `num_replicas`-th index, from the `rank`-th on, of an order that all ranks share."""
+
+    def __init__(
+        self,
+        dataset: Dataset[Any],
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ) -> None:
+        if num_replicas is None or rank is None:
+            missing = "num_replicas" if num_replicas is None else "rank"
+            raise ValueError(
+                "Default process group has not been initialized, please make sure to call "
+                f"init_process_group. There is none in clew: give DistributedSampler {missing}="
+            )
+        if not 0 <= rank < num_replicas:
+            raise ValueError(
+                f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+            )
+        self.dataset = dataset
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.epoch = 0
+        self.drop_last = drop_last
+        count: int = len(dataset)  # type: ignore[arg-type]
+        share = count / num_replicas
+        self.num_samples = math.floor(share) if drop_last else math.ceil(share)
+        self.total_size = self.num_samples * num_replicas
+        self.shuffle = shuffle
+        self.seed = seed
+
+    def _order(self) -> list[int]:
+        """All indices in this epoch's order, repeated or cut so that all ranks get as many."""
+        count: int = len(self.dataset)  # type: ignore[arg-type]
+        if self.shuffle:
+            generator = Generator().manual_seed(self.seed + self.epoch)
+            indices = randperm(count, generator=generator).tolist()
+        else:
+            indices = list(range(count))
+        if indices and len(indices) < self.total_size:
+            indices *= math.ceil(self.total_size / len(indices))
+        return indices[: self.total_size]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._order()[self.rank :: self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the order of an epoch: without this every epoch has the same one."""
+        self.epoch = epoch
