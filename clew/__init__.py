@@ -3,15 +3,18 @@
 # ruff: noqa: F401  # the names here are for users
 
 import math as _math
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from clew import (
+    amp,
     autograd,
     backends,
+    cpu,
     cuda,
     fft,
     linalg,
+    multiprocessing,
     nn,
     optim,
     random,
@@ -22,6 +25,24 @@ from clew import (
     utils,
 )
 from clew import ops as _ops
+from clew.amp.autocast_mode import (
+    autocast,
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
+    clear_autocast_cache,
+    get_autocast_cpu_dtype,
+    get_autocast_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_cpu_enabled,
+    is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_cpu_dtype,
+    set_autocast_cpu_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+    set_autocast_gpu_dtype,
+)
 from clew.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from clew.autograd.explain import why_no_grad
 from clew.autograd.mode import (
@@ -90,6 +111,12 @@ globals().update({name: getattr(Tensor, name) for name in _IN_PLACE})
 globals().update(_FUNCTIONS)
 globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)
 
-if _TYPE_CHECKING:
-    # Most names come from the table of operations: this tells type checkers that they exist.
-    def __getattr__(name: str) -> _Any: ...
+# Sub-packages that few programs need; they are imported when they are first asked for.
+_LAZY = frozenset({"distributions"})
+
+
+def __getattr__(name: str) -> _Any:
+    # For type checkers this also says that the names from the table of operations exist.
+    if name in _LAZY:
+        return _import_module(f"clew.{name}")
+    raise AttributeError(f"module 'clew' has no attribute {name!r}")

@@ -21,6 +21,10 @@ RANKS: tuple[frozenset[str], ...] = (
     frozenset(
         {
             "nn",
+            "amp",
+            "cpu",
+            "cuda",
+            "profiler",
             "optim",
             "linalg",
             "fft",
@@ -29,6 +33,7 @@ RANKS: tuple[frozenset[str], ...] = (
             "random",
             "utils",
             "func",
+            "distributions",
             "testing",
             "serialization",
         }

@@ -150,9 +150,7 @@ def test_gradients_of_gradients(kind: str, packed: bool) -> None:
     model = build(clew, kind, bidirectional=True).double()
     model.hidden_size, names = 4, list(dict(model.named_parameters()))
     x = clew.randn(3, 2, 3, dtype=clew.float64, requires_grad=True)
-    states = [
-        each.detach().double().requires_grad_() for each in flat(states_for(clew, model, 2))
-    ]
+    states = [each.detach().double().requires_grad_() for each in flat(states_for(clew, model, 2))]
 
     def run(x: Any, *rest: Any) -> Any:
         hx, weights = rest[: len(states)], rest[len(states) :]

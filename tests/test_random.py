@@ -227,7 +227,7 @@ def test_a_failed_fill_writes_nothing() -> None:
 
 def test_draws_without_derivative_say_so() -> None:
     p = clew.full((3,), 0.5, requires_grad=True)
-    for draw in (clew.binomial(clew.ones(3), p), clew._standard_gamma(p), clew.bernoulli(p, 0.3)):
+    for draw in (clew.binomial(clew.ones(3), p), clew._sample_dirichlet(p), clew.bernoulli(p, 0.3)):
         with pytest.raises(RuntimeError, match=r"derivative for .* is not implemented"):
             draw.sum().backward()
 

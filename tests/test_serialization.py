@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import importlib
 import io
 import pathlib
 import pickle
@@ -308,6 +309,17 @@ def test_files_that_cannot_seek_are_written() -> None:
     assert_same(clew_load(pipe.data), torch_load(pipe.data))
 
 
+@FORMATS
+def test_files_that_take_little_at_a_time(new_format: bool) -> None:
+    class Slow(io.BytesIO):
+        def write(self, data: Any) -> int:
+            return super().write(bytes(memoryview(data)[:100]))
+
+    slow = Slow()
+    clew.save(clew.arange(300), slow, _use_new_zipfile_serialization=new_format)
+    assert_same(clew_load(slow.getvalue()), torch_load(slow.getvalue()))
+
+
 def test_files_without_readinto_are_read() -> None:
     class Plain:
         def __init__(self, data: bytes) -> None:
@@ -483,6 +495,42 @@ def test_whole_modules_go_both_ways() -> None:
     assert not mine.training and [type(p).__name__ for p in mine.parameters()] == ["Parameter"] * 6
 
 
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda nn: nn.LSTM(3, 4, num_layers=2, bidirectional=True), (5, 2, 3)),
+        (lambda nn: nn.TransformerEncoderLayer(8, 2, 16, activation="gelu"), (5, 2, 8)),
+        (lambda nn: nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4)), (2, 3, 6, 6)),
+        (lambda nn: nn.GRUCell(3, 4), (2, 3)),
+    ],
+)
+def test_whole_modules_of_pytorch_compute_the_same(make: Any, shape: tuple[int, ...]) -> None:
+    theirs = make(torch.nn).eval()
+    mine = clew_load(torch_bytes(theirs), weights_only=False)
+    values = torch.randn(shape)
+    with torch.no_grad(), clew.no_grad():
+        expected = theirs(values)
+        assert_same(mine(clew.tensor(values.numpy())), expected, 1e-4, 1e-5)
+        again = clew_load(clew_bytes(mine), weights_only=False)
+        assert_same(again(clew.tensor(values.numpy())), expected, 1e-4, 1e-5)
+
+
+def test_optimizers_schedulers_and_datasets_load_whole() -> None:
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.5, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+    data = torch.utils.data.Subset(torch.utils.data.TensorDataset(torch.arange(4)), [1, 3])
+    saved = torch_bytes({"optimizer": optimizer, "scheduler": scheduler, "data": data})
+    loaded = clew_load(saved, weights_only=False)
+    assert repr(loaded["optimizer"]) == repr(optimizer)
+    assert loaded["scheduler"].optimizer is loaded["optimizer"]
+    assert [item[0].item() for item in loaded["data"]] == [1, 3]
+    mine = loaded["optimizer"].param_groups[0]["params"][0]
+    mine.grad = clew.ones(2)
+    loaded["optimizer"].step()
+    assert mine.tolist() == [0.5, 0.5]
+
+
 def test_whole_modules_are_refused_without_being_asked_for() -> None:
     data = clew_bytes(make_model(clew))
     for load in (clew_load, torch_load):
@@ -492,6 +540,27 @@ def test_whole_modules_are_refused_without_being_asked_for() -> None:
         assert "GLOBAL torch.nn.modules.container.Sequential was not an allowed" in str(
             caught.value
         )
+
+
+def test_files_name_classes_as_pytorch_does() -> None:
+    count = 0
+    for package in ("nn", "optim", "optim.lr_scheduler", "utils.data", "distributions"):
+        theirs = vars(importlib.import_module(f"torch.{package}"))
+        for name, kind in vars(importlib.import_module(f"clew.{package}")).items():
+            is_shared = isinstance(kind, type) and isinstance(theirs.get(name), type)
+            if is_shared and not name.startswith("_") and name != "LinearCrossEntropyOptions":
+                data = clew_bytes(kind)
+                assert torch_load(data, weights_only=False) is theirs[name], name
+                if kind.__module__.startswith("clew.") and not issubclass(kind, clew.Tensor):
+                    assert clew_load(data, weights_only=False) is kind, name
+                    count += 1
+    assert count > 150
+
+
+def test_lazy_modules_before_their_first_call() -> None:
+    for lib, save, load in ((torch, torch_bytes, clew_load), (clew, clew_bytes, torch_load)):
+        state = load(save(lib.nn.LazyLinear(3).state_dict()), weights_only=False)
+        assert repr(state["weight"]).strip() == "<UninitializedParameter>"
 
 
 class Net(clew.nn.Module):

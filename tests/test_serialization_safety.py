@@ -6,6 +6,7 @@ import collections
 import io
 import os
 import pickle
+import pickletools
 import struct
 import sys
 import tracemalloc
@@ -39,6 +40,8 @@ def _watch(event: str, args: Any) -> None:
 
 
 sys.addaudithook(_watch)
+# zipfile reads names that are not marked as UTF-8 with this codec, which is imported at first use.
+"".encode("cp437")
 
 
 @contextmanager
@@ -93,7 +96,7 @@ def test_a_payload_is_refused_by_name(
     assert "unsupported GLOBAL posix.system whose module posix is blocked" in text
     assert not marker.exists()
     found = clew.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data))
-    assert found == torch.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data))
+    assert found == ["posix.system"]
     assert not marker.exists()
 
 
@@ -110,14 +113,17 @@ def test_blocked_modules_cannot_be_added(tmp_path: Path) -> None:
         "builtins eval", "builtins exec", "builtins getattr", "builtins __import__",
         "builtins compile", "builtins open", "builtins type", "builtins object", "builtins map",
         "__builtin__ eval", "os system", "os.path join", "sys exit", "subprocess Popen",
-        "functools partial", "operator attrgetter", "operator methodcaller", "copyreg _reconstructor",
-        "importlib import_module", "pickle loads", "_pickle loads", "runpy run_path", "timeit timeit",
+        "functools partial", "operator attrgetter", "operator methodcaller",
+        "copyreg _reconstructor",
+        "importlib import_module", "pickle loads", "_pickle loads", "runpy run_path",
+        "timeit timeit",
         "numpy load", "numpy.testing._private.utils runstring", "numpy.f2py compile",
         "collections namedtuple", "types CodeType", "types FunctionType", "ctypes CDLL",
         "clew load", "torch load", "torch.serialization load", "torch.hub load",
         "torch.nn.modules.module sys", "torch.nn.modules.module Tensor", "clew.source sys",
         "torch.nn.modules.linear Linear.__init__", "torch.nn.functional np",
-        "torch.nn.functional sys", "torch.utils.data os", "torch.jit load", "torch.ops load_library",
+        "torch.nn.functional sys", "torch.utils.data os", "torch.jit load",
+        "torch.ops load_library",
         "torch.optim.adam Adam.__init__", "torch._utils _import_dotted_name",
         "clew.serialization.saving save", "clew.serialization.atomic replacing",
     ],
@@ -266,17 +272,17 @@ def test_one_flipped_bit_is_noticed_or_harmless(writer: str) -> None:
     if writer == "torch":
         good = torch_bytes(torch_load(good))
     refused = 0
-    for place in range(len(good)):
+    for bit in range(8 * len(good)):
         damaged = bytearray(good)
-        damaged[place] ^= 1 << (place * 5 % 8)
+        damaged[bit // 8] ^= 1 << (bit % 8)
         try:
             loaded = clew_load(bytes(damaged))
         except REFUSED as error:
             assert str(error)
             refused += 1
         else:
-            assert same_contents(loaded), place
-    assert refused > 500
+            assert same_contents(loaded), bit
+    assert refused > 4000
 
 
 @pytest.mark.parametrize("new_format", [True, False])
@@ -316,10 +322,10 @@ def test_a_flipped_bit_in_a_legacy_file_never_does_worse_than_an_error() -> None
             assert str(error)
 
 
-_OPCODES = [opcode for opcode in range(256) if bytes([opcode]) in
-            {getattr(pickle, name) for name in pickle.__all__ if isinstance(getattr(pickle, name), bytes)}]  # fmt: skip
+_OPCODES = [opcode.code.encode("latin1") for opcode in pickletools.opcodes]
 _NAMES = [
-    b"ctorch._utils\n_rebuild_tensor_v2\n", b"ccollections\nOrderedDict\n", b"ctorch\nFloatStorage\n",
+    b"ctorch._utils\n_rebuild_tensor_v2\n", b"ccollections\nOrderedDict\n",
+    b"ctorch\nFloatStorage\n",
     b"ctorch._utils\n_rebuild_parameter\n", b"ctorch\nSize\n", b"c__builtin__\nset\n",
     b"c__builtin__\nbytearray\n", b"cnumpy\ndtype\n", b"cnumpy._core.multiarray\nscalar\n",
     b"cnumpy._core.multiarray\n_reconstruct\n", b"cnumpy\nndarray\n", b"ccollections\ndeque\n",
@@ -332,7 +338,7 @@ _NAMES = [
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(
-        st.one_of(st.sampled_from(_OPCODES).map(lambda o: bytes([o])), st.sampled_from(_NAMES),
+        st.one_of(st.sampled_from(_OPCODES), st.sampled_from(_NAMES),
                   st.binary(max_size=4)),
         max_size=40,
     )
@@ -369,6 +375,8 @@ def test_changed_pickles_run_nothing(changes: list[tuple[int, int]]) -> None:
 
 # -- sizes -----------------------------------------------------------------------------------------
 
+_TWICE = b"K\x01\x85" + b"2\x86" * 60
+_TENSOR = b"ctorch._utils\n_rebuild_tensor_v2\n("
 _STORAGE = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\x03\x00\x00\x00cpu"
 
 
@@ -384,15 +392,31 @@ _STORAGE = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x000X\
         b"\x8b\xff\xff\xff\x7fabc.",
         _STORAGE + b"\x8a\x06\x00\x00\x00\x00\x00\x10tQ.",
         _STORAGE + b"J\xff\xff\xff\xfftQ.",
-        b"ctorch._utils\n_rebuild_tensor_v2\n(" + _STORAGE + b"K\x05tQK\x00J\xff\xff\xff\x7f\x85K\x01"
+        _TENSOR + _STORAGE + b"K\x05tQK\x00J\xff\xff\xff\x7f\x85K\x01"
         b"\x85\x89NtR.",
-        b"ctorch._utils\n_rebuild_tensor_v2\n(" + _STORAGE + b"K\x05tQK\x01K\x05\x85K\x01\x85\x89NtR.",
-        b"ctorch._utils\n_rebuild_tensor_v2\n(" + _STORAGE + b"K\x05tQJ\xff\xff\xff\xffK\x05\x85K\x01"
+        _TENSOR + _STORAGE + b"K\x05tQK\x01K\x05\x85K\x01\x85\x89NtR.",
+        _TENSOR + _STORAGE + b"K\x05tQJ\xff\xff\xff\xffK\x05\x85K\x01"
         b"\x85\x89NtR.",
-        b"ctorch._utils\n_rebuild_tensor_v2\n(" + _STORAGE + b"K\x05tQK\x04K\x02\x85J\xff\xff\xff\xff"
+        _TENSOR + _STORAGE + b"K\x05tQK\x04K\x02\x85J\xff\xff\xff\xff"
         b"\x85\x89NtR.",
         b"cnumpy._core.multiarray\nscalar\ncnumpy\ndtype\nX\x0b\x00\x00\x00S9999999999\x85RC\x00\x86R.",
         b"cnumpy._core.multiarray\nscalar\ncnumpy\ndtype\nX\x01\x00\x00\x00O\x85RC\x00\x86R.",
+        b"ccollections\nOrderedDict\n]]K\x01" + b"\x85" * 100_000 + b"aK\x01aa\x85R.",
+        b"}c__builtin__\nslice\nK\x01" + b"\x85" * 100_000 + b"NN\x87RK\x01s.",
+        b"}ctorch\ndevice\nX\x03\x00\x00\x00cpuK\x01" + b"\x85" * 100_000 + b"\x86RK\x01s.",
+        _TENSOR + _STORAGE + b"K\x05tQK\x00\x8a\x06\x00\x00\x00\x00\x00\x10\x85K\x00\x85\x89N}"
+        b"X\x04\x00\x00\x00conj\x88stR.",
+        # Values that contain themselves twice, sixty times over, where they make no sense.
+        _TWICE + b")R.",
+        _TWICE + b")\x81.",
+        b"ctorch\nSize\n" + _TWICE + b"\x85R.",
+        b"ctorch.serialization\n_get_layout\n" + _TWICE + b"\x85R.",
+        b"ccollections\ndefaultdict\n" + _TWICE + b"\x85R.",
+        b"cnumpy\ndtype\n" + _TWICE + b"\x85R.",
+        b"ctorch._tensor\n_rebuild_from_type_v2\n(" + _TWICE + b"NNNtR.",
+        _TENSOR + _STORAGE + b"K\x05tQ" + _TWICE + b"))\x89NtR.",
+        b"(" + _TWICE + b"NNNNtQ.",
+        b"(" + _STORAGE[1:] + b"K\x05" + _TWICE + b"tQ.",
         # A key that contains itself twice, forty times over: its hash would take years.
         b"}K\x01\x85" + b"2\x86" * 40 + b"K\x01s.",
         # A key so deep that hashing it would overflow the stack.
@@ -435,7 +459,7 @@ def test_a_record_that_unpacks_to_far_too_much_is_refused() -> None:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
         target.writestr("archive/data.pkl", b"\x80\x02N.")
         target.getinfo("archive/data.pkl").file_size = 1 << 40
-    with pytest.raises(RuntimeError, match="PytorchStreamReader failed reading file data.pkl"):
+    with pytest.raises(RuntimeError, match=r"PytorchStreamReader failed reading file data\.pkl"):
         clew_load(buffer.getvalue())
 
 
@@ -497,20 +521,22 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         lambda lib: lib.load(legacy, mmap=True),
         lambda lib: lib.load(io.BytesIO(good), pickle_module=pickle, weights_only=True),
         lambda lib: lib.load(io.BytesIO(b"")),
-        lambda lib: lib.save(collections, path),
+        lambda lib: lib.save(collections, io.BytesIO()),
     ]
     for call in calls:
         errors = []
         for lib in (clew, torch):
-            with pytest.raises(Exception) as caught:  # noqa: PT011, B017  # compared below
+            with pytest.raises(Exception) as caught:  # compared below
                 call(lib)
             errors.append(caught.value)
         assert type(errors[0]) is type(errors[1])
         words = str(errors[1]).split("\n")[0]
         assert str(errors[0]).startswith(words[:60]) or "seek" in words, (errors[0], words)
     assert clew.load(io.BytesIO(good), pickle_module=pickle)["b"][1] == "text"
-    with pytest.raises(ValueError, match="pickle_module=.*Leave pickle_module out"):
+    with pytest.raises(ValueError, match=r"pickle_module=.*Leave pickle_module out"):
         clew.save(1, path, pickle_module=collections)
+    with pytest.raises(TypeError, match="cannot pickle 'module' object"):
+        clew.save(collections, path)
     with pytest.raises(RuntimeError, match="Can not safely load weights when explicit"):
         clew.load(io.BytesIO(good), pickle_module=collections)
     with pytest.raises(TypeError, match="unexpected keyword argument 'wat'"):

@@ -125,8 +125,10 @@ class NoSuchDevice(RuntimeError, AssertionError):
 
 
 def no_such_device(found: device) -> NoSuchDevice:
+    name = found.type.upper()
+    asserted = f"Torch not compiled with {name} enabled: " if name in ("CUDA", "XPU") else ""
     return NoSuchDevice(
-        f"Torch not compiled with {found.type.upper()} enabled: tensors live on the CPU. Choose the "
-        "device with `'cuda' if torch.cuda.is_available() else 'cpu'`, or leave it out."
+        f"{asserted}this build has no {name} support: tensors live on the CPU. Choose the device "
+        "with `'cuda' if torch.cuda.is_available() else 'cpu'`, or leave it out."
         + errors.at_user_line()
     )

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import CodeType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import without_autocast
 from clew.core.node import (
     OWN,
     Edge,
@@ -291,6 +292,8 @@ def become(target: Tensor, compute: Callable[[Tensor], Tensor], writer: str) -> 
     what its steps save is not what is then overwritten.
     """
     state = local.state
+    if state.autocast is not None:
+        return cast(Tensor, without_autocast(become, target, compute, writer))
     mask = check_write(state, writer, (target,))
     stand_in = _before_write(target) if mask else alias(target)
     stand_in._tangent = tangent_of(target)

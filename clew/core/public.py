@@ -17,6 +17,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import without_autocast
 from clew.core.inplace import become, bump_version, repeats_memory
 from clew.core.state import local
 from clew.core.tensor import Tensor
@@ -81,7 +82,7 @@ def with_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
                 refuse_non_tensor(implementation, args, error)
                 raise
         refuse_history(args, kwargs, out)
-        result = implementation(*args, **kwargs)
+        result = without_autocast(implementation, *args, **kwargs)
         if isinstance(out, Tensor):
             return deliver(result, out)
         for each, target in zip(result, out, strict=True):

@@ -19,6 +19,7 @@ class State:
     __slots__ = (
         "anomaly",
         "anomaly_check_nan",
+        "autocast",
         "backward_runs",
         "dual",
         "grad_enabled",
@@ -35,6 +36,8 @@ class State:
     def __init__(self) -> None:
         self.grad_enabled = True
         self.inference = False
+        # Converts the arguments of functions that run in another dtype, or None.
+        self.autocast: Any = None
         # Forward mode, tracing and the like see every operation before it runs, or None.
         self.intercept: Any = None
         self.saved_hooks: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...] = ()

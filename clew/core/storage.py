@@ -25,7 +25,6 @@ class Storage:
     rewrites: int = 0
     writer: str | None = None
     written_at: tuple[CodeType, int] | None = None
-    shared: bool = False
     # The last write that, as in PyTorch, does not count: when, by what, and where.
     untracked: tuple[int, str, tuple[CodeType, int] | None] | None = None
     # For each change of the base's shape in place (`t_`, `squeeze_`): the version it made, and the

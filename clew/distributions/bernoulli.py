@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.autograd.mode import no_grad
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.exp_family import ExponentialFamily
@@ -22,7 +22,7 @@ __all__ = ["Bernoulli"]
 class Bernoulli(ProbsOrLogits, ExponentialFamily):
     """1 with probability `probs`, else 0; given by `probs` or `logits` (log odds)."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
     has_enumerate_support = True
     _mean_carrier_measure = 0
@@ -45,7 +45,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         with no_grad():
             return bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
 

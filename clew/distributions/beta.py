@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.dirichlet import Dirichlet
 from clew.distributions.distribution import Distribution, Shape
@@ -18,7 +18,7 @@ __all__ = ["Beta"]
 class Beta(ExponentialFamily):
     """The beta distribution over [0, 1]: the first share of a Dirichlet distribution of two."""
 
-    arg_constraints = {
+    arg_constraints: ClassVar = {
         "concentration1": constraints.positive,
         "concentration0": constraints.positive,
     }
@@ -58,7 +58,7 @@ class Beta(ExponentialFamily):
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
     def log_prob(self, value: Tensor) -> Tensor:

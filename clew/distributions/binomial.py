@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew import errors
 from clew.autograd.mode import no_grad
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.parametrized import ProbsOrLogits
@@ -25,7 +25,7 @@ def _positive_part(x: Tensor) -> Tensor:
 class Binomial(ProbsOrLogits):
     """The number of successes in `total_count` trials, each with probability `probs`."""
 
-    arg_constraints = {
+    arg_constraints: ClassVar = {
         "total_count": constraints.nonnegative_integer,
         "probs": constraints.unit_interval,
         "logits": constraints.real,
@@ -61,7 +61,7 @@ class Binomial(ProbsOrLogits):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
             return binomial(self.total_count.expand(shape), self.probs.expand(shape))

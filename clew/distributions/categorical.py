@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 from clew import errors
 from clew.backend.dtypes import finfo, int64
@@ -24,7 +25,7 @@ class Categorical(ProbsOrLogits):
     `probs` need not sum to 1 and `logits` may be any log weights: both are normalized.
     """
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
     _is_binary = False
 
@@ -70,7 +71,7 @@ class Categorical(ProbsOrLogits):
     def variance(self) -> Tensor:
         return self._undefined()
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         rows = self.probs.reshape(-1, self._num_events)
         drawn = multinomial(rows, Size(sample_shape).numel(), True).T
         return drawn.reshape(self._extended_shape(sample_shape))

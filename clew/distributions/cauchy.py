@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.parametrized import Parametrized
@@ -17,7 +17,7 @@ __all__ = ["Cauchy"]
 class Cauchy(Parametrized):
     """The Cauchy distribution: median `loc`, half width at half height `scale`."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
     loc: Tensor
@@ -42,7 +42,7 @@ class Cauchy(Parametrized):
     def variance(self) -> Tensor:
         return self._everywhere(math.inf)
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         noise = self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_()
         return self.loc + noise * self.scale
 

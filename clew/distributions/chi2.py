@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.core.tensor import Tensor
 from clew.distributions import constraints
@@ -15,7 +15,7 @@ __all__ = ["Chi2"]
 class Chi2(Gamma):
     """The distribution of the sum of `df` squared standard normals."""
 
-    arg_constraints = {"df": constraints.positive}
+    arg_constraints: ClassVar = {"df": constraints.positive}
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
         super().__init__(0.5 * df, 0.5, validate_args=validate_args)

@@ -111,7 +111,7 @@ def _onto_below(constraint: Any) -> Transform:
 @_register_both(constraints.interval, constraints.half_open_interval)
 def _onto_interval(constraint: Any) -> Transform:
     low, high = constraint.lower_bound, constraint.upper_bound
-    if isinstance(low, Number) and isinstance(high, Number) and (low, high) == (0, 1):
+    if all(isinstance(bound, Number) for bound in (low, high)) and (low, high) == (0, 1):
         return transforms.SigmoidTransform()
     return transforms.ComposeTransform(
         [transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)]

@@ -56,11 +56,11 @@ class _Dependent(Constraint):
         super().__init__()
 
     @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
+    def is_discrete(self) -> bool:
         return self._known("is_discrete", self._is_discrete)
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         return self._known("event_dim", self._event_dim)
 
     def _known(self, name: str, value: Any) -> Any:
@@ -111,26 +111,32 @@ class _DependentProperty(property, _Dependent):
 # -- sets made from sets ---------------------------------------------------------------------
 
 
+def _require_constraint(value: Any) -> None:
+    if not isinstance(value, Constraint):
+        raise AssertionError(f"base_constraint must be a Constraint, got {type(value).__name__}")
+
+
 class _IndependentConstraint(Constraint):
     """Events of more dimensions, each part of which lies in a set."""
 
-    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
-        for value, kind in ((base_constraint, Constraint), (reinterpreted_batch_ndims, int)):
-            if not isinstance(value, kind):
-                raise AssertionError(f"expected {kind.__name__}, got {type(value).__name__}")
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: Any) -> None:
+        _require_constraint(base_constraint)
+        if not isinstance(reinterpreted_batch_ndims, int):
+            kind = type(reinterpreted_batch_ndims).__name__
+            raise AssertionError(f"reinterpreted_batch_ndims must be an int, got {kind}")
         if reinterpreted_batch_ndims < 0:
             raise AssertionError(
                 f"reinterpreted_batch_ndims must be >= 0, got {reinterpreted_batch_ndims}"
             )
         self.base_constraint = base_constraint
-        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        self.reinterpreted_batch_ndims: int = reinterpreted_batch_ndims
 
     @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
+    def is_discrete(self) -> bool:
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
@@ -153,24 +159,18 @@ class MixtureSameFamilyConstraint(Constraint):
     """The set of a mixture's values: those that lie in the set of every component."""
 
     def __init__(self, base_constraint: Constraint) -> None:
-        if not isinstance(base_constraint, Constraint):
-            raise AssertionError(f"expected Constraint, got {type(base_constraint).__name__}")
+        _require_constraint(base_constraint)
         self.base_constraint = base_constraint
 
     @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
+    def is_discrete(self) -> bool:
         return self.base_constraint.is_discrete
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         return self.base_constraint.event_dim
 
     def check(self, value: Tensor) -> Tensor:
-        if value.dim() < self.event_dim:
-            raise ValueError(
-                f"Expected value.dim() >= {self.event_dim} but got {value.dim()}"
-                + errors.at_user_line()
-            )
         result = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
         kept = value.dim() - self.event_dim
         return result.reshape(result.shape[:kept] + (-1,)).all(-1)
@@ -189,12 +189,14 @@ class _Parts(Constraint):
         self.dim = dim
 
     @property
-    def is_discrete(self) -> bool:  # type: ignore[override]
+    def is_discrete(self) -> bool:
         return any(each.is_discrete for each in self.cseq)
 
     def _check_dim(self, value: Tensor) -> None:
         if not -value.dim() <= self.dim < value.dim():
-            raise AssertionError(f"dim {self.dim} out of range for value with {value.dim()} dims")
+            raise AssertionError(
+                f"dim {self.dim} out of range for value with {value.dim()} dimensions"
+            )
 
 
 class _Cat(_Parts):
@@ -211,7 +213,7 @@ class _Cat(_Parts):
             )
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         return max(each.event_dim for each in self.cseq)
 
     def check(self, value: Tensor) -> Tensor:
@@ -227,7 +229,7 @@ class _Stack(_Parts):
     """One set for each place along a dimension."""
 
     @property
-    def event_dim(self) -> int:  # type: ignore[override]
+    def event_dim(self) -> int:
         largest = max(each.event_dim for each in self.cseq)
         return largest + 1 if self.dim + largest < 0 else largest
 

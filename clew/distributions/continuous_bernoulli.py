@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from clew import errors
 from clew.autograd.mode import no_grad
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.exp_family import ExponentialFamily
@@ -28,7 +28,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     around 1/2 stands in.
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
     _mean_carrier_measure = 0
@@ -45,8 +45,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
             # Checked before clamping, which would hide what is wrong.
             if validate_args is not None and not constraints.unit_interval.check(self.probs).all():
                 raise ValueError(
-                    f"The parameter probs has invalid values:\n{self.probs}"
-                    + errors.at_user_line()
+                    f"The parameter probs has invalid values\n{self.probs}" + errors.at_user_line()
                 )
             self.probs = clamp_probs(self.probs)
         self._lims = lims
@@ -99,11 +98,11 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         x = (self.probs - 0.5).pow(2)
         return self._stable(exact, 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x)
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from clew import errors
-from clew.core.tensor import Size, Tensor
+from clew.autograd.function import Function, once_differentiable
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.parametrized import Parametrized
 from clew.ops.embedding import one_hot
-from clew.ops.implicit_sampling import reparametrized_dirichlet
+from clew.ops.implicit_sampling import dirichlet_grad
+from clew.ops.sampling import sample_dirichlet
 from clew.ops.special import xlogy
 
 __all__ = ["Dirichlet"]
 
 
+class _Dirichlet(Function):
+    """Dirichlet samples that move with their weights."""
+
+    @staticmethod
+    def forward(ctx: Any, concentration: Tensor) -> Tensor:
+        shares = sample_dirichlet(concentration)
+        ctx.save_for_backward(shares, concentration)
+        return shares
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        shares, concentration = ctx.saved_tensors
+        total = concentration.sum(-1, True).expand_as(concentration)
+        # When one share grows, the others shrink in proportion.
+        move = dirichlet_grad(shares, concentration, total)
+        return move * (grad_output - (shares * grad_output).sum(-1, True))
+
+
 class Dirichlet(Parametrized, ExponentialFamily):
     """The Dirichlet distribution over vectors of shares, with weights `concentration`."""
 
-    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
+    arg_constraints: ClassVar = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex
     has_rsample = True
 
@@ -32,10 +55,8 @@ class Dirichlet(Parametrized, ExponentialFamily):
         shape = concentration.shape
         Distribution.__init__(self, shape[:-1], shape[-1:], validate_args=validate_args)
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
-        return reparametrized_dirichlet(
-            self.concentration.expand(self._extended_shape(sample_shape))
-        )
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
+        return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from clew import errors
 from clew.autograd.mode import no_grad
@@ -16,7 +16,7 @@ __all__ = ["Distribution"]
 
 Self = TypeVar("Self", bound="Distribution")
 Shape = Sequence[int]
-_PACKAGE = __name__.rpartition(".")[0]
+_PACKAGE = __name__.rpartition(".")[0] + "."
 
 
 class Distribution:
@@ -25,10 +25,6 @@ class Distribution:
     has_rsample: Any = False
     has_enumerate_support: Any = False
     _validate_args: bool = __debug__
-
-    # Declared for type checkers; distributions define them as attributes or properties.
-    arg_constraints: ClassVar[Any]
-    support: ClassVar[Any]
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -39,8 +35,8 @@ class Distribution:
 
     def __init__(
         self,
-        batch_shape: Shape = Size(),
-        event_shape: Shape = Size(),
+        batch_shape: Shape = (),
+        event_shape: Shape = (),
         validate_args: bool | None = None,
     ) -> None:
         self._batch_shape = Size(batch_shape)
@@ -96,12 +92,12 @@ class Distribution:
         return self._event_shape
 
     @property
-    def arg_constraints(self) -> Any:  # type: ignore[no-redef]  # noqa: F811
+    def arg_constraints(self) -> Any:
         """Which set each parameter must lie in."""
         raise NotImplementedError
 
     @property
-    def support(self) -> Any:  # type: ignore[no-redef]  # noqa: F811
+    def support(self) -> Any:
         """The set of the distribution's values."""
         raise NotImplementedError
 
@@ -122,19 +118,19 @@ class Distribution:
         """The square root of the variance."""
         return self.variance.sqrt()
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         """Values of shape `sample_shape + batch_shape + event_shape`, without a history."""
         with no_grad():
             return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         """Values through which gradients flow to the parameters."""
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Tensor:
         """n values; deprecated in favour of `sample((n,))`."""
         warnings.warn(
-            "sample_n(n) will be deprecated. Use .sample((n,)) instead.",
+            "`sample_n(n)` will be deprecated. Use `sample((n,))` instead.",
             FutureWarning,
             stacklevel=2,
         )
@@ -164,7 +160,7 @@ class Distribution:
         """The exponential of the entropy."""
         return self.entropy().exp()
 
-    def _extended_shape(self, sample_shape: Shape = Size()) -> Size:
+    def _extended_shape(self, sample_shape: Shape = ()) -> Size:
         return Size(tuple(sample_shape) + self._batch_shape + self._event_shape)
 
     def _validate_sample(self, value: Tensor) -> None:

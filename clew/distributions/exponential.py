@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.exp_family import ExponentialFamily
@@ -17,7 +17,7 @@ __all__ = ["Exponential"]
 class Exponential(Parametrized, ExponentialFamily):
     """The exponential distribution: waiting times at `rate`."""
 
-    arg_constraints = {"rate": constraints.positive}
+    arg_constraints: ClassVar = {"rate": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
     _mean_carrier_measure = 0
@@ -42,7 +42,7 @@ class Exponential(Parametrized, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate.pow(-2)
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.rate.new_empty(shape).exponential_() / self.rate
 

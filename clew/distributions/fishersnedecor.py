@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.backend.dtypes import finfo
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.gamma import Gamma
@@ -18,7 +18,7 @@ __all__ = ["FisherSnedecor"]
 class FisherSnedecor(Parametrized):
     """The ratio of two chi-squared variables, each divided by its degrees of freedom."""
 
-    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    arg_constraints: ClassVar = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive
     has_rsample = True
     df1: Tensor
@@ -43,7 +43,7 @@ class FisherSnedecor(Parametrized):
         spread = self.df1 * (df2 - 2).pow(2) * (df2 - 4)
         return 2 * df2.pow(2) * (self.df1 + df2 - 2) / spread
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         tiny = finfo(self.df2.dtype).tiny
         numerator, denominator = (
             Gamma(df * 0.5, df, validate_args=False).rsample(sample_shape)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.backend.dtypes import finfo
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.parametrized import Parametrized
 from clew.ops.sampling import standard_gamma
-from clew.ops.special import gammainc, xlogy
+from clew.ops.special import igamma, xlogy
 
 __all__ = ["Gamma"]
 
@@ -19,7 +19,7 @@ __all__ = ["Gamma"]
 class Gamma(Parametrized, ExponentialFamily):
     """The gamma distribution with shape `concentration` and inverse scale `rate`."""
 
-    arg_constraints = {
+    arg_constraints: ClassVar = {
         "concentration": constraints.positive,
         "rate": constraints.positive,
     }
@@ -44,7 +44,7 @@ class Gamma(Parametrized, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         value = standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         # Zero lies outside the domain of the logarithm that log_prob takes.
@@ -65,7 +65,7 @@ class Gamma(Parametrized, ExponentialFamily):
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return gammainc(self.concentration, self.rate * value)
+        return igamma(self.concentration, self.rate * value)
 
     def entropy(self) -> Tensor:
         return (

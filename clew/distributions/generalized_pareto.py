@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.parametrized import Parametrized
@@ -22,7 +22,7 @@ class GeneralizedPareto(Parametrized):
     A positive index gives a heavy tail, zero an exponential one, a negative one a finite end.
     """
 
-    arg_constraints = {
+    arg_constraints: ClassVar = {
         "loc": constraints.real,
         "scale": constraints.positive,
         "concentration": constraints.real,
@@ -35,9 +35,7 @@ class GeneralizedPareto(Parametrized):
     def __init__(
         self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None
     ) -> None:
-        self._broadcast_parameters(
-            validate_args, loc=loc, scale=scale, concentration=concentration
-        )
+        self._broadcast_parameters(validate_args, loc=loc, scale=scale, concentration=concentration)
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:
@@ -75,7 +73,7 @@ class GeneralizedPareto(Parametrized):
         excess = where(self._is_exponential(), tail, (index * tail).expm1() / index)
         return self.loc + self.scale * excess
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 
@@ -89,13 +87,13 @@ class GeneralizedPareto(Parametrized):
     @property
     def mean(self) -> Tensor:
         mean = self.loc + self.scale / (1 - self.concentration)
-        return where(self.concentration < 1, mean, math.inf)
+        return where(self.concentration < 1, mean, math.nan)
 
     @property
     def variance(self) -> Tensor:
         index = self.concentration
         variance = self.scale**2 / ((1 - index) ** 2 * (1 - 2 * index))
-        return where(index < 0.5, variance, math.inf)
+        return where(index < 0.5, variance, math.nan)
 
     def entropy(self) -> Tensor:
         entropy = self.scale.log() + self.concentration + 1

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.autograd.mode import no_grad
 from clew.backend.dtypes import finfo
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.parametrized import ProbsOrLogits
@@ -20,7 +20,7 @@ __all__ = ["Geometric"]
 class Geometric(ProbsOrLogits):
     """The number of failures before the first success of probability `probs`."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
 
     def __init__(
@@ -46,7 +46,7 @@ class Geometric(ProbsOrLogits):
     def variance(self) -> Tensor:
         return (1.0 / self.probs - 1.0) / self.probs
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
             u = self.probs.new_empty(shape).uniform_(finfo(self.probs.dtype).tiny, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.backend.dtypes import finfo
 from clew.core.tensor import Tensor
@@ -20,7 +20,7 @@ __all__ = ["Gumbel"]
 class Gumbel(TransformedDistribution):
     """The Gumbel distribution, that of the largest of many: loc - scale log(-log u)."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:

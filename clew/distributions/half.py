@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.core.tensor import Tensor
 from clew.distributions import constraints
@@ -17,7 +17,7 @@ from clew.ops.creation import zeros_like
 class Half(TransformedDistribution):
     """The upper half of a symmetric distribution, with twice the density."""
 
-    arg_constraints = {"scale": constraints.positive}
+    arg_constraints: ClassVar = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
     _whole: type[Distribution]

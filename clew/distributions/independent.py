@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from clew import errors
 from clew.core.tensor import Size, Tensor
@@ -18,7 +18,7 @@ Base = TypeVar("Base", bound=Distribution)
 class Independent(Distribution, Generic[Base]):
     """The joint distribution of the last `reinterpreted_batch_ndims` dimensions of a batch."""
 
-    arg_constraints: dict[str, constraints.Constraint] = {}
+    arg_constraints: ClassVar = {}
     base_dist: Base
 
     def __init__(
@@ -47,11 +47,11 @@ class Independent(Distribution, Generic[Base]):
         return self._finish_expanded(new, batch_shape)
 
     @property
-    def has_rsample(self) -> bool:  # type: ignore[override]
+    def has_rsample(self) -> bool:
         return self.base_dist.has_rsample
 
     @property
-    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+    def has_enumerate_support(self) -> bool:
         return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
 
     @constraints.dependent_property
@@ -73,10 +73,10 @@ class Independent(Distribution, Generic[Base]):
     def variance(self) -> Tensor:
         return self.base_dist.variance
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         return self.base_dist.sample(sample_shape)
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.core.tensor import Tensor
 from clew.distributions import constraints
@@ -18,7 +18,7 @@ __all__ = ["InverseGamma"]
 class InverseGamma(TransformedDistribution):
     """The reciprocal of a gamma variable."""
 
-    arg_constraints = {
+    arg_constraints: ClassVar = {
         "concentration": constraints.positive,
         "rate": constraints.positive,
     }

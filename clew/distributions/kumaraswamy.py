@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.core.tensor import Tensor
 from clew.distributions import constraints
@@ -19,7 +19,7 @@ __all__ = ["Kumaraswamy"]
 class Kumaraswamy(TransformedDistribution):
     """A distribution on [0, 1] like beta, whose cdf is 1 - (1 - x^a)^b."""
 
-    arg_constraints = {
+    arg_constraints: ClassVar = {
         "concentration1": constraints.positive,
         "concentration0": constraints.positive,
     }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.backend.dtypes import finfo
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.parametrized import Parametrized
@@ -16,7 +16,7 @@ __all__ = ["Laplace"]
 class Laplace(Parametrized):
     """The Laplace distribution: exponential on both sides of `loc`."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
     loc: Tensor
@@ -41,7 +41,7 @@ class Laplace(Parametrized):
     def stddev(self) -> Tensor:
         return 2**0.5 * self.scale
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         # The open end at -1 keeps log1p(-|u|) finite.
         u = self.loc.new_empty(shape).uniform_(finfo(self.loc.dtype).eps - 1, 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from clew import errors
 from clew.autograd.mode import no_grad
@@ -27,7 +27,7 @@ class LKJCholesky(Distribution):
     Lewandowski, Kurowicka and Joe (2009); sampled by their onion method, row after row.
     """
 
-    arg_constraints = {"concentration": constraints.positive}
+    arg_constraints: ClassVar = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
 
     def __init__(
@@ -56,7 +56,7 @@ class LKJCholesky(Distribution):
         new._beta = self._beta.expand(Size(batch_shape) + (self.dim,))
         return self._finish_expanded(new, batch_shape)
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         with no_grad():
             squared_length = self._beta.sample(sample_shape).unsqueeze(-1)
             shape = self._extended_shape(sample_shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.core.tensor import Tensor
 from clew.distributions import constraints
@@ -16,7 +16,7 @@ __all__ = ["LogisticNormal"]
 class LogisticNormal(TransformedDistribution):
     """Vectors of shares from a normal vector with one entry fewer."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex
     has_rsample = True
 

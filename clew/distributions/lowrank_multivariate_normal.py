@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from clew import errors
 from clew.core.tensor import Size, Tensor
@@ -62,7 +62,7 @@ def _check_dims(loc: Tensor, cov_factor: Tensor, cov_diag: Tensor) -> None:
 class LowRankMultivariateNormal(Distribution):
     """Normal vectors with mean `loc` and covariance cov_factor cov_factorᵀ + diag(cov_diag)."""
 
-    arg_constraints = {
+    arg_constraints: ClassVar = {
         "loc": constraints.real_vector,
         "cov_factor": constraints.independent(constraints.real, 2),
         "cov_diag": constraints.independent(constraints.positive, 1),
@@ -114,7 +114,7 @@ class LowRankMultivariateNormal(Distribution):
         return self.loc
 
     @lazy_property
-    def variance(self) -> Tensor:  # type: ignore[override]
+    def variance(self) -> Tensor:
         squares = self._unbroadcasted_cov_factor.pow(2).sum(-1)
         variance = squares + self._unbroadcasted_cov_diag
         return variance.expand(self._batch_shape + self._event_shape)
@@ -142,7 +142,7 @@ class LowRankMultivariateNormal(Distribution):
         half = solve_triangular(self._capacitance_tril, scaled, upper=False)
         return self._for_the_batch(diag.reciprocal().diag_embed() - half.mT @ half)
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         options = {"dtype": self.loc.dtype, "device": self.loc.device}
         rank = self.cov_factor.shape[-1:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew import errors
 from clew.autograd.mode import no_grad
@@ -20,7 +20,7 @@ class MixtureSameFamily(Distribution):
     The components lie along the last batch dimension of `component_distribution`.
     """
 
-    arg_constraints: dict[str, constraints.Constraint] = {}
+    arg_constraints: ClassVar = {}
     has_rsample = False
 
     def __init__(
@@ -117,7 +117,7 @@ class MixtureSameFamily(Distribution):
         log_prob = self.component_distribution.log_prob(self._for_each_component(x))
         return (log_prob + self.mixture_distribution.logits.log_softmax(dim=-1)).logsumexp(dim=-1)
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         with no_grad():
             component_dim = len(sample_shape) + len(self.batch_shape)
             chosen = self.mixture_distribution.sample(sample_shape)

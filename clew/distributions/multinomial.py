@@ -56,7 +56,7 @@ class Multinomial(OverCategories):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         draws = self._categorical.sample((self.total_count, *sample_shape))
         draws = draws.permute(*range(1, draws.dim()), 0)
         counts = draws.new_zeros(self._extended_shape(sample_shape))

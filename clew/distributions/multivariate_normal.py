@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from clew import errors
 from clew.core.tensor import Size, Tensor
@@ -108,7 +108,7 @@ class MultivariateNormal(FromMatrix):
     Cholesky factor `scale_tril`, which is the fastest.
     """
 
-    arg_constraints = {
+    arg_constraints: ClassVar = {
         "loc": constraints.real_vector,
         "covariance_matrix": constraints.positive_definite,
         "precision_matrix": constraints.positive_definite,
@@ -165,7 +165,7 @@ class MultivariateNormal(FromMatrix):
         diagonal = self._unbroadcasted_scale_tril.pow(2).sum(-1)
         return diagonal.expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         noise = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, noise)

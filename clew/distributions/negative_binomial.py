@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.autograd.mode import no_grad
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.gamma import Gamma
@@ -20,7 +20,7 @@ __all__ = ["NegativeBinomial"]
 class NegativeBinomial(ProbsOrLogits):
     """The number of successes of probability `probs` before `total_count` failures."""
 
-    arg_constraints = {
+    arg_constraints: ClassVar = {
         "total_count": constraints.greater_than_eq(0),
         "probs": constraints.half_open_interval(0.0, 1.0),
         "logits": constraints.real,
@@ -58,7 +58,7 @@ class NegativeBinomial(ProbsOrLogits):
         rate = (-self.logits).exp()
         return Gamma(concentration=self.total_count, rate=rate, validate_args=False)
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         with no_grad():
             return poisson(self._gamma.sample(sample_shape))
 
@@ -67,9 +67,7 @@ class NegativeBinomial(ProbsOrLogits):
             self._validate_sample(value)
         trials = self.total_count * logsigmoid(-self.logits) + value * logsigmoid(self.logits)
         ways = (
-            (self.total_count + value).lgamma()
-            - (1.0 + value).lgamma()
-            - self.total_count.lgamma()
+            (self.total_count + value).lgamma() - (1.0 + value).lgamma() - self.total_count.lgamma()
         )
         # With no failure to wait for, the only value is 0, with probability 1.
         return trials + ways.masked_fill(self.total_count + value == 0.0, 0.0)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.autograd.mode import no_grad
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.exp_family import ExponentialFamily
@@ -20,7 +20,7 @@ __all__ = ["Normal"]
 class Normal(Parametrized, ExponentialFamily):
     """The normal distribution with mean `loc` and standard deviation `scale`."""
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
     _mean_carrier_measure = 0
@@ -46,12 +46,12 @@ class Normal(Parametrized, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.stddev.pow(2)
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
             return normal(self.loc.expand(shape), self.scale.expand(shape))
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         noise = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + noise * self.scale

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.core.tensor import Size, Tensor
 from clew.distributions import constraints
@@ -17,7 +17,7 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 class OverCategories(Distribution):
     """A distribution over vectors with one entry for each class of a categorical one."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class OneHotCategorical(OverCategories):
     def _at(self, index: Tensor) -> Tensor:
         return one_hot(index, self._categorical._num_events).to(self.probs)
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         return self._at(self._categorical.sample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -98,5 +98,5 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         return self.sample(sample_shape) + (self.probs - self.probs.detach())

@@ -51,8 +51,6 @@ class ProbsOrLogits(Parametrized):
 
     # Whether a probability belongs to one of two outcomes, or a vector of them to several.
     _is_binary: ClassVar[bool] = True
-    probs: Any
-    logits: Any
 
     def _set_probs_or_logits(self, probs: Any, logits: Any) -> None:
         """Keep the one that is given, as a tensor."""
@@ -79,9 +77,9 @@ class ProbsOrLogits(Parametrized):
         return self._param.new(*args, **kwargs)
 
     @lazy_property
-    def logits(self) -> Tensor:  # type: ignore[no-redef]  # noqa: F811
+    def logits(self) -> Tensor:
         return probs_to_logits(self.probs, is_binary=self._is_binary)
 
     @lazy_property
-    def probs(self) -> Tensor:  # type: ignore[no-redef]  # noqa: F811
+    def probs(self) -> Tensor:
         return logits_to_probs(self.logits, is_binary=self._is_binary)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.core.tensor import Tensor
 from clew.distributions import constraints
@@ -17,7 +17,7 @@ __all__ = ["Pareto"]
 class Pareto(TransformedDistribution):
     """The Pareto distribution from `scale` on, with tail exponent `alpha`."""
 
-    arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
+    arg_constraints: ClassVar = {"alpha": constraints.positive, "scale": constraints.positive}
 
     def __init__(self, scale: Any, alpha: Any, validate_args: bool | None = None) -> None:
         self.scale, self.alpha = broadcast_all(scale, alpha)

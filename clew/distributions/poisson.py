@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.autograd.mode import no_grad
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.exp_family import ExponentialFamily
@@ -19,7 +19,7 @@ __all__ = ["Poisson"]
 class Poisson(Parametrized, ExponentialFamily):
     """The Poisson distribution: counts at `rate`."""
 
-    arg_constraints = {"rate": constraints.nonnegative}
+    arg_constraints: ClassVar = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
     rate: Tensor
 
@@ -38,7 +38,7 @@ class Poisson(Parametrized, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         with no_grad():
             return poisson(self.rate.expand(self._extended_shape(sample_shape)))
 

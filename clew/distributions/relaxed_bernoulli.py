@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.parametrized import ProbsOrLogits
@@ -19,7 +19,7 @@ __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 class LogitRelaxedBernoulli(ProbsOrLogits):
     """The logit of a relaxed Bernoulli variable."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.real
 
     def __init__(
@@ -38,7 +38,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
         new.temperature = self.temperature
         return new
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         probs = clamp_probs(self.probs.expand(shape))
         noise = clamp_probs(rand(shape, dtype=probs.dtype, device=probs.device))
@@ -56,7 +56,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
 class RelaxedBernoulli(TransformedDistribution):
     """Values near 0 and 1; the lower the `temperature`, the nearer."""
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
     has_rsample = True
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.one_hot_categorical import OverCategories
@@ -20,7 +20,7 @@ __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 class ExpRelaxedCategorical(OverCategories):
     """The logarithm of a relaxed one-hot vector."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
     # Every vector is admitted; the samples lie where the sum of exponentials is 1.
     support = constraints.real_vector
     has_rsample = True
@@ -40,7 +40,7 @@ class ExpRelaxedCategorical(OverCategories):
         new.temperature = self.temperature
         return new
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         noise = clamp_probs(rand(shape, dtype=self.logits.dtype, device=self.logits.device))
         gumbels = -((-(noise.log())).log())
@@ -60,7 +60,7 @@ class ExpRelaxedCategorical(OverCategories):
 class RelaxedOneHotCategorical(TransformedDistribution):
     """Vectors of shares near the corners; the lower the `temperature`, the nearer."""
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
     has_rsample = True
 

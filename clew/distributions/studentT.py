@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.chi2 import Chi2
 from clew.distributions.distribution import Shape
@@ -18,7 +18,7 @@ __all__ = ["StudentT"]
 class StudentT(Parametrized):
     """Student's t distribution with `df` degrees of freedom, moved by `loc`, scaled by `scale`."""
 
-    arg_constraints = {
+    arg_constraints: ClassVar = {
         "df": constraints.positive,
         "loc": constraints.real,
         "scale": constraints.positive,
@@ -51,7 +51,7 @@ class StudentT(Parametrized):
         finite = self.scale.pow(2) * self.df / (self.df - 2)
         return finite.masked_fill(self.df <= 2, math.inf).masked_fill(self.df <= 1, math.nan)
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         noise = _standard_normal(shape, dtype=self.df.dtype, device=self.df.device)
         shrink = (self._chi2.rsample(sample_shape) / self.df).rsqrt()

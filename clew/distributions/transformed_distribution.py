@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew import errors
 from clew.autograd.mode import no_grad
@@ -42,7 +42,7 @@ class TransformedDistribution(Distribution):
     Several transforms are applied one after the other.
     """
 
-    arg_constraints: dict[str, constraints.Constraint] = {}
+    arg_constraints: ClassVar = {}
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class TransformedDistribution(Distribution):
         return self._finish_expanded(new, batch_shape)
 
     @property
-    def has_rsample(self) -> bool:  # type: ignore[override]
+    def has_rsample(self) -> bool:
         return self.base_dist.has_rsample
 
     @constraints.dependent_property(is_discrete=False)
@@ -98,11 +98,11 @@ class TransformedDistribution(Distribution):
         lacking = len(self.event_shape) - support.event_dim
         return constraints.independent(support, lacking) if lacking > 0 else support
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         with no_grad():
             return self._forward(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         return self._forward(self.base_dist.rsample(sample_shape))
 
     def _forward(self, x: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.parametrized import Parametrized
@@ -25,7 +25,7 @@ class Uniform(Parametrized):
         self._broadcast_parameters(validate_args, low=low, high=high)
 
     @property
-    def arg_constraints(self) -> dict[str, constraints.Constraint]:  # type: ignore[override]
+    def arg_constraints(self) -> dict[str, constraints.Constraint]:
         return {
             "low": constraints.less_than(self.high),
             "high": constraints.greater_than(self.low),
@@ -51,7 +51,7 @@ class Uniform(Parametrized):
     def variance(self) -> Tensor:
         return (self.high - self.low).pow(2) / 12
 
-    def rsample(self, sample_shape: Shape = Size()) -> Tensor:
+    def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         fraction = rand(shape, dtype=self.low.dtype, device=self.low.device)
         return self.low + fraction * (self.high - self.low)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.autograd.mode import no_grad
 from clew.backend.dtypes import bool_, float64
@@ -41,7 +41,7 @@ def _rejection_sample(
 class VonMises(Parametrized):
     """Angles around `loc`; `concentration` is like an inverse variance."""
 
-    arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}
+    arg_constraints: ClassVar = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
     has_rsample = False
     loc: Tensor
@@ -68,7 +68,7 @@ class VonMises(Parametrized):
         exact = (1 + rho**2) / (2 * rho)
         return where(kappa < 1e-5, 1 / kappa + kappa, exact)
 
-    def sample(self, sample_shape: Shape = Size()) -> Tensor:
+    def sample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
             drawn = _rejection_sample(self._loc, self._concentration, self._proposal_r, shape)
@@ -98,6 +98,6 @@ class VonMises(Parametrized):
         return self.loc
 
     @lazy_property
-    def variance(self) -> Tensor:  # type: ignore[override]
+    def variance(self) -> Tensor:
         """The circular variance."""
         return 1 - i1e(self.concentration) / i0e(self.concentration)

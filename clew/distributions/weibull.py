@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.core.tensor import Tensor
 from clew.distributions import constraints
@@ -18,7 +18,10 @@ __all__ = ["Weibull"]
 class Weibull(TransformedDistribution):
     """A power of an exponential variable, stretched by `scale`."""
 
-    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
+    arg_constraints: ClassVar = {
+        "scale": constraints.positive,
+        "concentration": constraints.positive,
+    }
     support = constraints.positive
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:

@@ -47,7 +47,7 @@ class Wishart(FromMatrix, ExponentialFamily):
     _mean_carrier_measure = 0
 
     @property
-    def arg_constraints(self) -> dict[str, constraints.Constraint]:  # type: ignore[override]
+    def arg_constraints(self) -> dict[str, constraints.Constraint]:
         return {
             "covariance_matrix": constraints.positive_definite,
             "precision_matrix": constraints.positive_definite,
@@ -135,7 +135,7 @@ class Wishart(FromMatrix, ExponentialFamily):
         products = diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2)
         return self._by_df(self.df, covariance.pow(2) + products)
 
-    def _bartlett_sampling(self, sample_shape: Shape = Size()) -> Tensor:
+    def _bartlett_sampling(self, sample_shape: Shape = ()) -> Tensor:
         """L A Aᵀ Lᵀ: A has chi variables on its diagonal and normal ones below."""
         size = self._event_shape[-1]
         diagonal = self._dist_chi2.rsample(sample_shape).sqrt()
@@ -146,15 +146,10 @@ class Wishart(FromMatrix, ExponentialFamily):
         factor = self._unbroadcasted_scale_tril @ noise
         return factor @ factor.mT
 
-    def rsample(
-        self, sample_shape: Shape = Size(), max_try_correction: int | None = None
-    ) -> Tensor:
-        """Samples; those that come out singular are drawn again, up to `max_try_correction` times.
-
-        By default 3 times, and 10 times with a warning, if the degrees of freedom are few.
-        """
+    def rsample(self, sample_shape: Shape = (), max_try_correction: int | None = None) -> Tensor:
+        """Samples; those that come out singular are drawn again, by default up to 10 times."""
         if max_try_correction is None:
-            max_try_correction = 3
+            max_try_correction = 10
         sample = self._bartlett_sampling(sample_shape)
         is_singular = self._is_singular(sample)
         if not is_singular.any():

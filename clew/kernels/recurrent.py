@@ -70,37 +70,48 @@ def lstm_forward(
     h0: Array,
     c0: Array,
     w_hr: Array | None,
+    *,
     steps: Spans,
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Hidden states, the last of them, the last cell, then for backward: gates and cells."""
+    """Hidden states, the last of them, the last cell, then for backward: gates and cells.
+
+    Each gate has an array (rows, size) of its own, so that what a step reads of it is contiguous.
+    """
     batch, size = c0.shape
     scale = _per_column((0.5, 0.5, 1, 0.5), size, x.dtype)
-    offset = _per_column((0.5, 0.5, 0, 0.5), size, x.dtype)
-    gates = x @ (w_ih * scale[:, None]).T
+    gates = np.matmul(x, (w_ih * scale[:, None]).reshape(4, size, -1).swapaxes(1, 2))
     weight, bias = _ready_for_steps(w_hh, scale), _summed(b_ih, b_hh, scale)
     out = np.empty((len(x), h0.shape[1]), x.dtype)
     cells = np.empty((len(x), size), x.dtype)
     h, c = h0.copy(), c0.copy()
-    recurrent = np.empty((batch, 4 * size), x.dtype)
+    products = np.empty((batch, 4 * size), x.dtype)
     full = np.empty((batch, size), x.dtype)
     for begin, end in steps:
         count = end - begin
-        gate, cell, before = gates[begin:end], cells[begin:end], c[:count]
-        gate += np.matmul(h[:count], weight, recurrent[:count])
+        gate, cell, before = gates[:, begin:end], cells[begin:end], c[:count]
+        product = np.matmul(h[:count], weight, products[:count])
         if bias is not None:
-            gate += bias
+            product += bias
+        gate += _gate_by_gate(product)
         np.tanh(gate, gate)
-        gate *= scale
-        gate += offset
-        before *= gate[:, size : 2 * size]
-        np.multiply(gate[:, :size], gate[:, 2 * size : 3 * size], cell)
+        i, f, g, o = gate
+        for sigmoids in (gate[:2], o):
+            sigmoids *= 0.5
+            sigmoids += 0.5
+        before *= f
+        np.multiply(i, g, cell)
         cell += before
         before[...] = cell
         hidden = np.tanh(cell, full[:count])
-        hidden *= gate[:, 3 * size :]
+        hidden *= o
         out[begin:end] = hidden if w_hr is None else hidden @ w_hr.T
         h[:count] = out[begin:end]
     return out, h, c, gates, cells
+
+
+def _gate_by_gate(rows: Array) -> Array:
+    """(rows, 4 * size) as (4, rows, size), over the same memory."""
+    return rows.reshape(len(rows), 4, -1).swapaxes(0, 1)
 
 
 def lstm_backward(
@@ -117,39 +128,41 @@ def lstm_backward(
     """The gradient of the gates' inputs, and of the weight that projects; `of_h` and `of_c` are
     the gradients of the last states, and become those of the first."""
     batch, size = c0.shape
-    of_gates = np.empty_like(gates)
+    of_gates = np.empty((len(cells), 4 * size), gates.dtype)
     of_hr = None if w_hr is None else np.zeros_like(w_hr)
     before = states_before(cells, c0, steps)
-    slopes, others = np.empty((2, batch, 4 * size), gates.dtype)
-    tanhs, through = np.empty((2, batch, size), gates.dtype)
-    one_for_tanh = _per_column((0, 0, 1, 0), size, gates.dtype)
+    arrivals, slopes = np.empty((2, 4, batch, size), gates.dtype)
+    tanhs, throughs = np.empty((2, batch, size), gates.dtype)
     for begin, end in reversed(steps):
         count = end - begin
-        gate, found = gates[begin:end], of_gates[begin:end]
+        gate, found, slope = gates[:, begin:end], arrivals[:, :count], slopes[:, :count]
+        i, f, g, o = gate
         dh, dc = of_h[:count], of_c[:count]
         if of_out is not None:
             dh += of_out[begin:end]
         tanh = np.tanh(cells[begin:end], tanhs[:count])
-        o = gate[:, 3 * size :]
         to_cell = dh
         if w_hr is not None and of_hr is not None:
             of_hr += dh.T @ (o * tanh)
             to_cell = dh @ w_hr
-        np.multiply(to_cell, tanh, found[:, 3 * size :])
+        np.multiply(to_cell, tanh, found[3])
         tanh *= tanh
-        grown = np.subtract(1, tanh, through[:count])
-        grown *= o
-        grown *= to_cell
-        dc += grown
-        np.multiply(dc, gate[:, 2 * size : 3 * size], found[:, :size])
-        np.multiply(dc, before[begin:end], found[:, size : 2 * size])
-        np.multiply(dc, gate[:, :size], found[:, 2 * size : 3 * size])
-        dc *= gate[:, size : 2 * size]
-        # s (1 - s) for the sigmoids, (1 + t) (1 - t) for the tanh.
-        slope = np.subtract(1, gate, slopes[:count])
-        slope *= np.add(gate, one_for_tanh, others[:count])
-        found *= slope
-        np.matmul(found, w_hh, dh)
+        through = np.subtract(1, tanh, throughs[:count])
+        through *= o
+        through *= to_cell
+        dc += through
+        np.multiply(dc, g, found[0])
+        np.multiply(dc, before[begin:end], found[1])
+        np.multiply(dc, i, found[2])
+        dc *= f
+        # s - s * s for the sigmoids, 1 - t * t for the tanh.
+        np.multiply(gate, gate, slope)
+        np.subtract(gate[:2], slope[:2], slope[:2])
+        np.subtract(1, slope[2], slope[2])
+        np.subtract(o, slope[3], slope[3])
+        of_gate = of_gates[begin:end]
+        np.multiply(found, slope, _gate_by_gate(of_gate))
+        np.matmul(of_gate, w_hh, dh)
     return of_gates, of_hr
 
 
@@ -163,6 +176,7 @@ def gru_forward(
     b_ih: Array | None,
     b_hh: Array | None,
     h0: Array,
+    *,
     steps: Spans,
 ) -> tuple[Array, Array, Array, Array]:
     """Hidden states, the last of them, then for backward: gates and the hidden part of n."""
@@ -246,6 +260,7 @@ def rnn_forward(
     b_ih: Array | None,
     b_hh: Array | None,
     h0: Array,
+    *,
     steps: Spans,
     relu: bool,
 ) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes, random
+from clew.core.casting import LOWER, casts
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
@@ -408,6 +409,7 @@ PRELU_KERNEL = Row(
 
 
 @public(out=False)
+@casts(LOWER)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """`x` above 0, `weight * x` below, with a weight for each channel or one for all."""
     require_tensor("prelu", input)

@@ -13,6 +13,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import LOWER, casts
 from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
 from clew.core.public import FUNCTIONS, public
@@ -194,6 +195,7 @@ def _quick(input: Any, mat1: Any, mat2: Any) -> Tensor | None:
     dtype = a.dtype
     if (
         state.intercept is not None
+        or state.autocast is not None
         or dtype is not b.dtype
         or dtype is not added.dtype
         or (dtype is not F32 and dtype is not F64)
@@ -220,6 +222,11 @@ def addmm(
         quick = _quick(input, mat1, mat2)
         if quick is not None:
             return quick
+    autocast = local.state.autocast
+    if autocast is not None:
+        product: Tensor = autocast(LOWER, addmm, input, mat1, mat2, beta=beta, alpha=alpha)
+        return product
+    if beta == 1 and alpha == 1:
         _check_addmm(input, mat1, mat2)
         return ADDMM(input, mat1, mat2)
     _check_addmm(input, mat1, mat2)
@@ -271,6 +278,7 @@ def addr(
 
 
 @public(inplace=True)
+@casts(LOWER)
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -298,6 +306,7 @@ def addbmm(
 
 
 @public(inplace=True)
+@casts(LOWER)
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:

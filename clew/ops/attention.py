@@ -13,6 +13,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import LOWER, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor, tangent_of, wrap
 from clew.kernels.arrays import widened
@@ -133,6 +134,7 @@ def _masked(scores: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor
     return scores + attn_mask
 
 
+@casts(LOWER)
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

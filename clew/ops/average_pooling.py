@@ -13,6 +13,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
@@ -232,6 +233,7 @@ def avg_pool2d(
     )  # fmt: skip
 
 
+@casts(FLOAT32)
 def avg_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -296,6 +298,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return _adaptive_average(2, input, output_size)
 
 
+@casts(FLOAT32)
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Averages over so many nearly equal windows; None keeps a dimension's size."""
     return _adaptive_average(3, input, output_size)

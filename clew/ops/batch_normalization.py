@@ -201,7 +201,9 @@ RUNNING_AVERAGE = Row(
 
 
 def _update(running: Tensor, latest: Tensor, momentum: float) -> None:
-    apply_inplace(RUNNING_AVERAGE, running, latest.detach().to(running.dtype), momentum=momentum)
+    if latest._array.dtype is not running._array.dtype:
+        latest = latest.to(running.dtype)
+    apply_inplace(RUNNING_AVERAGE, running, latest, momentum=momentum)
 
 
 def _check_channel_vectors(channels: int, **vectors: Tensor | None) -> None:
@@ -287,7 +289,7 @@ def _batch_normalized(
         return result
     result, mean, _, variance = BATCH_NORM(input, weight, bias, eps=eps)
     if running_mean is not None:
-        _update(running_mean, mean, momentum)
+        _update(running_mean, mean.detach(), momentum)
     if running_var is not None:
         count = input._array.size // max(input._array.shape[1], 1)
         unbiased = variance.detach() * (count / (count - 1) if count > 1 else math.inf)

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
@@ -111,6 +112,7 @@ CDIST = Op(
 
 
 @public(method=False, out=False)
+@casts(FLOAT32)
 def cdist(
     x1: Tensor,
     x2: Tensor,

@@ -12,6 +12,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
 from clew.core.inplace import become
 from clew.core.op import Op, ViewOp
 from clew.core.public import FUNCTIONS, methods, public, without_out
@@ -64,6 +65,7 @@ def view_as_real(input: Tensor) -> Tensor:
 
 
 @public(method=False, out=False)
+@casts(FLOAT32)
 def view_as_complex(input: Tensor) -> Tensor:
     """A complex view of a real tensor, whose last dimension holds the two parts."""
     array = input._array
@@ -233,6 +235,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
 
 
 @public(method=False, out=False)
+@casts(FLOAT32)
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """A complex tensor from its absolute value and angle."""
     _check_parts("polar", abs, angle, ("abs", "angle"))

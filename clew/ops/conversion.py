@@ -181,12 +181,6 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     raise cannot_pin()
 
 
-def share_memory_(self: Tensor) -> Tensor:
-    """The tensor itself; its memory is shared with threads, not with other processes."""
-    self._storage.shared = True
-    return self
-
-
 @public(method=False, out=False)
 def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
     """Whether promotion allows storing results of one dtype in another."""
@@ -195,5 +189,4 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
 
 methods(
     to=to, type=type_, type_as=type_as, cpu=cpu, cuda=cuda, pin_memory=pin_memory,
-    share_memory_=share_memory_,
 )  # fmt: skip

@@ -15,6 +15,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import LOWER, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
@@ -344,7 +345,7 @@ def _forward_function(dims: int) -> Callable[..., Tensor]:
 
     conv.__name__ = conv.__qualname__ = function
     conv.__doc__ = f"Cross-correlation over {dims} spatial axes of (N, C, ...) or (C, ...)."
-    return public(method=False, out=False)(conv)
+    return public(method=False, out=False)(casts(LOWER)(conv))
 
 
 def _transposed_function(dims: int) -> Callable[..., Tensor]:
@@ -369,7 +370,7 @@ def _transposed_function(dims: int) -> Callable[..., Tensor]:
 
     conv_transpose.__name__ = conv_transpose.__qualname__ = function
     conv_transpose.__doc__ = f"The adjoint of a convolution over {dims} spatial axes."
-    return public(method=False, out=False)(conv_transpose)
+    return public(method=False, out=False)(casts(LOWER)(conv_transpose))
 
 
 conv1d, conv2d, conv3d = map(_forward_function, (1, 2, 3))
@@ -399,6 +400,7 @@ def convolution(
 
 
 @public(method=False, out=False)
+@casts(LOWER)
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """Convolution over time of (time, batch, channels) with weight (time, in, out)."""
     _check_tensors("conv_tbc", input, weight, bias)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import errors
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
@@ -132,6 +133,7 @@ def _square_qr_grad(of_q: Tensor, of_r: Tensor, Q: Tensor, R: Tensor) -> Tensor:
 LINALG_QR = Op("linalg_qr", _qr, outputs=2, grads={"self": _qr_grad})
 
 
+@casts(FLOAT32)
 def qr(A: Tensor, mode: str = "reduced") -> qr_result:
     """A = Q R with orthonormal columns in Q and an upper triangle R."""
     require_matrices("linalg.qr", A)
@@ -266,6 +268,7 @@ def _check_svd(A: Tensor) -> None:
     require_kernel("linalg_svd_cpu", A)
 
 
+@casts(FLOAT32)
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> svd_result:
     """A = U diag(S) Vh with orthonormal U and Vh and falling S >= 0."""
     _check_svd(A)
@@ -277,6 +280,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     return svd_result(*LINALG_SVD(A, full_matrices=bool(full_matrices)))
 
 
+@casts(FLOAT32)
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values, falling."""
     _check_svd(A)
@@ -336,6 +340,7 @@ def _eigh_grad(g: Grads, out0: Tensor, out1: Tensor) -> Tensor | None:
 LINALG_EIGH = Op("linalg_eigh", _eigh, outputs=2, grads={"self": _eigh_grad})
 
 
+@casts(FLOAT32)
 def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
     """Eigenvalues (rising) and eigenvectors of symmetric or Hermitian matrices."""
     require_square("linalg.eigh", A)
@@ -347,6 +352,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
     return eigh_result(*LINALG_EIGH(A, UPLO=UPLO.upper()))
 
 
+@casts(FLOAT32)
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of symmetric or Hermitian matrices, rising."""
     return eigh(A, UPLO).eigenvalues
@@ -392,12 +398,14 @@ def _check_eig(name: str, A: Tensor) -> None:
         )
 
 
+@casts(FLOAT32)
 def eig(A: Tensor) -> eigh_result:
     """Eigenvalues and eigenvectors of square matrices, always complex."""
     _check_eig("linalg.eig", A)
     return eigh_result(*LINALG_EIG(A))
 
 
+@casts(FLOAT32)
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of square matrices, always complex."""
     _check_eig("linalg.eigvals", A)

@@ -15,6 +15,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
+from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.ops.dims import wrap_dim
 from clew.ops.options import Options, float_dtype, made
@@ -94,6 +95,8 @@ def _promoted(input: Tensor, to_complex: bool) -> Tensor:
     """The input in a dtype that can be transformed: integers become the default float."""
     dtype = input.dtype
     if dtype in (dtypes.float16, dtypes.bfloat16):
+        if local.state.autocast is not None:
+            return _promoted(input.float(), to_complex)
         raise RuntimeError(f"Unsupported dtype {dtype.scalar_name}" + errors.at_user_line())
     wanted = dtypes.get_default_dtype() if dtype.category < dtypes.FLOAT else dtype
     if to_complex:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
@@ -219,6 +220,7 @@ def _sample(
     return result
 
 
+@casts(FLOAT32)
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
     align_corners: bool | None = None,
@@ -240,6 +242,7 @@ def grid_sample(
 
 
 @public(method=False, out=False)
+@casts(FLOAT32)
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:

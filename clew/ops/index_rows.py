@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.casting import WIDEST, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
@@ -340,6 +341,7 @@ def _index_copy_call(input: Tensor, dim: int, index: Tensor, source: Tensor) -> 
 
 
 @public()
+@casts(WIDEST)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the slices of `source` at the given indices."""
     return run(_index_copy_call(input, dim, index, source))

@@ -12,6 +12,7 @@ from clew.core.public import methods, public
 from clew.core.tensor import Size, Tensor
 from clew.ops import memory
 from clew.ops.dims import wrap_dim
+from clew.ops.sharing import shared_memory_of
 
 
 def size(self: Tensor, dim: int | None = None) -> Any:
@@ -194,7 +195,7 @@ class StorageView:
         return self._itemsize
 
     def is_shared(self) -> bool:
-        return self._shared.shared
+        return shared_memory_of(self._memory) is not None
 
     @property
     def device(self) -> device_type:
@@ -239,7 +240,6 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
 
 methods(
     is_set_to=is_set_to, untyped_storage=untyped_storage, storage=storage, dim_order=dim_order,
-    is_shared=lambda self: self._storage.shared,
     is_pinned=lambda self, device=None: False,
     device=property(lambda self: CPU),
     layout=property(lambda self: layout.strided),

@@ -10,6 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
@@ -209,6 +210,7 @@ def dtypes_of_lapack() -> tuple[dtypes.dtype, ...]:
 
 
 @public(out=False)
+@casts(FLOAT32)
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudo-inverse; `linalg.pinv` is its newer form."""
     return pinv(input, rcond)
@@ -255,6 +257,7 @@ def _lstsq_grads(
 LINALG_LSTSQ = Op("linalg_lstsq", _lstsq, outputs=4, joint=_lstsq_grads)
 
 
+@casts(FLOAT32)
 def lstsq(
     A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> lstsq_result:
@@ -339,6 +342,7 @@ def matrix_exp(A: Tensor) -> Tensor:
     return LINALG_MATRIX_EXP(A)
 
 
+@casts(FLOAT32)
 def matrix_rank(
     A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
@@ -361,6 +365,7 @@ def matrix_rank(
 # -- tensors as matrices -------------------------------------------------------------------------
 
 
+@casts(FLOAT32)
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of a tensor, whose first `ind` dimensions are seen as rows."""
     if ind <= 0:
@@ -379,6 +384,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     return result.inverse.reshape(shape[ind:] + shape[:ind])
 
 
+@casts(FLOAT32)
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
     """X with tensordot(A, X, X.ndim) == B."""
     if dims is not None:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 
 from clew import errors
+from clew.core.casting import LOWER
 from clew.core.public import public
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.ops.rows import require_tensors
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
-    require_tensors("linear", input=input, weight=weight)
+    autocast = local.state.autocast
+    if autocast is not None:
+        result: Tensor = autocast(LOWER, linear, input, weight, bias)
+        return result
+    if not (isinstance(input, Tensor) and isinstance(weight, Tensor)):
+        require_tensors("linear", input=input, weight=weight)
     ndim, weight_ndim = input._array.ndim, weight._array.ndim
     if weight_ndim == 2:
         if ndim == 2:

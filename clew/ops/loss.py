@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
@@ -89,6 +90,7 @@ MSE_LOSS = Op(
 )  # fmt: skip
 
 
+@casts(FLOAT32)
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -108,6 +110,7 @@ def mse_loss(
     return result
 
 
+@casts(FLOAT32)
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -150,6 +153,7 @@ SMOOTH_L1_LOSS = Op(
 )  # fmt: skip
 
 
+@casts(FLOAT32)
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -196,6 +200,7 @@ HUBER_LOSS = Op(
 )  # fmt: skip
 
 
+@casts(FLOAT32)
 def huber_loss(
     input: Tensor,
     target: Tensor,
@@ -256,6 +261,7 @@ BCE = Op(
 )  # fmt: skip
 
 
+@casts(FLOAT32)
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -333,6 +339,7 @@ BCE_WITH_LOGITS = Op(
 )  # fmt: skip
 
 
+@casts(FLOAT32)
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -366,6 +373,7 @@ def binary_cross_entropy_with_logits(
 # -- divergences and likelihoods -----------------------------------------------------------
 
 
+@casts(FLOAT32)
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -401,6 +409,7 @@ def kl_div(
     return total / input._array.shape[0] if input._array.ndim else total
 
 
+@casts(FLOAT32)
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,

@@ -9,6 +9,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import F32, F64
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor
@@ -234,6 +235,10 @@ def _nll(
         ):
             loss = _nll_loss(array, classes, None, **params)
             return NLL_LOSS.output(state, (input, target, None), params, loss)
+    autocast = local.state.autocast
+    if autocast is not None:
+        cast: Tensor = autocast(FLOAT32, _nll, input, target, weight, reduction, ignore_index)
+        return cast
     _check_batch(shape, wanted)
     if len(shape) <= 2:
         _check_flat(shape, wanted)
@@ -313,6 +318,7 @@ def _per_class(weight: Tensor, scores: Tensor) -> Tensor:
     return result
 
 
+@casts(FLOAT32)
 def _with_probabilities(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, label_smoothing: float
 ) -> Tensor:

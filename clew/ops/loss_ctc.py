@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
@@ -187,6 +188,7 @@ def _torch_ctc_loss(
     return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, name, zero_infinity)
 
 
+@casts(FLOAT32)
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
@@ -28,6 +29,7 @@ Shape = tuple[int, ...]
 # -- margins over pairs and triples --------------------------------------------------------
 
 
+@casts(FLOAT32)
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -44,6 +46,7 @@ def hinge_embedding_loss(
     return reduce_loss(losses, reduction)
 
 
+@casts(FLOAT32)
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -64,6 +67,7 @@ def margin_ranking_loss(
     return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
+@casts(FLOAT32)
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -112,6 +116,7 @@ def _check_triplet(margin: float, anchor: Tensor, positive: Tensor, negative: Te
         )
 
 
+@casts(FLOAT32)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -183,6 +188,7 @@ def _soft_margin_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: st
 SOFT_MARGIN_LOSS = Op("soft_margin_loss", _soft_margin, grads={"self": _soft_margin_gradient})
 
 
+@casts(FLOAT32)
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -297,6 +303,7 @@ def _multi_margin_gradient(
 MULTI_MARGIN_LOSS = Op("multi_margin_loss", _multi_margin, grads={"self": _multi_margin_gradient})
 
 
+@casts(FLOAT32)
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -406,6 +413,7 @@ MULTILABEL_MARGIN_LOSS = Op(
 )
 
 
+@casts(FLOAT32)
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import errors
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
@@ -276,6 +277,7 @@ def _solve_grads(
 LINALG_LU_SOLVE = Op("linalg_lu_solve", _solve_forward, joint=_solve_grads)
 
 
+@casts(FLOAT32)
 def lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False
 ) -> Tensor:

@@ -15,6 +15,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import F32, F64, NO_PARAMS
+from clew.core.casting import LOWER, casts
 from clew.core.op import Op
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.state import local
@@ -151,6 +152,7 @@ def product_of(op: Op, ndim: int, other_ndim: int) -> Callable[[Tensor, Tensor],
         dtype = a.dtype
         if (
             state.intercept is not None
+            or state.autocast is not None
             or dtype is not b.dtype
             or (dtype is not F32 and dtype is not F64)
             or a.ndim != ndim
@@ -270,6 +272,10 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     quick = _mm(input, mat2)
     if quick is not None:
         return quick
+    autocast = local.state.autocast
+    if autocast is not None:
+        product: Tensor = autocast(LOWER, mm, input, mat2)
+        return product
     require_matrix("self", input)
     require_matrix("mat2", mat2)
     check_matrices(input, mat2)
@@ -279,6 +285,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 @public()
+@casts(LOWER)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of the matrices in two batches."""
     require_tensors("bmm", input=input, mat2=mat2)
@@ -332,6 +339,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     quick = _mm(input, other)
     if quick is not None:
         return quick
+    autocast = local.state.autocast
+    if autocast is not None:
+        product: Tensor = autocast(LOWER, matmul, input, other)
+        return product
     ndim, other_ndim = input._array.ndim, other._array.ndim
     if ndim == 2 and other_ndim == 2:
         return mm(input, other)

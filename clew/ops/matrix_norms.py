@@ -10,6 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32, LOWER, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
@@ -133,6 +134,7 @@ def norm(
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 
+@casts(FLOAT32)
 def cond(A: Tensor, p: Order = None) -> Tensor:
     """The condition number: the norm of a matrix times that of its inverse."""
     if A._array.ndim < 2:
@@ -191,6 +193,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return cat([ones, powers], -1)
 
 
+@casts(LOWER)
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The dot products along a dimension, with the first vectors conjugated."""
     require_tensors("linalg_vecdot", x=x, y=y)

@@ -13,6 +13,8 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32
+from clew.core.state import local
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
@@ -183,6 +185,16 @@ def _check_axis(mode: str, shape: Shape, dim: int, low: int, high: int, argument
         )
 
 
+def _copying_pad(input: Tensor, mode: str, pads: tuple[tuple[int, int], ...]) -> Tensor:
+    autocast = local.state.autocast
+    # PyTorch's list of what runs in float32 leaves out these two.
+    if autocast is not None and mode != "circular" and (mode, len(pads)) != ("reflect", 3):
+        padded: Tensor = autocast(FLOAT32, _copying_pad, input, mode, pads)
+        return padded
+    padded = COPYING[mode, len(pads)](input, mode=mode, pads=pads)
+    return padded
+
+
 def pad(
     input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:
@@ -211,5 +223,4 @@ def pad(
     _check_copying(input, mode, sizes)
     dims = len(sizes) // 2
     pads = tuple((sizes[2 * axis], sizes[2 * axis + 1]) for axis in reversed(range(dims)))
-    result: Tensor = COPYING[mode, dims](input, mode=mode, pads=pads)
-    return result
+    return _copying_pad(input, mode, pads)

@@ -12,6 +12,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
@@ -321,6 +322,7 @@ def adaptive_max_pool2d_with_indices(
     return _adaptive_max_pool(2, input, output_size)
 
 
+@casts(FLOAT32)
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Tensors:
@@ -344,6 +346,7 @@ def adaptive_max_pool2d(
     return pair if return_indices else pair[0]
 
 
+@casts(FLOAT32)
 def adaptive_max_pool3d(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Tensor | Tensors:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
@@ -254,6 +255,7 @@ TRACE = Op(
 
 
 @public(out=False)
+@casts(FLOAT32)
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal."""
     if input._array.ndim != 2:

@@ -109,7 +109,7 @@ def _lstm(
     c0: Array, w_hr: Array | None, *, batch_sizes: tuple[int, ...], reverse: bool,
 ) -> tuple[Array, ...]:  # fmt: skip
     arrays = _wide(input, w_ih, w_hh, b_ih, b_hh, h0, c0, w_hr)
-    out, h, c, gates, cells = kernels.lstm_forward(*arrays, spans(batch_sizes, reverse))
+    out, h, c, gates, cells = kernels.lstm_forward(*arrays, steps=spans(batch_sizes, reverse))
     return (*_narrow(input.dtype, out, h, c), gates, cells)
 
 
@@ -186,7 +186,7 @@ def _gru(
     batch_sizes: tuple[int, ...], reverse: bool,
 ) -> tuple[Array, ...]:  # fmt: skip
     arrays = _wide(input, w_ih, w_hh, b_ih, b_hh, h0)
-    out, h, gates, news = kernels.gru_forward(*arrays, spans(batch_sizes, reverse))
+    out, h, gates, news = kernels.gru_forward(*arrays, steps=spans(batch_sizes, reverse))
     return (*_narrow(input.dtype, out, h), gates, news)
 
 
@@ -248,7 +248,8 @@ def _rnn(
     relu: bool, batch_sizes: tuple[int, ...], reverse: bool,
 ) -> tuple[Array, ...]:  # fmt: skip
     arrays = _wide(input, w_ih, w_hh, b_ih, b_hh, h0)
-    return tuple(_narrow(input.dtype, *kernels.rnn_forward(*arrays, spans(batch_sizes, reverse), relu)))
+    results = kernels.rnn_forward(*arrays, steps=spans(batch_sizes, reverse), relu=relu)
+    return tuple(_narrow(input.dtype, *results))
 
 
 def _rnn_gradients(
@@ -286,4 +287,7 @@ def _composed_rnn(
     return (*_of_projections(total, total, input, before, w_ih, needs), of_h)
 
 
-RNN_LAYER = Op("_rnn_layer", _rnn, joint=_rnn_gradients, outputs=2, node="RnnBackward0")
+RNN_LAYER = Op(
+    "_rnn_layer", _rnn, joint=_rnn_gradients, outputs=2, node="RnnBackward0",
+    kinks="with relu: 0 at 0",
+)  # fmt: skip

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from clew import errors
+from clew.core.casting import FIRST, LOWER, casts
 from clew.core.public import FUNCTIONS, public
 from clew.core.tensor import Tensor
 from clew.ops.dropout import drop
@@ -157,7 +158,7 @@ def _projects(states: list[Tensor]) -> bool:
     return len(states) == 2 and states[0]._array.shape[-1] != states[1]._array.shape[-1]
 
 
-def _function(name: str, layer: Layer) -> Callable[..., tuple[Tensor, ...]]:
+def _function(name: str, layer: Layer, policy: str) -> Callable[..., tuple[Tensor, ...]]:
     """The public function: `(input, hx, params, ...)` or `(data, batch_sizes, hx, params, ...)`."""
 
     def function(*args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
@@ -165,14 +166,14 @@ def _function(name: str, layer: Layer) -> Callable[..., tuple[Tensor, ...]]:
         return (_packed if is_packed else _padded)(name, layer, *args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
-    FUNCTIONS[name] = function
-    return function
+    FUNCTIONS[name] = casts(policy)(function)
+    return FUNCTIONS[name]
 
 
-lstm = _function("lstm", LSTM_LAYER)
-gru = _function("gru", GRU_LAYER)
-rnn_tanh = _function("rnn_tanh", partial(RNN_LAYER, relu=False))
-rnn_relu = _function("rnn_relu", partial(RNN_LAYER, relu=True))
+lstm = _function("lstm", LSTM_LAYER, LOWER)
+gru = _function("gru", GRU_LAYER, FIRST)
+rnn_tanh = _function("rnn_tanh", partial(RNN_LAYER, relu=False), LOWER)
+rnn_relu = _function("rnn_relu", partial(RNN_LAYER, relu=True), LOWER)
 
 
 # -- cells ---------------------------------------------------------------------------------

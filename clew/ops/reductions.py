@@ -10,6 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
 from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
 from clew.core.public import public
@@ -395,6 +396,7 @@ PROD_ALL = Op("prod", _prod_all, grads={"self": _prod_all_grad})
 
 @public()
 @numpy_names
+@casts(FLOAT32)
 def prod(
     input: Tensor,
     dim: int | None = None,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from clew import errors
+from clew.core.casting import FLOAT32, casts
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.linalg_checks import require_kernel
 
 
 @public(aliases=("orgqr",), out=True)
+@casts(FLOAT32)
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of the reflections I - tau_i v_i v_i^H.
 

@@ -21,6 +21,7 @@ from clew.core.public import deliver, methods, public, refuse_history
 from clew.core.tensor import Tensor
 from clew.ops import memory
 from clew.ops.conversion import to_dtype
+from clew.ops.implicit_sampling import standard_gamma_grad
 from clew.ops.options import Options, made, read_dtype, read_size
 from clew.ops.random import Generator, stream_of
 
@@ -366,7 +367,7 @@ STANDARD_GAMMA = Op(
     "_standard_gamma",
     lambda self, *, stream: streams.standard_gamma(stream, self),
     node="StandardGammaBackward0",
-    grads={"self": _no_derivative("_standard_gamma", "self")},
+    grads={"self": lambda g, self, out: g * standard_gamma_grad(self, out)},
 )
 DIRICHLET = Op(
     "_sample_dirichlet",

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import errors
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
@@ -65,6 +66,7 @@ LINALG_INV_EX = Op(
 )
 
 
+@casts(FLOAT32)
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
     """The inverse, and for each matrix 0 or the number of its zero pivot."""
     require_tensors("linalg_inv_ex", A=A)
@@ -77,6 +79,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
     return result
 
 
+@casts(FLOAT32)
 def inv(A: Tensor) -> Tensor:
     """The inverse of square matrices."""
     result = inv_ex(A)
@@ -85,6 +88,7 @@ def inv(A: Tensor) -> Tensor:
 
 
 @public()
+@casts(FLOAT32)
 def inverse(input: Tensor) -> Tensor:
     """The inverse of square matrices."""
     return inv(input)
@@ -145,6 +149,7 @@ def _check_system(name: str, a: tuple[int, ...], b: tuple[int, ...], left: bool)
         raise mismatch
 
 
+@casts(FLOAT32)
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
 ) -> solve_ex_result:
@@ -169,6 +174,7 @@ def solve_ex(
     return result
 
 
+@casts(FLOAT32)
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution X of A X = B, or of X A = B."""
     result = solve_ex(A, B, left=left)
@@ -227,6 +233,7 @@ def solve_triangular(
 
 
 @public(out=False)
+@casts(FLOAT32)
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> triangular_solve_result:
@@ -272,6 +279,7 @@ CHOLESKY = Op(
 )  # fmt: skip
 
 
+@casts(FLOAT32)
 def cholesky_ex(
     A: Tensor, *, upper: bool = False, check_errors: bool = False
 ) -> cholesky_ex_result:
@@ -286,6 +294,7 @@ def cholesky_ex(
     return result
 
 
+@casts(FLOAT32)
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The triangular L with A = L L^H (or A = U^H U), for positive-definite A."""
     result = cholesky_ex(A, upper=upper)
@@ -324,6 +333,7 @@ CHOLESKY_SOLVE = Op("cholesky_solve", _cholesky_solve, joint=_cholesky_solve_gra
 
 
 @public()
+@casts(FLOAT32)
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of A X = B, given the Cholesky factor of A."""
     for name, value in (("b", B), ("u", L)):
@@ -362,6 +372,7 @@ CHOLESKY_INVERSE = Op("cholesky_inverse", _cholesky_inverse, grads={"self": _cho
 
 
 @public()
+@casts(FLOAT32)
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, given its Cholesky factor."""
     require_square("cholesky_inverse", L)

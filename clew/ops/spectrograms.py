@@ -6,6 +6,7 @@ import warnings
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops.complex import view_as_real
@@ -61,6 +62,7 @@ def _check_stft(
 
 
 @public(out=False)
+@casts(FLOAT32)
 def stft(
     input: Tensor,
     n_fft: int,

@@ -10,6 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
@@ -307,6 +308,7 @@ def _interpolated(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
 
 @public()
 @numpy_names
+@casts(FLOAT32)
 def quantile(
     input: Tensor,
     q: float | Tensor,
@@ -321,6 +323,7 @@ def quantile(
 
 @public()
 @numpy_names
+@casts(FLOAT32)
 def nanquantile(
     input: Tensor,
     q: float | Tensor,

@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor
 from clew.kernels import pooling as kernel
@@ -102,6 +103,7 @@ def _check_fractional(
         raise failure("Expect _random_samples to have the same dtype as input")
 
 
+@casts(FLOAT32)
 def fractional_max_pool2d_with_indices(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
@@ -110,6 +112,7 @@ def fractional_max_pool2d_with_indices(
     return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@casts(FLOAT32)
 def fractional_max_pool3d_with_indices(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
@@ -118,6 +121,7 @@ def fractional_max_pool3d_with_indices(
     return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@casts(FLOAT32)
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
@@ -127,6 +131,7 @@ def fractional_max_pool2d(
     return pair if return_indices else pair[0]
 
 
+@casts(FLOAT32)
 def fractional_max_pool3d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
@@ -237,6 +242,7 @@ def _each_axis(name: str, argument: str, value: Any, dims: int) -> Shape:
     return values if len(values) == dims else values * dims
 
 
+@casts(FLOAT32)
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
     output_size: Sequence[int] | None = None,
@@ -247,6 +253,7 @@ def max_unpool1d(
     return _unpool(input.unsqueeze(-1), indices.unsqueeze(-1), (*sizes, 1)).squeeze(-1)
 
 
+@casts(FLOAT32)
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
     output_size: Sequence[int] | None = None,
@@ -256,6 +263,7 @@ def max_unpool2d(
     return _unpool(input, indices, _unpool_size(input, *window, output_size))
 
 
+@casts(FLOAT32)
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
     output_size: Sequence[int] | None = None,

@@ -18,6 +18,7 @@ from clew.optim.parameterwise import (
     check_lr,
     count_step,
     decayed,
+    root_plus,
     scalar,
     update_all,
 )
@@ -83,8 +84,8 @@ class Adagrad(ParameterwiseOptimizer):
         total = state["sum"]
         step = count_step(state)
         grad = decayed(param, grad, options["weight_decay"])
-        total.addcmul_(grad, grad)
-        root = total.sqrt().add_(options["eps"])
+        total.add_(grad * grad)
+        root = root_plus(total, options["eps"])
         add_quotient(param, grad, root, -(options["lr"] / (1 + (step - 1) * options["lr_decay"])))
 
 

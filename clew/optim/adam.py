@@ -1,12 +1,12 @@
-"""Adam (Kingma and Ba 2015) and, with decoupled weight decay, AdamW (Loshchilov and Hutter 2019)."""
+"""Adam (Kingma and Ba 2015); with decoupled decay it is AdamW (Loshchilov and Hutter 2019)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.ops.creation import zeros_like
 from clew.ops.clamping import maximum
+from clew.ops.creation import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
     Number,
@@ -22,6 +22,7 @@ from clew.optim.parameterwise import (
     check_lr,
     count_step,
     decayed,
+    root_plus,
     scalar,
     shrink,
     update_all,
@@ -97,10 +98,13 @@ class Adam(ParameterwiseOptimizer):
         average_square(square, grad, beta2)
         if options["amsgrad"]:
             highest = state["max_exp_avg_sq"]
-            square = highest.copy_(maximum(highest, square))
-        # Both means started at zero: dividing by 1 - beta**step makes up for it.
-        root = (square.sqrt() / (1 - beta2**step) ** 0.5).add_(options["eps"])
-        add_quotient(param, mean, root, -(lr / (1 - beta1**step)))
+            square = maximum(highest.clone() if options["differentiable"] else highest, square)
+            highest.copy_(square)
+        # Both means started at zero: dividing by 1 - beta**step makes up for it. The root's
+        # part of that is a factor of the whole quotient, so it can go to the other numbers.
+        missing = (1 - beta2**step) ** 0.5
+        root = root_plus(square, options["eps"] * missing)
+        add_quotient(param, mean, root, -lr * missing / (1 - beta1**step))
 
 
 def _refuse_tensors_with_foreach(lr: Number, betas: Any, foreach: bool) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from clew.core.tensor import Tensor
-from clew.ops.creation import zeros_like
 from clew.ops.clamping import maximum
+from clew.ops.creation import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
     Number,
@@ -66,7 +66,7 @@ class Adamax(ParameterwiseOptimizer):
         step = count_step(state)
         grad = decayed(param, grad, options["weight_decay"])
         average(mean, grad, beta1)
-        highest.copy_(maximum(highest * beta2, grad.abs().add_(options["eps"])))
+        highest.copy_(maximum(highest * beta2, grad.abs() + options["eps"]))
         add_quotient(param, mean, highest, -(options["lr"] / (1 - beta1**step)))
 
 

@@ -50,7 +50,9 @@ class LBFGS(Optimizer):
         return self.param_groups[0]["params"]
 
     def _flat_grad(self) -> Tensor:
-        return cat([_flat(p.new_zeros(p.shape) if p.grad is None else p.grad) for p in self._params])
+        return cat(
+            [_flat(p.new_zeros(p.shape) if p.grad is None else p.grad) for p in self._params]
+        )
 
     def _move(self, distance: float, direction: Tensor) -> None:
         """params ← params + distance · direction."""
@@ -63,7 +65,7 @@ class LBFGS(Optimizer):
             start += real.numel()
 
     @no_grad()
-    def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any]) -> Any:
         """Up to `max_iter` iterations; gives the loss that `closure` computed first."""
         closure = enable_grad()(closure)
         options = self.param_groups[0]
@@ -92,7 +94,8 @@ class LBFGS(Optimizer):
                 break
             last = iteration == options["max_iter"]
             start = Point(0.0, loss, grad, slope)
-            point, used = self._advance(closure, start, direction, state["t"], last)
+            left = options["max_eval"] - evaluations
+            point, used = self._advance(closure, start, direction, state["t"], last, left)
             loss, grad, state["t"] = point.loss, point.grad, point.t
             evaluations += used
             state["func_evals"] += used
@@ -142,7 +145,13 @@ class LBFGS(Optimizer):
         state["al"], state["d"] = shares, direction
 
     def _advance(
-        self, closure: Callable[[], Any], start: Point, direction: Tensor, t: float, last: bool
+        self,
+        closure: Callable[[], Any],
+        start: Point,
+        direction: Tensor,
+        t: float,
+        last: bool,
+        evaluations_left: int,
     ) -> tuple[Point, int]:
         """Go along `direction`; where that led, and how often `closure` was called."""
         search = self.param_groups[0]["line_search_fn"]
@@ -164,7 +173,9 @@ class LBFGS(Optimizer):
                 param.copy_(value)
             return Point(t, loss, grad, grad.dot(direction).item())
 
-        point, used = strong_wolfe(evaluate, start, t, direction.abs().max().item())
+        longest = direction.abs().max().item()
+        steps = min(25, evaluations_left)
+        point, used = strong_wolfe(evaluate, start, t, longest, max_steps=steps)
         self._move(point.t, direction)
         return point, used
 

@@ -58,7 +58,7 @@ def strong_wolfe(
     while steps < max_steps:
         if abs(bracket[1].t - bracket[0].t) * longest < tolerance_change:
             break
-        t, slow = _inside(*bracket, slow)
+        t, slow = _inside(bracket, slow)
         point = evaluate(t)
         steps += 1
         if too_high(point) or point.loss >= bracket[low].loss:
@@ -78,9 +78,9 @@ def _by_loss(bracket: list[Point]) -> tuple[int, int]:
     return (0, 1) if bracket[0].loss <= bracket[1].loss else (1, 0)
 
 
-def _inside(a: Point, b: Point, slow: bool) -> tuple[float, bool]:
+def _inside(bracket: list[Point], slow: bool) -> tuple[float, bool]:
     """Where to look between two points, and whether that is close to one of them again."""
-    left, right = sorted((a, b), key=lambda point: point.t)
+    left, right = sorted(bracket, key=lambda point: point.t)
     t = cubic_minimum(left, right, (left.t, right.t))
     margin = 0.1 * (right.t - left.t)
     if min(right.t - t, t - left.t) >= margin:

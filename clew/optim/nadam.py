@@ -18,6 +18,7 @@ from clew.optim.parameterwise import (
     check_lr,
     count_step,
     decayed,
+    root_plus,
     scalar,
     shrink,
     update_all,
@@ -88,7 +89,7 @@ class NAdam(ParameterwiseOptimizer):
         so_far = product if options["differentiable"] else product.item()
         average(mean, grad, beta1)
         average_square(square, grad, beta2)
-        root = square.div(1 - beta2**step).sqrt().add_(options["eps"])
+        root = root_plus(square / (1 - beta2**step), options["eps"])
         add_quotient(param, grad, root, -lr * (1 - now) / (1 - so_far))
         add_quotient(param, mean, root, -lr * then / (1 - so_far * then))
 

@@ -21,9 +21,7 @@ from clew.core.node import Hooks, RemovableHandle
 from clew.core.tensor import Tensor
 from clew.source import describe
 
-ParamsT: TypeAlias = (
-    Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
-)
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 StateDict: TypeAlias = dict[str, Any]
 
 _global_pre_hooks = Hooks()
@@ -79,7 +77,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
-                f"but got {_typename(params)}. For a single parameter, write [parameter]."
+                f"but got {_typename(params)}\n  For a single parameter, write [parameter]."
                 + errors.at_user_line()
             )
         self.state: defaultdict[Tensor, Any] = defaultdict(dict)
@@ -87,7 +85,7 @@ class Optimizer:
         groups: list[Any] = list(params)
         if not groups:
             raise ValueError(
-                "optimizer got an empty parameter list. If it came from a generator such as "
+                "optimizer got an empty parameter list\n  If it came from a generator such as "
                 "model.parameters(), that may have been used up before; if from a module, its "
                 "layers may be in a plain list or dict, which needs to be a ModuleList, ModuleDict "
                 "or ParameterList." + errors.at_user_line()

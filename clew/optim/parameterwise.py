@@ -135,11 +135,17 @@ def count_step(state: State) -> float:
     return steps.item()
 
 
+# All of these take Tensors as well as numbers for their factors, so that those can be
+# differentiated, too. Each makes one temporary and goes on in place: a second one of that size
+# costs more than the arithmetic.
+
+
 def decayed(param: Tensor, grad: Tensor, weight_decay: Number) -> Tensor:
     """The gradient with that of the penalty weight_decay/2 · |param|² added to it."""
     if isinstance(weight_decay, Tensor):
-        return grad + param * weight_decay
-    return grad.add(param, alpha=weight_decay) if weight_decay else grad
+        # The product keeps its operand, and the parameter itself is about to change.
+        return grad + param.clone() * weight_decay
+    return (param * weight_decay).add_(grad) if weight_decay else grad
 
 
 def shrink(param: Tensor, lr: Number, weight_decay: Number) -> None:
@@ -149,33 +155,30 @@ def shrink(param: Tensor, lr: Number, weight_decay: Number) -> None:
 
 
 def add_scaled(param: Tensor, update: Tensor, scale: Number) -> None:
-    """param ← param + scale · update, also for a scale that is differentiated."""
-    if isinstance(scale, Tensor):
-        param.add_(update * scale)
-    else:
-        param.add_(update, alpha=scale)
+    """param ← param + scale · update."""
+    param.add_(update * scale)
 
 
 def add_quotient(param: Tensor, update: Tensor, divisor: Tensor, scale: Number) -> None:
-    """param ← param + scale · update / divisor, also for a scale that is differentiated."""
-    if isinstance(scale, Tensor):
-        param.add_(update / divisor * scale)
-    else:
-        param.addcdiv_(update, divisor, value=scale)
+    """param ← param + scale · update / divisor."""
+    param.add_((update / divisor).mul_(scale))
 
 
 def average(mean: Tensor, value: Tensor, beta: Number) -> None:
     """mean ← beta · mean + (1 - beta) · value."""
-    mean.lerp_(value, 1 - beta)
+    mean.add_((value - mean).mul_(1 - beta))
 
 
 def average_square(mean: Tensor, value: Tensor, beta: Number) -> None:
     """mean ← beta · mean + (1 - beta) · value²."""
-    mean.mul_(beta)
-    if isinstance(beta, Tensor):
-        mean.add_(value * value * (1 - beta))
-    else:
-        mean.addcmul_(value, value, value=1 - beta)
+    mean.mul_(beta).add_((value * value).mul_(1 - beta))
+
+
+def root_plus(square: Tensor, eps: Number) -> Tensor:
+    """√square + eps."""
+    root = square.sqrt()
+    # The derivative of a root needs the root as it is.
+    return root + eps if root.requires_grad else root.add_(eps)
 
 
 # ---------------------------------------------------------------- checks of arguments
@@ -184,7 +187,7 @@ def average_square(mean: Tensor, value: Tensor, beta: Number) -> None:
 def check_lr(lr: Number, text: str = "Invalid learning rate: {}") -> None:
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element" + errors.at_user_line())
-    check(0 <= lr, text, lr)
+    check(lr >= 0, text, lr)
 
 
 def check(holds: Any, text: str, *values: Any) -> None:
@@ -222,7 +225,9 @@ def update_all(
     plain = plain_options(options)
     for index, (param, grad) in enumerate(zip(params, grads)):
         own = {
-            name: values[index] for name, values in state.items() if values and values[index] is not None
+            name: values[index]
+            for name, values in state.items()
+            if values and values[index] is not None
         }
         update_one(kind, param, grad, own, plain)
         for name, values in state.items():

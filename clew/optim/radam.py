@@ -10,6 +10,7 @@ from clew.optim.parameterwise import (
     Options,
     ParameterwiseOptimizer,
     State,
+    add_quotient,
     add_scaled,
     average,
     average_square,
@@ -18,6 +19,7 @@ from clew.optim.parameterwise import (
     check_lr,
     count_step,
     decayed,
+    root_plus,
     scalar,
     shrink,
     update_all,
@@ -82,11 +84,13 @@ class RAdam(ParameterwiseOptimizer):
         missing = 1 - beta2**step
         rho_inf = 2 / (1 - beta2) - 1
         rho = rho_inf - 2 * step * beta2**step / missing
-        update = mean / (1 - beta1**step)
+        size = -lr / (1 - beta1**step)
         if rho > 5:
             spread = (rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho)
-            update = update / square.sqrt().add_(options["eps"]) * (missing * spread) ** 0.5
-        add_scaled(param, update, -lr)
+            root = root_plus(square, options["eps"])
+            add_quotient(param, mean, root, size * (missing * spread) ** 0.5)
+        else:
+            add_scaled(param, mean, size)
 
 
 def radam(

@@ -18,6 +18,7 @@ from clew.optim.parameterwise import (
     check_lr,
     count_step,
     decayed,
+    root_plus,
     scalar,
     update_all,
 )
@@ -77,11 +78,11 @@ class RMSprop(ParameterwiseOptimizer):
         if options["centered"]:
             mean = state["grad_avg"]
             average(mean, grad, alpha)
-            square = square.addcmul(mean, mean, value=-1)
-        root = square.sqrt().add_(options["eps"])
+            square = square - mean * mean
+        root = root_plus(square, options["eps"])
         if options["momentum"] > 0:
             buffer = state["momentum_buffer"]
-            buffer.mul_(options["momentum"]).addcdiv_(grad, root)
+            buffer.mul_(options["momentum"]).add_(grad / root)
             add_scaled(param, buffer, -options["lr"])
         else:
             add_quotient(param, grad, root, -options["lr"])

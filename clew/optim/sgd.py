@@ -73,10 +73,11 @@ class SGD(ParameterwiseOptimizer):
         if momentum:
             buffer = state.get("momentum_buffer")
             if buffer is None:
-                buffer = state["momentum_buffer"] = grad.detach().clone()
+                buffer = state["momentum_buffer"] = grad.clone()
             else:
-                buffer.mul_(momentum).add_(grad, alpha=1 - options["dampening"])
-            grad = grad.add(buffer, alpha=momentum) if options["nesterov"] else buffer
+                buffer.mul_(momentum)
+                add_scaled(buffer, grad, 1 - options["dampening"])
+            grad = (buffer * momentum).add_(grad) if options["nesterov"] else buffer
         add_scaled(param, grad, -options["lr"])
 
 

@@ -28,9 +28,9 @@ from clew.backend import dtypes, layout
 from clew.backend.device import device
 from clew.core.tensor import Size, Tensor
 from clew.nn import functional
-from clew.nn.parameter import Parameter
+from clew.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from clew.serialization import numpy_values, storages
-from clew.serialization.unpickler import check_key
+from clew.serialization.unpickler import check_key, described
 
 # -- functions that files call, each checking what it is given -------------------------------------
 
@@ -55,13 +55,14 @@ def _from_items(make: Callable[[Any], Any], items: Any = ()) -> Any:
     if not isinstance(items, list | tuple | dict):
         raise TypeError(f"a container is made from a list, not from {type(items).__name__}")
     for item in items:
-        check_key(item)
+        # A list is the key and the value of one entry.
+        check_key(tuple(item) if isinstance(item, list) else item)
     return make(items)
 
 
 def _default_dict(factory: Any = None) -> Any:
     if not any(factory is each for each in (None, list, dict, set, int, float, str, bool)):
-        raise TypeError(f"a defaultdict that calls {factory!r} is not read from files")
+        raise TypeError(f"a defaultdict that calls {described(factory)} is not read from files")
     return collections.defaultdict(factory)
 
 
@@ -75,24 +76,40 @@ def _range(*bounds: int) -> range:
     return range(*bounds)
 
 
+def _slice(*bounds: Any) -> slice:
+    if not all(bound is None or type(bound) is int for bound in bounds):
+        raise TypeError("a slice goes from number to number")
+    return slice(*bounds)
+
+
+def _device(kind: Any, index: Any = None) -> device:
+    if not isinstance(kind, str) or not (index is None or type(index) is int):
+        raise TypeError("a device has a name and a number")
+    return device(kind, index)
+
+
 def _size(sizes: Any = ()) -> Size:
     return Size(storages._lengths(sizes, "size"))
 
 
+def _without_shape(kind: type[Tensor], requires_grad: Any) -> Any:
+    return kind(bool(requires_grad))  # type: ignore[call-arg]  # of lazy parameters and buffers
+
+
 def get_layout(name: Any) -> layout.layout:
     """The layout that a file names, e.g. 'torch.strided'."""
-    found = getattr(layout, str(name).removeprefix("torch."), None)
+    found = isinstance(name, str) and getattr(layout, name.removeprefix("torch."), None)
     if not isinstance(found, layout.layout):
-        raise ValueError(f"unknown layout {name!r}")
+        raise ValueError(f"unknown layout {described(name)}")
     return found
 
 
 def rebuild_from_type_v2(function: Any, kind: Any, args: Any, state: Any) -> Tensor:
     """A tensor of a subclass, or one with attributes."""
     if not any(function is each for each in _TENSOR_FUNCTIONS) or not isinstance(args, tuple):
-        raise TypeError(f"{function!r} does not make tensors")
+        raise TypeError(f"{described(function)} does not make tensors")
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
-        raise TypeError(f"{kind!r} is not a class of tensors")
+        raise TypeError(f"{described(kind)} is not a class of tensors")
     return storages.with_state(storages.as_type(function(*args), kind), state)
 
 
@@ -147,7 +164,9 @@ _MISSING: dict[str, str] = {
     "torch._utils._rebuild_wrapper_subclass": "a tensor that wraps others",
 }
 
+_LAZY = (UninitializedParameter, UninitializedBuffer)
 DATA: dict[str, Any] = {
+    **{f"torch.nn.parameter.{kind.__name__}": kind for kind in _LAZY},
     "collections.defaultdict": collections.defaultdict,
     "collections.deque": collections.deque,
     **{f"builtins.{kind.__name__}": kind for kind in (
@@ -171,7 +190,7 @@ DATA: dict[str, Any] = {
 # What runs when a file calls a name; by object, because users may have named the same object.
 _CALLED: dict[Any, Callable[..., Any]] = {
     **{function: function for function in (
-        *_TENSOR_FUNCTIONS, rebuild_from_type_v2, get_layout, _as_bytes, device, complex,
+        *_TENSOR_FUNCTIONS, rebuild_from_type_v2, get_layout, _as_bytes, complex,
     )},
     collections.OrderedDict: functools.partial(_from_items, collections.OrderedDict),
     collections.Counter: functools.partial(_from_items, collections.Counter),
@@ -180,15 +199,17 @@ _CALLED: dict[Any, Callable[..., Any]] = {
     bytes: _no_bytes,
     bytearray: _as_bytearray,
     Size: _size,
+    device: _device,
     collections.defaultdict: _default_dict,
     collections.deque: _deque,
-    slice: slice,
+    slice: _slice,
     range: _range,
     np.dtype: numpy_values.make_dtype,
     _multiarray.scalar: numpy_values.make_scalar,
     _multiarray._reconstruct: numpy_values.make_array,
     _frombuffer: numpy_values.array_from_buffer,
     types.SimpleNamespace: lambda: types.SimpleNamespace(),
+    **{kind: functools.partial(_without_shape, kind) for kind in _LAZY},
     **{kind: kind for name, kind in DATA.items() if name.startswith(("pathlib.", "datetime."))},
 }  # fmt: skip
 # By identity: hashing or comparing what a file calls could take forever.
@@ -198,6 +219,15 @@ _CALLS = {id(value): function for value, function in _CALLED.items()}
 _BLOCKED = frozenset({"sys", "os", "posix", "nt", "subprocess", "shutil"})
 _OWN_PACKAGES = ("torch.nn.", "torch.optim.", "torch.utils.data.", "torch.distributions.")
 
+# Where clew has several modules for one of PyTorch's.
+_ELSEWHERE = {
+    "torch.nn.modules.attention": "torch.nn.modules.activation",
+    "torch.nn.modules.loss_margin": "torch.nn.modules.loss",
+    "torch.nn.modules.parameter_container": "torch.nn.modules.container",
+    "torch.nn.modules.rnn_cells": "torch.nn.modules.rnn",
+}
+_WHOLE_MODULES = ("torch.optim.lr_scheduler", "torch.distributions.transforms")
+
 # -- what users add --------------------------------------------------------------------------------
 
 _safe: list[Any] = []
@@ -205,8 +235,9 @@ _safe: list[Any] = []
 
 def add_safe_globals(safe_globals: list[Callable[..., Any] | tuple[Any, str]]) -> None:
     """Let files use these classes and functions; a pair gives the name that files use for it."""
-    known = {id(each) for each in _safe}
-    _safe.extend(each for each in list(safe_globals) if id(each) not in known)
+    for each in safe_globals:
+        if not any(each is known for known in _safe):
+            _safe.append(each)
 
 
 def get_safe_globals() -> list[Any]:
@@ -243,12 +274,19 @@ def _added() -> dict[str, Any]:
 # -- finding ---------------------------------------------------------------------------------------
 
 
+def _module_in_pytorch(module: str) -> str:
+    for whole in _WHOLE_MODULES:
+        if module.startswith(whole + "."):
+            return whole
+    return _ELSEWHERE.get(module, module)
+
+
 def canonical(module: str, name: str) -> str:
     """One spelling for names that have had several."""
     if module == "__builtin__":
         module, name = "builtins", {"xrange": "range"}.get(name, name)
     elif module.split(".")[0] == "clew":
-        module = "torch" + module.removeprefix("clew")
+        module = _module_in_pytorch("torch" + module.removeprefix("clew"))
     elif module.startswith("numpy.core"):
         module = "numpy._core" + module.removeprefix("numpy.core")
     elif module.startswith("pathlib."):
@@ -319,7 +357,9 @@ def call(function: Any, args: tuple[Any, ...]) -> Any:
         return known(*args)
     if _is_added(function):
         return function(*args)
-    raise pickle.UnpicklingError(f"Trying to call reduce for unrecognized function {function!r}")
+    raise pickle.UnpicklingError(
+        f"Trying to call reduce for unrecognized function: {described(function)}"
+    )
 
 
 def make(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -330,7 +370,9 @@ def make(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return collections.OrderedDict()
     if cls is argparse.Namespace or _is_own_class(cls):
         return cls.__new__(cls)
-    raise pickle.UnpicklingError(f"Trying to create new object for unrecognized class {cls!r}")
+    raise pickle.UnpicklingError(
+        f"Trying to create new object for unrecognized class {described(cls)}"
+    )
 
 
 def give_state(instance: Any, state: Any) -> None:

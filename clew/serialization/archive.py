@@ -16,6 +16,8 @@ from typing import IO, Any
 
 import numpy as np
 
+from clew import errors
+
 ALIGNMENT = 64
 _LOCAL_HEADER = struct.Struct("<4s5H3L2H")
 _LOCAL_SIGNATURE = b"PK\x03\x04"
@@ -31,11 +33,21 @@ def is_archive(start: bytes) -> bool:
 def failed(what: str, why: str) -> RuntimeError:
     return RuntimeError(
         f"PytorchStreamReader failed {what}: {why}. The file is damaged: it was not written to "
-        "its end, was changed afterwards, or was not transferred whole."
+        "its end, was changed afterwards, or was not transferred whole." + errors.at_user_line()
     )
 
 
 # -- writing ---------------------------------------------------------------------------------------
+
+
+def write_fully(file: IO[bytes], data: Any) -> int:
+    """Write all of the data: files without a buffer may take less at a time."""
+    view = memoryview(data)
+    written = 0
+    while written < view.nbytes:
+        count = file.write(view[written:])
+        written += view.nbytes - written if count is None else count
+    return written
 
 
 class _Sink(io.RawIOBase):
@@ -54,8 +66,7 @@ class _Sink(io.RawIOBase):
         raise io.UnsupportedOperation("tell")
 
     def write(self, data: Any) -> int:
-        self.file.write(data)
-        return memoryview(data).nbytes
+        return write_fully(self.file, data)
 
 
 class ArchiveWriter:
@@ -105,9 +116,9 @@ class ArchiveReader:
         try:
             self._zip = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, struct.error, ValueError, OSError, NotImplementedError) as e:
-            why = f"failed finding central directory ({e})"
-            raise failed("reading zip archive", why) from None
-        self._length = file.seek(0, os.SEEK_END)
+            raise failed("reading zip archive", "failed finding central directory") from e
+        file.seek(0, os.SEEK_END)
+        self._length = file.tell()
         entries = self._zip.infolist()
         if not entries:
             raise failed("reading zip archive", "it has no records")
@@ -135,7 +146,8 @@ class ArchiveReader:
         if entry.compress_type != zipfile.ZIP_STORED or entry.compress_size != entry.file_size:
             raise failed(f"reading file {name}", "its directory entry makes no sense")
         start = self._start(name, entry)
-        if self._map is not None:
+        if self._map is not None and name.startswith("data/"):
+            # The point of a map is that values are not read before they are needed.
             return _array_over(self._map, start, entry.file_size)
         array = self._read_at(name, start, entry.file_size)
         if zlib.crc32(array.data) != entry.CRC:

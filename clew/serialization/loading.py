@@ -144,9 +144,12 @@ class _Contents:
                 f"Only persistent_load of storage is allowed, but got {type(identity)}"
             )
         tag, kind, key, location, count = identity[:5]
-        if tag not in ("storage", b"storage") or not isinstance(kind, StorageType):
-            raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {tag!r}")
-        if identity[5:] not in ((), (None,)):
+        is_storage = isinstance(tag, str | bytes) and tag in ("storage", b"storage")
+        if not is_storage or not isinstance(kind, StorageType):
+            raise UnpicklingError(
+                f"Only persistent_load of storage is allowed, but got {type(tag)}, {type(kind)}"
+            )
+        if len(identity) == 6 and identity[5] is not None:
             raise UnpicklingError("views of storages, as in files before PyTorch 0.4, are not read")
         if not (isinstance(key, str) and isinstance(location, str) and type(count) is int):
             raise UnpicklingError("a storage's description makes no sense")
@@ -205,8 +208,7 @@ def load(
 
     No code from the file runs, whatever `weights_only` says: False only widens what is read to
     plain data of NumPy and the standard library, and to objects of clew's own classes (whole
-    modules).
-    Other classes must be named with `add_safe_globals`.
+    modules). Other classes must be named with `add_safe_globals`.
     """
     if pickle_module is not None and (weights_only or pickle_module is not pickle):
         raise RuntimeError(
@@ -231,9 +233,10 @@ def load(
             restore(_NOWHERE, "cpu")
             return load_safetensors(file)
         elif mmap:
+            name = f"{f}, " if isinstance(f, str) else ""
             raise RuntimeError(
                 "mmap can only be used with files saved with "
-                f"`torch.save({f}, _use_new_zipfile_serialization=True), please torch.save your "
+                f"`torch.save({name}_use_new_zipfile_serialization=True), please torch.save your "
                 "checkpoint with this option in order to use mmap." + errors.at_user_line()
             )
         else:
@@ -362,6 +365,8 @@ def _load_legacy(
         values.append(unpickler.load())
         position = unpickler.position
     version, system, result, keys = values
+    if type(version) is not int or type(system) is not dict or type(keys) is not list:
+        raise UnpicklingError("what precedes and follows the object is not of a legacy file")
     if version != PROTOCOL_VERSION:
         raise RuntimeError(f"Invalid protocol version: {version}" + errors.at_user_line())
     swap = not system["little_endian"] if sys.byteorder == "little" else system["little_endian"]

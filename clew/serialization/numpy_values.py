@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
 
+from clew.serialization.unpickler import described
+
 # Types whose memory is plain numbers or text: an array of objects could hold anything.
 _KINDS = "biufcSU"
+_NAME = re.compile(r"[<>|=]?[a-zA-Z][0-9]{0,6}")
 
 
 def make_dtype(*args: Any) -> np.dtype:
     name = args[0] if args else None
-    if not isinstance(name, str) or np.dtype(name).kind not in _KINDS:
-        raise ValueError(f"NumPy's type {name!r} is not read from files")
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or np.dtype(name).kind not in _KINDS:
+        raise ValueError(f"NumPy's type {described(name)} is not read from files")
     # A copy, because the state that follows is written into it.
     return np.dtype(name, copy=True)
 
@@ -24,13 +28,13 @@ def set_dtype_state(dtype: np.dtype, state: Any) -> None:
     if len(rest) != 6 or rest[:3] != [None] * 3 or rest[3] not in (-1, dtype.itemsize):
         raise ValueError("only NumPy's simple types are read from files")
     if order not in ("<", ">", "|", "="):
-        raise ValueError(f"unknown byte order {order!r}")
+        raise ValueError(f"unknown byte order {described(order)}")
     dtype.__setstate__(state)  # type: ignore[attr-defined]  # for pickle
 
 
 def _checked(dtype: Any, shape: Any, data: Any) -> np.ndarray:
-    if not isinstance(dtype, np.dtype) or dtype.kind not in _KINDS:
-        raise ValueError(f"NumPy's type {dtype!r} is not read from files")
+    if not isinstance(dtype, np.dtype) or dtype.kind not in _KINDS or not dtype.itemsize:
+        raise ValueError(f"NumPy's type {described(dtype)} is not read from files")
     if isinstance(data, str):
         data = data.encode("latin1")
     if not isinstance(data, bytes | bytearray):
@@ -39,7 +43,7 @@ def _checked(dtype: Any, shape: Any, data: Any) -> np.ndarray:
         raise ValueError("an array's shape should be numbers from 0 on")
     if len(data) != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"an array of shape {shape} has {len(data)} bytes")
-    return np.frombuffer(bytearray(data), dtype) if dtype.itemsize else np.zeros(shape, dtype)
+    return np.frombuffer(bytearray(data), dtype)
 
 
 def make_scalar(dtype: Any, data: Any) -> Any:

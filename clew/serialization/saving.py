@@ -21,11 +21,11 @@ from clew.backend.dtypes import BY_NUMPY, uint8
 from clew.backend.layout import layout
 from clew.core.tensor import Tensor
 from clew.nn import functional
-from clew.nn.parameter import Parameter
+from clew.nn.parameter import Parameter, is_lazy
 from clew.ops import memory
 from clew.ops.info import StorageView
 from clew.serialization import allowed, storages
-from clew.serialization.archive import ALIGNMENT, ArchiveWriter
+from clew.serialization.archive import ALIGNMENT, ArchiveWriter, write_fully
 from clew.serialization.atomic import replacing
 from clew.serialization.storages import OF_DTYPE, UNTYPED, WITHOUT_TYPE, StorageType
 
@@ -115,8 +115,8 @@ class _Pickler(_Base):
 
     def _reduce_tensor(self, tensor: Tensor) -> Any:
         kind = type(tensor)
-        if hasattr(kind, "cls_to_become"):
-            return tensor.__reduce_ex__(self.proto)
+        if is_lazy(tensor):
+            return kind, (tensor.requires_grad,)
         state = tensor.__dict__ or None
         if issubclass(kind, Parameter):
             data = _Rebuilt(self._plain(tensor, requires_grad=False))
@@ -248,10 +248,10 @@ def _write_legacy(file: IO[bytes], body: bytes, parts: list[_Storage], protocol:
         "type_sizes": {"short": 2, "int": 4, "long": 4},
     }
     for value in (MAGIC_NUMBER, PROTOCOL_VERSION, system):
-        file.write(pickle.dumps(value, protocol))
-    file.write(body)
+        write_fully(file, pickle.dumps(value, protocol))
+    write_fully(file, body)
     parts = sorted(parts, key=lambda part: part.key)
-    file.write(pickle.dumps([part.key for part in parts], protocol))
+    write_fully(file, pickle.dumps([part.key for part in parts], protocol))
     for part in parts:
-        file.write(struct.pack("=q", part.count))
-        file.write(part.bytes.data)
+        write_fully(file, struct.pack("=q", part.count))
+        write_fully(file, part.bytes.data)

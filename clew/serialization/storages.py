@@ -67,7 +67,7 @@ def swapped(array: np.ndarray, kind: StorageType) -> np.ndarray:
 
 def _lengths(values: Any, what: str) -> tuple[int, ...]:
     if not isinstance(values, tuple | list) or not all(type(n) is int and n >= 0 for n in values):
-        raise ValueError(f"a tensor's {what} should be numbers from 0 on, got {values!r}"[:200])
+        raise ValueError(f"a tensor's {what} should be numbers from 0 on")
     return tuple(values)
 
 
@@ -100,6 +100,8 @@ def _finish(storage: LoadedStorage, tensor: Tensor, requires_grad: Any, metadata
     flags = [flag for flag in ("conj", "neg") if isinstance(metadata, dict) and metadata.get(flag)]
     if flags and not storage.is_filled:
         raise ValueError("conjugated tensors in legacy files are not read")
+    if flags and tensor._array.nbytes > len(storage.bytes):
+        raise ValueError("a conjugated tensor is larger than its storage")
     for flag in flags:
         tensor = wrap({"conj": np.conj, "neg": np.negative}[flag](tensor._array))
     if requires_grad and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):

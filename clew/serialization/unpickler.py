@@ -142,6 +142,15 @@ def check_key(key: Any) -> None:
             pending.extend(each)
 
 
+def described(value: Any) -> str:
+    """A value of a file for a message: the text of nested ones could be longer than memory."""
+    if isinstance(value, type):
+        return value.__name__
+    if value is None or isinstance(value, str | int | float):
+        return repr(value)[:80]
+    return f"a {type(value).__name__}"
+
+
 # -- numbers, strings, bytes ---------------------------------------------------------------------
 
 

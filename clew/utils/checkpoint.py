@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from clew import errors
+from clew.amp.autocast_mode import autocast_as_it_is
 from clew.autograd.backward import backward
 from clew.autograd.function import Function
 from clew.autograd.graph import saved_tensors_hooks
@@ -125,6 +126,7 @@ class _Frame:
         self.rng_state = default_generator.get_state() if preserve_rng_state else None
         self.check = determinism_check == "default"
         self.early_stop = early_stop
+        self.autocast = autocast_as_it_is()
         self.where = user_where()
         self.notes: list[_SavedNote] = []
         # Tensors that exist again, by backward run and index; a run takes each once.
@@ -168,7 +170,7 @@ class _Recomputation:
         if intercept is None or isinstance(intercept, _Watch):
             state.intercept = watch
         try:
-            with enable_grad(), frame.recompute_context, self.hooks(watch):
+            with enable_grad(), frame.autocast, frame.recompute_context, self.hooks(watch):
                 frame.function(*frame.args, **frame.kwargs)
         except _StopRecomputation:
             return self.found
@@ -306,6 +308,7 @@ class CheckpointFunction(Function):
     ) -> Any:
         check_backward_validity(args)
         ctx.function = function
+        ctx.autocast = autocast_as_it_is()
         ctx.rng_state = default_generator.get_state() if preserve_rng_state else None
         ctx.others = [None if isinstance(value, Tensor) else value for value in args]
         ctx.tensor_places = [i for i, value in enumerate(args) if isinstance(value, Tensor)]
@@ -346,7 +349,7 @@ class CheckpointFunction(Function):
         if ctx.rng_state is not None:
             default_generator.set_state(ctx.rng_state)
         try:
-            with set_grad_enabled(True):
+            with set_grad_enabled(True), ctx.autocast:
                 outputs = ctx.function(*leaves)
         finally:
             if ctx.rng_state is not None:

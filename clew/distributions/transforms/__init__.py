@@ -1,6 +1,6 @@
 """Transforms of random variables: a function, its inverse, and how much it stretches volume."""
 
-from clew.distributions.transforms.base import Transform, _InverseTransform
+from clew.distributions.transforms.base import Transform, _InverseTransform  # noqa: F401
 from clew.distributions.transforms.combined import (
     CatTransform,
     ComposeTransform,
@@ -33,5 +33,5 @@ __all__ = [
     "IndependentTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform",
     "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftplusTransform",
     "TanhTransform", "SoftmaxTransform", "StackTransform", "StickBreakingTransform", "Transform",
-    "_InverseTransform", "identity_transform",
+    "identity_transform",
 ]  # fmt: skip

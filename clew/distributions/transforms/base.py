@@ -124,7 +124,7 @@ class EqualByType(Transform):
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 class _InverseTransform(Transform):
@@ -135,15 +135,15 @@ class _InverseTransform(Transform):
         self._forward = transform
 
     @property
-    def domain(self) -> Constraint:  # type: ignore[override]
+    def domain(self) -> Constraint:
         return self._forward.codomain
 
     @property
-    def codomain(self) -> Constraint:  # type: ignore[override]
+    def codomain(self) -> Constraint:
         return self._forward.domain
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return self._forward.bijective
 
     @property
@@ -160,7 +160,7 @@ class _InverseTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _InverseTransform) and self._forward == other._forward
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._forward!r})"

@@ -30,10 +30,10 @@ class ComposeTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ComposeTransform) and self.parts == other.parts
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     @property
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         if not self.parts:
             return constraints.real
         event_dim = self.parts[-1].codomain.event_dim
@@ -43,7 +43,7 @@ class ComposeTransform(Transform):
         return _with_event_dim(self.parts[0].domain, event_dim)
 
     @property
-    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         if not self.parts:
             return constraints.real
         event_dim = self.parts[0].domain.event_dim
@@ -53,7 +53,7 @@ class ComposeTransform(Transform):
         return _with_event_dim(self.parts[-1].codomain, event_dim)
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return all(part.bijective for part in self.parts)
 
     @property
@@ -134,15 +134,15 @@ class IndependentTransform(Transform):
         )
 
     @property
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
 
     @property
-    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return self.base_transform.bijective
 
     @property
@@ -198,11 +198,11 @@ class ReshapeTransform(Transform):
         super().__init__(cache_size=cache_size)
 
     @property
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         return constraints.independent(constraints.real, len(self.in_shape))
 
     @property
-    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         return constraints.independent(constraints.real, len(self.out_shape))
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -237,12 +237,14 @@ class _PartsTransform(Transform):
         self.dim = dim
 
     @property
-    def bijective(self) -> bool:  # type: ignore[override]
+    def bijective(self) -> bool:
         return all(each.bijective for each in self.transforms)
 
     def _check_size(self, x: Tensor, size: int, text: str) -> None:
         if not -x.dim() <= self.dim < x.dim():
-            raise AssertionError(f"dim {self.dim} out of range for x with {x.dim()} dims")
+            raise AssertionError(
+                f"dim {self.dim} out of range for tensor with {x.dim()} dimensions"
+            )
         if x.size(self.dim) != size:
             raise AssertionError(f"x.size({self.dim}) = {x.size(self.dim)} must equal {text}")
 
@@ -303,11 +305,11 @@ class CatTransform(_PartsTransform):
         return cat(stretches, dim=dim) if dim < 0 else functools.reduce(operator.add, stretches)
 
     @property
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @property
-    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 
@@ -338,9 +340,9 @@ class StackTransform(_PartsTransform):
         return self._stacked([each.log_abs_det_jacobian(a, b) for each, a, b in parts])
 
     @property
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         return constraints.stack([t.domain for t in self.transforms], self.dim)
 
     @property
-    def codomain(self) -> constraints.Constraint:  # type: ignore[override]
+    def codomain(self) -> constraints.Constraint:
         return constraints.stack([t.codomain for t in self.transforms], self.dim)

@@ -62,7 +62,7 @@ class PowerTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PowerTransform) and _equal(self.exponent, other.exponent)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def _call(self, x: Tensor) -> Tensor:
         return x.pow(self.exponent)
@@ -179,7 +179,7 @@ class AffineTransform(Transform):
         return self._event_dim
 
     @property
-    def domain(self) -> constraints.Constraint:  # type: ignore[override]
+    def domain(self) -> constraints.Constraint:
         real = constraints.real
         return real if self.event_dim == 0 else constraints.independent(real, self.event_dim)
 
@@ -195,7 +195,7 @@ class AffineTransform(Transform):
             return False
         return _equal(self.loc, other.loc) and _equal(self.scale, other.scale)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     @property
     def sign(self) -> Any:
@@ -240,7 +240,7 @@ class CumulativeDistributionTransform(Transform):
         self.distribution = distribution
 
     @property
-    def domain(self) -> Any:  # type: ignore[override]
+    def domain(self) -> Any:
         return self.distribution.support
 
     def _call(self, x: Tensor) -> Tensor:

@@ -66,7 +66,7 @@ def _infer_parameters(module: Any, args: Any, kwargs: Any) -> None:
     module.initialize_parameters(*args, **(kwargs or {}))
     if module.has_uninitialized_params():
         raise RuntimeError(
-            f"module {module._get_name()} has not been fully initialized: initialize_parameters "
+            f"module {module._get_name()} has not been fully initialized\n  initialize_parameters "
             "must materialize all of its parameters and buffers"
         )
     module._initialize_hook.remove()

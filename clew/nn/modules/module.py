@@ -100,11 +100,6 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
     _owner: tuple[Any, str] | None
     _path: str | None
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        self = object.__new__(cls)
-        self._owner = self._path = None
-        return self
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
             name = type(self).__name__
@@ -115,11 +110,17 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
             raise TypeError(
                 f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given"
             )
+        self._start_path()
         own = self.__dict__
         for name, begin in _BEGINNING.items():
             own[name] = begin()
         if self.call_super_init:
             super().__init__(*args, **kwargs)
+
+    def _start_path(self) -> None:
+        """A module begins as a root whose path is not known yet."""
+        object.__setattr__(self, "_owner", None)
+        object.__setattr__(self, "_path", None)
 
     # -- calling -------------------------------------------------------------------------------
 
@@ -232,6 +233,8 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
                 return own["_buffers"][name]
             if name in own["_modules"]:
                 return own["_modules"][name]
+        if name in ("_owner", "_path"):
+            return None  # made by neither `__init__` nor `__setstate__`
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -364,6 +367,7 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
         return self.__dict__.copy()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        self._start_path()
         self.__dict__.update(state)
         # Modules that were saved when there were fewer kinds of hooks.
         for name, begin in _BEGINNING.items():

@@ -91,13 +91,10 @@ def _is_own(trace: TracebackType | None) -> bool:
 
 
 def _description(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    name, sizes = module._get_name(), module.extra_repr()
-    shown = f"{name}({sizes})" if sizes and "\n" not in sizes else name
+    shown = _shown(module)
     place = module._path if module._path == shown else f"{module._path}: {shown}"
     lines = [f"\n  in module {place}"]
-    values = [("", value) for value in args] + [
-        (f"{name}=", value) for name, value in kwargs.items()
-    ]
+    values = [("", value) for value in args] + [(f"{key}=", kwargs[key]) for key in kwargs]
     shapes = [
         f"{name}{errors.shape_list(value._array.shape)}"
         for name, value in values
@@ -109,3 +106,14 @@ def _description(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     if hint:
         lines.append(f"  {hint}")
     return "\n".join(lines)
+
+
+def _shown(module: Module) -> str:
+    """The module's class, with its sizes where they fit one line."""
+    name = module._get_name()
+    try:
+        sizes = module.extra_repr()
+    except Exception:
+        # A user's `extra_repr` that fails must not hide the error that is being explained.
+        return name
+    return f"{name}({sizes})" if sizes and "\n" not in sizes else name

@@ -1,4 +1,4 @@
-"""Recurrent layers: RNN, LSTM, GRU, and their cells."""
+"""Recurrent layers: RNN, LSTM and GRU."""
 
 # ruff: noqa: RUF012  (`__constants__` is a list, as in PyTorch)
 
@@ -13,6 +13,7 @@ from clew import errors
 from clew.core.tensor import Tensor
 from clew.nn import init
 from clew.nn.modules.module import Module
+from clew.nn.modules.rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from clew.nn.parameter import Parameter
 from clew.nn.utils.rnn import PackedSequence
 from clew.ops import recurrent_functions as functions
@@ -97,9 +98,7 @@ class RNNBase(Module):
                 + errors.at_user_line()
             )
         if self.proj_size >= self.hidden_size:
-            raise ValueError(
-                "proj_size has to be smaller than hidden_size" + errors.at_user_line()
-            )
+            raise ValueError("proj_size has to be smaller than hidden_size" + errors.at_user_line())
         if self.mode not in _GATES:
             raise ValueError(f"Unrecognized RNN mode: {self.mode}" + errors.at_user_line())
 
@@ -402,149 +401,3 @@ class LSTM(RNNBase):
                 f"({dims[0]}-D, {dims[1]}-D) tensors\n  The state of an LSTM is a pair (h_0, c_0)."
                 + errors.at_user_line()
             )
-
-
-# -- cells ---------------------------------------------------------------------------------
-
-
-class RNNCellBase(Module):
-    """The weights of one step, and what all cells check."""
-
-    __constants__ = ["input_size", "hidden_size", "bias"]
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool,
-        num_chunks: int,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
-        rows = num_chunks * hidden_size
-        shapes: dict[str, tuple[int, ...]] = {
-            "weight_ih": (rows, input_size),
-            "weight_hh": (rows, hidden_size),
-            "bias_ih": (rows,),
-            "bias_hh": (rows,),
-        }
-        for name, shape in shapes.items():
-            if bias or name.startswith("weight"):
-                setattr(self, name, Parameter(empty(shape, device=device, dtype=dtype)))
-            else:
-                self.register_parameter(name, None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw all weights and biases, uniform in ±1/sqrt(hidden_size)."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
-
-    def _check_dims(self, name: str, tensor: Tensor) -> None:
-        if tensor.dim() not in (1, 2):
-            raise ValueError(
-                f"{type(self).__name__}: Expected {name} to be 1D or 2D, got {tensor.dim()}D "
-                "instead" + errors.at_user_line()
-            )
-
-    def _step(self, function: Any, input: Tensor, states: Any, single: bool) -> Any:
-        """Run one step, with a batch of one if there is none."""
-        batched = input.dim() == 2
-        rows = input if batched else input.unsqueeze(0)
-        if states is None:
-            zero = zeros((rows.size(0), self.hidden_size), dtype=input.dtype)
-            states = zero if single else (zero, zero)
-        elif not batched:
-            states = states.unsqueeze(0) if single else (states[0][None], states[1][None])
-        result = function(
-            rows, states, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        )
-        if batched:
-            return result
-        return result.squeeze(0) if single else (result[0].squeeze(0), result[1].squeeze(0))
-
-    def extra_repr(self) -> str:
-        shown = f"{self.input_size}, {self.hidden_size}"
-        if self.bias is not True:
-            shown += f", bias={self.bias}"
-        nonlinearity = self.__dict__.get("nonlinearity", "tanh")
-        return shown if nonlinearity == "tanh" else f"{shown}, nonlinearity={nonlinearity}"
-
-
-class RNNCell(RNNCellBase):
-    """One step of an RNN with tanh or relu."""
-
-    __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
-        self.nonlinearity = nonlinearity
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        self._check_dims("input", input)
-        if hx is not None:
-            self._check_dims("hidden", hx)
-        steps = {"tanh": functions.rnn_tanh_cell, "relu": functions.rnn_relu_cell}
-        if self.nonlinearity not in steps:
-            raise RuntimeError(
-                f"Unknown nonlinearity: {self.nonlinearity}" + errors.at_user_line()
-            )
-        result: Tensor = self._step(steps[self.nonlinearity], input, hx, single=True)
-        return result
-
-
-class LSTMCell(RNNCellBase):
-    """One step of an LSTM."""
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
-
-    def forward(
-        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
-    ) -> tuple[Tensor, Tensor]:
-        self._check_dims("input", input)
-        for number, state in enumerate(hx or ()):
-            self._check_dims(f"hx[{number}]", state)
-        result: tuple[Tensor, Tensor] = self._step(functions.lstm_cell, input, hx, single=False)
-        return result
-
-
-class GRUCell(RNNCellBase):
-    """One step of a GRU."""
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        self._check_dims("input", input)
-        if hx is not None:
-            self._check_dims("hidden", hx)
-        result: Tensor = self._step(functions.gru_cell, input, hx, single=True)
-        return result

@@ -292,7 +292,7 @@ def _load(
     problems: list[str],
 ) -> None:
     """Load a module, then its children, each with its part of the state dict."""
-    own_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
+    own_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
     if assign:
         own_metadata["assign_to_params_buffers"] = assign
     # Always strictly: the lists are filled in any case, and judged at the end.

@@ -60,13 +60,14 @@ def _length_of(tensor: Tensor, batch_first: bool) -> int:
 def _activation_function(activation: Activation) -> Callable[[Tensor], Tensor]:
     if not isinstance(activation, str):
         return activation
-    known = {"relu": F.relu, "gelu": F.gelu}
+    known: dict[str, Any] = {"relu": F.relu, "gelu": F.gelu}
     if activation not in known:
         raise RuntimeError(
             f"activation should be relu/gelu, not {activation}\n  Any other function can be passed "
             "itself, for example activation=torch.tanh." + errors.at_user_line()
         )
-    return known[activation]
+    function: Callable[[Tensor], Tensor] = known[activation]
+    return function
 
 
 def _clones(layer: Module, count: int) -> ModuleList:
@@ -292,7 +293,9 @@ class TransformerEncoder(Module):
         if local.state.grad_enabled and any(each.requires_grad for each in followed):
             return False
         # Only padding after the sequences can be left out.
-        return not self.mask_check or not bool(((padding[:, 1:] == 0) & (padding[:, :-1] != 0)).any())
+        return not self.mask_check or not bool(
+            ((padding[:, 1:] == 0) & (padding[:, :-1] != 0)).any()
+        )
 
 
 def _why_keep_padding(layer: Module) -> str:
@@ -441,8 +444,6 @@ class Transformer(Module):
             )
 
     @staticmethod
-    def generate_square_subsequent_mask(
-        sz: int, device: Any = None, dtype: Any = None
-    ) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """A mask that hides later steps: minus infinity above the diagonal, 0 elsewhere."""
         return _causal_mask(sz, device, dtype)

@@ -149,6 +149,8 @@ def _row_places(batch_sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _check_lengths(input: Tensor, counts: np.ndarray, batch_first: bool) -> None:
     if not input._array.size:
         raise RuntimeError("Cannot pack empty tensors." + errors.at_user_line())
+    if input._array.ndim < 2:
+        raise errors.dimension_out_of_range(1, input._array.ndim)
     if counts.ndim != 1:
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {counts.ndim}D cpu Long "

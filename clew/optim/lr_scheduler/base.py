@@ -108,9 +108,7 @@ class LRScheduler:
                 rates = self.get_lr()
             else:
                 self.last_epoch = epoch
-                closed_form: Callable[[], Rates] = getattr(
-                    self, "_get_closed_form_lr", self.get_lr
-                )
+                closed_form: Callable[[], Rates] = getattr(self, "_get_closed_form_lr", self.get_lr)
                 rates = closed_form()
         finally:
             self._get_lr_called_within_step = False

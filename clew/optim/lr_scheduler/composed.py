@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import errors
-from clew.optim.lr_scheduler.base import LRScheduler, copied, rates_of
+from clew.optim.lr_scheduler.base import LRScheduler, rates_of, set_value
 from clew.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from clew.optim.optimizer import Optimizer
 
@@ -84,7 +84,7 @@ class SequentialLR(_ComposedLR):
         self.optimizer = optimizer
         # Making the schedulers has set the rates of all of them, one upon the other.
         for group in optimizer.param_groups:
-            group["lr"] = copied(group["initial_lr"])
+            set_value(group, "lr", group["initial_lr"])
         self.recursive_undo()
         schedulers[0]._initial_step()
         self._last_lr = schedulers[0].get_last_lr()

@@ -51,7 +51,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             epoch = self.last_epoch + 1
             self.T_cur += 1
             if self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
+                self.T_cur %= self.T_i
                 self.T_i *= self.T_mult
         else:
             self._seek(epoch)
@@ -89,8 +89,7 @@ class _MomentumCycle(LRScheduler):
         if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
             raise ValueError(
                 "optimizer must support momentum or beta1 with `cycle_momentum` option enabled: "
-                f"for {type(optimizer).__name__}, pass cycle_momentum=False"
-                + errors.at_user_line()
+                f"for {type(optimizer).__name__}, pass cycle_momentum=False" + errors.at_user_line()
             )
         self.use_beta1 = "betas" in optimizer.defaults
 
@@ -169,10 +168,7 @@ class CyclicLR(_MomentumCycle):
                 self.optimizer.param_groups, self.base_momentums, self.max_momentums
             ):
                 self._set_momentum(group, highest - (highest - lowest) * height)
-        return [
-            base + (top - base) * height
-            for base, top in zip(self.base_lrs, self.max_lrs)
-        ]
+        return [base + (top - base) * height for base, top in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self) -> dict[str, Any]:
         """A scaling function is not saved; of a callable object, its attributes are."""

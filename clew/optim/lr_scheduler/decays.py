@@ -34,7 +34,7 @@ class _FunctionsLR(LRScheduler):
                 )
             self.lr_lambdas = list(lr_lambda)
         else:
-            self.lr_lambdas = [lr_lambda] * groups  # type: ignore[list-item]
+            self.lr_lambdas = [lr_lambda] * groups
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
@@ -87,9 +87,14 @@ class _FactorLR(LRScheduler):
         """What the initial rate is multiplied with by this epoch."""
         raise NotImplementedError
 
+    def _initial_factor(self, epoch: int) -> float:
+        """The same for the epoch that a new scheduler starts in, which may be a resumed one."""
+        return 1.0
+
     def get_lr(self) -> Rates:
-        factor = self._factor(self.last_epoch)
-        return [rate * factor for rate in self._current()]
+        rates = self._current()
+        factor = (self._initial_factor if self._is_initial else self._factor)(self.last_epoch)
+        return [rate * factor for rate in rates]
 
     def _get_closed_form_lr(self) -> Rates:
         factor = self._factor_so_far(self.last_epoch)
@@ -108,6 +113,8 @@ class StepLR(_FactorLR):
 
     def _factor(self, epoch: int) -> float:
         return 1.0 if epoch == 0 or epoch % self.step_size else self.gamma
+
+    _initial_factor = _factor
 
     def _factor_so_far(self, epoch: int) -> float:
         return self.gamma ** (epoch // self.step_size)
@@ -130,6 +137,8 @@ class MultiStepLR(_FactorLR):
     def _factor(self, epoch: int) -> float:
         return self.gamma ** self.milestones[epoch]
 
+    _initial_factor = _factor
+
     def _factor_so_far(self, epoch: int) -> float:
         return self.gamma ** bisect_right(sorted(self.milestones.elements()), epoch)
 
@@ -142,7 +151,7 @@ class ExponentialLR(_FactorLR):
         super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:
-        return self.gamma if epoch else 1.0
+        return self.gamma
 
     def _factor_so_far(self, epoch: int) -> float:
         return self.gamma**epoch
@@ -171,6 +180,8 @@ class ConstantLR(_FactorLR):
         if epoch == 0:
             return self.factor
         return 1.0 / self.factor if epoch == self.total_iters else 1.0
+
+    _initial_factor = _factor
 
     def _factor_so_far(self, epoch: int) -> float:
         return self.factor + (epoch >= self.total_iters) * (1 - self.factor)
@@ -210,6 +221,9 @@ class LinearLR(_FactorLR):
         rise = self.end_factor - self.start_factor
         return 1 + rise / (self.total_iters * self.start_factor + (epoch - 1) * rise)
 
+    def _initial_factor(self, epoch: int) -> float:
+        return 1.0 if epoch else self.start_factor
+
     def _factor_so_far(self, epoch: int) -> float:
         rise = self.end_factor - self.start_factor
         return self.start_factor + rise * min(self.total_iters, epoch) / self.total_iters
@@ -230,7 +244,7 @@ class PolynomialLR(_FactorLR):
         super().__init__(optimizer, last_epoch)
 
     def _factor(self, epoch: int) -> float:
-        if epoch == 0 or epoch > self.total_iters:
+        if epoch > self.total_iters:
             return 1.0
         left, left_before = (1 - e / self.total_iters for e in (epoch, epoch - 1))
         return (left / left_before) ** self.power

@@ -54,7 +54,7 @@ class DataLoader(Generic[_T_co]):
     sampler: Any
     pin_memory_device: str
     prefetch_factor: Any
-    _iterator: _BaseDataLoaderIter | None
+    _iterator: _MultiProcessingDataLoaderIter | None
     __initialized = False
 
     def __init__(
@@ -149,8 +149,9 @@ class DataLoader(Generic[_T_co]):
         if not (self.persistent_workers and self.num_workers > 0):
             return self._get_iterator()
         # Worker processes live as long as the loader: a new pass uses the same ones.
-        if self._iterator is None:
-            self._iterator = self._get_iterator()
+        if self._iterator is None or not self._iterator._has_workers():
+            self.check_worker_number_rationality()
+            self._iterator = _MultiProcessingDataLoaderIter(self)
         else:
             self._iterator._reset(self)
         return self._iterator

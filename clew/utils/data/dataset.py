@@ -53,7 +53,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     def __init__(self, *tensors: Tensor) -> None:
         if any(tensors[0].size(0) != tensor.size(0) for tensor in tensors):
             lengths = ", ".join(str(tensor.size(0)) for tensor in tensors)
-            raise AssertionError(f"Size mismatch between tensors: their lengths are {lengths}")
+            raise AssertionError(f"Size mismatch between tensors\n  Their lengths are {lengths}")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
@@ -80,7 +80,7 @@ class StackDataset(Dataset[Any]):
         self._length = len(self._members()[0])
         lengths = [len(member) for member in self._members()]
         if any(length != self._length for length in lengths):
-            raise ValueError(f"Size mismatch between datasets: their lengths are {lengths}")
+            raise ValueError(f"Size mismatch between datasets\n  Their lengths are {lengths}")
 
     def _members(self) -> list[Any]:
         named = self.datasets
@@ -131,7 +131,7 @@ class ConcatDataset(Dataset[_T_co]):
             raise AssertionError("datasets should not be an empty iterable")
         if any(isinstance(each, IterableDataset) for each in self.datasets):
             raise AssertionError(
-                "ConcatDataset does not support IterableDataset: chain them with ChainDataset"
+                "ConcatDataset does not support IterableDataset\n  Chain them with ChainDataset."
             )
         self.cumulative_sizes = self.cumsum(self.datasets)
 
@@ -167,7 +167,8 @@ class ChainDataset(IterableDataset[_T_co]):
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
                 raise AssertionError(
-                    f"ChainDataset only supports IterableDataset, not {type(dataset).__name__}"
+                    "ChainDataset only supports IterableDataset\n"
+                    f"  This is a {type(dataset).__name__}."
                 )
             yield dataset
 
@@ -215,8 +216,8 @@ def random_split(
         lengths = _lengths_of_fractions(lengths, total)
     if sum(lengths) != total:
         raise ValueError(
-            "Sum of input lengths does not equal the length of the input dataset! "
-            f"The lengths are {list(lengths)}, the dataset has {total} samples."
+            "Sum of input lengths does not equal the length of the input dataset!\n"
+            f"  The lengths are {list(lengths)}, the dataset has {total} samples."
         )
     order = randperm(sum(lengths), generator=generator).tolist()  # type: ignore[arg-type]
     ends = itertools.accumulate(cast("Sequence[int]", lengths))

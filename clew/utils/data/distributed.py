@@ -31,7 +31,7 @@ class DistributedSampler(Sampler[_T_co]):
             missing = "num_replicas" if num_replicas is None else "rank"
             raise ValueError(
                 "Default process group has not been initialized, please make sure to call "
-                f"init_process_group. There is none in clew: give DistributedSampler {missing}="
+                f"init_process_group.\n  clew has none: give DistributedSampler {missing}=..."
             )
         if not 0 <= rank < num_replicas:
             raise ValueError(

@@ -30,7 +30,7 @@ def _rebuilt(original: Any, values: dict[Any, Any]) -> Any:
             result = copy.copy(original)
             result.update(values)
             return result
-        return type(original)(values)  # type: ignore[call-arg]
+        return type(original)(values)
     except TypeError:
         return values
 
@@ -43,7 +43,7 @@ def _rebuilt_sequence(original: Any, values: list[Any]) -> Any:
             for place, value in enumerate(values):
                 result[place] = value
             return result
-        return type(original)(values)  # type: ignore[call-arg]
+        return type(original)(values)
     except TypeError:
         return values
 
@@ -98,8 +98,8 @@ def _collate_sequences(batch: Any, field: Callable[[Any], Any]) -> Any:
     lengths = [len(sample) for sample in batch]
     if any(length != lengths[0] for length in lengths):
         raise RuntimeError(
-            "each element in list of batch should be of equal size: "
-            f"the samples have {sorted(set(lengths))} elements"
+            "each element in list of batch should be of equal size\n"
+            f"  The samples have {sorted(set(lengths))} elements"
         )
     fields = [field(samples) for samples in zip(*batch)]
     return fields if isinstance(first, tuple) else _rebuilt_sequence(first, fields)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clew.utils.data._utils.channel import Message
 from clew.utils.data._utils.fetch import _DatasetKind
 from clew.utils.data._utils.processes import WorkerDied, Workers
-from clew.utils.data._utils.worker import Exhausted, ExceptionWrapper, WorkerTask
+from clew.utils.data._utils.worker import ExceptionWrapper, Exhausted, WorkerTask
 from clew.utils.data.sampler import draw_seed
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ class _BaseDataLoaderIter:
             warnings.warn(
                 "pin_memory_device is deprecated, the current accelerator will be used as the "
                 f"device,ignore pin_memory_device='{loader.pin_memory_device}'.",
-                stacklevel=5,
+                stacklevel=6,
             )
         warnings.warn(
             "'pin_memory' argument is set as true but no accelerator is found, then device pinned "
             "memory won't be used.",
-            stacklevel=5,
+            stacklevel=6,
         )
 
     def __iter__(self) -> _BaseDataLoaderIter:
@@ -126,6 +126,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
+        if loader.prefetch_factor <= 0:
+            raise AssertionError(
+                "prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter"
+            )
         self._in_order = loader.in_order
         self._limit = loader.prefetch_factor * self._num_workers
         self._epoch = 0
@@ -242,6 +246,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _shutdown_workers(self) -> None:
         self._pool.close()
+
+    def _has_workers(self) -> bool:
+        """Whether another pass can be made with these workers."""
+        return self._pool.close.alive
 
 
 def _value(message: Message, worker: int) -> Any:

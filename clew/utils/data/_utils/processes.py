@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import selectors
 import signal
 import time
 import weakref
 from collections.abc import Iterator
+from multiprocessing import connection
 from typing import Any
 
 from clew.utils.data._utils.channel import Channel, Message
 from clew.utils.data._utils.worker import (
     MP_STATUS_CHECK_INTERVAL,
-    Resume,
-    Stop,
+    RESUME,
+    STOP,
     WorkerTask,
     _worker_loop,
 )
@@ -31,11 +31,8 @@ class Workers:
     def __init__(self, context: Any, tasks: list[WorkerTask]) -> None:
         self.processes: list[Any] = []
         self.channels: list[Channel] = []
-        self._selector = selectors.DefaultSelector()
         # Also runs when the interpreter exits; it must not refer to what it ends the life of.
-        self.close = weakref.finalize(
-            self, _end, os.getpid(), self.processes, self.channels, self._selector
-        )
+        self.close = weakref.finalize(self, _end, os.getpid(), self.processes, self.channels)
         try:
             for task in tasks:
                 self._start(context, task)
@@ -55,7 +52,6 @@ class Workers:
             # Only the worker may hold its end: then the end of the worker is the end of the file.
             far.close()
         self.processes.append(process)
-        self._selector.register(near, selectors.EVENT_READ, task.worker_id)
 
     def send(self, worker: int, epoch: int, task: int, index: Any) -> None:
         """Ask a worker for a batch."""
@@ -67,24 +63,27 @@ class Workers:
     def resume(self, epoch: int) -> None:
         """Ask all workers to start the next epoch."""
         for worker in range(len(self.processes)):
-            self.send(worker, epoch, -1, Resume())
+            self.send(worker, epoch, RESUME, None)
 
     def receive(self, timeout: float) -> Iterator[tuple[int, int, int, Message]]:
         """Wait for answers: (worker, epoch, task, message) of each that has arrived."""
         deadline = time.monotonic() + timeout if timeout else float("inf")
+        workers = {channel.connection: n for n, channel in enumerate(self.channels)}
         while True:
             left = max(deadline - time.monotonic(), 0)
-            ready = self._selector.select(min(left, MP_STATUS_CHECK_INTERVAL))
-            for key, _ in ready:
-                yield key.data, *self._answer(key.data)
+            ready = connection.wait(workers, min(left, MP_STATUS_CHECK_INTERVAL))
+            for each in ready:
+                worker = workers[each]  # type: ignore[index]  # connections were asked for
+                yield worker, *self._answer(worker)
             if ready:
                 return
+            # A process that a dead worker has left behind may keep its end of the channel open.
             for worker, process in enumerate(self.processes):
                 if not process.is_alive():
                     raise self._death(worker)
             if time.monotonic() >= deadline:
                 raise RuntimeError(
-                    f"DataLoader timed out after {timeout} seconds: no worker has sent a batch"
+                    f"DataLoader timed out after {timeout} seconds\n  No worker has sent a batch."
                 )
 
     def _answer(self, worker: int) -> tuple[int, int, Message]:
@@ -101,7 +100,7 @@ class Workers:
         pids = ", ".join(str(process.pid) for process in dead or [self.processes[worker]])
         reasons = " ".join(_reason(process) for process in dead)
         self.close()
-        return WorkerDied(f"DataLoader worker (pid(s) {pids}) exited unexpectedly. {reasons}")
+        return WorkerDied(f"DataLoader worker (pid(s) {pids}) exited unexpectedly\n  {reasons}")
 
 
 def _reason(process: Any) -> str:
@@ -117,9 +116,7 @@ def _reason(process: Any) -> str:
     return text
 
 
-def _end(
-    owner: int, processes: list[Any], channels: list[Channel], selector: selectors.BaseSelector
-) -> None:
+def _end(owner: int, processes: list[Any], channels: list[Channel]) -> None:
     """End the workers: by asking first, by force if they do not listen."""
     if os.getpid() != owner:
         # A forked process has a copy of this object, but not these children.
@@ -127,7 +124,7 @@ def _end(
     for channel in channels:
         # A worker that has died already cannot be asked.
         with contextlib.suppress(OSError):
-            channel.send(0, -1, Stop())
+            channel.send(0, STOP, None)
     deadline = time.monotonic() + MP_STATUS_CHECK_INTERVAL
     for force in (None, "terminate", "kill"):
         for process in processes:
@@ -136,7 +133,6 @@ def _end(
         for process in processes:
             process.join(max(deadline - time.monotonic(), 0.1))
         deadline = time.monotonic() + 1.0
-    selector.close()
     for channel in channels:
         channel.close()
     for process in processes:

@@ -17,13 +17,14 @@ import numpy as np
 
 from clew.random import manual_seed
 from clew.settings import set_num_threads
-from clew.utils.data._utils.channel import Channel
+from clew.utils.data._utils.channel import Channel, Message
 from clew.utils.data._utils.fetch import _BaseDatasetFetcher, _DatasetKind
 
 MP_STATUS_CHECK_INTERVAL = 5.0
 """Seconds after which a process that waits looks whether the other side still lives."""
 
 
+@dataclass(frozen=True, slots=True)
 class WorkerInfo:
     """What `get_worker_info` tells: which worker this is, and its copy of the dataset."""
 
@@ -31,16 +32,8 @@ class WorkerInfo:
     num_workers: int
     seed: int
     dataset: Any
-
-    def __init__(self, **facts: Any) -> None:
-        self.__dict__.update(facts)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise RuntimeError(f"Cannot assign attributes to {type(self).__name__} objects")
-
-    def __repr__(self) -> str:
-        facts = ", ".join(f"{name}={value}" for name, value in self.__dict__.items())
-        return f"{type(self).__name__}({facts})"
+    rng: Any = None
+    worker_method: str | None = "multiprocessing"
 
 
 _worker_info: WorkerInfo | None = None
@@ -84,12 +77,8 @@ class Exhausted:
     """The answer of a worker whose iterable dataset has no more samples."""
 
 
-class Resume:
-    """The request to start a new epoch over the dataset."""
-
-
-class Stop:
-    """The request to end the process."""
+# Requests have the number of a task, or one of these: start a new epoch; end the process.
+RESUME, STOP = -1, -2
 
 
 @dataclass
@@ -146,11 +135,11 @@ class Inbox:
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
         self.epoch = 0
-        self.requests: queue.SimpleQueue[tuple[int, int, Any] | None] = queue.SimpleQueue()
+        self.requests: queue.SimpleQueue[tuple[int, int, Message] | None] = queue.SimpleQueue()
         self._parent_pid = os.getppid()
         threading.Thread(target=self._listen, name="clew-inbox", daemon=True).start()
 
-    def get(self) -> tuple[int, int, Any] | None:
+    def get(self) -> tuple[int, int, Message] | None:
         """The next request of the current epoch; None when there will be no more."""
         while True:
             request = self.requests.get()
@@ -159,24 +148,26 @@ class Inbox:
 
     def _listen(self) -> None:
         parent = multiprocessing.parent_process()
-        sentinels = [] if parent is None else [parent.sentinel]
+        watched: list[Any] = [self.channel.connection]
+        if parent is not None:
+            watched.append(parent.sentinel)
         while True:
-            ready = connection.wait([self.channel.connection, *sentinels], MP_STATUS_CHECK_INTERVAL)
+            ready = connection.wait(watched, MP_STATUS_CHECK_INTERVAL)
             if self.channel.connection in ready:
                 if not self._take():
-                    return
+                    watched.remove(self.channel.connection)
             elif ready or os.getppid() != self._parent_pid:
                 os._exit(1)
 
     def _take(self) -> bool:
         try:
-            epoch, task, message = self.channel.receive()
+            request = self.channel.receive()
         except (EOFError, OSError):
             self.requests.put(None)
             return False
-        value = message.value()
+        epoch, task, _ = request
         self.epoch = max(self.epoch, epoch)
-        self.requests.put(None if isinstance(value, Stop) else (epoch, task, value))
+        self.requests.put(None if task == STOP else request)
         return True
 
 
@@ -215,7 +206,7 @@ class _Answers:
             self.init_error = ExceptionWrapper(error, self.task.where)
         while (request := inbox.get()) is not None:
             epoch, number, index = request
-            if isinstance(index, Resume):
+            if number == RESUME:
                 self._resume()
             elif not self.exhausted:
                 self._send(epoch, number, self._fetched(index))
@@ -225,11 +216,11 @@ class _Answers:
         if self.init_error is None:
             self.fetcher = self.task.create_fetcher()
 
-    def _fetched(self, index: Any) -> Any:
+    def _fetched(self, index: Message) -> Any:
         if self.init_error is not None or self.fetcher is None:
             return self.init_error
         try:
-            return self.fetcher.fetch(index)
+            return self.fetcher.fetch(index.value())
         except Exception as error:
             if isinstance(error, StopIteration) and self.task.dataset_kind == _DatasetKind.Iterable:
                 self.exhausted = True

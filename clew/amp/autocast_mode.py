@@ -1,0 +1,190 @@
+"""`autocast`: regions in which functions run in the dtype that suits them."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from clew.amp.settings import (
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
+    casting,
+    clear_autocast_cache,
+    device_type_of,
+    eligible,
+    get_autocast_cpu_dtype,
+    get_autocast_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_available,
+    is_autocast_cache_enabled,
+    is_autocast_cpu_enabled,
+    is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_cpu_dtype,
+    set_autocast_cpu_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+    set_autocast_gpu_dtype,
+)
+from clew.backend import dtypes
+from clew.source import user_stacklevel
+
+__all__ = [
+    "autocast", "autocast_decrement_nesting", "autocast_increment_nesting",
+    "clear_autocast_cache", "custom_bwd", "custom_fwd", "get_autocast_cpu_dtype",
+    "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_available",
+    "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
+    "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
+    "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+]  # fmt: skip
+
+CPU_DTYPES = (dtypes.bfloat16, dtypes.float16)
+
+
+class autocast:
+    """A region, or a function, in which autocast is on (or off) for a device type.
+
+    Matrix products and convolutions run in the lower dtype, losses and other functions that need
+    the range run in float32, and all others in the dtype of what they are given.
+    """
+
+    def __init__(
+        self,
+        device_type: str,
+        dtype: dtypes.dtype | None = None,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
+    ) -> None:
+        self.device = device_type_of(device_type)
+        self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
+        if not is_autocast_available(self.device):
+            raise RuntimeError(
+                f"User specified an unsupported autocast device_type '{self.device}'"
+            )
+        self._enabled = enabled and self._can_run()
+        self._cache_enabled = (
+            is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
+        )
+
+    def _can_run(self) -> bool:
+        if self.device == "cpu":
+            if self.fast_dtype in CPU_DTYPES:
+                return True
+            _warn(
+                "In CPU autocast, but the target dtype is not supported. Disabling autocast.\n"
+                "CPU Autocast only supports dtypes of "
+                + ", ".join(map(str, CPU_DTYPES))
+                + " currently."
+            )
+        elif self.device == "cuda":
+            _warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
+        return False
+
+    def __enter__(self) -> autocast:
+        settings = casting()
+        self._before = (
+            settings.enabled.get(self.device, False),
+            settings.dtype[self.device],
+            settings.cache_enabled,
+        )
+        settings.enable(self.device, self._enabled)
+        settings.dtype[self.device] = self.fast_dtype
+        settings.cache_enabled = self._cache_enabled
+        autocast_increment_nesting()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if autocast_decrement_nesting() == 0:
+            clear_autocast_cache()
+        settings = casting()
+        enabled, settings.dtype[self.device], settings.cache_enabled = self._before
+        settings.enable(self.device, enabled)
+
+    def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def inside_autocast(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return func(*args, **kwargs)
+
+        return inside_autocast
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=user_stacklevel())
+
+
+def autocast_as_it_is(device_type: str = "cpu") -> autocast:
+    """A region like the one that this thread is in, for running something again later."""
+    settings = casting()
+    return autocast(
+        device_type,
+        dtype=settings.dtype[device_type],
+        enabled=settings.enabled.get(device_type, False),
+        cache_enabled=settings.cache_enabled,
+    )
+
+
+# -- custom functions ----------------------------------------------------------------------------
+
+
+def _cast(value: Any, device_type: str, dtype: dtypes.dtype) -> Any:
+    """The floats of a nested argument in another dtype."""
+    if eligible(value):
+        return value.to(dtype) if device_type == "cpu" else value
+    if isinstance(value, Mapping):
+        return {
+            _cast(key, device_type, dtype): _cast(each, device_type, dtype)
+            for key, each in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        items = [_cast(each, device_type, dtype) for each in value]
+        return type(value)(items)
+    return value
+
+
+def custom_fwd(
+    fwd: Callable[..., Any] | None = None,
+    *,
+    device_type: str,
+    cast_inputs: dtypes.dtype | None = None,
+) -> Callable[..., Any]:
+    """For `forward` of a custom function: remember autocast, or run without it in one dtype."""
+    kind = device_type_of(device_type)
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=kind, cast_inputs=cast_inputs)
+    forward = fwd
+
+    @functools.wraps(forward)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        ctx = args[0]
+        ctx._dtype = get_autocast_dtype(kind)
+        enabled = is_autocast_enabled(kind)
+        if cast_inputs is None:
+            ctx._fwd_used_autocast = enabled
+            return forward(*args, **kwargs)
+        ctx._fwd_used_autocast = False
+        if not enabled:
+            return forward(*args, **kwargs)
+        with autocast(kind, enabled=False):
+            cast_kwargs = {name: _cast(each, kind, cast_inputs) for name, each in kwargs.items()}
+            return forward(ctx, *_cast(args[1:], kind, cast_inputs), **cast_kwargs)
+
+    return decorated
+
+
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Callable[..., Any]:
+    """For `backward` of a custom function: run it with autocast as `custom_fwd` found it."""
+    kind = device_type_of(device_type)
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=kind)
+    backward = bwd
+
+    @functools.wraps(backward)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        ctx = args[0]
+        with autocast(kind, enabled=ctx._fwd_used_autocast, dtype=ctx._dtype):
+            return backward(*args, **kwargs)
+
+    return decorated

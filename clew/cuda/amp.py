@@ -1,0 +1,71 @@
+"""The older names of `clew.amp` for CUDA."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from clew import amp as _amp
+from clew.backend import dtypes
+from clew.source import user_stacklevel as _user_stacklevel
+
+__all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]
+
+
+def _deprecated(old: str, new: str) -> None:
+    warnings.warn(
+        f"`torch.cuda.amp.{old}(args...)` is deprecated. Please use `torch.amp.{new}` instead.",
+        FutureWarning,
+        stacklevel=_user_stacklevel(),
+    )
+
+
+def amp_definitely_not_available() -> bool:
+    """Whether mixed precision on CUDA is out of the question: it is."""
+    return True
+
+
+class autocast(_amp.autocast):
+    """`clew.amp.autocast("cuda", ...)`."""
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        dtype: dtypes.dtype = dtypes.float16,
+        cache_enabled: bool = True,
+    ) -> None:
+        _deprecated("autocast", "autocast('cuda', args...)")
+        super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
+
+
+class GradScaler(_amp.GradScaler):
+    """`clew.amp.GradScaler("cuda", ...)`."""
+
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        _deprecated("GradScaler", "GradScaler('cuda', args...)")
+        super().__init__(
+            "cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled
+        )
+
+
+def custom_fwd(
+    fwd: Callable[..., Any] | None = None, *, cast_inputs: dtypes.dtype | None = None
+) -> Callable[..., Any]:
+    """`clew.amp.custom_fwd(device_type="cuda")`."""
+    _deprecated("custom_fwd", "custom_fwd(args..., device_type='cuda')")
+    return functools.partial(_amp.custom_fwd, device_type="cuda")(fwd, cast_inputs=cast_inputs)
+
+
+def custom_bwd(bwd: Callable[..., Any]) -> Callable[..., Any]:
+    """`clew.amp.custom_bwd(device_type="cuda")`."""
+    _deprecated("custom_bwd", "custom_bwd(args..., device_type='cuda')")
+    return _amp.custom_bwd(bwd, device_type="cuda")

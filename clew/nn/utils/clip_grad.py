@@ -1,0 +1,127 @@
+"""Keeping gradients small: by their common norm, or value by value."""
+
+from __future__ import annotations
+
+import math
+import types
+import warnings
+from collections.abc import Iterable
+
+from clew import errors
+from clew.autograd.mode import no_grad
+from clew.core.tensor import Tensor
+from clew.linalg import vector_norm
+from clew.ops.clamping import clamp
+from clew.ops.from_data import scalar_tensor
+from clew.ops.joining import stack
+
+__all__ = [
+    "clip_grad_norm",
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "clip_grads_with_norm_",
+    "get_total_norm",
+]
+
+Tensors = Tensor | Iterable[Tensor]
+
+
+@no_grad()
+def get_total_norm(
+    tensors: Tensors,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """The norm of all elements of all tensors, as if they were one vector."""
+    norm_type = float(norm_type)
+    norms = [vector_norm(tensor, norm_type) for tensor in _as_list(tensors)]
+    if not norms:
+        return scalar_tensor(0.0)
+    total = vector_norm(stack(norms), norm_type)
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
+            "so it cannot be clipped. To disable this error and scale the gradients by the "
+            "non-finite norm anyway, set `error_if_nonfinite=False`\n"
+            f"  It is {total.item()}: look for the first loss or gradient that is not finite."
+            + errors.at_user_line()
+        )
+    return total
+
+
+@no_grad()
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale all gradients so that a total norm of `total_norm` becomes at most `max_norm`."""
+    coefficient = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
+    if coefficient.item() == 1.0:
+        return  # the usual case, and one pass over all gradients less
+    for grad in _gradients(parameters):
+        grad.mul_(coefficient)
+
+
+@no_grad()
+def clip_grad_norm_(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale all gradients so that their common norm is at most `max_norm`.
+
+    Returns the norm before; a parameter without a gradient counts as nothing.
+    """
+    if isinstance(parameters, Tensor):
+        listed = [parameters]
+    else:
+        listed = list(parameters)
+        if not listed and isinstance(parameters, types.GeneratorType):
+            warnings.warn(
+                "`parameters` is an empty generator, no gradient clipping will occur. A generator "
+                "such as `model.parameters()` can be used once: call it anew, or make it a list.",
+                stacklevel=3,
+            )
+    total = get_total_norm(_gradients(listed), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(listed, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Deprecated: the old name of `clip_grad_norm_`."""
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
+        "`torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+@no_grad()
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
+    """Bring every element of every gradient into [-clip_value, clip_value]."""
+    bound = float(clip_value)
+    for grad in _gradients(parameters):
+        grad.clamp_(min=-bound, max=bound)
+
+
+def _as_list(tensors: Tensors) -> list[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def _gradients(parameters: Tensors) -> list[Tensor]:
+    return [each.grad for each in _as_list(parameters) if each.grad is not None]
+
+
+# Programs written before these two became public know them by these names.
+_get_total_norm = get_total_norm
+_clip_grads_with_norm_ = clip_grads_with_norm_

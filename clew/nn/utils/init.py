@@ -1,0 +1,35 @@
+"""Making modules whose parameters are about to be overwritten."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, TypeVar
+
+from clew import errors
+from clew.nn.modules.module import Module
+from clew.ops.random import default_generator
+
+__all__ = ["skip_init"]
+
+M = TypeVar("M", bound=Module)
+
+
+def skip_init(module_cls: type[M], *args: Any, **kwargs: Any) -> M:
+    """A module whose parameters hold nothing in particular, made without using random numbers.
+
+    There is no device without memory here, so the layer's own initialization does run; what it
+    takes from the random stream is given back.
+    """
+    if not issubclass(module_cls, Module):
+        raise RuntimeError(f"Expected a Module; got {module_cls}" + errors.at_user_line())
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise RuntimeError(
+            "Module must support a 'device' arg to skip initialization\n"
+            f"  Give {module_cls.__name__}.__init__ an argument `device=None`."
+            + errors.at_user_line()
+        )
+    before = default_generator.get_state()
+    try:
+        return module_cls(*args, **kwargs)
+    finally:
+        default_generator.set_state(before)
