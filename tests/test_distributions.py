@@ -471,6 +471,18 @@ def test_matrices_of_a_normal_vector(m: Any) -> Any:
     ]  # fmt: skip
 
 
+def test_singular_wishart_samples_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    wishart = clew.distributions.Wishart(clew.tensor(4.0), clew.eye(2))
+    clew.manual_seed(0)
+    first, second, third = (wishart._bartlett_sampling((3,)) for _ in range(3))
+    verdicts = iter([[True, False, True], [False, False, True], [False, True, False]])
+    monkeypatch.setattr(wishart, "_is_singular", lambda sample: clew.tensor(next(verdicts)))
+    clew.manual_seed(0)
+    with pytest.warns(UserWarning, match="Singular sample detected"):
+        drawn_again = wishart.rsample((3,))
+    assert clew.equal(drawn_again, clew.stack([second[0], first[1], third[2]]))
+
+
 def test_distributions_are_imported_when_asked_for() -> None:
     code = (
         "import sys, clew; before = 'clew.distributions' in sys.modules; "

@@ -166,6 +166,33 @@ def test_state_dicts_load_into_the_same_parametrizations(lib: Any) -> Any:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("norm", ["weight_norm", "spectral_norm", "orthogonal"])
+@pytest.mark.parametrize("kind", ["RNN", "GRU", "LSTM"])
+def test_recurrent_layers(kind: str, norm: str) -> None:
+    def scenario(lib: Any) -> Any:
+        layer = getattr(lib.nn, kind)(2, 3)
+        x = lib.randn(4, 1, 2)
+        getattr(lib.nn.utils.parametrizations, norm)(layer, "weight_hh_l0")
+        out = layer(x)[0]
+        out.sum().backward()
+        grads = {name: p.grad for name, p in layer.named_parameters()}
+        lib.nn.utils.parametrize.remove_parametrizations(layer, "weight_hh_l0")
+        return out, grads, layer(x)[0], list(layer.state_dict())
+
+    twice(scenario)()
+
+
+def test_parametrized_recurrent_layers_can_be_copied() -> None:
+    """torch's copies have lost the weight, or cannot be made."""
+    layer = clew.nn.utils.parametrizations.weight_norm(clew.nn.LSTM(2, 3), "weight_hh_l0")
+    x = clew.randn(4, 1, 2)
+    for _ in range(2):
+        replica = copy.deepcopy(layer)
+        assert clew.equal(replica(x)[0], layer(x)[0])
+    replica.parametrizations.weight_hh_l0.original0.data.mul_(2)
+    assert not clew.equal(replica(x)[0], layer(x)[0])
+
+
 # ---------------------------------------------------------------- errors
 
 

@@ -159,7 +159,7 @@ def custom_fwd(
     @functools.wraps(forward)
     def decorated(*args: Any, **kwargs: Any) -> Any:
         ctx = args[0]
-        ctx._dtype = get_autocast_dtype(kind)
+        ctx._autocast_dtype = get_autocast_dtype(kind)
         enabled = is_autocast_enabled(kind)
         if cast_inputs is None:
             ctx._fwd_used_autocast = enabled
@@ -184,7 +184,7 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Ca
     @functools.wraps(backward)
     def decorated(*args: Any, **kwargs: Any) -> Any:
         ctx = args[0]
-        with autocast(kind, enabled=ctx._fwd_used_autocast, dtype=ctx._dtype):
+        with autocast(kind, enabled=ctx._fwd_used_autocast, dtype=ctx._autocast_dtype):
             return backward(*args, **kwargs)
 
     return decorated

@@ -9,7 +9,7 @@ from typing import Any
 
 from clew.backend import dtypes
 from clew.backend.device import device
-from clew.core.casting import FIRST, FLOAT32, LOWER
+from clew.core.casting import FIRST, FLOAT32, KEPT, LOWER
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.source import user_stacklevel
@@ -62,9 +62,7 @@ class Casting:
         if device_type == "cpu":
             local.state.autocast = self if enabled else None
 
-    def __call__(
-        self, policy: str, function: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> Any:
+    def __call__(self, policy: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Run a function over converted arguments; what it is made of runs as it stands."""
         state = local.state
         target = self.target(policy, args, kwargs)
@@ -84,6 +82,8 @@ class Casting:
             return lower
         if policy == FLOAT32:
             return dtypes.float32
+        if policy == KEPT:
+            return None
         found = [each for each in tensors_in((*args, *kwargs.values())) if eligible(each)]
         if policy == FIRST:
             return found[0].dtype if found else None
@@ -157,8 +157,9 @@ def is_autocast_enabled(device_type: str = "cuda") -> bool:
 def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
     """Switch autocast for a device type; CUDA if none is named."""
     if isinstance(device_type, bool):
-        device_type, enabled = "cuda", device_type
-    casting().enable(device_type_of(device_type), bool(enabled))
+        casting().enable("cuda", device_type)
+    else:
+        casting().enable(device_type_of(device_type), bool(enabled))
 
 
 def get_autocast_dtype(device_type: str) -> dtypes.dtype:

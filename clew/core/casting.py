@@ -17,6 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # The dtype that a function's floating-point arguments are converted to.
 LOWER = "lower"  # autocast's own dtype
 FLOAT32 = "float32"
+KEPT = "kept"  # none, nor inside the function
 FIRST = "first"  # that of the first argument
 WIDEST = "widest"  # that of the widest among the arguments
 

@@ -27,7 +27,7 @@ def _batch_mahalanobis(factor: Tensor, x: Tensor) -> Tensor:
     """|L⁻¹ x|² for lower triangular L, over batches that broadcast."""
     extra = max(x.dim() - factor.dim() + 1, 0)
     # All dimensions that L lacks become columns of one system, which is solved at once.
-    columns = x.reshape((-1,) + x.shape[extra:]).movedim(0, -1)
+    columns = x.reshape((math.prod(x.shape[:extra]),) + x.shape[extra:]).movedim(0, -1)
     squares = solve_triangular(factor, columns, upper=False).square().sum(-2)
     batch = squares.shape[:-1]
     return squares.movedim(-1, 0).reshape(x.shape[:extra] + batch)
@@ -50,11 +50,13 @@ def log_diagonal_sum(factor: Tensor) -> Tensor:
     return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-def the_given(matrices: Mapping[str, Tensor | None]) -> tuple[str, Tensor]:
+def the_given(
+    matrices: Mapping[str, Tensor | None], mistake: type[Exception] = ValueError
+) -> tuple[str, Tensor]:
     """The name and value of the only matrix that is given."""
     given = [(name, value) for name, value in matrices.items() if value is not None]
     if len(given) != 1:
-        raise ValueError(
+        raise mistake(
             "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
             + errors.at_user_line()
         )

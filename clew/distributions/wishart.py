@@ -63,14 +63,12 @@ class Wishart(FromMatrix, ExponentialFamily):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = (covariance_matrix, precision_matrix, scale_tril)
-        if sum(each is not None for each in given) != 1:
-            raise AssertionError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified." + errors.at_user_line()
-            )
-        names = ("covariance_matrix", "precision_matrix", "scale_tril")
-        name, matrix = the_given(dict(zip(names, given)))
+        matrices = {
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+            "scale_tril": scale_tril,
+        }
+        name, matrix = the_given(matrices, AssertionError)
         if matrix.dim() < 2:
             raise ValueError(
                 "scale_tril must be at least two-dimensional, with optional leading batch "

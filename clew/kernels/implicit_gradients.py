@@ -25,7 +25,7 @@ from clew.kernels.special_functions import digamma
 Array = np.ndarray
 
 # Numbers are treated in groups that fit into the cache, each with all nodes of the rule.
-GROUP = 2048
+GROUP = 512
 SERIES_TERMS = 40
 SERIES_BELOW = 2.0
 
@@ -38,8 +38,7 @@ def _nodes(step: float, first: float, last: float) -> tuple[Array, Array]:
     return points, step * points * (1.0 + fall)
 
 
-_GAMMA_NODES = _nodes(0.08, -3.6, 3.9)
-_BETA_NODES = _nodes(0.1, -3.6, 3.9)
+_NODES = _nodes(0.08, -3.7, 4.0)
 
 
 def _in_groups(function: Callable[..., Array], *arrays: Array) -> Array:
@@ -83,7 +82,7 @@ def _gamma_series(alpha: Array, x: Array) -> Array:
 
 def _gamma_integral(alpha: Array, x: Array) -> Array:
     """With t = x e^v above x, t = x e^-v below it."""
-    points, weights = _GAMMA_NODES
+    points, weights = _NODES
     offset = np.log(x) - digamma(alpha)
     side = np.where(offset >= 0.0, 1.0, -1.0)
     steepness = np.maximum(side * (x - alpha), 0.0)
@@ -109,7 +108,7 @@ def dirichlet_grad(x: Array, alpha: Array, total: Array) -> Array:
 
 def _beta_group(x: Array, alpha: Array, beta: Array) -> Array:
     """With t = 1 / (1 + e^-λ), where λ goes up or down from the logit of x."""
-    points, weights = _BETA_NODES
+    points, weights = _NODES
     log_x, log_rest = np.log(x), np.log1p(-x)
     mean_log = digamma(alpha) - digamma(alpha + beta)
     # Away from the mean of x, so that the weight falls from the start.

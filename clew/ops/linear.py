@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from clew import errors
-from clew.core.casting import LOWER
+from clew.core.casting import KEPT, LOWER, casts
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
@@ -18,7 +18,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if autocast is not None:
         result: Tensor = autocast(LOWER, linear, input, weight, bias)
         return result
-    if not (isinstance(input, Tensor) and isinstance(weight, Tensor)):
+    are_tensors = isinstance(input, Tensor) and isinstance(weight, Tensor)
+    if not are_tensors:
         require_tensors("linear", input=input, weight=weight)
     ndim, weight_ndim = input._array.ndim, weight._array.ndim
     if weight_ndim == 2:
@@ -48,6 +49,7 @@ def _by_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 @public(method=False, out=False)
+@casts(KEPT)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input1 @ weight[k] @ input2` for every output feature `k`."""
     _check_bilinear(input1, input2, weight, bias)

@@ -8,8 +8,8 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.elementwise import F32, F64
 from clew.core.casting import FLOAT32, casts
+from clew.core.elementwise import F32, F64
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor

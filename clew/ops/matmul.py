@@ -14,8 +14,8 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.casting import LOWER, casts
+from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.state import local

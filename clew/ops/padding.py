@@ -14,9 +14,9 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import FLOAT32
-from clew.core.state import local
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.separable import AxisTable, apply_tables
 from clew.ops.spatial import Shape, failure, integers, not_implemented, require_tensor

@@ -10,6 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.casting import without_autocast
 from clew.core.elementwise import (
     BOOL,
     FLOAT,
@@ -330,7 +331,7 @@ def out_form(
             return implementation(*args, **kwargs)
         if differentiable:
             refuse_history(args, kwargs, out)
-        result = implementation(*args, **kwargs)
+        result = without_autocast(implementation, *args, **kwargs)
         if text and out.dtype is not result.dtype:
             words = {
                 "name": implementation.__name__,

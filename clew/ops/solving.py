@@ -303,6 +303,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 
 @public(name="cholesky")
+@casts(FLOAT32)
 def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor; `linalg.cholesky` is its newer form."""
     require_square("cholesky", input)

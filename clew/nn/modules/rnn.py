@@ -10,6 +10,7 @@ import warnings
 from typing import Any
 
 from clew import errors
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.nn import init
 from clew.nn.modules.module import Module
@@ -153,7 +154,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuse an input whose dtype, dimensions or size do not fit."""
         weight = self._flat_weights[0]
-        if input.dtype is not weight.dtype:
+        if input.dtype is not weight.dtype and local.state.autocast is None:
             raise ValueError(
                 f"RNN input dtype ({input.dtype!r}) does not match weight dtype "
                 f"({weight.dtype!r}). Convert input: input.to({weight.dtype!r}), or convert model: "

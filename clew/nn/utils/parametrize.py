@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from clew import errors
 from clew.autograd.mode import no_grad
@@ -39,7 +39,7 @@ class _Cache:
     """Values computed inside `cached()`, by module and name."""
 
     depth = 0
-    values: dict[tuple[int, str], Any] = {}  # noqa: RUF012  (one for the program)
+    values: ClassVar[dict[tuple[int, str], Any]] = {}
 
 
 @contextlib.contextmanager

@@ -171,8 +171,7 @@ class PruningContainer(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         """The mask of the last method, applied to what the earlier ones have left."""
-        method = self._pruning_methods[-1]
-        assert method is not None
+        method: Any = self._pruning_methods[-1]
         return self._combined(method, t, default_mask)
 
     @staticmethod
