@@ -3,6 +3,7 @@
 # ruff: noqa: F401  # the names here are for users
 
 import math as _math
+import sys as _sys
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
@@ -17,14 +18,19 @@ from clew import (
     multiprocessing,
     nn,
     optim,
+    profiler,
     random,
     serialization,
     signal,
     special,
     testing,
     utils,
+    version,
 )
 from clew import ops as _ops
+from clew.aliasing import as_torch
+from clew.aliasing import explain_missing as _explain_missing
+from clew.aliasing import missing_name as _missing_name
 from clew.amp.autocast_mode import (
     autocast,
     autocast_decrement_nesting,
@@ -77,21 +83,26 @@ from clew.backend.layout import (
 )
 from clew.core.public import FUNCTIONS as _FUNCTIONS
 from clew.core.tensor import Size, Tensor
+from clew.memory import memory_summary
 from clew.ops.random import Generator, default_generator
 from clew.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from clew.serialization import load, save
 from clew.settings import (
     are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode,
     get_float32_matmul_precision,
     get_num_interop_threads,
     get_num_threads,
+    is_deterministic_algorithms_warn_only_enabled,
+    set_deterministic_debug_mode,
     set_float32_matmul_precision,
+    set_flush_denormal,
     set_num_interop_threads,
     set_num_threads,
     use_deterministic_algorithms,
 )
 
-__version__ = "0.1.0"
+__version__: str = version.clew
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 
@@ -112,11 +123,33 @@ globals().update(_FUNCTIONS)
 globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)
 
 # Sub-packages that few programs need; they are imported when they are first asked for.
-_LAZY = frozenset({"distributions"})
+_LAZY = frozenset(
+    {
+        "__config__", "_dynamo", "_inductor", "accelerator", "compiler", "distributed",
+        "distributions", "hub", "jit", "mps", "overrides", "types", "xpu",
+    }
+)  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
 
 
 def __getattr__(name: str) -> _Any:
     # For type checkers this also says that the names from the table of operations exist.
     if name in _LAZY:
-        return _import_module(f"clew.{name}")
-    raise AttributeError(f"module 'clew' has no attribute {name!r}")
+        module = _import_module(f"clew.{name}")
+        _explain_missing(module)
+        return module
+    if name == "compile":
+        return _import_module("clew.compiler").compile
+    if name.startswith("_foreach_"):
+        functions = _import_module("clew._foreach").FUNCTIONS
+        if name in functions:
+            return functions[name]
+    return _missing_name(_sys.modules[__name__], name)
+
+
+for _name, _module in tuple(_sys.modules.items()):
+    if _name.startswith("clew."):
+        _explain_missing(_module)

@@ -230,8 +230,14 @@ def not_differentiable(op: str, argument: str, why: str) -> RuntimeError:
     )
 
 
-def wrong_argument(function: str, name: str, position: int, expected: str, got: Any) -> TypeError:
+def wrong_argument(
+    function: str, name: str, position: int | None, expected: str, got: Any, element: int = -1
+) -> TypeError:
+    """An argument of a wrong type; one given by name has no position, an element has an index."""
+    place = "" if position is None else f" (position {position})"
+    found = f"not {type(got).__name__}"
+    if element >= 0:
+        found = f"but found element of type {type(got[element]).__name__} at pos {element}"
     return TypeError(
-        f"{function}(): argument '{name}' (position {position}) must be {expected}, not "
-        f"{type(got).__name__}" + at_user_line()
+        f"{function}(): argument '{name}'{place} must be {expected}, {found}" + at_user_line()
     )

@@ -1,7 +1,9 @@
 """Fourier transforms: `clew.fft`, with the functions of `torch.fft`."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from clew.core.arguments import typed as _typed
 from clew.core.public import with_out as _with_out
 from clew.core.tensor import Tensor
 from clew.ops import fft as _fft
@@ -20,8 +22,8 @@ def _over_two(function: Any, name: str) -> Any:
 
     def transform(
         input: Tensor,
-        s: Any = None,
-        dim: Any = (-2, -1),
+        s: int | Sequence[int] | None = None,
+        dim: int | Sequence[int] = (-2, -1),
         norm: str | None = None,
         *,
         out: Tensor | None = None,
@@ -30,7 +32,7 @@ def _over_two(function: Any, name: str) -> Any:
 
     transform.__name__ = transform.__qualname__ = name
     transform.__doc__ = f"`{function.__name__}` over the last two dimensions."
-    return transform
+    return _typed(transform)
 
 
 fft2, ifft2 = _over_two(fftn, "fft2"), _over_two(ifftn, "ifft2")

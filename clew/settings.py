@@ -17,6 +17,7 @@ class _Settings:
     threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
     interop_threads = 1
     deterministic = False
+    warn_only = False
     precision = "highest"
 
 
@@ -51,11 +52,46 @@ def _positive(function: str, count: int) -> int:
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Ask for deterministic operations: they all are."""
     _Settings.deterministic = bool(mode)
+    _Settings.warn_only = bool(mode and warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether deterministic operations were asked for."""
     return _Settings.deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether an operation that is not deterministic should only warn: there is none."""
+    return _Settings.warn_only
+
+
+_DEBUG_MODES = ("default", "warn", "error")
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """Ask for deterministic operations by a number or name: default, warn, error."""
+    level = _DEBUG_MODES.index(debug_mode) if debug_mode in _DEBUG_MODES else debug_mode
+    if isinstance(level, str):
+        raise RuntimeError(
+            "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+            f"{debug_mode}" + errors.at_user_line()
+        )
+    if level not in range(len(_DEBUG_MODES)):
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
+            + errors.at_user_line()
+        )
+    use_deterministic_algorithms(level > 0, warn_only=level == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """0 if deterministic operations were not asked for, 1 if with a warning, 2 if with an error."""
+    return int(_Settings.deterministic) * (1 if _Settings.warn_only else 2)
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Ask for tiny numbers to become zero. NumPy has no such switch: False says it was not set."""
+    return False
 
 
 def set_float32_matmul_precision(precision: str) -> None:

@@ -390,7 +390,6 @@ def product_function(t: Any, **options: Any) -> Any:
     seen: list[Any] = []
 
     class Product(t.autograd.Function):
-
         @staticmethod
         @t.amp.custom_fwd(device_type="cpu", **options)
         def forward(ctx: Any, a: Any, b: Any) -> Any:

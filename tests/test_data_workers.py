@@ -29,12 +29,12 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def _nothing_stays() -> Any:
-    """No test leaves a process, a descriptor or a file in shared memory behind."""
-    before = _children(), _descriptors(), _shared_files()
+    """No test leaves a process, a descriptor or shared memory behind."""
+    before = _children(), _descriptors(), _shared_memory()
     yield
     # The traceback of a caught exception holds the frames that hold the iterator.
     gc.collect()
-    assert (_children(), _descriptors(), _shared_files()) == before
+    assert (_children(), _descriptors(), _shared_memory()) == before
 
 
 def _children() -> set[str]:
@@ -47,14 +47,16 @@ def _descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def _shared_files() -> set[str]:
-    return {name for name in os.listdir("/dev/shm") if not name.startswith(("sem.", "torch_"))}
+def _shared_memory() -> list[str]:
+    """Files in memory that this process has mapped, by name or without."""
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    return [line for line in maps if "/memfd:" in line or "/dev/shm/" in line]
 
 
 def _gone(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return True
 
 
@@ -369,9 +371,9 @@ print("running", flush=True)
 
 
 def _started(process: subprocess.Popen[str]) -> list[int]:
-    assert process.stdout is not None
+    assert process.stdout is not None and process.stderr is not None
     pids = [int(pid) for pid in process.stdout.readline().split()]
-    assert process.stdout.readline() == "running\n"
+    assert process.stdout.readline() == "running\n", process.stderr.read()
     return pids
 
 

@@ -158,8 +158,8 @@ class GradScaler:
         if progress.found_inf is None:
             raise AssertionError(
                 "No inf checks were recorded for this optimizer.\n"
-                "  None of its parameters has a gradient: backward was not called, it did not reach "
-                "them, or zero_grad() ran in between."
+                "  None of its parameters has a gradient: backward was not called, it did not "
+                "reach them, or zero_grad() ran in between."
             )
         result = None if progress.found_inf else optimizer.step(*args, **kwargs)
         progress.stage = OptState.STEPPED

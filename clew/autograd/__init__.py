@@ -1,6 +1,15 @@
 """Automatic differentiation: what users reach as `clew.autograd`."""
 
-from clew.autograd import anomaly_mode, forward_ad, function, functional, graph, tensor_methods
+from clew.autograd import (
+    anomaly_mode,
+    forward_ad,
+    function,
+    functional,
+    graph,
+    profiler,
+    profiler_util,
+    tensor_methods,
+)
 from clew.autograd import mode as grad_mode
 from clew.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from clew.autograd.backward import backward, grad
@@ -33,6 +42,8 @@ __all__ = [
     "inference_mode",
     "is_grad_enabled",
     "no_grad",
+    "profiler",
+    "profiler_util",
     "set_detect_anomaly",
     "set_grad_enabled",
     "tensor_methods",

@@ -20,7 +20,8 @@ from clew.autograd.backward import grad
 from clew.autograd.function import Function
 from clew.core.elementwise import Elementwise
 from clew.core.engine import fit
-from clew.core.inplace import run_inplace, write_tangent
+from clew.core.inplace import apply_inplace, write_tangent
+from clew.core.interception import Interceptor, install, installed, remove
 from clew.core.node import OWN, SavedDual
 from clew.core.op import Op
 from clew.core.recording import INPUT, NEEDS, OUTPUT, PARAM, OpNode, fact
@@ -35,8 +36,10 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
-class _Level:
+class _Level(Interceptor):
     """The open dual level of a thread, and the tensors that have tangents in it."""
+
+    carries_tangents = True
 
     def __init__(self) -> None:
         self.tensors: list[weakref.ref[Tensor]] = []
@@ -61,12 +64,13 @@ class _Level:
     ) -> Any:
         """Run an operation and give its outputs their tangents."""
         state = local.state
-        state.intercept, state.dual = None, True
+        state.intercept, state.dual = self.outer, True
         try:
             if isinstance(op, Op):
                 run = self.run_inplace if inplace else self.run
                 return run(state, op, inputs, params)
-            return self.run_function(op, inputs, params["ctx"], params["outputs"])
+            outputs = self.run_function(op, inputs, params["ctx"], params["outputs"])
+            return outputs if self.outer is None else self.outer(op, inputs, params)
         finally:
             state.intercept, state.dual = self, False
 
@@ -90,7 +94,7 @@ class _Level:
             outs = op(*inputs, **params)
             outs = outs if isinstance(outs, tuple) else (outs,)
             tangent = jvp_of(op, inputs, params, outs)[0]
-        result = run_inplace(state, op, inputs, params)
+        result = apply_inplace(op, *inputs, **params)
         if tangent is not None:
             self.adopt(write_tangent(target, tangent))
         return result
@@ -133,8 +137,8 @@ def keep_output_tangents(outs: Sequence[Tensor]) -> None:
 
 
 def _level(level: Any = None) -> _Level:
-    current = local.state.intercept
-    if not isinstance(current, _Level):
+    current = installed(_Level)
+    if current is None:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
             "enter_dual_level() first." + errors.at_user_line()
@@ -144,25 +148,24 @@ def _level(level: Any = None) -> _Level:
 
 def enter_dual_level() -> int:
     """Open a dual level; make_dual works inside."""
-    state = local.state
-    if state.intercept is not None:
+    if installed(_Level) is not None:
         raise RuntimeError(
             "Nested forward mode AD is not supported at the moment: this thread is in a dual "
             "level already."
         )
-    state.intercept = _Level()
+    install(_Level())
     return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Close the dual level and drop its tangents."""
-    current = local.state.intercept
-    if not isinstance(current, _Level):
+    current = installed(_Level)
+    if current is None:
         raise RuntimeError(
             "Dual level must be a positive number.\n  No dual level is open."
             + errors.at_user_line()
         )
-    local.state.intercept = None
+    remove(current)
     current.close()
 
 
@@ -194,42 +197,42 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"{errors.shape_list(tensor._array.shape)} while the given forward gradient is of size "
             f"{errors.shape_list(tangent._array.shape)}." + errors.at_user_line()
         )
-    local.state.intercept = None
-    try:
-        dual = tensor.view_as(tensor)
-    finally:
-        local.state.intercept = current
+    dual = _same(tensor)
     return current.give(dual, tangent)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value without its tangent, and the tangent (None if there is none)."""
-    if local.state.intercept is None:
+    if installed(_Level) is None:
         return UnpackedDualTensor(tensor, None)
-    current = _level(level)
-    tangent = tangent_of(tensor)
-    local.state.intercept = None
+    return UnpackedDualTensor(_same(tensor), tangent_of(tensor))
+
+
+def _same(tensor: Tensor) -> Tensor:
+    """The tensor with its history and without a tangent."""
+    state = local.state
+    intercept, state.intercept = state.intercept, None
     try:
-        primal = tensor.view_as(tensor)
+        same: Tensor = tensor.view_as(tensor)
     finally:
-        local.state.intercept = current
-    return UnpackedDualTensor(primal, tangent)
+        state.intercept = intercept
+    return same
 
 
 class set_fwd_grad_enabled:
     """Switch forward mode on or off inside a dual level."""
 
     def __init__(self, mode: bool) -> None:
-        state = local.state
-        self._before = state.intercept
-        if not mode:
-            state.intercept = None
+        self._level = None if mode else installed(_Level)
+        if self._level is not None:
+            remove(self._level)
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, *exc: object) -> None:
-        local.state.intercept = self._before
+        if self._level is not None:
+            install(self._level)
 
 
 # -- tangents from an op's definition ----------------------------------------------------------

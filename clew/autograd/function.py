@@ -136,7 +136,9 @@ def _bind(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def _run_forward(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], state: State) -> Any:
     """Forward runs without recording: its history is the function's own node."""
     grad_enabled, reason = state.grad_enabled, state.no_grad_reason
-    intercept, state.intercept = state.intercept, None
+    intercept = state.intercept
+    if intercept is not None:
+        state.intercept = intercept.inside_function()
     state.grad_enabled = False
     state.no_grad_reason = ctx._cut = NoHistory("no_grad", f"{cls.__name__}.forward", ctx._where)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from clew.core.tensor import Tensor, alias
@@ -17,6 +18,14 @@ class _AnyTensor(type):
 class Variable(metaclass=_AnyTensor):
     """`Variable(tensor)` is a leaf over the same memory; the name is kept for old programs."""
 
-    def __new__(cls, data: Tensor, requires_grad: bool = False) -> Tensor:  # type: ignore[misc]
+    def __new__(  # type: ignore[misc]
+        cls, data: Tensor, requires_grad: bool = False, volatile: bool | None = None
+    ) -> Tensor:
+        if volatile:
+            warnings.warn(
+                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
+                UserWarning,
+                stacklevel=2,
+            )
         result = alias(data)
         return result.requires_grad_() if requires_grad else result

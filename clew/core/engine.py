@@ -143,7 +143,10 @@ class Run:
             return (None,) * len(node._edges)
         if extras is not None:
             run_pre_hooks(extras, grads)
-        results: Sequence[Any] = node.apply(tuple(grads))
+        watcher = state.intercept
+        results: Sequence[Any] = (
+            node.apply(tuple(grads)) if watcher is None else watcher.run_node(node, tuple(grads))
+        )
         if state.anomaly:
             check_finite(state, node, results)
         if extras is not None and extras.post_hooks:

@@ -294,6 +294,8 @@ def become(target: Tensor, compute: Callable[[Tensor], Tensor], writer: str) -> 
     state = local.state
     if state.autocast is not None:
         return cast(Tensor, without_autocast(become, target, compute, writer))
+    if target._is_lifted:
+        return cast(Tensor, target.copy_(compute(target.clone())))
     mask = check_write(state, writer, (target,))
     stand_in = _before_write(target) if mask else alias(target)
     stand_in._tangent = tangent_of(target)

@@ -366,6 +366,24 @@ class SavedDual:
         self.tangent = tangent
 
 
+class SavedLifted:
+    """A saved tensor that is more than its array: it is kept as it was, without its history."""
+
+    __slots__ = ("saved", "tensor")
+
+    def __init__(self, saved: Saved, tensor: Any) -> None:
+        self.saved = saved
+        self.tensor = tensor
+
+    def unpack(self, holder: Node, name: str) -> Tensor:
+        array, storage, version, edge = self.saved
+        if storage.version != version or storage.untracked is not None:
+            check_unwritten(holder, name, array, storage, version)
+        node, output_nr = edge or (None, 0)
+        result: Tensor = self.tensor.with_history(holder if node is OWN else node, output_nr)
+        return result
+
+
 class Packed:
     """A saved tensor that went through the user's pack hook."""
 
@@ -386,7 +404,7 @@ class Packed:
             raise errors.pack_hook_wrote(tensor._storage)
 
 
-def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual:
+def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual | SavedLifted:
     """What a node keeps of a tensor: its memory, the version it had, its place in the graph."""
     storage = tensor._storage
     if storage is INFERENCE:
@@ -398,9 +416,11 @@ def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual:
         edge = edge_of(tensor)
     state = local.state
     if state.saved_hooks:
-        own_view = restore(tensor._array, storage, None, 0)
+        own_view = restore_like(tensor, None, 0)
         return Packed(own_view if output_of else tensor, state.saved_hooks[-1], edge)
-    saved = tensor._array, storage, storage.version, edge
+    saved: Any = (tensor._array, storage, storage.version, edge)
+    if tensor._is_lifted:
+        saved = SavedLifted(saved, tensor.without_history())
     if state.dual:
         tangent = tangent_of(tensor)
         if tangent is not None:
@@ -434,9 +454,13 @@ def unpack(saved: Any, holder: Node, name: str) -> Any:
         return restore(array, storage, node, output_nr)
     if type(saved) is Packed:
         return _unpack_hooked(saved, holder)
+    if type(saved) is SavedLifted:
+        return saved.unpack(holder, name)
     if type(saved) is SavedDual:
         tensor = unpack(saved.saved, holder, name)
         level = local.state.intercept
+        while level is not None and not level.carries_tangents:
+            level = level.outer
         if level is not None and tangent_of(tensor) is None:
             tensor._tangent = saved.tangent
             level.adopt([tensor])
@@ -453,7 +477,15 @@ def _unpack_hooked(saved: Packed, holder: Node) -> Tensor:
         )
     node, output_nr = saved.edge or (None, 0)
     node = holder if node is OWN else node
-    return restore(result._array, result._storage, node, output_nr)
+    return restore_like(result, node, output_nr)
+
+
+def restore_like(tensor: Tensor, node: Node | None, output_nr: int) -> Tensor:
+    """The same tensor at another place in the graph."""
+    if tensor._is_lifted:
+        lifted: Tensor = tensor.with_history(node, output_nr)
+        return lifted
+    return restore(tensor._array, tensor._storage, node, output_nr)
 
 
 def reachable(roots: list[Node]) -> Iterator[Node]:

@@ -8,7 +8,6 @@ PyTorch's aliases.
 from __future__ import annotations
 
 import functools
-import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import explain, typed
 from clew.core.casting import without_autocast
 from clew.core.inplace import become, bump_version, repeats_memory
 from clew.core.state import local
@@ -28,27 +28,44 @@ FUNCTIONS: dict[str, Any] = {}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+# What a function does with `out=` before it runs: refuse it, or complete the arguments by it.
+Prepare = Callable[[tuple[Any, ...], dict[str, Any], Any], None]
+
+
 def public(
     *,
     name: str | None = None,
     function: bool = True,
     method: bool = True,
     inplace: bool = False,
-    out: bool = True,
+    out: bool | Prepare = True,
+    differentiable: bool = True,
+    checked: bool = False,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
-    """Export a function as `clew.<name>` and `Tensor.<name>`, and what follows from it."""
+    """Export a function as `clew.<name>` and `Tensor.<name>`, and what follows from it.
+
+    `out` may be a function that looks at `out=` first; `differentiable=False` lets inputs with
+    history go with it. `checked` holds arguments against annotations before the function runs.
+    """
 
     def export(implementation: F) -> F:
         own_name = name or implementation.__name__
+        as_function = typed(implementation) if checked else implementation
+        as_method = typed(implementation, first=0) if checked else implementation
         for each in (own_name, *aliases):
             if function:
-                FUNCTIONS[each] = with_out(implementation) if out else without_out(implementation)
+                prepare = None if isinstance(out, bool) else out
+                FUNCTIONS[each] = (
+                    with_out(as_function, prepare, differentiable)
+                    if out
+                    else without_out(as_function)
+                )
             if method:
-                setattr(Tensor, each, implementation)
+                setattr(Tensor, each, as_method)
             if inplace:
-                setattr(Tensor, each + "_", inplace_method(implementation, each + "_"))
-        return implementation
+                setattr(Tensor, each + "_", inplace_method(as_method, each + "_"))
+        return as_function
 
     return export
 
@@ -69,7 +86,11 @@ def inplace_method(implementation: Callable[..., Any], name: str) -> Callable[..
     return method
 
 
-def with_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
+def with_out(
+    implementation: Callable[..., Any],
+    prepare: Prepare | None = None,
+    differentiable: bool = True,
+) -> Callable[..., Any]:
     """The same function with an `out=` argument."""
     positional = without_names(implementation)
 
@@ -78,10 +99,13 @@ def with_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
         if out is None:
             try:
                 return implementation(*args, **kwargs) if kwargs else positional(*args)
-            except AttributeError as error:
-                refuse_non_tensor(implementation, args, error)
+            except Exception as error:
+                explain(implementation, args, kwargs, error)
                 raise
-        refuse_history(args, kwargs, out)
+        if prepare is not None:
+            prepare(args, kwargs, out)
+        if differentiable:
+            refuse_history(args, kwargs, out)
         result = without_autocast(implementation, *args, **kwargs)
         if isinstance(out, Tensor):
             return deliver(result, out)
@@ -93,14 +117,14 @@ def with_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def without_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which names an argument that should have been a tensor."""
+    """The same function, which names an argument of a wrong type."""
 
     @functools.wraps(implementation)
     def function(*args: Any, **kwargs: Any) -> Any:
         try:
             return implementation(*args, **kwargs)
-        except AttributeError as error:
-            refuse_non_tensor(implementation, args, error)
+        except Exception as error:
+            explain(implementation, args, kwargs, error)
             raise
 
     return function
@@ -114,21 +138,6 @@ def without_names(implementation: Callable[..., Any]) -> Callable[..., Any]:
     positional = getattr(implementation, "positional", None)
     wrapped: Callable[..., Any] = getattr(implementation, "__wrapped__", implementation)
     return wrapped if wrapped is positional else implementation
-
-
-def refuse_non_tensor(
-    implementation: Callable[..., Any], args: tuple[Any, ...], error: AttributeError
-) -> None:
-    """Something else was used as if it were a tensor: if it was given, say so as PyTorch does."""
-    if error.name is None or not hasattr(Tensor, error.name):
-        return
-    for position, value in enumerate(args):
-        if value is error.obj and not isinstance(value, Tensor):
-            names = list(inspect.signature(implementation).parameters)
-            name = names[min(position, len(names) - 1)]
-            raise errors.wrong_argument(
-                implementation.__name__, name, position + 1, "Tensor", value
-            ) from None
 
 
 def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:

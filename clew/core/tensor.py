@@ -149,6 +149,9 @@ class Tensor:
         "_view",
     )
 
+    # Whether a tensor is more than its array, as inside vmap: it makes its own copies.
+    _is_lifted = False
+
     # NumPy must leave `ndarray * tensor` to Tensor.__rmul__.
     __array_priority__ = 1000
 
@@ -270,6 +273,9 @@ def wrap(array: Any, reason: NoHistory | None = None) -> Tensor:
 
 def alias(tensor: Tensor, array: np.ndarray | None = None) -> Tensor:
     """A tensor without history that shares memory, version counter and writer with another."""
+    if tensor._is_lifted:
+        lifted: Tensor = tensor.without_history()
+        return lifted
     result: Tensor = _new(Tensor)
     result._array = tensor._array if array is None else array
     result._storage = tensor._storage
@@ -315,6 +321,8 @@ def _replay_history(view: View) -> Tensor:
     state = local.state
     grad_enabled, state.grad_enabled = state.grad_enabled, True
     intercept, state.intercept = state.intercept, None
+    if view.base._is_lifted:
+        state.intercept = view.base._level
     try:
         return view.replay(view.base)
     finally:

@@ -3,11 +3,47 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable as _Callable
 from typing import Any
+from typing import NoReturn as _NoReturn
 
 from clew.backend.device import device as _device
 from clew.backend.device import no_such_device as _no_such_device
 from clew.cuda import amp as amp
+from clew.cuda.streams import (
+    Event as Event,
+    Stream as Stream,
+    StreamContext as StreamContext,
+    current_stream as current_stream,
+    default_stream as default_stream,
+    set_stream as set_stream,
+    stream as stream,
+)
+from clew.ops.conversion import LEGACY_NAMES as _LEGACY_NAMES
+from clew.ops.legacy import CudaTensorType as _CudaTensorType
+
+_initialized = False
+
+
+class OutOfMemoryError(RuntimeError):
+    """What a GPU without enough memory raises: for `except`."""
+
+
+class device:
+    """`with device(0):`, which changes nothing: there is no GPU to choose."""
+
+    def __init__(self, device: Any) -> None:
+        self.idx = -1
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+
+# `torch.cuda.FloatTensor` and the like: no tensor is of these types, and calling one raises.
+globals().update({name: _CudaTensorType(name) for name in _LEGACY_NAMES if "Complex" not in name})
 
 
 def is_available() -> bool:
@@ -73,6 +109,14 @@ def get_rng_state_all() -> list[Any]:
     return []
 
 
+def seed() -> None:
+    """Seed the GPU's random stream: without one there is nothing to do, as in PyTorch."""
+
+
+def seed_all() -> None:
+    """Seed all GPUs' random streams: without one there is nothing to do, as in PyTorch."""
+
+
 def manual_seed(seed: int) -> None:
     """Seed the GPU's random stream: without one there is nothing to do, as in PyTorch."""
 
@@ -85,36 +129,33 @@ def empty_cache() -> None:
     """Give cached GPU memory back: without any there is nothing to do, as in PyTorch."""
 
 
-def current_device() -> int:
+def _refused(name: str) -> _Callable[..., _NoReturn]:
+    def refused(device: Any = None) -> _NoReturn:
+        """Raises: there is no GPU."""
+        raise _no_such_device(_device("cuda"))
+
+    refused.__name__ = refused.__qualname__ = name
+    return refused
+
+
+current_device, set_device = _refused("current_device"), _refused("set_device")
+get_device_name, get_device_properties = _refused("get_device_name"), _refused("get_device_properties")
+get_device_capability = _refused("get_device_capability")
+mem_get_info, synchronize, init = _refused("mem_get_info"), _refused("synchronize"), _refused("init")
+get_rng_state, ipc_collect = _refused("get_rng_state"), _refused("ipc_collect")
+
+
+def set_rng_state(new_state: Any, device: Any = None) -> None:
     """Raises: there is no GPU."""
     raise _no_such_device(_device("cuda"))
 
 
-def set_device(device: Any) -> None:
-    """Raises: there is no GPU."""
-    raise _no_such_device(_device("cuda"))
+def set_rng_state_all(new_states: list[Any]) -> None:
+    """Continue all GPUs' random streams: of none, there is nothing to do."""
+    for state in new_states:
+        set_rng_state(state)
 
 
-def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """Raises: there is no GPU."""
-    raise _no_such_device(_device("cuda"))
-
-
-def get_device_properties(device: Any = None) -> Any:
-    """Raises: there is no GPU."""
-    raise _no_such_device(_device("cuda"))
-
-
-def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Raises: there is no GPU."""
-    raise _no_such_device(_device("cuda"))
-
-
-def get_device_name(device: Any = None) -> str:
-    """Raises: there is no GPU."""
-    raise _no_such_device(_device("cuda"))
-
-
-def synchronize(device: Any = None) -> None:
-    """Raises: there is no GPU."""
-    raise _no_such_device(_device("cuda"))
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The GPU's memory as text: there is none."""
+    return "no GPU: tensors live on the CPU"

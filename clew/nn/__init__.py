@@ -1,7 +1,8 @@
 """Neural networks: functions, parameters, and modules built of them."""
 
-from clew.nn import functional, init, modules, parameter, utils
+from clew.nn import attention, functional, init, modules, parallel, parameter, utils
 from clew.nn.modules import *  # noqa: F403  (the list of layers is kept in one place)
+from clew.nn.parallel import DataParallel
 from clew.nn.parameter import (
     Buffer,
     Parameter,
@@ -10,13 +11,16 @@ from clew.nn.parameter import (
 )
 
 __all__ = [
+    "attention",
     "functional",
     "init",
     "modules",
+    "parallel",
     "parameter",
     "utils",
     *modules.__all__,
     "Buffer",
+    "DataParallel",
     "Parameter",
     "UninitializedBuffer",
     "UninitializedParameter",

@@ -47,8 +47,8 @@ def require_tensor(function: str, input: Any) -> None:
         raise errors.wrong_argument(function, "input", 1, "Tensor", input)
 
 
-def _run(op: Row, input: Tensor, inplace: bool, **params: Any) -> Tensor:
-    require_tensor(op.name, input)
+def _run(op: Row, input: Tensor, inplace: bool, name: str = "", **params: Any) -> Tensor:
+    require_tensor(name or op.name, input)
     if inplace:
         return apply_inplace(op, input, **params)
     result: Tensor = op(input, **params)
@@ -151,7 +151,7 @@ def _plain_selu(input: Tensor) -> Tensor:
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The elu whose fixed point has mean 0 and variance 1."""
     op = ELU_IN_PLACE if inplace else ELU
-    return _run(op, input, inplace, alpha=SELU_ALPHA, scale=SELU_SCALE, input_scale=1.0)
+    return _run(op, input, inplace, "selu", alpha=SELU_ALPHA, scale=SELU_SCALE, input_scale=1.0)
 
 
 @public(method=False, out=False)

@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes, random
+from clew.core.arguments import typed
 from clew.core.casting import LOWER, casts
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
@@ -16,7 +17,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
 from clew.ops.activation import require_tensor, with_dims
-from clew.ops.dims import wrap_dim
+from clew.ops.dims import require_bool, wrap_dim
 from clew.ops.joining import cat
 from clew.ops.rows import FLOATS, Row
 from clew.ops.transcendental import sigmoid_array
@@ -68,6 +69,7 @@ THRESHOLD = Row(
 )  # fmt: skip
 
 
+@typed
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """`x` above the threshold, `value` up to it."""
     op = THRESHOLD_IN_PLACE if inplace else THRESHOLD
@@ -132,6 +134,7 @@ def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Ten
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """`x` between 0 and 6."""
+    require_tensor("relu6", input)
     return hardtanh(input, 0, 6, inplace)
 
 
@@ -364,6 +367,7 @@ def rrelu(
 ) -> Tensor:
     """`x` above 0; below, `x` times a slope that is random while training."""
     require_tensor("rrelu", input)
+    require_bool("training", training)
     if lower > upper:
         raise RuntimeError(
             "Lower bound should be less than or equal to the upper bound" + errors.at_user_line()

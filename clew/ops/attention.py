@@ -17,6 +17,7 @@ from clew.core.casting import LOWER, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor, tangent_of, wrap
 from clew.kernels.arrays import widened
+from clew.ops.dims import require_bool
 from clew.ops.dropout import check_probability, drop
 from clew.ops.normalization import graph_is_wanted
 from clew.ops.softmax import SAFE_SOFTMAX, SOFTMAX_BACKWARD
@@ -146,6 +147,8 @@ def scaled_dot_product_attention(
     enable_gqa: bool = False,
 ) -> Tensor:
     """`softmax(query @ key.T * scale + mask) @ value`."""
+    require_bool("is_causal", is_causal)
+    require_bool("enable_gqa", enable_gqa)
     _check_arguments(query, key, value, attn_mask)
     if enable_gqa:
         key, value = _with_repeated_heads(query, key, value)
@@ -175,6 +178,9 @@ def scaled_dot_product_attention(
     return weights.matmul(value).to(kind)
 
 
+_NAME = "scaled_dot_product_attention"
+
+
 def _is_usual(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float
 ) -> bool:
@@ -197,9 +203,7 @@ def _check_arguments(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tenso
     named = (("query", query), ("key", key), ("value", value))
     for position, (name, each) in enumerate(named):
         if not isinstance(each, Tensor):
-            raise errors.wrong_argument(
-                "scaled_dot_product_attention", name, position + 1, "Tensor", each
-            )
+            raise errors.wrong_argument(_NAME, name, position + 1, "Tensor", each)
     if not query.dtype is key.dtype is value.dtype:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
@@ -213,7 +217,11 @@ def _check_arguments(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tenso
             f"{dims[0]} key.dim: {dims[1]} and value.dim: {dims[2]} instead."
             + errors.at_user_line()
         )
-    if attn_mask is not None and attn_mask.dtype not in (dtypes.bool_, dtypes.float32, query.dtype):
+    if attn_mask is None:
+        return
+    if not isinstance(attn_mask, Tensor):
+        raise errors.wrong_argument(_NAME, "attn_mask", 4, "Tensor", attn_mask)
+    if attn_mask.dtype not in (dtypes.bool_, dtypes.float32, query.dtype):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
             f"attn_mask.dtype: {_c_name(attn_mask)} and  query.dtype: {_c_name(query)} instead."

@@ -13,6 +13,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
@@ -200,7 +201,7 @@ def check_line_rank(name: str, input: Tensor) -> None:
         )
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 def avg_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
     ceil_mode: bool = False, count_include_pad: bool = True,
@@ -222,6 +223,7 @@ def size_absent(stride: Any) -> bool:
     return stride is None or (isinstance(stride, Sequence) and not stride)
 
 
+@typed
 def avg_pool2d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -233,6 +235,7 @@ def avg_pool2d(
     )  # fmt: skip
 
 
+@typed
 @casts(FLOAT32)
 def avg_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,

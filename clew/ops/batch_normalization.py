@@ -7,11 +7,13 @@ import math
 import numpy as np
 
 from clew import errors
+from clew.core.arguments import typed
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, tangent_of, wrap
 from clew.kernels.arrays import widened
+from clew.ops.dims import require_bool
 from clew.ops.normalization import (
     Gradients,
     back_through_statistics,
@@ -208,7 +210,11 @@ def _update(running: Tensor, latest: Tensor, momentum: float) -> None:
 
 def _check_channel_vectors(channels: int, **vectors: Tensor | None) -> None:
     for name, vector in vectors.items():
-        if vector is not None and vector._array.size != channels:
+        if vector is None:
+            continue
+        if not isinstance(vector, Tensor):
+            raise errors.wrong_argument("batch_norm", name, None, "Tensor", vector)
+        if vector._array.size != channels:
             raise RuntimeError(
                 f"{name} should contain {channels} elements not {vector._array.size}"
                 + errors.at_user_line()
@@ -243,6 +249,7 @@ def batch_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """Mean 0 and variance 1 of each channel, over the batch or by running statistics."""
+    require_bool("training", training)
     if training:
         shape = input._array.shape
         if math.prod(shape[2:]) * shape[0] == 1:
@@ -265,8 +272,11 @@ def _batch_normalized(
     momentum: float,
     eps: float,
 ) -> Tensor:
-    if not isinstance(momentum, (int, float)):
-        raise errors.wrong_argument("batch_norm", "momentum", 7, "float", momentum)
+    for name, number in (("momentum", momentum), ("eps", eps)):
+        if not isinstance(number, (int, float)):
+            raise errors.wrong_argument("batch_norm", name, None, "float", number)
+    if not isinstance(input, Tensor):
+        raise errors.wrong_argument("batch_norm", "input", 1, "Tensor", input)
     if not input._array.size:
         return _of_nothing(input, weight, bias)
     if input._array.ndim < 2:
@@ -325,6 +335,7 @@ def _torch_instance_norm(
     )
 
 
+@typed
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -428,6 +439,7 @@ def _torch_group_norm(
     return _group_normalized(input, num_groups, weight, bias, eps)
 
 
+@typed
 def group_norm(
     input: Tensor,
     num_groups: int,

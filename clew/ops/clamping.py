@@ -98,10 +98,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         return quick
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
-    _check_condition(condition)
-    for position, (name, value) in enumerate((("input", input), ("other", other))):
-        if not isinstance(value, (Tensor, *NUMBER)):
-            raise errors.wrong_argument("where", name, position + 2, "Tensor", value)
+    _check_where(condition, input, other)
     return WHERE(condition, input, other)
 
 
@@ -111,9 +108,12 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     return result
 
 
-def _check_condition(condition: Any) -> None:
+def _check_where(condition: Any, input: Any, other: Any) -> None:
     if not isinstance(condition, Tensor):
         raise errors.wrong_argument("where", "condition", 1, "Tensor", condition)
+    for position, (name, value) in enumerate((("input", input), ("other", other))):
+        if not isinstance(value, (Tensor, *NUMBER)):
+            raise errors.wrong_argument("where", name, position + 2, "Tensor", value)
     if condition.dtype not in (dtypes.bool_, dtypes.uint8):
         raise RuntimeError(
             "where expected condition to be a boolean tensor, but got a tensor with dtype "

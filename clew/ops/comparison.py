@@ -84,7 +84,7 @@ def _is_close(
 ISCLOSE = Row("isclose", _is_close, rule=BOOL, non_differentiable=WHY)
 
 
-@public(out=False)
+@public(checked=True, out=False)
 def isclose(
     input: Tensor,
     other: Tensor,
@@ -108,7 +108,7 @@ def isclose(
     return ISCLOSE(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
-@public(out=False)
+@public(checked=True, out=False)
 def allclose(
     input: Tensor,
     other: Tensor,

@@ -148,6 +148,8 @@ def dtype_of_legacy(kind: Any) -> dtypes.dtype:
     """The dtype that a dtype, a legacy tensor class or its name stands for."""
     if isinstance(kind, dtypes.dtype):
         return kind
+    if getattr(kind, "is_cuda", False) or str(kind).startswith("torch.cuda."):
+        raise devices.no_such_device(device_type("cuda"))
     if isinstance(kind, str):
         found = LEGACY_NAMES.get(kind.removeprefix("torch."))
         if found is None:
@@ -161,8 +163,17 @@ def dtype_of_legacy(kind: Any) -> dtypes.dtype:
     return found
 
 
+def to_dense(
+    self: Tensor, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None
+) -> Tensor:
+    """The tensor itself, all tensors being dense, in another dtype if one is given."""
+    return self if dtype is None else to_dtype(self, dtype)
+
+
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor in the dtype of another."""
+    if not isinstance(other, Tensor):
+        raise errors.wrong_argument("type_as", "other", 1, "Tensor", other)
     return to_dtype(self, other.dtype)
 
 
@@ -188,5 +199,5 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
 
 
 methods(
-    to=to, type=type_, type_as=type_as, cpu=cpu, cuda=cuda, pin_memory=pin_memory,
+    to=to, to_dense=to_dense, type=type_, type_as=type_as, cpu=cpu, cuda=cuda, pin_memory=pin_memory,
 )  # fmt: skip

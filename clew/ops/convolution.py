@@ -7,6 +7,7 @@ other two, so gradients of every order are convolutions again.
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -200,6 +201,7 @@ def _check_operands(
 ) -> None:
     """Ranks, bias and dtypes, as far as the kernels do not look at them themselves."""
     shape, size = weight._array.shape, input._array.shape
+    groups = operator.index(groups)
     if len(shape) != len(size):
         raise failure(
             f"Expected {len(shape)}-dimensional input for {len(shape)}-dimensional weight "
@@ -377,7 +379,7 @@ conv1d, conv2d, conv3d = map(_forward_function, (1, 2, 3))
 conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_transposed_function, (1, 2, 3))
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 def convolution(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
     transposed: bool, output_padding: Any, groups: int,
@@ -399,7 +401,7 @@ def convolution(
     return _run_transposed(input, weight, bias, groups=groups, **read)
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 @casts(LOWER)
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """Convolution over time of (time, batch, channels) with weight (time, in, out)."""

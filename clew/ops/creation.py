@@ -77,8 +77,6 @@ def full(
     **options: Unpack[Options],
 ) -> Tensor:
     """A tensor of one value, whose dtype follows from the value unless given."""
-    if not isinstance(size, (tuple, list)):
-        raise errors.wrong_argument("full", "size", 1, "tuple of ints", size)
     kind = read_dtype("full", dtype)
     if kind is None:
         kind = _dtype_of_number(fill_value) if out is None else out.dtype

@@ -15,7 +15,7 @@ from clew.ops.joining import cat
 # -- diff ------------------------------------------------------------------------------------------
 
 
-@public()
+@public(checked=True)
 def diff(
     input: Tensor,
     n: int = 1,
@@ -107,7 +107,7 @@ def _one_spacing(name: str, x: Any, dx: Any) -> float:
     return dx
 
 
-@public(method=False, out=False, aliases=("trapz",))
+@public(checked=True, method=False, out=False, aliases=("trapz",))
 def trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
 ) -> Tensor:

@@ -37,18 +37,39 @@ def wrap_dim(dim: Any, ndim: int) -> int:
     """A dimension counted from the front; a 0-dim tensor has the dimensions 0 and -1."""
     if type(dim) is int and -ndim <= dim < ndim:
         return dim if dim >= 0 else dim + ndim
-    dim = operator.index(dim)
+    dim = _integer(dim)
     limit = ndim or 1
     if not -limit <= dim < limit:
         raise errors.dimension_out_of_range(dim, ndim)
     return dim % limit
 
 
+def require_bool(name: str, value: Any) -> None:
+    """Refuse what is not a bool for a flag: PyTorch takes no 0 or 1 for one."""
+    if value is not True and value is not False:
+        raise TypeError(
+            f"argument '{name}' must be bool, not {type(value).__name__}" + errors.at_user_line()
+        )
+
+
+def _integer(dim: Any) -> int:
+    if not hasattr(type(dim), "__index__") or isinstance(dim, bool):
+        raise TypeError(
+            f"argument 'dim' must be int, not {type(dim).__name__}" + errors.at_user_line()
+        )
+    return operator.index(dim)
+
+
 def wrap_dims(dims: int | Iterable[int] | None, ndim: int) -> tuple[int, ...]:
     """Several dimensions, each once; None or an empty list means all of them."""
     if dims is None:
         return tuple(range(ndim))
-    listed = [dims] if isinstance(dims, (int, np.integer, Tensor)) else list(dims)
+    listed = [dims] if isinstance(dims, (int, np.integer, Tensor)) else dims
+    if not isinstance(listed, (tuple, list)):
+        raise TypeError(
+            f"argument 'dim' must be tuple of ints, not {type(dims).__name__}"
+            + errors.at_user_line()
+        )
     if not listed:
         return tuple(range(ndim))
     wrapped = tuple(wrap_dim(dim, ndim) for dim in listed)
@@ -66,7 +87,14 @@ def shape_argument(args: tuple[Any, ...], keyword: Sequence[int] | None = None) 
         args = tuple(keyword)
     elif len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
-    return tuple(map(operator.index, args))
+    try:
+        return tuple(map(operator.index, args))
+    except TypeError:
+        wrong = next(each for each in args if not hasattr(type(each), "__index__"))
+        raise TypeError(
+            f"a shape must be a tuple of ints, not of {type(wrong).__name__}"
+            + errors.at_user_line()
+        ) from None
 
 
 def infer_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:

@@ -58,7 +58,7 @@ def _unit(vectors: Tensor, dim: int, eps: float) -> Tensor:
     return vectors / size
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:

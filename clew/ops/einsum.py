@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from clew import errors
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.ops.joining import tensor_list
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _FIRST_OF_ELLIPSIS = 52
@@ -259,6 +260,9 @@ def einsum(*args: Any) -> Tensor:
     else:
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
             operands = list(operands[0])
+        if not isinstance(args[0], str):
+            raise errors.wrong_argument("einsum", "equation", 1, "str", args[0])
+        operands = tensor_list("einsum", operands)
         inputs, output = _parse_equation(args[0], len(operands))
     counts = _ellipsis_sizes(inputs, operands)
     ellipsis = max(counts)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import typed
 from clew.core.inplace import bump_version
 from clew.core.op import Op
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
 from clew.kernels.scatter import add_at
+from clew.ops.dims import require_bool
 
 Array = np.ndarray
 
 
+@typed
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A new last dimension that is 1 at the index and 0 elsewhere."""
     if tensor.dtype is not dtypes.int64:
@@ -115,6 +120,7 @@ def check_indices(indices: Tensor, function: str, name: str = "indices") -> None
 
 def padding_index(padding_idx: int, rows: int) -> int:
     """A padding index counted from the front."""
+    padding_idx = operator.index(padding_idx)
     if not -rows <= padding_idx < rows:
         raise AssertionError("Padding_idx must be within num_embeddings" + errors.at_user_line())
     return padding_idx % rows
@@ -144,6 +150,10 @@ def embedding(
     sparse: bool = False,
 ) -> Tensor:
     """Rows of `weight`. With `sparse=True` gradients are dense all the same."""
+    if not isinstance(weight, Tensor):
+        raise errors.wrong_argument("embedding", "weight", 1, "Tensor", weight)
+    require_bool("scale_grad_by_freq", scale_grad_by_freq)
+    require_bool("sparse", sparse)
     padding = -1 if padding_idx is None else padding_index(padding_idx, weight._array.shape[0])
     check_indices(input, "embedding")
     if weight._array.ndim != 2:

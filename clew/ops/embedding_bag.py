@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.arrays import widened
@@ -125,6 +126,7 @@ def _bag_gradients(
 EMBEDDING_BAG = Op("embedding_bag", _embedding_bag, joint=_bag_gradients, outputs=2)
 
 
+@typed
 def embedding_bag(
     input: Tensor,
     weight: Tensor,

@@ -14,8 +14,8 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.ops import return_types
-from clew.ops.dims import numpy_names, wrap_dim
+from clew.ops import out_checks, return_types
+from clew.ops.dims import numpy_names, require_bool, wrap_dim
 from clew.ops.reductions import DimArgument, Dims, fold, reduced_dims, restore_dims
 
 # -- elements chosen by index ----------------------------------------------------------------
@@ -120,6 +120,7 @@ def _find_extreme(op: Op, input: Tensor, dim: int | None, keepdim: bool) -> Tens
     if dtype.is_complex or dtype is dtypes.bool_:
         kind = "complex" if dtype.is_complex else "bool"
         raise RuntimeError(f"{name}(): does not support {kind} input" + errors.at_user_line())
+    require_bool("keepdim", keepdim)
     if dim is not None:
         dim = wrap_dim(dim, input._array.ndim)
         require_elements(name, input, dim)
@@ -233,7 +234,7 @@ MIN_ALL = Op(
 
 
 def _reduce_extreme(op: Op, input: Tensor, dim: DimArgument, keepdim: bool) -> Tensor:
-    dims = reduced_dims(dim, input._array.ndim)
+    dims = reduced_dims(dim, input._array.ndim, keepdim)
     if dim is None or dim == ():
         require_any_element(op.name, input)
     for each in dims:
@@ -245,14 +246,14 @@ def _reduce_extreme(op: Op, input: Tensor, dim: DimArgument, keepdim: bool) -> T
     return op(input, dims=dims, keepdim=keepdim)
 
 
-@public()
+@public(out=out_checks.input_dtype(out_checks.extreme_words))
 @numpy_names
 def amax(input: Tensor, dim: DimArgument = (), keepdim: bool = False) -> Tensor:
     """The largest value over some dimensions; equal ones share the gradient."""
     return _reduce_extreme(AMAX, input, dim, keepdim)
 
 
-@public()
+@public(out=out_checks.input_dtype(out_checks.extreme_words))
 @numpy_names
 def amin(input: Tensor, dim: DimArgument = (), keepdim: bool = False) -> Tensor:
     """The smallest value over some dimensions; equal ones share the gradient."""
@@ -284,7 +285,7 @@ def _aminmax_grad(
 AMINMAX = Op("aminmax", _aminmax, grads={"self": _aminmax_grad}, outputs=2, kinks=_TIES)
 
 
-@public()
+@public(out=out_checks.pair_of_input_dtype)
 @numpy_names
 def aminmax(
     input: Tensor, *, dim: int | None = None, keepdim: bool = False
@@ -303,7 +304,7 @@ def aminmax(
         )
     if input.dtype.is_complex:
         raise not_implemented("aminmax_cpu", input.dtype)
-    dims = reduced_dims(dim, len(shape))
+    dims = reduced_dims(dim, len(shape), keepdim)
     return return_types.aminmax(*AMINMAX(input, dims=dims, keepdim=keepdim))
 
 
@@ -327,8 +328,7 @@ def _along(
         return choose.output(state, (input, places), params, values), places
     if input.dtype.is_complex:
         raise RuntimeError(f"{name}(): does not support complex input" + errors.at_user_line())
-    if not isinstance(keepdim, bool):
-        raise errors.wrong_argument(name, "keepdim", 2, "bool", keepdim)
+    require_bool("keepdim", keepdim)
     dim = wrap_dim(dim, input._array.ndim)
     require_elements(name, input, dim)
     indices = find(input, dim=dim, keepdim=keepdim)
@@ -347,7 +347,7 @@ def _of_all(op: Op, ufunc: Any, input: Tensor) -> Tensor:
     return op(input)
 
 
-@public()
+@public(out=out_checks.own_memory)
 @numpy_names
 def max(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
@@ -359,12 +359,12 @@ def max(
         other, dim = dim, None
     if other is not None:
         return input.maximum(other)
-    if dim is None:
+    if dim is None and keepdim is False:
         return _of_all(MAX_ALL, np.maximum, input)
     return return_types.max(*_along("max", ARGMAX, MAX_DIM, input, dim, keepdim))
 
 
-@public()
+@public(out=out_checks.own_memory)
 @numpy_names
 def min(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
@@ -376,6 +376,6 @@ def min(
         other, dim = dim, None
     if other is not None:
         return input.minimum(other)
-    if dim is None:
+    if dim is None and keepdim is False:
         return _of_all(MIN_ALL, np.minimum, input)
     return return_types.min(*_along("min", ARGMIN, MIN_DIM, input, dim, keepdim))

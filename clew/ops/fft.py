@@ -14,6 +14,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
@@ -25,6 +26,9 @@ Array = np.ndarray
 Dims = tuple[int, ...]
 
 # -- the three operations ------------------------------------------------------------------------
+
+# Lengths or dimensions, as they may be given.
+Axes = int | Sequence[int] | None
 
 
 def _scaled(values: Array, scale: float) -> Array:
@@ -250,12 +254,14 @@ def _complex_transforms(input: Tensor, s: Any, dim: Any, norm: str | None, forwa
     return FFT_C2C(input, dims=dims, scale=scale, forward=forward)
 
 
-def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+@typed
+def fftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
     """The Fourier transform over several dimensions."""
     return _complex_transforms(input, s, dim, norm, forward=True)
 
 
-def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+@typed
+def ifftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
     """The inverse of `fftn`."""
     return _complex_transforms(input, s, dim, norm, forward=False)
 
@@ -265,7 +271,8 @@ def _require_axis(name: str, dims: Dims) -> None:
         raise RuntimeError(f"{name} must transform at least one axis" + errors.at_user_line())
 
 
-def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+@typed
+def rfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
     """The transform of real values; the last dimension keeps its first half."""
     _require_real("rfftn", input, "a real-valued input tensor")
     dims, sizes = _dims_and_sizes(input, s, dim)
@@ -287,7 +294,8 @@ def _last_size(input: Tensor, dims: Dims, sizes: list[int], s: Any) -> list[int]
     return sizes
 
 
-def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+@typed
+def irfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
     """The inverse of `rfftn`."""
     dims, sizes = _dims_and_sizes(input, s, dim)
     _require_axis("irfftn", dims)
@@ -298,7 +306,8 @@ def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
     return FFT_C2R(input, dims=dims, scale=scale, last_size=sizes[-1])
 
 
-def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+@typed
+def hfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
     """The real transform of a signal that is conjugate-symmetric in its last dimension."""
     dims, sizes = _dims_and_sizes(input, s, dim)
     _require_axis("hfftn", dims)
@@ -313,7 +322,8 @@ def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
     )
 
 
-def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+@typed
+def ihfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
     """The inverse of `hfftn`."""
     _require_real("ihfftn", input, "a real-valued input tensor")
     dims, sizes = _dims_and_sizes(input, s, dim)
@@ -372,11 +382,13 @@ def _shifted(input: Tensor, dim: Any, sign: int) -> Tensor:
     return input.roll(shifts, dims)
 
 
-def fftshift(input: Tensor, dim: Any = None) -> Tensor:
+@typed
+def fftshift(input: Tensor, dim: Axes = None) -> Tensor:
     """Move the zero frequency to the middle."""
     return _shifted(input, dim, 1)
 
 
-def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+@typed
+def ifftshift(input: Tensor, dim: Axes = None) -> Tensor:
     """The inverse of `fftshift`."""
     return _shifted(input, dim, -1)

@@ -110,6 +110,8 @@ def unfold(
     require_tensor("unfold", "input", 1, input)
     window = _window("unfold", kernel_size, dilation, padding, stride)
     shape = input._array.shape
+    if len(shape) < 3:
+        raise errors.dimension_out_of_range(max(len(shape), 1), len(shape))
     if len(shape) not in (3, 4) or 0 in shape[-3:]:
         raise failure(
             f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other "

@@ -135,7 +135,12 @@ def _from_protocols(data: Any) -> np.ndarray | None:
 
 
 def _to_array(elements: list[Any], dtype: dtypes.dtype) -> np.ndarray:
-    if any(issubclass(kind, (Tensor, np.ndarray)) for kind in set(map(type, elements))):
+    kinds = set(map(type, elements))
+    for kind in kinds:
+        # NumPy would read None as NaN.
+        if not hasattr(kind, "__float__") and not issubclass(kind, (complex, str, list, tuple)):
+            raise TypeError(f"must be real number, not {kind.__name__}" + errors.at_user_line())
+    if any(issubclass(kind, (Tensor, np.ndarray)) for kind in kinds):
         elements = [_single(e) for e in elements]
     if dtype is dtypes.bool_:
         return np.array([bool(e) for e in elements], np.bool_)

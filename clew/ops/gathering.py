@@ -12,6 +12,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import scatter as kernel
+from clew.ops import out_checks
 from clew.ops.copying import scalar_as, zeros
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.writing import Call, WritingOp, run, run_in_place
@@ -235,7 +236,7 @@ def _sizes(tensor: Tensor) -> Shape:
     return tensor._array.shape or (1,)
 
 
-@public()
+@public(checked=True, out=out_checks.input_dtype())
 @numpy_names
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """`out[i, j] = input[index[i, j], j]` (for dim 0)."""
@@ -287,7 +288,7 @@ def _scatter_call(input: Tensor, dim: int, index: Tensor, given: Any, reduce: st
     return SCATTER_VALUE, (input, index), {"dim": dim, "value": given}
 
 
-@public()
+@public(checked=True)
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
     reduce: str | None = None,
@@ -331,7 +332,7 @@ def _scatter_with(input: Tensor, dim: int, index: Tensor, given: Any, reduce: st
     return SCATTER_INTO, (input, index, given), params
 
 
-@public()
+@public(checked=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with `out[index[i, j], j] += src[i, j]` (for dim 0)."""
     return SCATTER_ADD(input, index, src, dim=_check_scatter(input, dim, index, src))
@@ -344,7 +345,7 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return apply_inplace(SCATTER_ADD, self, index, src, dim=dim)
 
 
-@public(inplace=True)
+@public(checked=True, inplace=True)
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
@@ -220,6 +221,7 @@ def _sample(
     return result
 
 
+@typed
 @casts(FLOAT32)
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
@@ -287,7 +289,7 @@ def _of_affine(g: Tensor, size: Shape, align_corners: bool) -> Tensor:
 AFFINE_GRID = Op("affine_grid_generator", _affine, grads={"theta": _of_affine}, linear=True)
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: bool) -> Tensor:
     """The points to which the matrices `theta` move a regular grid over (N, C, *spatial)."""
     require_tensor("affine_grid_generator", "theta", 1, theta)
@@ -305,6 +307,7 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
     return result
 
 
+@typed
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The points to which the matrices `theta` move a regular grid over (N, C, *spatial)."""
     require_tensor("affine_grid", "theta", 1, theta)

@@ -12,6 +12,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import scatter as kernel
+from clew.ops import out_checks
 from clew.ops.copying import convert, scalar_as, zeros
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.gathering import check_bounds
@@ -190,10 +191,12 @@ def _rows_of(self: Tensor, dim: int) -> int:
     return self._array.shape[dim] if self._array.ndim else 1
 
 
-@public()
+@public(out=out_checks.input_dtype(out_checks.same_scalar_type("index_select")))
 @numpy_names
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of a dimension at the given indices."""
+    if not isinstance(index, Tensor):
+        raise errors.wrong_argument("index_select", "index", 3, "Tensor", index)
     dim = wrap_dim(dim, input._array.ndim)
     places = index._array
     if places.ndim > 1:
@@ -252,7 +255,7 @@ def _index_add_call(input: Tensor, dim: int, index: Tensor, source: Tensor, alph
     return INDEX_ADD, (input, index, source), {"dim": dim, "alpha": alpha}
 
 
-@public()
+@public(checked=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """A copy with the slices of `alpha * source` added at the given indices."""
     return run(_index_add_call(input, dim, index, source, alpha))
@@ -264,7 +267,7 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return run_in_place(_index_add_call(self, dim, index, source, alpha))
 
 
-@public(inplace=True)
+@public(checked=True, inplace=True)
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     include_self: bool = True,
@@ -340,7 +343,7 @@ def _index_copy_call(input: Tensor, dim: int, index: Tensor, source: Tensor) -> 
     return INDEX_COPY, (input, index, source), {"dim": dim}
 
 
-@public()
+@public(checked=True)
 @casts(WIDEST)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the slices of `source` at the given indices."""
@@ -377,7 +380,7 @@ def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call
     return INDEX_FILL_TENSOR, (input, index, value), {"dim": dim}
 
 
-@public(out=False)
+@public(checked=True, out=False)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy with one value in the slices at the given indices."""
     return run(_index_fill_call(input, dim, index, value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from clew.core.op import Op, ViewOp
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
+from clew.ops import out_checks
 from clew.ops.copying import zeros
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.slicing import SLICE
@@ -101,7 +103,7 @@ def _promoted(tensors: list[Tensor], dtype: np.dtype | None) -> list[Tensor]:
     return [each.to(want) if each.dtype.category < dtypes.FLOAT else each for each in tensors]
 
 
-@public(method=False, aliases=("concat", "concatenate"))
+@public(method=False, aliases=("concat", "concatenate"), out=out_checks.castable_out)
 @numpy_names
 def cat(tensors: Any, dim: int = 0) -> Tensor:
     """Join tensors along a dimension that they have."""
@@ -181,7 +183,7 @@ def _checked_cat_dim(listed: list[Tensor], dim: int) -> int:
     return dim
 
 
-@public(method=False)
+@public(method=False, out=out_checks.castable_out)
 @numpy_names
 def stack(tensors: Any, dim: int = 0) -> Tensor:
     """Join tensors of one shape along a new dimension."""
@@ -370,6 +372,12 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     return tuple(SPLIT(tensor, split_size=size, dim=dim))
 
 
+def _read_sizes(name: str, sizes: Any) -> tuple[int, ...]:
+    if not isinstance(sizes, (tuple, list)):
+        raise errors.wrong_argument(name, "split_sizes", 2, "tuple of ints", sizes)
+    return tuple(map(operator.index, sizes))
+
+
 def _split_method(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
     return split(self, split_size, dim)
 
@@ -381,7 +389,7 @@ methods(split=_split_method)
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of pieces of given sizes."""
     dim = _splittable(input, "split", dim)
-    sizes = tuple(int(size) for size in split_sizes)
+    sizes = _read_sizes("split_with_sizes", split_sizes)
     _check_sizes(input, sizes, dim)
     return tuple(SPLIT_WITH_SIZES(input, split_sizes=sizes, dim=dim))
 
@@ -398,7 +406,7 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of given sizes that may each be written to."""
     dim = _splittable(input, "split", dim)
-    sizes = tuple(int(size) for size in split_sizes)
+    sizes = _read_sizes("unsafe_split_with_sizes", split_sizes)
     _check_sizes(input, sizes, dim)
     return tuple(UNSAFE_SPLIT_WITH_SIZES(input, split_sizes=sizes, dim=dim))
 
@@ -445,13 +453,23 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return tuple(UNBIND(input, dim=wrap_dim(dim, input._array.ndim)))
 
 
-@public(out=False)
+Split = int | Sequence[int] | Tensor | None
+
+
+@public(checked=True, out=False)
 def tensor_split(
-    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, sections: Any = None,
-    indices: Any = None,
+    input: Tensor, indices_or_sections: Split = None, dim: int = 0, *, sections: Split = None,
+    indices: Split = None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """Views between the given indices, or of a number of nearly equal sections."""
-    given = next(x for x in (indices_or_sections, sections, indices) if x is not None)
+    given: Any = indices_or_sections
+    for other in (sections, indices):
+        given = other if given is None else given
+    if given is None:
+        raise TypeError(
+            "tensor_split() received an invalid combination of arguments: give the indices or the "
+            "number of sections" + errors.at_user_line()
+        )
     if not input._array.ndim:
         raise RuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
@@ -464,7 +482,7 @@ def tensor_split(
     if isinstance(given, (int, np.integer)):
         bounds = _section_bounds(n, int(given))
     else:
-        bounds = [int(index) for index in given]
+        bounds = [operator.index(index) for index in given]
     edges = [0, *bounds, n]
     places = [slice(a, b).indices(n) for a, b in itertools.pairwise(edges)]
     return tuple(SLICE.view(input, dim=dim, start=a, end=max(a, b), step=1) for a, b, _ in places)
@@ -497,10 +515,8 @@ def _nd_split(name: str, least: int, dim: int, input: Tensor, given: Any) -> tup
             f"{'s' if least > 1 or name == 'hsplit' else ''}, but got a tensor with {ndim} "
             "dimensions!" + errors.at_user_line()
         )
-    if not isinstance(given, (int, np.integer, list, tuple)):
-        raise errors.wrong_argument(name, "indices", 2, "tuple of ints", given)
     dim = dim if ndim > 1 or name != "hsplit" else 0
-    if isinstance(given, (int, np.integer)) and (given <= 0 or input._array.shape[dim] % given):
+    if not isinstance(given, (list, tuple)) and (given <= 0 or input._array.shape[dim] % given):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the "
             f"dimension {input._array.shape[dim]} is not divisible by the split_size {given}!"
@@ -509,19 +525,19 @@ def _nd_split(name: str, least: int, dim: int, input: Tensor, given: Any) -> tup
     return tensor_split(input, given, dim)
 
 
-@public(out=False)
-def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+@public(checked=True, out=False)
+def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Split along the second dimension; vectors along their only one."""
     return _nd_split("hsplit", 1, 1, input, indices_or_sections)
 
 
-@public(out=False)
-def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+@public(checked=True, out=False)
+def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Split along the first dimension."""
     return _nd_split("vsplit", 2, 0, input, indices_or_sections)
 
 
-@public(out=False)
-def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+@public(checked=True, out=False)
+def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Split along the third dimension."""
     return _nd_split("dsplit", 3, 2, input, indices_or_sections)

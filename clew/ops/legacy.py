@@ -108,6 +108,30 @@ class TensorType(type):
         return f"<class 'torch.{cls.__name__}'>"
 
 
+class CudaTensorType(type):
+    """The class of legacy classes for tensors on a GPU: calling one raises, and nothing is one."""
+
+    is_cuda = True
+
+    def __new__(cls, name: str) -> CudaTensorType:
+        return super().__new__(cls, name, (), {"__module__": "clew.cuda"})
+
+    def __init__(cls, name: str) -> None:
+        super().__init__(name, (), {})
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled: "
+            "tensors live on the CPU." + errors.at_user_line()
+        )
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return False
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.cuda.{cls.__name__}'>"
+
+
 FUNCTIONS.update(
     {
         name: TensorType(name, (), {"dtype": dtype, "__module__": "clew"})

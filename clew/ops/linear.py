@@ -21,6 +21,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     are_tensors = isinstance(input, Tensor) and isinstance(weight, Tensor)
     if not are_tensors:
         require_tensors("linear", input=input, weight=weight)
+    if bias is not None and not isinstance(bias, Tensor):
+        raise errors.wrong_argument("linear", "bias", 3, "Tensor", bias)
     ndim, weight_ndim = input._array.ndim, weight._array.ndim
     if weight_ndim == 2:
         if ndim == 2:

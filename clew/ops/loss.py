@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor
@@ -339,6 +340,7 @@ BCE_WITH_LOGITS = Op(
 )  # fmt: skip
 
 
+@typed
 @casts(FLOAT32)
 def binary_cross_entropy_with_logits(
     input: Tensor,
@@ -373,6 +375,7 @@ def binary_cross_entropy_with_logits(
 # -- divergences and likelihoods -----------------------------------------------------------
 
 
+@typed
 @casts(FLOAT32)
 def kl_div(
     input: Tensor,
@@ -409,6 +412,7 @@ def kl_div(
     return total / input._array.shape[0] if input._array.ndim else total
 
 
+@typed
 @casts(FLOAT32)
 def poisson_nll_loss(
     input: Tensor,
@@ -433,11 +437,12 @@ def poisson_nll_loss(
     return reduce_loss(losses, reduction)
 
 
+@typed
 def gaussian_nll_loss(
     input: Tensor,
-    target: Tensor,
+    target: Tensor | float,
     var: Tensor | float,
-    full: bool = False,
+    full: bool | int = False,
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:

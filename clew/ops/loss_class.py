@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.elementwise import F32, F64
 from clew.core.op import Op
@@ -207,6 +208,7 @@ def _check_spatial(shape: Shape, target: Shape) -> None:
         )
 
 
+@typed
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -259,6 +261,7 @@ def _nll(
 # -- cross_entropy -------------------------------------------------------------------------
 
 
+@typed
 def cross_entropy(
     input: Tensor,
     target: Tensor,

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
@@ -188,6 +189,7 @@ def _torch_ctc_loss(
     return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, name, zero_infinity)
 
 
+@typed
 @casts(FLOAT32)
 def ctc_loss(
     log_probs: Tensor,

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor
@@ -29,6 +30,7 @@ Shape = tuple[int, ...]
 # -- margins over pairs and triples --------------------------------------------------------
 
 
+@typed
 @casts(FLOAT32)
 def hinge_embedding_loss(
     input: Tensor,
@@ -67,6 +69,7 @@ def margin_ranking_loss(
     return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
+@typed
 @casts(FLOAT32)
 def cosine_embedding_loss(
     input1: Tensor,
@@ -116,6 +119,7 @@ def _check_triplet(margin: float, anchor: Tensor, positive: Tensor, negative: Te
         )
 
 
+@typed
 @casts(FLOAT32)
 def triplet_margin_loss(
     anchor: Tensor,
@@ -188,6 +192,7 @@ def _soft_margin_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: st
 SOFT_MARGIN_LOSS = Op("soft_margin_loss", _soft_margin, grads={"self": _soft_margin_gradient})
 
 
+@typed
 @casts(FLOAT32)
 def soft_margin_loss(
     input: Tensor,
@@ -303,11 +308,12 @@ def _multi_margin_gradient(
 MULTI_MARGIN_LOSS = Op("multi_margin_loss", _multi_margin, grads={"self": _multi_margin_gradient})
 
 
+@typed
 @casts(FLOAT32)
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
-    p: int = 1,
+    p: float = 1,
     margin: float = 1.0,
     weight: Tensor | None = None,
     size_average: bool | None = None,
@@ -413,6 +419,7 @@ MULTILABEL_MARGIN_LOSS = Op(
 )
 
 
+@typed
 @casts(FLOAT32)
 def multilabel_margin_loss(
     input: Tensor,

@@ -10,8 +10,9 @@ from clew import errors
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
+from clew.ops import out_checks
 from clew.ops.copying import convert, overflow, scalar_as, zeros
-from clew.ops.dims import shape_argument
+from clew.ops.dims import require_bool, shape_argument
 from clew.ops.rows import require_tensors
 from clew.ops.writing import Call, run, run_in_place
 
@@ -140,6 +141,8 @@ def _check_broadcast(name: str, self: Tensor, mask: Tensor) -> None:
 
 
 def _masked_fill_call(input: Tensor, mask: Tensor, value: Any) -> Call:
+    if not isinstance(mask, Tensor):
+        raise errors.wrong_argument("masked_fill", "mask", 2, "Tensor", mask)
     if mask._array.dtype.kind != "b":
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype "
@@ -171,7 +174,7 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     return run_in_place(_masked_fill_call(self, mask, value))
 
 
-@public()
+@public(checked=True, out=out_checks.input_dtype(out_checks.same_scalar_type("masked_select")))
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask is true, in one dimension."""
     _check_mask("masked_select", mask, "masked_select: expected BoolTensor for mask")
@@ -179,7 +182,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return MASKED_SELECT(input, mask)
 
 
-@public(inplace=True, out=False)
+@public(checked=True, inplace=True, out=False)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the elements of `source`, in order, wherever the mask is true."""
     _check_mask(
@@ -196,9 +199,10 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return MASKED_SCATTER(input, mask, source)
 
 
-@public()
+@public(out=out_checks.long_out, differentiable=False)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero."""
+    require_bool("as_tuple", as_tuple)
     require_tensors("nonzero", input=input)
     places = NONZERO(input)
     if not as_tuple:

@@ -284,6 +284,10 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     return MM(input, mat2)
 
 
+# For matrices that may be sparse, which none is here.
+FUNCTIONS["spmm"] = FUNCTIONS["mm"]
+
+
 @public()
 @casts(LOWER)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:

@@ -36,7 +36,7 @@ def _order_name(ord: Any) -> str:
 
 def matrix_norm(
     A: Tensor,
-    ord: Order = "fro",
+    ord: float | str = "fro",
     dim: Any = (-2, -1),
     keepdim: bool = False,
     *,

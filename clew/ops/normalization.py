@@ -15,6 +15,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import explain
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
@@ -31,7 +32,8 @@ Gradients = tuple[Tensor | None, Tensor | None, Tensor | None]
 def graph_is_wanted() -> bool:
     """Whether gradients must be made by operations: for a graph of them, or for an interceptor."""
     state = local.state
-    return state.grad_enabled or state.intercept is not None
+    watcher = state.intercept
+    return state.grad_enabled or (watcher is not None and watcher.needs_operations)
 
 
 def statistics(x: Array, axes: tuple[int, ...], eps: float) -> tuple[Array, Array, Array, Array]:
@@ -226,26 +228,30 @@ def layer_norm(
     eps: float = 1e-05,
 ) -> Tensor:
     """Mean 0 and variance 1 over the last dimensions, then scaled and shifted."""
-    shape = check_normalized_shape(input, normalized_shape, "layer_norm")
-    _check_like_normalized("weight", weight, shape)
-    _check_like_normalized("bias", bias, shape)
-    if input.dtype.category != dtypes.FLOAT and any(
-        other is not None and other.dtype is not input.dtype for other in (weight, bias)
-    ):
-        raise RuntimeError(
-            "mixed dtype (CPU): all inputs must share same datatype." + errors.at_user_line()
+    try:
+        shape = check_normalized_shape(input, normalized_shape, "layer_norm")
+        _check_like_normalized("weight", weight, shape)
+        _check_like_normalized("bias", bias, shape)
+        if input.dtype.category != dtypes.FLOAT and any(
+            other is not None and other.dtype is not input.dtype for other in (weight, bias)
+        ):
+            raise RuntimeError(
+                "mixed dtype (CPU): all inputs must share same datatype." + errors.at_user_line()
+            )
+        check_norm_dtypes("LayerNormKernelImpl", input, weight, bias)
+        result: tuple[Tensor, ...] = LAYER_NORM(
+            input, weight, bias, normalized_ndim=len(shape), eps=eps
         )
-    check_norm_dtypes("LayerNormKernelImpl", input, weight, bias)
-    result: tuple[Tensor, ...] = LAYER_NORM(
-        input, weight, bias, normalized_ndim=len(shape), eps=eps
-    )
-    return result[0]
+        return result[0]
+    except Exception as error:
+        explain(layer_norm, (input, normalized_shape, weight, bias, eps), {}, error)
+        raise
 
 
 # -- rms_norm ------------------------------------------------------------------------------
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 def rms_norm(
     input: Tensor,
     normalized_shape: Sequence[int],

@@ -98,7 +98,7 @@ LINALG_VECTOR_NORM = Op(
 
 def vector_norm(
     input: Tensor,
-    ord: Any = 2,
+    ord: float = 2,
     dim: DimArgument = None,
     keepdim: bool = False,
     *,
@@ -111,7 +111,7 @@ def vector_norm(
         if quick is not None:
             return quick
     _check_norm_dtype(input.dtype, dtype)
-    dims = reduced_dims(dim, input._array.ndim)
+    dims = reduced_dims(dim, input._array.ndim, keepdim)
     if ord < 0 or ord == math.inf:
         _check_norm_identity(input, ord, dim, dims)
     wanted = input.dtype if dtype is None else dtype
@@ -195,7 +195,7 @@ def norm(
             f"linalg.matrix_norm: Order {p} not supported. Strings that name a norm are 'fro' and "
             "'nuc'." + errors.at_user_line()
         )
-    order = 2.0 if p is None or p == "fro" else p
+    order: Any = 2.0 if p is None or p == "fro" else p
     return vector_norm(input, order, dim, keepdim, dtype=dtype)
 
 
@@ -252,7 +252,7 @@ DIST = Op(
 )
 
 
-@public()
+@public(checked=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of `input - other`."""
     dtype = dtypes.promote_types(input.dtype, other.dtype)

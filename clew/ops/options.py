@@ -94,6 +94,8 @@ def read_size(function: str, sizes: tuple[Any, ...], size: Any = None) -> tuple[
 
 
 def checked_size(function: str, sizes: Any) -> tuple[int, ...]:
+    if not isinstance(sizes, (tuple, list)):
+        raise errors.wrong_argument(function, "size", 1, "tuple of ints", sizes)
     try:
         shape = tuple(map(operator.index, sizes))
     except TypeError:

@@ -13,6 +13,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import typed
 from clew.core.casting import FLOAT32
 from clew.core.op import Op
 from clew.core.public import public
@@ -54,8 +55,8 @@ CONSTANT_PAD: Op = Op(
 )  # fmt: skip
 
 
-@public(method=False, out=False)
-def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor:
+@public(checked=True, method=False, out=False)
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: complex | Tensor = 0) -> Tensor:
     """Pad the last dimensions, given from the last on; negative sizes crop."""
     require_tensor("constant_pad_nd", "input", 1, input)
     sizes = integers("constant_pad_nd", "pad", pad)
@@ -77,11 +78,10 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor
                 f"The input size {size}, plus negative padding {low} and {high} resulted in a "
                 "negative output size, which is invalid."
             )
-    if isinstance(value, Tensor):
-        value = value.item()
+    number: Any = value.item() if isinstance(value, Tensor) else value
     if input.dtype.category <= dtypes.INTEGER and input.dtype is not dtypes.bool_:
-        value = int(value)
-    result: Tensor = CONSTANT_PAD(input, pad=sizes, value=value)
+        number = int(number)
+    result: Tensor = CONSTANT_PAD(input, pad=sizes, value=number)
     return result
 
 
@@ -195,6 +195,7 @@ def _copying_pad(input: Tensor, mode: str, pads: tuple[tuple[int, int], ...]) ->
     return padded
 
 
+@typed
 def pad(
     input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:

@@ -246,7 +246,7 @@ def max_pool3d_with_indices(
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 def max_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
@@ -256,7 +256,7 @@ def max_pool1d(
     return pair if return_indices else pair[0]
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 def max_pool2d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
@@ -266,7 +266,7 @@ def max_pool2d(
     return pair if return_indices else pair[0]
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 def max_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,

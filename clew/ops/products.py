@@ -56,12 +56,15 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Contract dimensions of two tensors: the last and first `dims`, or the two lists given."""
     require_tensors("tensordot", a=a, b=b)
+    is_readable = isinstance(dims, (int, tuple, list, Tensor))
+    if not is_readable or (
+        isinstance(dims, Tensor) and dims._array.size > 1 and dims._array.shape[0] != 2
+    ):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]]"
+            f" containing two lists, but got dims={dims}" + errors.at_user_line()
+        )
     if isinstance(dims, Tensor):
-        if dims._array.size > 1 and dims._array.shape[0] != 2:
-            raise RuntimeError(
-                "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]]"
-                f" containing two lists, but got dims={dims}" + errors.at_user_line()
-            )
         dims = dims._array.tolist()
         dims = dims[0] if isinstance(dims, list) and len(dims) == 1 else dims
     if isinstance(dims, (tuple, list)):

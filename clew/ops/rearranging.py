@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from clew.backend.layout import contiguous_format
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
+from clew.ops import out_checks
 from clew.ops.dims import numpy_names, shape_argument, wrap_dim
 from clew.ops.joining import stack, tensor_list
 from clew.ops.rows import require_tensors
@@ -95,8 +97,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     return ROLL(input, shifts=moves, dims=wrapped)
 
 
-@public(out=False)
-def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+@public(checked=True, out=False)
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """Rotate by quarter turns in the plane of two dimensions."""
     plane = tuple(dims)
     ndim = input._array.ndim
@@ -141,14 +143,14 @@ def _check_matrix(name: str, input: Tensor) -> None:
         )
 
 
-@public(inplace=True)
+@public(checked=True, inplace=True, out=out_checks.input_dtype(may_alias=True))
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """Zeros above a diagonal."""
     _check_matrix("tril", input)
     return TRIL(input, diagonal=diagonal)
 
 
-@public(inplace=True)
+@public(checked=True, inplace=True, out=out_checks.input_dtype(may_alias=True))
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """Zeros below a diagonal."""
     _check_matrix("triu", input)
@@ -198,7 +200,7 @@ def tile(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
     return repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 
 
-@public(out=False)
+@public(checked=True, out=False)
 @numpy_names
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
@@ -312,7 +314,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return DIAG_EMBED(input, offset=offset, dim1=first, dim2=second)
 
 
-@public()
+@public(out=out_checks.input_dtype(may_alias=True))
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix of a diagonal."""
     ndim = input._array.ndim
@@ -391,6 +393,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
             "argument.",
             stacklevel=2,
         )
+    elif not isinstance(indexing, str):
+        raise errors.wrong_argument("meshgrid", "indexing", None, "str", indexing)
     elif indexing not in ("ij", "xy"):
         raise RuntimeError(
             'torch.meshgrid: indexing must be one of "xy" or "ij", but received: '
@@ -438,7 +442,7 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     return stack([grid.flatten() for grid in grids], 1)
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All ways to choose `r` elements of a vector, one row each."""
     if input._array.ndim != 1:

@@ -18,7 +18,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.arrays import widened
 from clew.ops.arithmetic import conj
-from clew.ops.dims import numpy_names, shape_argument, wrap_dim, wrap_dims
+from clew.ops.dims import numpy_names, require_bool, shape_argument, wrap_dim, wrap_dims
 from clew.ops.views import expanded
 
 Dims = tuple[int, ...]
@@ -32,8 +32,10 @@ _SHORT = 4096
 _add_all: Any = np.add.reduce
 
 
-def reduced_dims(dim: DimArgument, ndim: int) -> Dims:
+def reduced_dims(dim: DimArgument, ndim: int, keepdim: bool = False) -> Dims:
     """The dimensions to reduce, counted from the front; a 0-dim tensor has none."""
+    if keepdim is not False and keepdim is not True:
+        require_bool("keepdim", keepdim)
     if type(dim) is int and -ndim <= dim < ndim:
         return (dim % ndim,)
     dims = wrap_dims(dim, ndim)
@@ -161,13 +163,13 @@ def sum(
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
     """The sum over some dimensions, or over all."""
-    if dim is None and not keepdim:
+    if dim is None and keepdim is False:
         if dtype is None:
             out = _total(input, SUM_ALL)
             if out is not None:
                 return out
         return SUM_ALL(input, dtype=sum_dtype(input, dtype))
-    dims = reduced_dims(dim, input._array.ndim)
+    dims = reduced_dims(dim, input._array.ndim, keepdim)
     if dtype is None and dims:
         out = _partial(input, SUM, dims, keepdim)
         if out is not None:
@@ -206,7 +208,6 @@ def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
         (dtype is not F32 and dtype is not F64)
         or not 0 < array.size <= _SHORT
         or state.intercept is not None
-        or type(keepdim) is not bool
     ):
         return None
     total = np.asarray(_add_all(array, dims, None, None, keepdim))
@@ -275,13 +276,13 @@ def mean(
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
     """The mean over some dimensions, or over all."""
-    if dim is None and not keepdim:
+    if dim is None and keepdim is False:
         if dtype is None:
             out = _total(input, MEAN_ALL)
             if out is not None:
                 return out
         return MEAN_ALL(input, dtype=_mean_dtype(input, dtype))
-    dims = reduced_dims(dim, input._array.ndim)
+    dims = reduced_dims(dim, input._array.ndim, keepdim)
     if dtype is None and dims:
         out = _partial(input, MEAN, dims, keepdim)
         if out is not None:
@@ -321,7 +322,7 @@ def nansum(
     """The sum of the elements that are not NaN."""
     if input.dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs" + errors.at_user_line())
-    dims = reduced_dims(dim, input._array.ndim)
+    dims = reduced_dims(dim, input._array.ndim, keepdim)
     return NANSUM(input, dims=dims, keepdim=keepdim, dtype=sum_dtype(input, dtype))
 
 
@@ -406,6 +407,7 @@ def prod(
 ) -> Tensor:
     """The product over one dimension, or over all."""
     wanted = sum_dtype(input, dtype)
+    require_bool("keepdim", keepdim)
     if dim is None:
         return PROD_ALL(input, dtype=wanted)
     return PROD(input, dim=wrap_dim(dim, input._array.ndim), keepdim=keepdim, dtype=wanted)
@@ -439,13 +441,13 @@ def _logsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: b
 LOGSUMEXP = Op("logsumexp", _logsumexp, grads={"self": _logsumexp_grad})
 
 
-@public()
+@public(checked=True)
 @numpy_names
-def logsumexp(input: Tensor, dim: DimArgument, keepdim: bool = False) -> Tensor:
+def logsumexp(input: Tensor, dim: int | Dims | list[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))), computed without overflow."""
     if input.dtype.category < dtypes.FLOAT:
         input = input.to(dtypes.get_default_dtype())
-    return LOGSUMEXP(input, dims=reduced_dims(dim, input._array.ndim), keepdim=keepdim)
+    return LOGSUMEXP(input, dims=reduced_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)
 
 
 # -- sum_to_size -----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.tensor import Tensor
 from clew.kernels import resample as kernel
@@ -203,8 +204,10 @@ def _check_dtype(input: Tensor, mode: str, dims: int, antialias: bool) -> None:
     raise not_implemented(f"compute_indices_weights_{stem}", input)
 
 
+@typed
 def interpolate(
-    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    input: Tensor, size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None, mode: str = "nearest",
     align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import explain
 from clew.core.casting import without_autocast
 from clew.core.elementwise import (
     BOOL,
@@ -328,7 +329,11 @@ def out_form(
     @functools.wraps(implementation)
     def function(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
         if out is None:
-            return implementation(*args, **kwargs)
+            try:
+                return implementation(*args, **kwargs)
+            except Exception as error:
+                explain(implementation, args, kwargs, error)
+                raise
         if differentiable:
             refuse_history(args, kwargs, out)
         result = without_autocast(implementation, *args, **kwargs)

@@ -402,7 +402,7 @@ def sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tenso
     return DIRICHLET(input, stream=stream_of(generator))
 
 
-@public(out=False)
+@public(checked=True, out=False)
 def multinomial(
     input: Tensor,
     num_samples: int,

@@ -9,7 +9,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.ops import return_types
+from clew.ops import out_checks, return_types
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.extrema import found_op, not_implemented, orderable, refuse_complex_history
@@ -43,7 +43,7 @@ CUMSUM = Op(
 )
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.decides_dtype)
 @numpy_names
 def cumsum(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
     """Running sums along a dimension."""
@@ -124,7 +124,7 @@ CUMPROD = Op(
 )
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.decides_dtype)
 @numpy_names
 def cumprod(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
     """Running products along a dimension."""
@@ -165,7 +165,7 @@ def _logcumsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor
 LOGCUMSUMEXP = Op("logcumsumexp", _logcumsumexp, grads={"self": _logcumsumexp_grad})
 
 
-@public()
+@public(out=out_checks.input_dtype(out_checks.scan_words))
 @numpy_names
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log of the running sums of exp, computed without overflow."""

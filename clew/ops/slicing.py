@@ -7,6 +7,7 @@ operation, which puts a part into a copy. `PartialView` makes all three from one
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -122,7 +123,7 @@ def _select_place(input: Tensor, dim: int, index: Any, name: str) -> tuple[int, 
         raise IndexError(f"{name}() cannot be applied to a 0-dim tensor." + errors.at_user_line())
     dim = wrap_dim(dim, len(shape))
     n = shape[dim]
-    position = int(index)
+    position = int(index) if isinstance(index, Tensor) else operator.index(index)
     if not -n <= position < n:
         raise IndexError(
             f"{name}(): index {position} out of range for tensor of size "
@@ -154,6 +155,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     if isinstance(start, Tensor):
         _check_start(start)
         start = start.item()
+    start, length = operator.index(start), operator.index(length)
     if not -n <= start <= n:
         raise IndexError(
             f"start out of range (expected to be in range of [-{n}, {n}], but got {start})"
@@ -198,7 +200,7 @@ def _diagonal_place(input: Tensor, offset: int, dim1: int, dim2: int) -> dict[st
 # -- a part written into a copy ------------------------------------------------------------
 
 
-@public()
+@public(checked=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy with `src` at one index of a dimension."""
     dim, index = _select_place(input, dim, index, "select")
@@ -206,7 +208,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return SELECT.scatter(input, src, dim=dim, index=index)
 
 
-@public()
+@public(checked=True)
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
     step: int = 1,
@@ -219,7 +221,7 @@ def slice_scatter(
     return SLICE.scatter(input, src, **place)
 
 
-@public()
+@public(checked=True)
 def diagonal_scatter(
     input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Tensor:

@@ -227,9 +227,7 @@ def solve_triangular(
     require_matrices("linalg.solve_triangular", B, "B")
     _check_system("linalg.solve_triangular", A._array.shape, B._array.shape, left)
     require_kernel("triangular_solve_cpu", A)
-    return LINALG_SOLVE_TRIANGULAR(
-        A, B, upper=bool(upper), left=bool(left), unitriangular=bool(unitriangular)
-    )
+    return LINALG_SOLVE_TRIANGULAR(A, B, upper=upper, left=left, unitriangular=unitriangular)
 
 
 @public(out=False)

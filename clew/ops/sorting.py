@@ -13,7 +13,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.ops import return_types
+from clew.ops import out_checks, return_types
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.extrema import (
     all_shared_evenly,
@@ -50,7 +50,7 @@ def _order(input: Tensor, dim: int, descending: bool) -> tuple[Tensor, int]:
     return ARGSORT(input, dim=dim, descending=bool(descending)), dim
 
 
-@public()
+@public(checked=True)
 @numpy_names
 def sort(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False
@@ -60,7 +60,7 @@ def sort(
     return return_types.sort(SORT(input, indices, dim=dim, keepdim=True), indices)
 
 
-@public()
+@public(checked=True)
 @numpy_names
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices that sort a dimension; always stable."""
@@ -95,7 +95,7 @@ ARGTOPK = found_op("_argtopk", _top)
 TOPK = choosing_op("topk", "TopkBackward0")
 
 
-@public()
+@public(checked=True, out=out_checks.own_memory)
 @numpy_names
 def topk(
     input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
@@ -124,7 +124,7 @@ ARGKTHVALUE = found_op("_argkthvalue", _ranked)
 KTHVALUE = choosing_op("kthvalue", "KthvalueBackward0")
 
 
-@public()
+@public(checked=True, out=out_checks.own_memory)
 @numpy_names
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.kthvalue:
     """The k-th smallest element (k counts from 1) along a dimension, and where."""
@@ -210,7 +210,7 @@ def _median(
     return choose(input, indices, dim=dim, keepdim=keepdim), indices
 
 
-@public()
+@public(checked=True, out=out_checks.own_memory)
 @numpy_names
 def median(
     input: Tensor, dim: int | None = None, keepdim: bool = False
@@ -220,7 +220,7 @@ def median(
     return return_types.median(*found) if isinstance(found, tuple) else found
 
 
-@public()
+@public(checked=True, out=out_checks.own_memory)
 @numpy_names
 def nanmedian(
     input: Tensor, dim: int | None = None, keepdim: bool = False
@@ -252,7 +252,7 @@ ARGMODE = found_op("_argmode", _mode_place)
 MODE = choosing_op("mode", "ModeBackward0")
 
 
-@public()
+@public(checked=True, out=out_checks.own_memory)
 @numpy_names
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mode:
     """The most frequent element along a dimension, and where (the last place)."""

@@ -120,7 +120,7 @@ def _grad_of_mvlgamma(g: Tensor, self: Tensor, p: int) -> Tensor:
 MVLGAMMA = Row("mvlgamma", _mvlgamma, rule=FLOAT, takes=REALS, grads={"self": _grad_of_mvlgamma})
 
 
-@public(inplace=True)
+@public(checked=True, inplace=True)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """The multivariate log-gamma function of dimension p."""
     require_tensors("mvlgamma", input=input)

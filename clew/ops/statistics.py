@@ -153,7 +153,7 @@ def _spread(op: Op, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, corre
     if unbiased is not _ABSENT:
         correction = int(unbiased)
     correction = 1 if correction is _ABSENT or correction is None else correction
-    dims = reduced_dims(dim, input._array.ndim)
+    dims = reduced_dims(dim, input._array.ndim, keepdim)
     if math.prod(input._array.shape[each] for each in dims) <= correction:
         warnings.warn(
             f"{op.name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
@@ -163,7 +163,7 @@ def _spread(op: Op, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, corre
     return op(input, dims=dims, keepdim=keepdim, correction=correction)
 
 
-@public()
+@public(checked=True)
 @numpy_names
 def var(
     input: Tensor,
@@ -177,7 +177,7 @@ def var(
     return _spread(VAR, input, dim, unbiased, keepdim, correction)
 
 
-@public()
+@public(checked=True)
 @numpy_names
 def std(
     input: Tensor,
@@ -191,7 +191,7 @@ def std(
     return _spread(STD, input, dim, unbiased, keepdim, correction)
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 @numpy_names
 def var_mean(
     input: Tensor,
@@ -205,7 +205,7 @@ def var_mean(
     return _spread(VAR_MEAN, input, dim, unbiased, keepdim, correction)
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 @numpy_names
 def std_mean(
     input: Tensor,
@@ -306,7 +306,7 @@ def _interpolated(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     return values.lerp(above, weights.expand(values._array.shape))
 
 
-@public()
+@public(checked=True)
 @numpy_names
 @casts(FLOAT32)
 def quantile(
@@ -321,7 +321,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
 
-@public()
+@public(checked=True)
 @numpy_names
 @casts(FLOAT32)
 def nanquantile(

@@ -9,6 +9,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import scatter as kernel
+from clew.ops import out_checks
 from clew.ops.copying import zeros
 from clew.ops.dims import wrap_dim
 from clew.ops.gathering import gather
@@ -76,7 +77,7 @@ def _check_flat_index(name: str, index: Tensor) -> None:
         )
 
 
-@public()
+@public(checked=True, out=out_checks.input_dtype(out_checks.take_words))
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at flat positions."""
     _check_flat_index("take", index)
@@ -100,7 +101,7 @@ def _put_call(input: Tensor, index: Tensor, source: Tensor, accumulate: bool) ->
     return PUT, (input, index, source), {"accumulate": accumulate}
 
 
-@public(out=False)
+@public(checked=True, out=False)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with `source` written (or added) at flat positions."""
     return run(_put_call(input, index, source, accumulate))
@@ -118,7 +119,7 @@ def _from_front(indices: Tensor, n: int) -> Tensor:
     return wrap(np.where(array < 0, array + n, array)) if (array < 0).any() else indices
 
 
-@public()
+@public(checked=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Gather along a dimension; the other dimensions broadcast."""
     if indices._array.dtype != np.int64:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from clew import errors
@@ -93,8 +94,8 @@ def permute(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
     return PERMUTE.share(input, {"dims": order}, input._array.transpose(order))
 
 
-@public(aliases=("moveaxis",), out=False)
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+@public(checked=True, aliases=("moveaxis",), out=False)
+def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Move dimensions to other places; the rest keep their order."""
     ndim = input._array.ndim
     sources = [source] if isinstance(source, int) else list(source)

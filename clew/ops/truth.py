@@ -29,25 +29,25 @@ ALL = Op(
 )
 
 
-def _logic_dims(dim: DimArgument, ndim: int) -> Dims:
+def _logic_dims(dim: DimArgument, ndim: int, keepdim: bool) -> Dims:
     if isinstance(dim, (tuple, list)) and not dim:
         # Unlike the sums, an empty list reduces nothing here.
         return ()
-    return reduced_dims(dim, ndim)
+    return reduced_dims(dim, ndim, keepdim)
 
 
 @public()
 @numpy_names
 def any(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor:
     """Whether some element is nonzero."""
-    return ANY(input, dims=_logic_dims(dim, input._array.ndim), keepdim=keepdim)
+    return ANY(input, dims=_logic_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)
 
 
 @public()
 @numpy_names
 def all(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are nonzero."""
-    return ALL(input, dims=_logic_dims(dim, input._array.ndim), keepdim=keepdim)
+    return ALL(input, dims=_logic_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)
 
 
 def _count_nonzero(self: np.ndarray, *, dims: Dims) -> np.ndarray:
@@ -57,7 +57,7 @@ def _count_nonzero(self: np.ndarray, *, dims: Dims) -> np.ndarray:
 COUNT_NONZERO = Op("count_nonzero", _count_nonzero, non_differentiable="integer output")
 
 
-@public()
+@public(checked=True)
 def count_nonzero(input: Tensor, dim: DimArgument = None) -> Tensor:
     """How many elements are not zero."""
     return COUNT_NONZERO(input, dims=reduced_dims(dim, input._array.ndim))

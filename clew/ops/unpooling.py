@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor
@@ -27,6 +28,7 @@ from clew.ops.spatial import (
 )
 
 Array = np.ndarray
+Ratio = float | Sequence[float] | None
 
 
 # -- random windows ----------------------------------------------------------------------------
@@ -105,7 +107,7 @@ def _check_fractional(
 
 @casts(FLOAT32)
 def fractional_max_pool2d_with_indices(
-    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Ratio = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
 ) -> Tensors:  # fmt: skip
     """Largest values of randomly placed windows, and where they are."""
@@ -114,16 +116,17 @@ def fractional_max_pool2d_with_indices(
 
 @casts(FLOAT32)
 def fractional_max_pool3d_with_indices(
-    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Ratio = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
 ) -> Tensors:  # fmt: skip
     """Largest values of randomly placed windows, and where they are."""
     return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@typed
 @casts(FLOAT32)
 def fractional_max_pool2d(
-    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Ratio = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
 ) -> Tensor | Tensors:  # fmt: skip
     """Largest values of randomly placed windows over the last two dimensions."""
@@ -131,9 +134,10 @@ def fractional_max_pool2d(
     return pair if return_indices else pair[0]
 
 
+@typed
 @casts(FLOAT32)
 def fractional_max_pool3d(
-    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Ratio = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
 ) -> Tensor | Tensors:  # fmt: skip
     """Largest values of randomly placed windows over the last three dimensions."""

@@ -160,7 +160,13 @@ def _view_as_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
 @public(function=False)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """The same elements in the shape of another tensor, without a copy."""
-    return view(self, other._array.shape)
+    return view(self, _shape_of("view_as", other))
+
+
+def _shape_of(function: str, other: Tensor) -> Shape:
+    if not isinstance(other, Tensor):
+        raise errors.wrong_argument(function, "other", 1, "Tensor", other)
+    return other._array.shape
 
 
 @public(out=False)
@@ -188,7 +194,7 @@ def _can_view(array: np.ndarray, shape: Shape) -> bool:
 @public(function=False)
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """The same elements in the shape of another tensor."""
-    return reshape(self, other._array.shape)
+    return reshape(self, _shape_of("reshape_as", other))
 
 
 @public(out=False)
@@ -290,7 +296,7 @@ def expanded_shape(self: Tensor, wanted: Shape) -> Shape:
 @public(function=False)
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """Expand to the shape of another tensor."""
-    return expand(self, other._array.shape)
+    return expand(self, _shape_of("expand_as", other))
 
 
 @public(out=False)
@@ -323,18 +329,19 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 
 @public(method=False, out=False)
-def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape."""
+    listed: Any = tensors
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
+        listed = tensors[0]
     shape: Shape = ()
-    for tensor in tensors:
+    for tensor in listed:
         other = tensor._array.shape
         mismatch = errors.broadcast_mismatch("broadcast_tensors", shape, other)
         if mismatch is not None:
             raise mismatch
         shape = tuple(broadcast_shapes(shape, other))
-    return tuple(each if each._array.shape == shape else expand(each, shape) for each in tensors)
+    return tuple(each if each._array.shape == shape else expand(each, shape) for each in listed)
 
 
 # -- dimensions of size 1 ------------------------------------------------------------------

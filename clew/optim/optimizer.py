@@ -328,9 +328,9 @@ class Optimizer:
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for number, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {number}")
-            lines.extend(f"    {key}: {group[key]}" for key in sorted(group) if key != "params")
-        return "\n".join([*lines, ")"])
+            lines.append(f"\nParameter Group {number}\n")
+            lines.extend(f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params")
+        return "".join([*lines, ")"])
 
 
 def _add(hooks: Hooks, hook: Callable[..., Any], prepend: bool) -> RemovableHandle:

@@ -1,5 +1,5 @@
 """Utilities: what users reach as `clew.utils`."""
 
-from clew.utils import checkpoint, data
+from clew.utils import _pytree, checkpoint, data, deterministic
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["_pytree", "checkpoint", "data", "deterministic"]

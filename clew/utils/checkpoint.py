@@ -20,8 +20,10 @@ from clew.autograd.backward import backward
 from clew.autograd.function import Function
 from clew.autograd.graph import saved_tensors_hooks
 from clew.autograd.mode import enable_grad, no_grad, set_grad_enabled
+from clew.backend.device import device, no_such_device
 from clew.backend.random import default_generator
 from clew.core.inplace import apply_inplace
+from clew.core.interception import Interceptor, install
 from clew.core.op import Op
 from clew.core.recording import INPUT, grad_mask
 from clew.core.state import local
@@ -76,7 +78,7 @@ class _StopRecomputation(Exception):
     """Everything that backward needs exists again."""
 
 
-class _Watch:
+class _Watch(Interceptor):
     """Knows which operation is running, so that a saved tensor can be traced to it."""
 
     def __init__(self, frame: _Frame, recomputing: _Recomputation | None = None) -> None:
@@ -84,19 +86,25 @@ class _Watch:
         self.recomputing = recomputing
         self.op = ""
 
+    def take_over(self) -> None:
+        """Watch in place of the block around this one, which sees none of what is saved here."""
+        install(self)
+        if isinstance(self.outer, _Watch):
+            self.outer = self.outer.outer
+
     def __call__(
-        self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any], **options: Any
+        self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any], inplace: bool = False
     ) -> Any:
         state = local.state
         if not isinstance(op, Op):
             self.op = op.__name__
-            return params["outputs"]
+            return params["outputs"] if self.outer is None else self.outer(op, inputs, params)
         self.op = op.name
-        state.intercept = None
+        state.intercept = self.outer
         try:
             if self.recomputing is not None:
                 self.recomputing.stop_before(op, inputs)
-            if options.get("inplace"):
+            if inplace:
                 return apply_inplace(op, *inputs, **params)
             return op(*inputs, **params)
         finally:
@@ -167,8 +175,7 @@ class _Recomputation:
             default_generator.set_state(frame.rng_state)
         intercept = state.intercept
         watch = _Watch(frame, self)
-        if intercept is None or isinstance(intercept, _Watch):
-            state.intercept = watch
+        watch.take_over()
         try:
             with enable_grad(), frame.autocast, frame.recompute_context, self.hooks(watch):
                 frame.function(*frame.args, **frame.kwargs)
@@ -271,8 +278,7 @@ def _checkpoint_without_reentrant(
     )  # fmt: skip
     watch = _Watch(frame)
     intercept = state.intercept
-    if intercept is None or isinstance(intercept, _Watch):
-        state.intercept = watch
+    watch.take_over()
     try:
         with forward_context, frame.forward_hooks(watch):
             return function(*args, **kwargs)
@@ -422,3 +428,16 @@ def checkpoint_sequential(
             preserve_rng_state=preserve_rng_state,
         )  # fmt: skip
     return run(size * (segments - 1), len(steps))(input)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The random states of the accelerators that the tensors are on: there are none."""
+    return [], []
+
+
+def set_device_states(
+    devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
+) -> None:
+    """Set the random states of accelerators, as `get_device_states` gave them."""
+    if devices:
+        raise no_such_device(device(device_type or "cuda"))

@@ -1,0 +1,197 @@
+"""`import torch` meaning clew, and the errors about names that clew does not have.
+
+While the alias is installed, `sys.modules["torch"]` is clew itself and every `torch.x.y` is the same
+module object as `clew.x.y`, however it is imported. PyTorch may be installed; it is not touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import functools
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, NoReturn
+
+_OWN = __name__.partition(".")[0]
+_THEIRS = "torch"
+# Packages that programs import beside torch and that clew does not stand in for.
+_COMPANIONS = frozenset({"torchvision", "torchaudio", "torchtext", "torchdata", "torchmetrics"})
+STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standin")
+
+
+# -- names that do not exist -----------------------------------------------------------------------
+
+
+class MissingName(AttributeError):
+    """A module has no such name. What is nearest is found when the text is asked for.
+
+    Programs ask `hasattr(torch, ...)`, where nobody reads it.
+    """
+
+    def __init__(self, module: ModuleType, missing: str) -> None:
+        super().__init__(module, missing)
+        self._module, self._missing = module, missing
+
+    def __str__(self) -> str:
+        name = public_name(self._module.__name__)
+        reason = " (clew does not have it)" if name.partition(".")[0] == _THEIRS else ""
+        near = nearest(self._module, self._missing)
+        hint = f"; nearest: {', '.join(near)}" if near else ""
+        return f"module {name!r} has no attribute {self._missing!r}{reason}{hint}"
+
+    def __reduce__(self) -> Any:
+        return AttributeError, (str(self),)
+
+
+# Tracebacks show the name of the class, and to programs this is an AttributeError as any other.
+MissingName.__module__, MissingName.__qualname__ = "builtins", "AttributeError"
+MissingName.__name__ = "AttributeError"
+
+
+def public_name(module: str) -> str:
+    """The name of one of clew's modules as the program says it."""
+    return _THEIRS + module[len(_OWN) :] if is_installed() else module
+
+
+def nearest(module: ModuleType, missing: str) -> list[str]:
+    """The public names of a module that look most like a name it does not have."""
+    names = [name for name in dir(module) if not name.startswith("_")]
+    folded = {name.lower(): name for name in names}
+    if missing.lower() in folded:
+        return [folded[missing.lower()]]
+    return difflib.get_close_matches(missing, names, n=3, cutoff=0.7)
+
+
+def missing_name(module: ModuleType, name: str) -> NoReturn:
+    """Raise the error about a name that a module does not have."""
+    if name.startswith("__"):
+        # Asked for by Python itself, many times: the text is not for people.
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+    raise MissingName(module, name)
+
+
+def explain_missing(module: ModuleType) -> None:
+    """Let the error about a name that the module does not have say what is nearest."""
+    module.__dict__.setdefault("__getattr__", functools.partial(missing_name, module))
+
+
+# -- the alias -------------------------------------------------------------------------------------
+
+
+class _SameModule(Loader):
+    """Gives `import torch.x` the module that is loaded as `clew.x` already."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module = module
+        self.spec = module.__spec__
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has put the alias's spec onto the module, which keeps its own.
+        module.__spec__ = self.spec
+
+
+class _Alias(MetaPathFinder):
+    """Finds `torch.x.y` in clew. It comes first: clew's folder is where others would look."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        root, _, rest = fullname.partition(".")
+        if root != _THEIRS:
+            return None
+        own = f"{_OWN}.{rest}" if rest else _OWN
+        if importlib.util.find_spec(own) is None:
+            return _absent(fullname, f"clew has no {fullname}")
+        module = importlib.import_module(own)
+        explain_missing(module)
+        is_package = hasattr(module, "__path__")
+        return ModuleSpec(fullname, _SameModule(module), is_package=is_package)
+
+
+class _Companions(MetaPathFinder):
+    """Comes last, and says of packages built on torch that they are not part of clew."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in _COMPANIONS:
+            return None
+        return _absent(
+            fullname, f"{fullname} is not installed, and clew stands in for torch, not for it"
+        )
+
+
+def _absent(fullname: str, reason: str) -> None:
+    # A question, as of `importlib.util.find_spec`, is answered by None; an import gets the reason.
+    if sys._getframe(3).f_code.co_name == "_find_and_load_unlocked":
+        raise ModuleNotFoundError(f"No module named {fullname!r}: {reason}", name=fullname)
+
+
+_first, _last = _Alias(), _Companions()
+
+
+def is_installed() -> bool:
+    """Whether `import torch` means clew now."""
+    return _first in sys.meta_path
+
+
+def install() -> None:
+    """Make `import torch` mean clew in this process, and in those that `multiprocessing` starts."""
+    if is_installed():
+        return
+    own = sys.modules[_OWN]
+    _forget_torch()
+    sys.modules[_THEIRS] = own
+    sys.meta_path.insert(0, _first)
+    sys.meta_path.append(_last)
+    if STAND_IN not in sys.path:
+        # Behind the program's own folder, as entries of PYTHONPATH are.
+        sys.path.insert(1, STAND_IN)
+    # Programs choose by the version what they may call: they are told whose API this is.
+    own.__dict__["__version__"] = own.version.api
+
+
+def uninstall() -> None:
+    """Undo `install`; modules that imported clew as torch keep it."""
+    if not is_installed():
+        return
+    _forget_torch()
+    sys.meta_path.remove(_first)
+    sys.meta_path.remove(_last)
+    sys.path.remove(STAND_IN)
+    own = sys.modules[_OWN]
+    own.__dict__["__version__"] = own.version.clew
+
+
+def _forget_torch() -> dict[str, ModuleType]:
+    names = [name for name in sys.modules if name.partition(".")[0] == _THEIRS]
+    return {name: sys.modules.pop(name) for name in names}
+
+
+@contextlib.contextmanager
+def as_torch() -> Iterator[ModuleType]:
+    """`with clew.as_torch():` makes `import torch` mean clew inside the block.
+
+    What is imported inside keeps clew afterwards. If PyTorch was loaded it is back after the block.
+    The alias holds for all threads of the process.
+    """
+    if is_installed():
+        yield sys.modules[_OWN]
+        return
+    before = _forget_torch()
+    install()
+    try:
+        yield sys.modules[_OWN]
+    finally:
+        uninstall()
+        sys.modules.update(before)

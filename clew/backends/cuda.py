@@ -1,0 +1,73 @@
+"""CUDA's switches: which products may lose precision, which attention kernels may be chosen."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+
+__all__ = ["is_built", "matmul", "sdp_kernel"]
+
+matmul = SimpleNamespace(
+    allow_tf32=False,
+    allow_fp16_reduced_precision_reduction=True,
+    allow_bf16_reduced_precision_reduction=True,
+    allow_fp16_accumulation=False,
+    fp32_precision="none",
+)
+
+
+def is_built() -> bool:
+    return False
+
+
+# The kernels of scaled_dot_product_attention that a program may allow; here there is one for all.
+_allowed = dict.fromkeys(("flash", "mem_efficient", "math", "cudnn"), True)
+
+
+def _asks(kernel: str) -> Callable[[], bool]:
+    def enabled() -> bool:
+        return _allowed[kernel]
+
+    enabled.__name__ = enabled.__qualname__ = f"{kernel}_sdp_enabled"
+    return enabled
+
+
+def _sets(kernel: str) -> Callable[[bool], None]:
+    def enable(enabled: bool) -> None:
+        _allowed[kernel] = bool(enabled)
+
+    enable.__name__ = enable.__qualname__ = f"enable_{kernel}_sdp"
+    return enable
+
+
+flash_sdp_enabled, enable_flash_sdp = _asks("flash"), _sets("flash")
+mem_efficient_sdp_enabled, enable_mem_efficient_sdp = _asks("mem_efficient"), _sets("mem_efficient")
+math_sdp_enabled, enable_math_sdp = _asks("math"), _sets("math")
+cudnn_sdp_enabled, enable_cudnn_sdp = _asks("cudnn"), _sets("cudnn")
+
+
+@contextlib.contextmanager
+def sdp_kernel(
+    enable_flash: bool = True,
+    enable_math: bool = True,
+    enable_mem_efficient: bool = True,
+    enable_cudnn: bool = True,
+) -> Iterator[None]:
+    """Deprecated: allow attention kernels for a `with` block."""
+    warnings.warn(
+        "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager "
+        "will be removed. Please see `torch.nn.attention.sdpa_kernel()` for the new context "
+        "manager.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    before = dict(_allowed)
+    _allowed.update(
+        flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn
+    )
+    try:
+        yield
+    finally:
+        _allowed.update(before)

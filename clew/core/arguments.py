@@ -1,0 +1,156 @@
+"""Holding arguments against a function's annotations, as PyTorch does against its signatures.
+
+Annotations are read when something went wrong, or, for functions that are `typed`, when they meet
+a combination of types for the first time.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from clew import errors
+
+F = TypeVar("F", bound=Callable[..., Any])
+Types = tuple[Any, ...]
+
+# What PyTorch reads in Python, so that anything is true or false, or the name of no mode.
+_LEFT_ALONE = {
+    "antialias", "inplace", "mode", "padding_mode", "recompute_scale_factor", "reduce", "reduction",
+    "return_indices", "size_average",
+}  # fmt: skip
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def typed(function: F, first: int = 1) -> F:
+    """The same function, which refuses arguments of types that its annotations exclude.
+
+    `first` is the number of the first argument in messages: 0 for methods, where PyTorch does not
+    count `self`. A call with types seen before costs the look into a set, so this is for functions
+    that do much more than that.
+    """
+    known: set[Types] = set()
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        key: Types = tuple(map(type, args))
+        if kwargs:
+            key += (*kwargs, *map(type, kwargs.values()))
+        if key not in known:
+            check_arguments(function, args, kwargs, first)
+            known.add(key)
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            explain(function, args, kwargs, error, first)
+            raise
+
+    return checked  # type: ignore[return-value]  # it takes what `function` takes
+
+
+def explain(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    error: Exception,
+    first: int = 1,
+) -> None:
+    """Something went wrong inside: if an argument's type was to blame, say that instead."""
+    # A TypeError that names a function has said it already.
+    if not (isinstance(error, TypeError) and "()" in str(error)):
+        check_arguments(function, args, kwargs, first, deep=True)
+
+
+def check_arguments(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    first: int = 1,
+    deep: bool = False,
+) -> None:
+    """Raise PyTorch's TypeError for an argument of a type that its annotation excludes.
+
+    With `deep`, also for the elements of lists and tuples.
+    """
+    positional, rest, expected = expectations(function)
+    given: list[tuple[str, Any, int | None]] = [
+        (name, value, position + first)
+        for position, (name, value) in enumerate(zip(positional, args, strict=False))
+    ]
+    if rest:
+        given += [
+            (rest, value, position + first)
+            for position, value in enumerate(args)
+            if position >= len(positional)
+        ]
+    given += [(name, value, None) for name, value in kwargs.items() if name in expected]
+    for name, value, position in given:
+        options = expected[name]
+        if not any(_fits(value, kind, deep) for kind in options):
+            words, element = _words(options), _wrong_element(value, options)
+            raise errors.wrong_argument(
+                function.__name__, name, position, words, value, element
+            ) from None
+
+
+@functools.cache
+def expectations(function: Callable[..., Any]) -> tuple[list[str], str, dict[str, Types]]:
+    """The names of positional parameters, that of the rest (`*tensors`), and all their types."""
+    hints = typing.get_type_hints(function)
+    positional, rest, expected = [], "", {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in _POSITIONAL:
+            positional.append(name)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            rest = name
+        expected[name] = _options(name, hints.get(name, Any))
+    return positional, rest, expected
+
+
+def _options(name: str, hint: Any) -> Types:
+    union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    options = typing.get_args(hint) if union else (hint,)
+    return (Any,) if name in _LEFT_ALONE else options
+
+
+def _is_list(kind: Any) -> bool:
+    return typing.get_origin(kind) in (tuple, list, Sequence)
+
+
+def _fits(value: Any, kind: Any, deep: bool) -> bool:
+    if kind is int:
+        # What counts as an integer, NumPy's and tensors too; PyTorch takes no bool for one.
+        return hasattr(type(value), "__index__") and not isinstance(value, bool)
+    if kind is float:
+        return hasattr(type(value), "__float__")
+    if kind is complex:
+        return isinstance(value, complex) or hasattr(type(value), "__float__")
+    if _is_list(kind):
+        element = typing.get_args(kind)[0]
+        return isinstance(value, (tuple, list)) and not (
+            deep and any(not _fits(each, element, deep) for each in value)
+        )
+    return kind is Any or not isinstance(kind, type) or isinstance(value, kind)
+
+
+def _wrong_element(value: Any, options: Types) -> int:
+    """The first element of a list that should not be there; -1 where the list itself is wrong."""
+    for kind in options:
+        if _is_list(kind) and isinstance(value, (tuple, list)):
+            element = typing.get_args(kind)[0]
+            return next(n for n, each in enumerate(value) if not _fits(each, element, True))
+    return -1
+
+
+def _words(options: Types) -> str:
+    """What an argument must be, as PyTorch names it."""
+    for kind in options:
+        if _is_list(kind):
+            return f"tuple of {typing.get_args(kind)[0].__name__}s"
+    if complex in options:
+        return "Number"
+    return " or ".join(kind.__name__ for kind in options if kind is not types.NoneType)

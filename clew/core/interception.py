@@ -1,0 +1,88 @@
+"""Interceptors: what sees every operation before it runs. Several form a chain, newest first.
+
+`State.intercept` is the newest. When an operation is called, it gets the call, steps aside so that
+the one before it is in charge, and calls the operation again.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from clew.core.state import local
+
+T = TypeVar("T", bound="Interceptor")
+
+
+class Interceptor:
+    """Sees every operation of its thread, from `install` to `remove`."""
+
+    # Whether tensors may carry forward-mode tangents because of this one.
+    carries_tangents = False
+
+    outer: Interceptor | None = None
+
+    @property
+    def needs_operations(self) -> bool:
+        """Whether gradients must be made of operations, for this or one before it to see."""
+        return True
+
+    def __call__(
+        self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any], inplace: bool = False
+    ) -> Any:
+        """Run an operation; or, for a custom function that has run, look at its outputs."""
+        raise NotImplementedError
+
+    def run_node(self, node: Any, grads: tuple[Any, ...]) -> Sequence[Any]:
+        """Run a node's backward."""
+        outer = self.outer
+        results: Sequence[Any] = node.apply(grads) if outer is None else outer.run_node(node, grads)
+        return results
+
+    def adopt(self, tensors: list[Any]) -> None:
+        """Take charge of tensors that were given a tangent."""
+        if self.outer is not None:
+            self.outer.adopt(tensors)
+
+    def inside_function(self) -> Interceptor | None:
+        """The chain for the inside of a custom function, which has a tangent rule of its own."""
+        outer = None if self.outer is None else self.outer.inside_function()
+        if self.carries_tangents:
+            return outer
+        if outer is self.outer:
+            return self
+        inside = copy.copy(self)
+        inside.outer = outer
+        return inside
+
+
+def install(interceptor: Interceptor) -> None:
+    """Put an interceptor in front of the others."""
+    state = local.state
+    interceptor.outer = state.intercept
+    state.intercept = interceptor
+
+
+def remove(interceptor: Interceptor) -> None:
+    """Take an interceptor out of the chain, wherever it is."""
+    state = local.state
+    if state.intercept is interceptor:
+        state.intercept = interceptor.outer
+        return
+    link = state.intercept
+    while link is not None:
+        if link.outer is interceptor:
+            link.outer = interceptor.outer
+            return
+        link = link.outer
+
+
+def installed(kind: type[T]) -> T | None:
+    """The newest interceptor of a kind, if this thread has one."""
+    link = local.state.intercept
+    while link is not None:
+        if isinstance(link, kind):
+            return link
+        link = link.outer
+    return None

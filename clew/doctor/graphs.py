@@ -1,0 +1,119 @@
+"""Questions about the graph behind a tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from clew.core.node import AccumulateGrad, Node
+from clew.core.recording import OpNode
+
+# Operations that only move values: what was true of their input is true of their result.
+MOVES = frozenset(
+    {
+        "view", "reshape", "squeeze", "squeeze_dim", "squeeze_dims", "unsqueeze", "transpose",
+        "permute", "t", "alias", "clone", "_to_copy", "slice", "select", "expand", "_unsafe_view",
+        "copy", "diagonal", "split", "unbind", "cat", "stack", "flip", "roll", "index_select",
+        "gather",
+    }
+)  # fmt: skip
+_LIMIT = 20000
+
+
+def op_name(node: Node | None) -> str:
+    """The operation of a node; for a custom function or a leaf, the node's own name."""
+    if node is None:
+        return ""
+    return node.op.name if isinstance(node, OpNode) else node.name()
+
+
+def inputs_of(node: Node) -> list[Node]:
+    return [edge[0] for edge in node._edges if edge is not None]
+
+
+def walk(roots: list[Node], limit: int = _LIMIT) -> Iterator[Node]:
+    """The nodes behind some roots, each once; huge graphs are cut off."""
+    seen = set(map(id, roots))
+    stack = list(roots)
+    while stack and len(seen) < limit:
+        node = stack.pop()
+        yield node
+        for edge in node._edges:
+            if edge is not None and id(edge[0]) not in seen:
+                seen.add(id(edge[0]))
+                stack.append(edge[0])
+
+
+def leaves_behind(node: Node) -> list[AccumulateGrad]:
+    return [each for each in walk([node]) if isinstance(each, AccumulateGrad)]
+
+
+def through_moves(node: Node | None) -> Node | None:
+    """The node that computed the values which `node` hands on."""
+    for _ in range(50):
+        if node is None or op_name(node) not in MOVES:
+            return node
+        behind = inputs_of(node)
+        if len(behind) != 1:
+            return node
+        node = behind[0]
+    return node
+
+
+def number_saved(node: Node) -> float | None:
+    """The number by which a node multiplied or divided; None when there is none."""
+    saved = getattr(node, "saved", ())
+    if type(saved) is not tuple:
+        return None
+    for value in saved:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+        if type(value) is tuple and len(value) == 4 and value[3] is None:
+            array = value[0]
+            if isinstance(array, np.ndarray) and array.size == 1 and array.dtype.kind == "f":
+                return float(array.reshape(-1)[0])
+    return None
+
+
+def divided_by(root: Node) -> float:
+    """The product of the numbers that a loss was multiplied by on its last steps."""
+    factor = 1.0
+    node: Node | None = root
+    for _ in range(12):
+        if node is None:
+            break
+        name = op_name(node)
+        number = number_saved(node) if name in ("mul", "div") else None
+        if name in MOVES or name in ("neg", "sum"):
+            pass
+        elif number is not None and number != 0 and math.isfinite(number):
+            # A gradient scaler's factor is a power of two, and large: it is undone later.
+            if name == "mul" and not (number >= 256 and math.log2(number).is_integer()):
+                factor *= abs(number)
+            elif name == "div":
+                factor /= abs(number)
+        else:
+            break
+        behind = inputs_of(node)
+        node = behind[0] if len(behind) == 1 else None
+    return factor
+
+
+def saved_arrays(node: Node) -> list[np.ndarray]:
+    saved = getattr(node, "saved", ())
+    if type(saved) is not tuple:
+        return []
+    return [v[0] for v in saved if type(v) is tuple and isinstance(v[0], np.ndarray)]
+
+
+def kept(node: Node, name: str) -> Any:
+    """A parameter that a node kept for its formula, such as `dim`; None when it kept none."""
+    plan = getattr(node, "plan", None)
+    if plan is None or name not in plan.names:
+        return None
+    index = plan.names.index(name) - plan.saved_count
+    values = getattr(node, "kept", ())
+    return values[index] if 0 <= index < len(values) else None

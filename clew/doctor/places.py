@@ -1,0 +1,152 @@
+"""Places in the user's program: file, line, text; and what its source says there.
+
+A place is what `clew.source` keeps (a code object and an instruction offset). Findings speak of
+lines, so places are turned into `Line`s, once for each place.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from clew.source import INTERNAL_PACKAGES, Place, Where
+
+# Frames of installed libraries are not the user's, whatever calls what.
+_LIBRARIES = tuple(
+    os.path.join(os.path.realpath(path), "")
+    for key in ("stdlib", "platstdlib", "purelib", "platlib")
+    if (path := sysconfig.get_paths().get(key))
+)
+_OWN = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "")
+
+
+class Line(NamedTuple):
+    """A line of the user's program."""
+
+    file: str
+    line: int
+
+    @property
+    def text(self) -> str:
+        return linecache.getline(self.file, self.line).strip()
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.line}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_users(code: CodeType) -> bool:
+    name = code.co_filename
+    if name.startswith("<"):
+        return name.startswith("<ipython") or name in ("<stdin>", "<string>")
+    path = os.path.realpath(name)
+    return not path.startswith(_LIBRARIES) and not path.startswith(_OWN)
+
+
+def user_frames(depth: int = 1) -> Iterator[FrameType]:
+    """The frames of the user's program, innermost first."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None:
+        if frame.f_globals.get("__package__") not in INTERNAL_PACKAGES and _is_users(frame.f_code):
+            yield frame
+        frame = frame.f_back
+
+
+def here() -> Place | None:
+    """The user's line that is running now."""
+    for frame in user_frames(2):
+        return frame.f_code, frame.f_lasti
+    return None
+
+
+def stack_here(limit: int = 6) -> tuple[Place, ...]:
+    """The user's lines that are running now, innermost first."""
+    places: list[Place] = []
+    for frame in user_frames(2):
+        places.append((frame.f_code, frame.f_lasti))
+        if len(places) == limit:
+            break
+    return tuple(places)
+
+
+@functools.lru_cache(maxsize=16384)
+def line_of(place: Place | None) -> Line | None:
+    """The line of a place; None where the place is unknown."""
+    if place is None or place[0] is None:
+        return None
+    return Line(place[0].co_filename, Where(*place).lineno)
+
+
+def function_place(function: Any) -> Place | None:
+    """Where a function is defined: with decorators, the line of the first of them."""
+    code = getattr(function, "__code__", None)
+    return None if code is None else (code, -1)
+
+
+@functools.lru_cache(maxsize=64)
+def tree_of(file: str) -> ast.Module | None:
+    """The syntax tree of a file of the user's; None when there is no source to read."""
+    source = "".join(linecache.getlines(file))
+    if not source:
+        return None
+    try:
+        return ast.parse(source)
+    except SyntaxError:
+        return None
+
+
+@functools.lru_cache(maxsize=64)
+def _statements(file: str) -> tuple[ast.stmt, ...]:
+    tree = tree_of(file)
+    return () if tree is None else tuple(n for n in ast.walk(tree) if isinstance(n, ast.stmt))
+
+
+def statement_at(line: Line | None) -> ast.stmt | None:
+    """The smallest statement that a line belongs to."""
+    if line is None:
+        return None
+    best: ast.stmt | None = None
+    for node in _statements(line.file):
+        if node.lineno <= line.line <= (node.end_lineno or node.lineno) and (
+            best is None or node.lineno >= best.lineno
+        ):
+            best = node
+    return best
+
+
+def enclosing_functions(line: Line) -> list[str]:
+    """The names of the functions and classes around a line, outermost first."""
+    return [
+        node.name
+        for node in sorted(_statements(line.file), key=lambda n: n.lineno)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef)
+        and node.lineno <= line.line <= (node.end_lineno or node.lineno)
+    ]
+
+
+def loops_around(line: Line) -> list[int]:
+    """The first lines of the loops around a line, outermost first."""
+    return [
+        node.lineno
+        for node in sorted(_statements(line.file), key=lambda n: n.lineno)
+        if isinstance(node, ast.For | ast.While)
+        and node.lineno < line.line <= (node.end_lineno or node.lineno)
+    ]
+
+
+def dotted(node: ast.AST | None) -> str:
+    """`self.model.fc` from its syntax; an empty string for anything else."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(names)])

@@ -1,0 +1,446 @@
+"""The recorder: receives the events of a run and keeps what rules will ask about."""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from clew.core.engine import Run
+from clew.core.node import Node
+from clew.core.storage import next_sequence_number
+from clew.core.tensor import NoHistory, Tensor
+from clew.doctor.facts import BackwardSite, ModuleFacts, OptimizerFacts, ParamFacts, Series
+from clew.doctor.graphs import divided_by, leaves_behind
+from clew.doctor.places import Line, Place, here, line_of, stack_here
+from clew.nn.modules.module import Module
+from clew.nn.parameter import Parameter
+
+# How many backward passes may add to one gradient before their places are no longer listed.
+_MANY = 256
+
+
+def number_mark(tensor: Tensor) -> tuple[int, int, Any]:
+    """Changes whenever somebody writes to a tensor's memory, or replaces it."""
+    storage = tensor._storage
+    untracked = storage.untracked
+    return id(storage), storage.version, None if untracked is None else untracked[0]
+
+
+class Recorder:
+    """Everything that was seen of a run."""
+
+    def __init__(self) -> None:
+        self.params: dict[int, ParamFacts] = {}
+        self.by_id: dict[int, ParamFacts] = {}
+        self.optimizers: dict[int, OptimizerFacts] = {}
+        self.modules: dict[int, ModuleFacts] = {}
+        self.sites: dict[Any, BackwardSite] = {}
+        self.roots: list[weakref.ref[Any]] = []
+        self.steps = 0
+        self.backwards = 0
+        self.clock = 0
+        self.stepping: OptimizerFacts | None = None
+        self.in_backward = False
+        # Lines that cut history: reason, how often, and which leaves lay behind.
+        self.cuts: dict[Line | None, Cut] = {}
+        self.births: dict[int, tuple[weakref.ref[Tensor], Place | None]] = {}
+        self.joins: weakref.WeakKeyDictionary[Node, NoHistory] = weakref.WeakKeyDictionary()
+        self.joined: Counter[Line | None] = Counter()
+        self.kept: list[tuple[weakref.ref[Node], BackwardSite, int]] = []
+        self.loss = Series()
+        self.last_loss: float | None = None
+        self.last_backward_seq = -1
+        self.last_site: BackwardSite | None = None
+        self.listeners: list[Any] = []
+        self.unscaled_loss = True
+
+    def tick(self) -> int:
+        self.clock += 1
+        return self.clock
+
+    # -- tensors and modules ---------------------------------------------------------------
+
+    def facts(self, tensor: Tensor) -> ParamFacts:
+        """What is known of a leaf, from now on."""
+        known = self.by_id.get(id(tensor))
+        if known is not None and known.ref() is tensor:
+            return known
+        made = ParamFacts(tensor, len(self.params))
+        made.is_parameter = isinstance(tensor, Parameter)
+        born = self.births.get(id(tensor))
+        if born is not None and born[0]() is tensor:
+            made.born = born[1]
+        made.value_mark = number_mark(tensor)
+        self.params[made.number] = made
+        self.by_id[id(tensor)] = made
+        return made
+
+    def find(self, tensor: Any) -> ParamFacts | None:
+        known = self.by_id.get(id(tensor))
+        return known if known is not None and known.ref() is tensor else None
+
+    def tensor_born(self, tensor: Tensor, place: Place | None) -> None:
+        if len(self.births) > 20000:
+            self.births = {k: v for k, v in self.births.items() if v[0]() is not None}
+        self.births[id(tensor)] = weakref.ref(tensor), place
+
+    def born_at(self, tensor: Tensor) -> Line | None:
+        entry = self.births.get(id(tensor))
+        return line_of(entry[1]) if entry is not None and entry[0]() is tensor else None
+
+    def module_born(self, module: Module, place: Place | None) -> None:
+        self.modules[id(module)] = ModuleFacts(module, len(self.modules), place)
+
+    def module_facts(self, module: Module) -> ModuleFacts | None:
+        facts = self.modules.get(id(module))
+        return facts if facts is not None and facts.ref() is module else None
+
+    def name_parameters(self, root: Module) -> None:
+        """Learn the names of a model's parameters, and the layers that hold them."""
+        facts = self.module_facts(root)
+        number = 0 if facts is None else facts.number + 1
+        for path, module in root.named_modules():
+            owner = self.module_facts(module)
+            for name, param in module._parameters.items():
+                if param is None or not hasattr(param, "_storage"):
+                    continue
+                known = self._facts_of_parameter(param)
+                if known is None:
+                    continue
+                if not known.name or len(path) + len(name) + 1 > len(known.name):
+                    known.name = f"{path}.{name}" if path else name
+                    known.root = number
+                if owner is not None:
+                    known.owner_kind = owner.kind
+                    inside = type(module).__module__.startswith("clew.")
+                    known.owner_born = owner.born if inside else known.born
+            for name, value in module.__dict__.items():
+                if isinstance(value, Tensor) and value._requires_grad and value._node is None:
+                    known = self.facts(value)
+                    known.is_attribute = True
+                    known.name = known.name or (f"{path}.{name}" if path else name)
+
+    def _facts_of_parameter(self, param: Any) -> ParamFacts | None:
+        try:
+            return self.facts(param)
+        except ValueError:
+            return None  # a lazy layer's parameter has no array yet
+
+    # -- optimizers ------------------------------------------------------------------------
+
+    def optimizer_made(self, optimizer: Any, place: Place | None) -> None:
+        made = OptimizerFacts(optimizer, len(self.optimizers), place)
+        self.optimizers[id(optimizer)] = made
+        self.take_params(made, optimizer)
+
+    def optimizer_facts(self, optimizer: Any) -> OptimizerFacts:
+        known = self.optimizers.get(id(optimizer))
+        if known is None or known.ref() is not optimizer:
+            known = OptimizerFacts(optimizer, len(self.optimizers), None)
+            self.optimizers[id(optimizer)] = known
+            self.take_params(known, optimizer)
+        return known
+
+    def take_params(self, facts: OptimizerFacts, optimizer: Any) -> None:
+        numbers = []
+        for group in optimizer.param_groups:
+            for param in group["params"]:
+                known = self._facts_of_parameter(param)
+                if known is not None:
+                    known.optimizers.add(facts.number)
+                    numbers.append(known.number)
+        facts.params = numbers
+        group = optimizer.param_groups[0] if optimizer.param_groups else {}
+        rate = group.get("lr")
+        if facts.first_rate is None and isinstance(rate, int | float):
+            facts.first_rate = float(rate)
+        facts.momentum = float(group.get("momentum") or 0.0)
+
+    def members(self, facts: OptimizerFacts) -> list[tuple[ParamFacts, Tensor]]:
+        pairs = []
+        for number in facts.params:
+            known = self.params[number]
+            tensor = known.ref()
+            if tensor is not None:
+                pairs.append((known, tensor))
+        return pairs
+
+    def step_begins(self, optimizer: Any, has_closure: bool) -> OptimizerFacts:
+        facts = self.optimizer_facts(optimizer)
+        count = sum(len(group["params"]) for group in optimizer.param_groups)
+        if count != len(facts.params):
+            self.take_params(facts, optimizer)
+        facts.uses_closure |= has_closure
+        self.stepping = facts
+        if not has_closure:
+            self._look_at_gradients(facts)
+        return facts
+
+    def _look_at_gradients(self, facts: OptimizerFacts) -> None:
+        """Before a step: which gradients are there, and which were cleared since backward."""
+        has = cleared = 0
+        cleared_by: Counter[Line | None] = Counter()
+        summed: Counter[Any] = Counter()
+        divided = False
+        for known, tensor in self.members(facts):
+            grad = tensor._grad
+            fresh = known.last_reached > facts.last_step
+            if grad is not None and not self._is_cleared_in_place(known, grad):
+                has += 1
+                known.steps += 1
+                if known.stale:
+                    known.stale_steps += 1
+                if known.pending and not known.stale:
+                    counts = Counter(known.pending)
+                    key, times = counts.most_common(1)[0]
+                    summed[key, times] += 1
+                    divided |= known.scaled_when >= 0
+            elif fresh and known.cleared_when > known.last_reached:
+                cleared += 1
+                cleared_by[line_of(known.cleared_at)] += 1
+        if facts.steps == 0 and not has:
+            facts.first_was_early = all(k.reached == 0 for k, _ in self.members(facts))
+        if not has:
+            facts.empty_steps += 1
+            if cleared:
+                facts.cleared_steps += 1
+                facts.cleared_by[cleared_by.most_common(1)[0][0]] += 1
+        if summed:
+            ((site, factor), times), _ = summed.most_common(1)[0]
+            facts.summed[times] += 1
+            if not divided and times > 1 and not _is_divided(factor, times):
+                facts.undivided[times] += 1
+                facts.summed_at[line_of(site[0]) if site else None] += 1
+
+    def _is_cleared_in_place(self, known: ParamFacts, grad: Tensor) -> bool:
+        """Whether a gradient holds only zeros because somebody wrote them."""
+        if known.grad_mark == number_mark(grad):
+            return False
+        if grad._array.any():
+            return False
+        self.grad_cleared(known, grad._storage.written_at)
+        return True
+
+    def step_ends(self, optimizer: Any) -> None:
+        facts = self.stepping
+        self.stepping = None
+        if facts is None:
+            return
+        facts.steps += 1
+        self.steps += 1
+        facts.last_step = self.tick()
+        facts.step_at[line_of(here())] += 1
+        facts.seq = next_sequence_number()  # type: ignore[attr-defined]
+        rate = optimizer.param_groups[0].get("lr") if optimizer.param_groups else None
+        if isinstance(rate, int | float):
+            facts.rates.add(facts.steps, float(rate))
+        if self.last_loss is not None:
+            facts.losses.add(facts.steps, self.last_loss)
+        for known, tensor in self.members(facts):
+            if tensor._grad is not None:
+                known.consumed = True
+            known.value_mark = number_mark(tensor)
+
+    # -- gradients -------------------------------------------------------------------------
+
+    def grad_cleared(self, known: ParamFacts, place: Place | None) -> None:
+        if known.pending and not known.consumed:
+            known.wasted += 1
+        known.pending.clear()
+        known.consumed = known.stale = False
+        known.cleared_at = place
+        known.cleared_when = self.tick()
+        known.scaled_when = -1
+
+    def grads_cleared(self, tensors: Iterable[Tensor], place: Place | None) -> int:
+        """`zero_grad` of an optimizer or a module: how many gradients it will clear."""
+        count = 0
+        for tensor in tensors:
+            if tensor._grad is None:
+                continue
+            known = self.find(tensor)
+            if known is not None:
+                count += 1
+                self.grad_cleared(known, place)
+        return count
+
+    def _settle(self, known: ParamFacts, tensor: Tensor, line: Line | None) -> None:
+        """Before backward adds to a gradient: is what it holds still wanted?"""
+        mark = number_mark(tensor)
+        if known.value_mark is not None and mark != known.value_mark:
+            known.manual += 1
+            storage = tensor._storage
+            untracked = storage.untracked
+            known.manual_at = storage.written_at or (untracked[2] if untracked else None)
+            known.consumed = True
+            known.value_mark = mark
+        grad = tensor._grad
+        if grad is None:
+            known.consumed = known.stale = False
+            known.pending.clear()
+        elif not self._is_cleared_in_place(known, grad) and known.consumed and known.pending:
+            known.stale = True
+            known.stale_at[line] += 1
+
+    # -- backward --------------------------------------------------------------------------
+
+    def backward_begins(self, run: Run, roots: list[Any], tensors: tuple[Any, ...]) -> Any:
+        """The leaves that this pass will reach, with what is known of them."""
+        stack = stack_here()
+        place = stack[0] if stack else None
+        line = line_of(place)
+        site = self.sites.get(stack)
+        if site is None:
+            site = self.sites[stack] = BackwardSite(place)
+        site.count += 1
+        site.sizes.add(site.count, len(run.accounts))
+        site.created_graph += run.create_graph
+        self._note_kept(run, site)
+        leaves = []
+        for node in run.accounts:
+            if node.is_accumulator:
+                tensor = node._variable()  # type: ignore[attr-defined]
+                if tensor is not None:
+                    known = self.facts(tensor)
+                    known.first_use = known.first_use or node._where
+                    leaves.append((known, tensor, node))
+        if run.accumulate:
+            for known, tensor, _ in leaves:
+                self._settle(known, tensor, line)
+            self._note_early(run, line)
+            self._note_loss(site, tensors)
+        factor = divided_by(roots[0][0]) if roots and run.accumulate else None
+        self.last_site = site
+        return site, stack, leaves, factor
+
+    def _note_loss(self, site: BackwardSite, tensors: tuple[Any, ...]) -> None:
+        root = tensors[0] if tensors else None
+        if isinstance(root, Tensor) and root._array.size == 1:
+            value = float(root._array.reshape(-1)[0].real)
+            self.last_loss = value
+            site.losses.add(site.count, value)
+            self.loss.add(self.backwards, value)
+
+    def _note_early(self, run: Run, line: Line | None) -> None:
+        """Was a step taken between the building of this graph and its backward?"""
+        if not self.optimizers:
+            return
+        users: dict[int, int] = {}
+        for node in run.accounts:
+            for edge in node._edges:
+                if edge is not None and edge[0].is_accumulator:
+                    key = id(edge[0])
+                    users[key] = min(users.get(key, node._seq), node._seq)
+        first_use = {
+            id(tensor): users[id(node)]
+            for node in run.accounts
+            if node.is_accumulator
+            and id(node) in users
+            and (tensor := node._variable()) is not None  # type: ignore[attr-defined]
+        }
+        for facts in self.optimizers.values():
+            seq = getattr(facts, "seq", None)
+            hit = 0
+            reached = False
+            for number in facts.params:
+                tensor = self.params[number].ref()
+                used = first_use.get(id(tensor)) if tensor is not None else None
+                if used is not None:
+                    reached = True
+                    if seq is not None and used < seq:
+                        hit += 1
+            if reached:
+                facts.backwards += 1
+                facts.backward_at[line] += 1
+                if hit and self.stepping is not facts:
+                    facts.early_backwards += 1
+                    facts.early_at[facts.step_at.most_common(1)[0][0]] += 1
+
+    def _note_kept(self, run: Run, site: BackwardSite) -> None:
+        """Graphs that were kept for a second backward: did it come?"""
+        waiting = []
+        for reference, keeper, when in self.kept:
+            node = reference()
+            if node is not None and node in run.accounts:
+                keeper.kept_needed += 1
+            elif self.steps - when < 3:
+                waiting.append((reference, keeper, when))
+        self.kept = waiting[-256:]
+        if run.keep_graph and not run.create_graph:
+            site.kept += 1
+            inner = [n for n in run.accounts if not n.is_accumulator and hasattr(n, "plan")]
+            # Any node with something saved would do; the oldest is the likeliest to be shared.
+            inner.sort(key=lambda n: n._seq)
+            for node in inner[:1] + inner[len(inner) // 2 : len(inner) // 2 + 1] + inner[-1:]:
+                self.kept.append((weakref.ref(node), site, self.steps))
+
+    def backward_ends(self, run: Run, begun: Any) -> None:
+        site, stack, leaves, factor = begun
+        self.backwards += 1
+        now = self.tick()
+        closure = self.stepping is not None
+        for known, tensor, node in leaves:
+            if not run.accumulate or (run.targets and node not in run.targets):
+                if run.targets and node in run.targets:
+                    known.asked += 1
+                continue
+            if tensor._grad is None:
+                continue
+            known.reached += 1
+            known.last_reached = now
+            if len(known.pending) < _MANY:
+                known.pending.append((stack, factor))
+            known.grad_mark = number_mark(tensor._grad)
+            known.value_mark = number_mark(tensor)
+            if closure:
+                known.consumed = True
+                if known.stale:
+                    known.stale_steps += 1
+                known.steps += 1
+
+    # -- cuts ------------------------------------------------------------------------------
+
+    def history_cut(self, reason: NoHistory, node: Node | None) -> None:
+        """Somebody cut a history: at which line, and which leaves lie behind it."""
+        line = line_of(reason.where)
+        cut = self.cuts.get(line)
+        if cut is None:
+            cut = self.cuts[line] = Cut(reason.kind, reason.op, reason.where)
+        cut.count += 1
+        if cut.count <= 3 and node is not None:
+            for leaf in leaves_behind(node):
+                tensor = leaf._variable()
+                if tensor is not None:
+                    cut.leaves.add(self.facts(tensor).number)
+
+    def history_joined(self, node: Node, reason: NoHistory) -> None:
+        """A tensor that was cut off meets one that has a history."""
+        self.joins[node] = reason
+        line = line_of(reason.where)
+        self.joined[line] += 1
+
+    def used_without_grad(self, tensor: Tensor, place: Place | None) -> None:
+        known = self.find(tensor)
+        if known is not None:
+            known.used_without_grad[place] += 1
+
+
+class Cut:
+    """A line that cuts histories."""
+
+    def __init__(self, kind: str, op: str, where: Place | None) -> None:
+        self.kind = kind
+        self.op = op
+        self.where = where
+        self.count = 0
+        self.leaves: set[int] = set()
+        self.numbers: Any = np.nan
+
+
+def _is_divided(factor: float | None, times: int) -> bool:
+    """Whether a loss was multiplied by about 1/times, or by something smaller."""
+    return factor is not None and factor <= 1.02 / times

@@ -1,0 +1,3 @@
+"""Function transforms: functions from functions, which compose in any order."""
+
+from clew.func.batching import vmap

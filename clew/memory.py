@@ -1,0 +1,194 @@
+"""What is held for backward: `memory_summary(loss)` says how many bytes, by whom, on which line."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clew import errors
+from clew.autograd.context import FunctionCtx
+from clew.core.node import AccumulateGrad, Node, Packed, SavedDual, edge_of, reachable
+from clew.core.recording import OpNode
+from clew.core.tensor import Tensor, sync
+from clew.source import Where
+
+
+class MemoryRow(NamedTuple):
+    """Memory that one operation on one line keeps for backward."""
+
+    bytes: int
+    tensors: int
+    op: str
+    line: str
+    module: str
+    largest: str
+
+
+class MemorySummary:
+    """What nodes hold, largest first. Memory that several nodes hold counts once, for the first."""
+
+    def __init__(self, rows: list[MemoryRow], parameters: int, inputs: int) -> None:
+        self.rows = rows
+        # Bytes that are held only because of backward, and what of it was not computed from a
+        # leaf: batches of data, which the program may hold as well, and masks.
+        self.total = sum(row.bytes for row in rows)
+        self.inputs = inputs
+        # Bytes of the leaves themselves, which are there with or without backward.
+        self.parameters = parameters
+
+    def __str__(self) -> str:
+        if not self.rows:
+            return "Nothing is held for backward." + self._about_parameters()
+        cells = [("Memory", "Share", "Tensors", "Operation", "Line", "Module", "Largest")]
+        for row in self.rows:
+            share = f"{100 * row.bytes / self.total:.1f}%" if self.total else "-"
+            cells.append(
+                (size_text(row.bytes), share, str(row.tensors), row.op, row.line, row.module or "-",
+                 row.largest)
+            )  # fmt: skip
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [_line(each, widths) for each in cells]
+        lines.insert(1, "-" * max(map(len, lines)))
+        count = sum(row.tensors for row in self.rows)
+        lines.append(
+            f"Held for backward: {size_text(self.total)} in {count} tensors, of which "
+            f"{size_text(self.inputs)} were not computed from a leaf." + self._about_parameters()
+        )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _about_parameters(self) -> str:
+        if not self.parameters:
+            return ""
+        return f" Leaves that backward needs as well: {size_text(self.parameters)}."
+
+
+def _line(cells: Iterable[str], widths: list[int]) -> str:
+    """Numbers to the right, words to the left."""
+    aligned = [
+        cell.rjust(width) if index < 3 else cell.ljust(width)
+        for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return "  ".join(aligned).rstrip()
+
+
+def size_text(count: int) -> str:
+    """`1.5 MiB`."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} B"
+
+
+def memory_summary(*roots: Tensor | Node) -> MemorySummary:
+    """What the graphs behind some tensors hold for backward; without any, what all graphs hold."""
+    nodes = _nodes_of(roots) if roots else _all_nodes()
+    leaves = {
+        id(owner): owner.nbytes
+        for node in nodes
+        if isinstance(node, AccumulateGrad)
+        for owner in [owner_of(node._array)]
+    }
+    counted: set[int] = set()
+    groups: dict[tuple[str, str, str], list[np.ndarray]] = {}
+    parameters = inputs = 0
+    for node in sorted(nodes, key=lambda each: each._seq):
+        for array, is_computed in _held(node):
+            owner = owner_of(array)
+            if id(owner) in counted:
+                continue
+            counted.add(id(owner))
+            if id(owner) in leaves:
+                parameters += owner.nbytes
+                continue
+            inputs += 0 if is_computed else owner.nbytes
+            groups.setdefault(_place(node), []).append(array)
+    rows = [
+        MemoryRow(sum(owner_of(a).nbytes for a in arrays), len(arrays), *place, _largest(arrays))
+        for place, arrays in groups.items()
+    ]
+    rows.sort(key=lambda row: -row.bytes)
+    return MemorySummary(rows, parameters, inputs)
+
+
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """The array whose memory a view looks at."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _largest(arrays: list[np.ndarray]) -> str:
+    array = max(arrays, key=lambda each: owner_of(each).nbytes)
+    return f"{array.dtype} {errors.shape_list(array.shape)}"
+
+
+def _place(node: Node) -> tuple[str, str, str]:
+    name = node.name().removesuffix("0").removesuffix("Backward")
+    where = node._where
+    return name, "-" if where is None else Where(*where).short, node.module_path or ""
+
+
+# -- nodes ---------------------------------------------------------------------------------------
+
+
+def _nodes_of(roots: tuple[Tensor | Node, ...]) -> list[Node]:
+    starts = []
+    for root in roots:
+        if isinstance(root, Node):
+            starts.append(root)
+            continue
+        if not isinstance(root, Tensor):
+            raise TypeError(
+                "memory_summary(): expected tensors (or their grad_fn), such as the loss, not "
+                f"{type(root).__name__}"
+            )
+        sync(root)
+        if not root._requires_grad:
+            raise RuntimeError(
+                "memory_summary(): the tensor does not require grad and does not have a grad_fn, "
+                "so nothing is held for it" + errors.at_user_line()
+            )
+        starts.append(edge_of(root)[0])
+    return list(reachable(starts))
+
+
+def _all_nodes() -> list[Node]:
+    return [each for each in gc.get_objects() if isinstance(each, Node)]
+
+
+# -- what a node holds ---------------------------------------------------------------------------
+
+
+def _held(node: Node) -> Iterator[tuple[np.ndarray, bool]]:
+    """The arrays that a node keeps, and whether they were computed from a leaf."""
+    if isinstance(node, OpNode):
+        yield from _arrays_in(node.saved)
+        yield from _arrays_in(node.kept)
+    elif isinstance(node, FunctionCtx):
+        # A custom function may keep tensors as attributes of its context, too.
+        for value in vars(node).values():
+            yield from _arrays_in(value)
+
+
+def _arrays_in(value: Any) -> Iterator[tuple[np.ndarray, bool]]:
+    if isinstance(value, np.ndarray):
+        yield value, False
+    elif isinstance(value, Tensor):
+        yield value._array, value._requires_grad
+    elif isinstance(value, SavedDual):
+        yield from _arrays_in(value.saved)
+        yield value.tangent._array, True
+    elif isinstance(value, Packed):
+        yield from _arrays_in(value.packed)
+    elif isinstance(value, (tuple, list)):
+        is_saved = len(value) == 4 and isinstance(value[0], np.ndarray)
+        if is_saved:
+            yield value[0], value[3] is not None
+        else:
+            for each in value:
+                yield from _arrays_in(each)

@@ -1,0 +1,232 @@
+"""vmap as an interceptor: every operation on batched tensors runs once, on all examples.
+
+An operation's batching rule runs on the tensors that hold all examples, under whatever lies outside
+of this vmap: another vmap, forward mode, or nothing. The history of those tensors is what gradients
+outside of this vmap follow. Batched tensors have a history of their own, for gradients that are
+taken inside: it is recorded here, with the shapes that one example sees, and its formulas are then
+batched like all else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.inplace import apply_inplace, check_leaf, rebase
+from clew.core.interception import Interceptor, installed
+from clew.core.node import Edge, edge_of
+from clew.core.op import Op, become_view
+from clew.core.recording import OpNode, Plan, record
+from clew.core.state import State, local
+from clew.core.tensor import Tensor, forbid_view_write
+from clew.ops.batching import refusals
+from clew.ops.batching.rules import DECOMPOSED, Call, front, rule_of
+from clew.ops.batching.tensor import BatchedTensor, lift
+from clew.ops.copying import COPY
+from clew.source import _getframe
+
+Inputs = tuple[Any, ...]
+Params = dict[str, Any]
+
+
+class Batching(Interceptor):
+    """One vmap, while its function runs."""
+
+    def __init__(self, size: int, randomness: str = "error") -> None:
+        self.size = size
+        self.randomness = randomness
+        around = installed(Batching)
+        self.depth: int = 1 if around is None else around.depth + 1
+        # Whether what happens to the examples is recorded: as it was outside of this vmap.
+        self.recording = local.state.grad_enabled
+        # Whether there is such a record, so that the ops of a backward inside must be part of it.
+        self.has_history = False
+        self.is_open = True
+
+    def lift(self, physical: Tensor, is_batched: bool = True) -> BatchedTensor:
+        if physical._requires_grad:
+            self.has_history = True
+        return lift(self, physical, is_batched)
+
+    def lower(self, value: Any) -> Any:
+        """What lies behind a tensor of this vmap; anything else as it is."""
+        if type(value) is BatchedTensor and value._level is self:
+            return value._physical
+        return value
+
+    def is_batched(self, value: Any) -> bool:
+        return type(value) is BatchedTensor and value._level is self and value._is_batched
+
+    @contextmanager
+    def outside(self) -> Iterator[State]:
+        """Run what lies outside of this vmap: other interceptors, and its own recording."""
+        state = local.state
+        mode, hooks, around = state.grad_enabled, state.saved_hooks, state.intercept
+        state.intercept = self.outer
+        state.grad_enabled = mode and self.recording
+        # Hooks are set by those inside, who will never see what is saved outside.
+        state.saved_hooks = ()
+        try:
+            yield state
+        finally:
+            state.intercept, state.grad_enabled, state.saved_hooks = around, mode, hooks
+
+    def __call__(self, op: Any, inputs: Inputs, params: Params, inplace: bool = False) -> Any:
+        if not isinstance(op, Op):
+            return self.after_function(op, inputs, params)
+        if inplace:
+            return self.write(op, inputs, params)
+        batched = tuple([self.is_batched(value) for value in inputs])
+        if True in batched and op.name in DECOMPOSED:
+            return DECOMPOSED[op.name](*inputs, **params)
+        physical = [self.lower(value) for value in inputs]
+        with self.outside():
+            if True in batched:
+                result = rule_of(op)(Call(op, self.size, physical, batched, inputs, params, self))
+            else:
+                result = op(*physical, **params)
+        outs = result if type(result) is tuple or type(result) is list else (result,)
+        if True not in batched and not self.tracks(inputs):
+            return result
+        lifted = tuple([self.lift(out, True in batched) for out in outs])
+        self.connect(op, inputs, params, lifted)
+        return lifted if op.outputs != 1 or type(result) in (tuple, list) else lifted[0]
+
+    def tracks(self, inputs: Inputs) -> bool:
+        """Whether gradients are taken inside of this vmap with respect to one of the inputs."""
+        return any(
+            type(value) is BatchedTensor and value._level is self and value.requires_grad
+            for value in inputs
+        )
+
+    def edges(self, inputs: Inputs) -> tuple[int, list[Edge | None]]:
+        """Which inputs require grad inside of this vmap, as a mask, and where gradients go.
+
+        What tensors from outside require is the business of those outside.
+        """
+        mask, edges = 0, []
+        for index, value in enumerate(inputs):
+            own = type(value) is BatchedTensor and value._level is self and value.requires_grad
+            mask |= own << index
+            edges.append(edge_of(value) if own else None)
+        return mask, edges
+
+    def connect(self, op: Op, inputs: Inputs, params: Params, outs: tuple[Tensor, ...]) -> None:
+        """Give outputs the history that gradients inside of this vmap follow."""
+        state = local.state
+        source = inputs[0] if inputs else None
+        if op.is_view and type(source) is BatchedTensor and source._level is self:
+            for index, out in enumerate(outs):
+                become_view(out, state, source, op, params, index if op.outputs != 1 else None)
+        if not state.grad_enabled or not op.differentiable or not outs:
+            return
+        mask, edges = self.edges(inputs)
+        plan = op.plan(mask) if mask else None
+        if plan is None or not plan.active or not any(op.can_differentiate(out) for out in outs):
+            return
+        for number, out in enumerate(outs):
+            out._output_nr = number
+        node = self.record(state, op, plan, inputs, params, outs, edges)
+        for out in outs:
+            if op.can_differentiate(out):
+                out._requires_grad, out._node = True, node
+            else:
+                out._output_nr = 0
+
+    def record(
+        self, state: State, op: Op, plan: Plan, inputs: Inputs, params: Params,
+        outs: tuple[Tensor, ...], edges: list[Edge | None],
+    ) -> OpNode:  # fmt: skip
+        # What is saved must keep its examples, as it must keep its tangent in forward mode.
+        dual, state.dual = state.dual, True
+        try:
+            return record(state, plan, op.node_class, inputs, params, outs, edges, _getframe(3))
+        finally:
+            state.dual = dual
+
+    # -- in place --------------------------------------------------------------------------
+
+    def write(self, op: Op, inputs: Inputs, params: Params) -> Tensor:
+        """The in-place form of an operation: all examples are written to."""
+        target: Tensor = inputs[0]
+        batched = tuple([self.is_batched(value) for value in inputs])
+        if not batched[0] and True in batched:
+            raise refusals.captured_write(op.name)
+        state = local.state
+        mask, edges = self.edges(inputs) if state.grad_enabled else (0, [])
+        plan = op.plan(mask) if mask and op.can_differentiate(target) else None
+        if plan is None:
+            self.write_physical(op, inputs, batched, params)
+            return target
+        forbid_view_write(target)
+        if mask & 1:
+            check_leaf(target, op.name + "_")
+        saved = inputs
+        if 0 in plan.saves_input:
+            saved = (self.before_write(target), *inputs[1:])
+        self.write_physical(op, inputs, batched, params)
+        rebase(state, target, self.record(state, op, plan, saved, params, (target,), edges))
+        return target
+
+    def before_write(self, target: Any) -> Tensor:
+        with self.outside():
+            copied = target._physical.clone()
+        edge = edge_of(target) if target._requires_grad else (None, 0)
+        return self.lift(copied, target._is_batched).with_history(*edge)
+
+    def write_physical(
+        self, op: Op, inputs: Inputs, batched: tuple[bool, ...], params: Params
+    ) -> None:
+        physical = [self.lower(value) for value in inputs]
+        with self.outside():
+            if True not in batched:
+                apply_inplace(op, *physical, **params)
+                return
+            call = Call(op, self.size, physical, batched, inputs, params, self)
+            result = rule_of(op)(call)
+            have, want = result.dtype, physical[0].dtype
+            if not dtypes.can_cast(have, want):
+                raise errors.in_place_dtype(have.scalar_name, want.scalar_name)
+            if result._array.shape != physical[0]._array.shape:
+                raise errors.in_place_shape(inputs[0]._array.shape, result._array.shape[1:])
+            apply_inplace(COPY, physical[0], result)
+        if physical[0]._requires_grad:
+            self.has_history = True
+
+    # -- random numbers --------------------------------------------------------------------
+
+    def draw(self, shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
+        """Numbers for each example, or the same for all, as this vmap's `randomness` says."""
+        if self.randomness == "error":
+            raise refusals.randomness()
+        with self.outside():
+            if self.randomness == "same":
+                return make(shape)
+            return self.lift(make((self.size, *shape)))
+
+    # -- custom functions ------------------------------------------------------------------
+
+    def after_function(self, function: Any, inputs: Inputs, params: Params) -> Any:
+        return params["outputs"]
+
+    def inside_function(self) -> Interceptor:
+        return self
+
+
+def innermost() -> Batching | None:
+    """The vmap whose function is running, if there is one."""
+    return installed(Batching)
+
+
+def lifted(tensor: Tensor) -> BatchedTensor | Tensor:
+    """A tensor as one that gradients inside of the innermost vmap can be taken by."""
+    level = innermost()
+    if level is None or (type(tensor) is BatchedTensor and tensor._level is level):
+        return tensor
+    return level.lift(tensor, is_batched=False)
+
+
+__all__ = ["Batching", "front", "innermost", "lifted"]

@@ -1,0 +1,105 @@
+"""What cannot be done with a batched tensor: PyTorch's words, the user's line, and the way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew import errors
+
+
+def item() -> RuntimeError:
+    return RuntimeError(
+        "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over "
+        "calling .item() on a Tensor, please try to rewrite what you're doing with other "
+        "operations.\n  A batched tensor has one value for each example, so there is no single "
+        "number: keep it a tensor, or return it and call .item() outside of vmap."
+        + errors.at_user_line()
+    )
+
+
+def control_flow() -> RuntimeError:
+    return RuntimeError(
+        "vmap: It looks like you're attempting to use a Tensor in some data-dependent control "
+        "flow. We don't support that yet.\n  The condition may be true for one example and false "
+        "for another: compute both sides and choose with torch.where(condition, a, b)."
+        + errors.at_user_line()
+    )
+
+
+def values(what: str) -> RuntimeError:
+    return RuntimeError(
+        f"vmap: {what} asks for the values of a batched tensor, of which there is one for each "
+        "example.\n  Use operations on tensors instead, or return the tensor from the function "
+        "and look at it outside of vmap." + errors.at_user_line()
+    )
+
+
+def escaped(what: str) -> RuntimeError:
+    return RuntimeError(
+        "Either your tensor may have escaped from inside a function being vmapped and this is a "
+        f"user error: `{what}` got a tensor that belongs to a vmap that has ended.\n  Return it "
+        "from the function that vmap calls: what comes back then has the dimension of the examples."
+        + errors.at_user_line()
+    )
+
+
+def dynamic_shape(name: str) -> RuntimeError:
+    return RuntimeError(
+        "vmap: We do not support batching operators that can output dynamic shape. Attempted to "
+        f"vmap over aten::{name}.\n  The number of results may differ between examples: use "
+        "torch.where with a value for what is left out." + errors.at_user_line()
+    )
+
+
+def boolean_mask() -> RuntimeError:
+    return RuntimeError(
+        "vmap: We do not support batching operators that can support dynamic shape. Attempting to "
+        "batch over indexing with a boolean mask.\n  Use torch.where(mask, x, 0), or masked_fill, "
+        "which keep the shape." + errors.at_user_line()
+    )
+
+
+def no_rule(name: str, why: str = "") -> RuntimeError:
+    return RuntimeError(
+        f"vmap: there is no batching rule for `{name}`"
+        + (f": {why}" if why else ".")
+        + "\n  Write the function in other operations, or loop over the examples outside of vmap."
+        + errors.at_user_line()
+    )
+
+
+def captured_write(name: str) -> RuntimeError:
+    return RuntimeError(
+        "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
+        "`other` in extra_args that has more elements than `self`. This happened due to `other` "
+        "being vmapped over but `self` not being vmapped over in a vmap. Please try to use "
+        f"out-of-place operators instead of inplace arithmetic.\n  `{name}_` would have to store "
+        "a value for each example in a tensor that all of them share: use "
+        f"`{name}`, or make the tensor from one that is batched (`x.new_zeros(...)`, "
+        "`torch.zeros_like(x)`)." + errors.at_user_line()
+    )
+
+
+def randomness() -> RuntimeError:
+    return RuntimeError(
+        "vmap: called random operation while in randomness error mode. Please either use the "
+        "'same' or 'different' randomness flags on vmap or perform the randomness operation out "
+        "of vmap" + errors.at_user_line()
+    )
+
+
+def function_without_context(function: Any) -> RuntimeError:
+    return RuntimeError(
+        "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, "
+        "...), it must override the setup_context staticmethod.\n"
+        f"  {function.__name__} has a forward that takes ctx: split it into forward(*inputs) and "
+        "setup_context(ctx, inputs, output)." + errors.at_user_line()
+    )
+
+
+def function_without_vmap(function: Any) -> RuntimeError:
+    return RuntimeError(
+        f"You tried to vmap over {function.__name__}, but it does not have vmap support. Please "
+        "override and implement the vmap staticmethod or set generate_vmap_rule=True."
+        + errors.at_user_line()
+    )

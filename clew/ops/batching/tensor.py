@@ -1,0 +1,144 @@
+"""The tensor that a function sees inside vmap: one example, with all of them behind it.
+
+Its array has the shape, dtype and strides of one example, so that everything that asks about those
+works as always; the values are behind a guard. Beside it are all examples, as a tensor whose first
+dimension counts them, and the vmap that it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.core.node import Node
+from clew.core.tensor import NoHistory, Tensor, _new
+from clew.ops.batching import refusals
+
+if TYPE_CHECKING:
+    from clew.ops.batching.level import Batching
+
+_ndarray = np.ndarray
+
+# Functions of NumPy that only ask for shape and dtype, or only look from another side.
+_SHAPE_ONLY = frozenset({
+    np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.shape, np.ndim, np.size,
+    np.result_type, np.can_cast, np.iscomplexobj, np.isrealobj,
+})  # fmt: skip
+_VIEWS = frozenset({
+    np.broadcast_to, np.expand_dims, np.moveaxis, np.swapaxes, np.transpose, np.squeeze,
+    np.may_share_memory, np.shares_memory,
+})  # fmt: skip
+
+
+class Example(np.ndarray):
+    """The array of a batched tensor: it tells its shape, dtype and strides, not its values."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        raise refusals.values(f"`{ufunc.__name__}`")
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func in _VIEWS:
+            return super().__array_function__(func, types, args, kwargs)
+        if func in _SHAPE_ONLY:
+            return func(*map(_without_guard, args), **kwargs)
+        raise refusals.values(f"`{func.__name__}`")
+
+    def item(self, *args: Any) -> Any:
+        raise refusals.item()
+
+    __int__ = __float__ = __complex__ = __index__ = item
+
+    def __bool__(self) -> bool:
+        raise refusals.control_flow()
+
+
+def _without_guard(value: Any) -> Any:
+    return value.view(_ndarray) if isinstance(value, Example) else value
+
+
+def _guarded(name: str) -> Callable[..., Any]:
+    def method(self: Example, *args: Any, **kwargs: Any) -> Any:
+        raise refusals.values(f"`{name}`")
+
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+for _name in (
+    "all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "byteswap", "choose",
+    "clip", "compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "dot", "dump", "dumps",
+    "fill", "max", "mean", "min", "nonzero", "partition", "prod", "put", "repeat", "round",
+    "searchsorted", "sort", "std", "sum", "take", "tobytes", "tofile", "tolist", "trace", "var",
+    "__contains__", "__copy__", "__deepcopy__", "__reduce__", "__setitem__",
+):  # fmt: skip
+    setattr(Example, _name, _guarded(_name))
+
+
+def example_of(array: np.ndarray) -> Example:
+    """One example of a batch, behind the guard."""
+    shape = array.shape
+    if not shape[0]:
+        return np.empty(shape[1:], array.dtype).view(Example)
+    first: Any = _ndarray.__getitem__(array, (0, ...))
+    return first if type(first) is Example else first.view(Example)
+
+
+class BatchedTensor(Tensor):
+    """A tensor inside vmap. Its history is that of the logical tensor, which one example sees."""
+
+    __slots__ = ("_is_batched", "_level", "_physical")
+
+    _is_lifted = True
+
+    # All examples, counted by the first dimension; just the tensor where there is only one.
+    _physical: Tensor
+    _is_batched: bool
+    _level: Batching
+
+    def without_history(self) -> BatchedTensor:
+        """The same examples, as a constant."""
+        return lift(self._level, self._physical, self._is_batched)
+
+    def with_history(self, node: Node | None, output_nr: int) -> BatchedTensor:
+        """The same examples, at a place in the graph."""
+        result = self.without_history()
+        result._requires_grad = node is not None
+        result._node, result._output_nr = node, output_nr
+        return result
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        dim = "0" if self._is_batched else "None"
+        inner = repr(self._physical).replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={self._level.depth}, bdim={dim}, value=\n    {inner}\n)"
+
+    def __format__(self, spec: str) -> str:
+        return repr(self) if not spec else super().__format__(spec)
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        raise refusals.values(".numpy()")
+
+    def tolist(self) -> Any:
+        raise refusals.values(".tolist()")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise refusals.values("pickling")
+
+
+def lift(
+    level: Batching, physical: Tensor, is_batched: bool = True, reason: NoHistory | None = None
+) -> BatchedTensor:
+    """The tensor that stands for `physical` inside a vmap."""
+    tensor: BatchedTensor = _new(BatchedTensor)
+    array = physical._array
+    tensor._array = example_of(array) if is_batched else array
+    tensor._storage = physical._storage
+    tensor._requires_grad = False
+    tensor._node = tensor._view = tensor._grad = None
+    tensor._reason = reason
+    tensor._output_nr = 0
+    tensor._level = level
+    tensor._physical = physical
+    tensor._is_batched = is_batched
+    return tensor
