@@ -106,7 +106,7 @@ def vector_norm(
 ) -> Tensor:
     """The norm of vectors along some dimensions (`linalg.vector_norm`)."""
     ord = float(ord)
-    if ord == 2 and dim is None and dtype is None and not keepdim:
+    if ord == 2 and dim is None and dtype is None and keepdim is False:
         quick = _quick_length(input)
         if quick is not None:
             return quick

@@ -32,7 +32,7 @@ _SHORT = 4096
 _add_all: Any = np.add.reduce
 
 
-def reduced_dims(dim: DimArgument, ndim: int, keepdim: bool = False) -> Dims:
+def reduced_dims(dim: DimArgument, ndim: int, keepdim: Any = False) -> Dims:
     """The dimensions to reduce, counted from the front; a 0-dim tensor has none."""
     if keepdim is not False and keepdim is not True:
         require_bool("keepdim", keepdim)
