@@ -1,0 +1,87 @@
+"""Compiled code on disk, per user, so that a second process need not compile.
+
+An entry's name is a hash of everything that the code depends on, and its content begins with a hash
+of the rest. A file that is damaged, or that somebody else could have written, is not loaded but
+compiled anew. Writers replace files whole, so that readers never see half of one.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+MAGIC = b"clew code 1\n"
+
+
+def folder() -> Path:
+    """Where compiled code is kept: CLEW_CACHE_DIR, or clew's part of the user's cache folder."""
+    given = os.environ.get("CLEW_CACHE_DIR")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "clew" / "code"
+
+
+@functools.cache
+def generator_version() -> str:
+    """A hash of the code generator's own source: what it makes changes when it does."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def through(program: str, machine: str, compile: Callable[[], bytes]) -> bytes:
+    """The compiled code of a program: from the cache, or compiled now and put there."""
+    key = hashlib.sha256("\0".join((program, machine, generator_version())).encode()).hexdigest()
+    path = folder() / key
+    code = read(path)
+    if code is None:
+        code = compile()
+        write(path, code)
+    return code
+
+
+def read(path: Path) -> bytes | None:
+    """The code in a file, if it is there, whole, and the user's own."""
+    try:
+        with open(path, "rb") as file:
+            if not is_private(os.fstat(file.fileno())):
+                return None
+            content = file.read()
+    except OSError:
+        return None
+    head = len(MAGIC) + 32
+    if content[: len(MAGIC)] != MAGIC:
+        return None
+    code = content[head:]
+    return code if hashlib.sha256(code).digest() == content[len(MAGIC) : head] else None
+
+
+def is_private(status: os.stat_result) -> bool:
+    """Whether a file belongs to this user and nobody else may write to it."""
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def write(path: Path, code: bytes) -> None:
+    """Put compiled code into the cache; a folder that cannot be written to is left alone."""
+    content = MAGIC + hashlib.sha256(code).digest() + code
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not is_private(path.parent.stat()):
+            return
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError:
+        return

@@ -1,0 +1,141 @@
+"""Expressions to LLVM IR, as text: values, loads and stores. Loops are put around them elsewhere."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+
+from clew.kernels.native.ir import BOOL, F32, F64, FLOATS, I32, I64, INTEGER_OF, Expr
+
+LLVM_TYPE = {F32: "float", F64: "double", I32: "i32", I64: "i64", BOOL: "i1"}
+# As elements of arrays: NumPy's bool is a byte.
+MEMORY_TYPE = LLVM_TYPE | {BOOL: "i8"}
+ITEMSIZE = {F32: 4, F64: 8, I32: 4, I64: 8, BOOL: 1}
+
+_FLOAT_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+_INTEGER_BINARY = {
+    "add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or",
+    "band": "and", "bor": "or", "bxor": "xor", "shl": "shl", "shr": "lshr",
+}  # fmt: skip
+_FLOAT_COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
+_INTEGER_COMPARE = {"lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "eq": "eq", "ne": "ne"}
+_INTRINSICS = {
+    "fma": "fma", "abs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil",
+    "trunc": "trunc", "rint": "rint", "copysign": "copysign",
+    "minimum": "minimum", "maximum": "maximum",
+}  # fmt: skip
+_INTEGER_INTRINSICS = {"minimum": "smin", "maximum": "smax"}
+
+
+def literal(value: Any, dtype: str) -> str:
+    """A constant; floats as the hexadecimal of a double, which is exact."""
+    if dtype == F32:
+        value = float(np.float32(value))
+    if dtype in FLOATS:
+        return f"0x{struct.unpack('<Q', struct.pack('<d', float(value)))[0]:016X}"
+    if dtype == BOOL:
+        return "true" if value else "false"
+    return str(int(value))
+
+
+class Emitter:
+    """The text of one LLVM module."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.declarations: dict[str, None] = {}
+        self.count = 0
+
+    def text(self) -> str:
+        return "\n".join([*self.declarations, *self.lines]) + "\n"
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+
+    def fresh(self, stem: str = "v") -> str:
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def value(self, text: str) -> str:
+        """A new value, computed by the instruction."""
+        name = "%" + self.fresh()
+        self.line(f"{name} = {text}")
+        return name
+
+    def declare(self, text: str) -> None:
+        self.declarations[f"declare {text}"] = None
+
+    def call(self, intrinsic: str, dtype: str, args: list[str]) -> str:
+        llvm = LLVM_TYPE[dtype]
+        suffix = {F32: "f32", F64: "f64", I32: "i32", I64: "i64"}[dtype]
+        self.declare(f"{llvm} @llvm.{intrinsic}.{suffix}({', '.join([llvm] * len(args))})")
+        given = ", ".join(f"{llvm} {arg}" for arg in args)
+        return self.value(f"call {llvm} @llvm.{intrinsic}.{suffix}({given})")
+
+    def load(self, dtype: str, address: str, suffix: str = "") -> str:
+        memory = MEMORY_TYPE[dtype]
+        loaded = self.value(f"load {memory}, ptr {address}, align {ITEMSIZE[dtype]}{suffix}")
+        return self.value(f"icmp ne i8 {loaded}, 0") if dtype == BOOL else loaded
+
+    def store(self, dtype: str, value: str, address: str, suffix: str = "") -> None:
+        if dtype == BOOL:
+            value = self.value(f"zext i1 {value} to i8")
+        memory = MEMORY_TYPE[dtype]
+        self.line(f"store {memory} {value}, ptr {address}, align {ITEMSIZE[dtype]}{suffix}")
+
+    def operation(self, expr: Expr, args: list[str]) -> str:
+        """One operation on values; inputs, reductions and kept values are the caller's."""
+        op = expr.op
+        dtype = expr.args[0].dtype if expr.args else expr.dtype
+        floating = dtype in FLOATS
+        llvm = LLVM_TYPE[dtype]
+        if op == "const":
+            return literal(expr.value, expr.dtype)
+        if op in _FLOAT_COMPARE:
+            how = f"fcmp {_FLOAT_COMPARE[op]}" if floating else f"icmp {_INTEGER_COMPARE[op]}"
+            return self.value(f"{how} {llvm} {args[0]}, {args[1]}")
+        if floating and op in _FLOAT_BINARY:
+            return self.value(f"{_FLOAT_BINARY[op]} {llvm} {args[0]}, {args[1]}")
+        if not floating and op in _INTEGER_BINARY:
+            return self.value(f"{_INTEGER_BINARY[op]} {llvm} {args[0]}, {args[1]}")
+        if op == "neg":
+            how = f"fneg {llvm} {args[0]}" if floating else f"sub {llvm} 0, {args[0]}"
+            return self.value(how)
+        if op == "not":
+            return self.value(f"xor i1 {args[0]}, true")
+        if op in _INTRINSICS:
+            names = _INTRINSICS if floating else _INTEGER_INTRINSICS
+            return self.call(names[op], dtype, args)
+        if op == "select":
+            result = LLVM_TYPE[expr.dtype]
+            return self.value(f"select i1 {args[0]}, {result} {args[1]}, {result} {args[2]}")
+        return self.conversion(expr, args[0])
+
+    def conversion(self, expr: Expr, value: str) -> str:
+        have, want = expr.args[0].dtype, expr.dtype
+        source, target = LLVM_TYPE[have], LLVM_TYPE[want]
+        if expr.op in ("bits", "from_bits"):
+            how = "bitcast"
+        elif have in FLOATS and want in FLOATS:
+            how = "fpext" if want == F64 else "fptrunc"
+        elif have in FLOATS:
+            if want == BOOL:
+                return self.value(f"fcmp une {source} {value}, {literal(0.0, have)}")
+            how = "fptosi"
+        elif want in FLOATS:
+            how = "uitofp" if have == BOOL else "sitofp"
+        elif have == BOOL:
+            how = "zext"
+        elif want == BOOL:
+            return self.value(f"icmp ne {source} {value}, 0")
+        else:
+            how = "sext" if want == I64 else "trunc"
+        return self.value(f"{how} {source} {value} to {target}")
+
+
+__all__ = ["Emitter", "INTEGER_OF", "ITEMSIZE", "LLVM_TYPE", "literal"]

@@ -1,0 +1,90 @@
+"""LLVM IR to machine code in memory, through llvmlite, with a cache of compiled code on disk."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+from clew.kernels.native import cache, team
+
+
+class Machine:
+    """The LLVM that this process uses: target, passes, and the code loaded so far."""
+
+    def __init__(self) -> None:
+        # Imported when the first kernel is needed: it is large, and many programs need none.
+        import llvmlite.binding as llvm
+
+        self.llvm = llvm
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        cpu = llvm.get_host_cpu_name()
+        features = llvm.get_host_cpu_features().flatten()
+        target = llvm.Target.from_default_triple()
+        self.target = target.create_target_machine(
+            cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small"
+        )
+        version = ".".join(map(str, llvm.llvm_version_info))
+        self.identity = f"{version} {target.triple} {cpu} {features}"
+        # Engines own the code: they live as long as the process.
+        self.engines: list[Any] = []
+        self.team: team.Team
+
+    def provide(self, name: str, address: int) -> None:
+        """Make a function known to the code that is loaded from now on."""
+        self.llvm.add_symbol(name, address)
+
+    def object_code(self, text: str) -> bytes:
+        module = self.llvm.parse_assembly(text)
+        module.verify()
+        options = self.llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = True
+        options.slp_vectorization = True
+        builder = self.llvm.create_pass_builder(self.target, options)
+        builder.getModulePassManager().run(module, builder)
+        code: bytes = self.target.emit_object(module)
+        return code
+
+    def assembly(self, text: str) -> str:
+        """The machine code as text, for looking at."""
+        module = self.llvm.parse_assembly(text)
+        options = self.llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = True
+        builder = self.llvm.create_pass_builder(self.target, options)
+        builder.getModulePassManager().run(module, builder)
+        assembly: str = self.target.emit_assembly(module)
+        return assembly
+
+    def load(self, code: bytes, *names: str) -> list[int]:
+        """The addresses of functions of compiled code."""
+        empty = self.llvm.parse_assembly("")
+        engine = self.llvm.create_mcjit_compiler(empty, self.target)
+        engine.add_object_file(self.llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        self.engines.append(engine)
+        return [engine.get_function_address(name) for name in names]
+
+
+@functools.cache
+def machine() -> Machine:
+    found = Machine()
+    source = team.source()
+    code = cache.through(source, found.identity, lambda: found.object_code(source))
+    names = ("clew_run", "clew_worker", "clew_set_workers", "clew_forget")
+    addresses = found.load(code, *names)
+    found.provide("clew_run", addresses[0])
+    found.team = team.Team(*addresses)
+    found.team.use(_threads)
+    return found
+
+
+_threads = min(os.cpu_count() or 1, 64)
+
+
+def set_threads(count: int) -> None:
+    """Let kernels run on this many threads."""
+    global _threads
+    _threads = count
+    if machine.cache_info().currsize:
+        machine().team.use(count)

@@ -1,0 +1,156 @@
+"""Loops around expressions: the inner loops that NumPy's ufuncs call.
+
+A ufunc's loop gets arrays of pointers, sizes and steps. The generated function puts these into a
+context and runs the body over all elements, or has the thread team run it over pieces.
+"""
+
+from __future__ import annotations
+
+from clew.kernels.native.emitter import ITEMSIZE, MEMORY_TYPE, Emitter
+from clew.kernels.native.ir import Expr, postorder
+
+# Work below this many elements is not worth a second thread; more is cut into pieces of this size.
+GRAIN = 16384
+LOOP_SIGNATURE = "ptr %args, ptr %dims, ptr %steps, ptr %data"
+
+
+def elementwise_module(
+    name: str, inputs: list[str], roots: list[Expr], scalars: tuple[int, ...], cost: int
+) -> str:
+    """The module of an elementwise kernel: `roots` are its outputs, after the inputs."""
+    emitter = Emitter()
+    dtypes = [*inputs, *(root.dtype for root in roots)]
+    _elementwise_body(emitter, dtypes, len(inputs), roots, scalars)
+    entry(emitter, name, len(dtypes), len(dtypes), 0, str(max(GRAIN // cost, 1024)))
+    return emitter.text()
+
+
+def entry(e: Emitter, name: str, pointers: int, steps: int, sizes: int, grain: str) -> None:
+    """The function with a ufunc loop's signature: fills the context, then runs the body.
+
+    The context holds the pointers, the steps, and the sizes of the core dimensions.
+    """
+    e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    e.lines.append(f"define void @{name}({LOOP_SIGNATURE}) {{")
+    words = [("args", index) for index in range(pointers)]
+    words += [("steps", index) for index in range(steps)]
+    words += [("dims", 1 + index) for index in range(sizes)]
+    e.line(f"%context = alloca i64, i64 {len(words)}, align 8")
+    for place, (source, index) in enumerate(words):
+        from_ = e.value(f"getelementptr i64, ptr %{source}, i64 {index}")
+        word = e.value(f"load i64, ptr {from_}")
+        to = e.value(f"getelementptr i64, ptr %context, i64 {place}")
+        e.line(f"store i64 {word}, ptr {to}")
+    e.line("%n = load i64, ptr %dims")
+    e.line(f"%grain = add i64 0, {grain}" if grain.isdigit() else grain)
+    e.line("%big = icmp sgt i64 %n, %grain")
+    e.line("br i1 %big, label %shared, label %alone")
+    e.label("shared")
+    e.line("call void @clew_run(ptr @body, ptr %context, i64 %n, i64 %grain)")
+    e.line("ret void")
+    e.label("alone")
+    e.line("call void @body(ptr %context, i64 0, i64 %n)")
+    e.line("ret void")
+    e.lines.append("}")
+
+
+def _elementwise_body(
+    emitter: Emitter, dtypes: list[str], inputs: int, roots: list[Expr], scalars: tuple[int, ...]
+) -> None:
+    """`body(context, begin, end)`, with a version for each usual layout and one for any."""
+    e = emitter
+    count = len(dtypes)
+    e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
+    pointers = [context_word(e, index, "ptr") for index in range(count)]
+    steps = [context_word(e, count + index, "i64") for index in range(count)]
+    usual = [frozenset(scalars)]
+    usual += [frozenset((*scalars, i)) for i in range(inputs) if i not in scalars and inputs > 1]
+    for version, zero in enumerate(usual):
+        matches = "true"
+        for index, (step, dtype) in enumerate(zip(steps, dtypes, strict=True)):
+            wanted = 0 if index in zero else ITEMSIZE[dtype]
+            same = e.value(f"icmp eq i64 {step}, {wanted}")
+            matches = e.value(f"and i1 {matches}, {same}")
+        e.line(f"br i1 {matches}, label %usual{version}, label %next{version}")
+        e.label(f"usual{version}")
+        layout: list[str | int] = [0 if i in zero else ITEMSIZE[d] for i, d in enumerate(dtypes)]
+        _elementwise_loop(e, dtypes, inputs, roots, pointers, layout)
+        e.label(f"next{version}")
+    _elementwise_loop(e, dtypes, inputs, roots, pointers, list(steps))
+    e.lines.append("}")
+    finish(e)
+
+
+def finish(e: Emitter) -> None:
+    e.lines.append("!0 = distinct !{}")
+    e.lines.append('attributes #0 = { "prefer-vector-width"="512" }')
+
+
+def context_word(e: Emitter, index: int, llvm: str) -> str:
+    place = e.value(f"getelementptr i64, ptr %context, i64 {index}")
+    return e.value(f"load {llvm}, ptr {place}")
+
+
+def _elementwise_loop(
+    e: Emitter,
+    dtypes: list[str],
+    inputs: int,
+    roots: list[Expr],
+    pointers: list[str],
+    layout: list[str | int],
+) -> None:
+    """for i in range(begin, end), with known steps (numbers) or any (names of values)."""
+    known = {}
+    for index in range(inputs):
+        if layout[index] == 0:
+            known[index] = e.load(dtypes[index], pointers[index])
+    start, head, done = e.fresh("start"), e.fresh("head"), e.fresh("done")
+    e.line("%some" + head + " = icmp slt i64 %begin, %end")
+    e.line(f"br i1 %some{head}, label %{start}, label %{done}")
+    e.label(start)
+    e.line(f"br label %{head}")
+    e.label(head)
+    i, following = f"%i{head}", f"%following{head}"
+    e.line(f"{i} = phi i64 [ %begin, %{start} ], [ {following}, %{head} ]")
+
+    def address(index: int) -> str:
+        step = layout[index]
+        if isinstance(step, int):
+            return e.value(
+                f"getelementptr inbounds {MEMORY_TYPE[dtypes[index]]}, ptr {pointers[index]}, i64 {i}"
+            )
+        offset = e.value(f"mul i64 {i}, {step}")
+        return e.value(f"getelementptr inbounds i8, ptr {pointers[index]}, i64 {offset}")
+
+    group = ", !llvm.access.group !0"
+    values: dict[int, str] = {}
+    for expr in postorder(roots):
+        if expr.op == "input":
+            number = expr.value
+            if number in known:
+                values[id(expr)] = known[number]
+            else:
+                values[id(expr)] = e.load(expr.dtype, address(number), group)
+        else:
+            values[id(expr)] = e.operation(expr, [values[id(arg)] for arg in expr.args])
+    for number, root in enumerate(roots):
+        e.store(root.dtype, values[id(root)], address(inputs + number), group)
+    e.line(f"{following} = add nuw nsw i64 {i}, 1")
+    e.line(f"%last{head} = icmp eq i64 {following}, %end")
+    loop = loop_metadata(e)
+    e.line(f"br i1 %last{head}, label %{done}, label %{head}, !llvm.loop {loop}")
+    e.label(done)
+    e.line("ret void")
+
+
+def loop_metadata(e: Emitter) -> str:
+    """No element of one turn depends on another turn: outputs may even be the inputs."""
+    number = 100 + e.count
+    e.count += 1
+    e.declarations[
+        f'!{number} = distinct !{{!{number}, !{{!"llvm.loop.parallel_accesses", !0}}, '
+        f'!{{!"llvm.loop.vectorize.enable", i1 true}}}}'
+    ] = None
+    return f"!{number}"
+
+

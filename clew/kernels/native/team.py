@@ -1,0 +1,213 @@
+"""The thread team, in LLVM IR: runs a kernel's body over the pieces of a range on all cores.
+
+The calling thread publishes a job and then takes pieces itself; workers that are awake take pieces,
+too. Nobody waits for a worker that sleeps: if none wakes in time, the caller does all the work. A
+worker looks for more work for some microseconds after a job, then sleeps until it is woken.
+
+The ticket (job number in the upper half, next piece in the lower) is claimed by compare-and-swap, so
+that a late worker can never take a piece of a job that is over.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from typing import Any
+
+SPINS = 4000
+_FUTEX, _WAIT, _WAKE = 202, 128, 129  # Linux on x86-64; private futexes
+
+
+def source() -> str:
+    return f"""
+@workers = global i32 0
+@busy = global i32 0
+@job = global i32 0
+@sleepers = global i32 0
+@ticket = global i64 0
+@finished = global i64 0
+@fn = global ptr null
+@context = global ptr null
+@total = global i64 0
+@grain = global i64 0
+
+declare i64 @syscall(i64, ...)
+declare i32 @sched_yield()
+declare void @llvm.x86.sse2.pause()
+
+define internal void @take(i32 %number) {{
+entry:
+  br label %next
+next:
+  %ticket = load atomic i64, ptr @ticket acquire, align 8
+  %fn = load atomic ptr, ptr @fn monotonic, align 8
+  %context = load atomic ptr, ptr @context monotonic, align 8
+  %total = load atomic i64, ptr @total monotonic, align 8
+  %grain = load atomic i64, ptr @grain monotonic, align 8
+  %owner = lshr i64 %ticket, 32
+  %mine = zext i32 %number to i64
+  %same = icmp eq i64 %owner, %mine
+  %piece = and i64 %ticket, 4294967295
+  %begin = mul i64 %piece, %grain
+  %left = icmp slt i64 %begin, %total
+  %go = and i1 %same, %left
+  br i1 %go, label %claim, label %out
+claim:
+  %following = add i64 %ticket, 1
+  %pair = cmpxchg ptr @ticket, i64 %ticket, i64 %following acq_rel acquire, align 8
+  %won = extractvalue {{ i64, i1 }} %pair, 1
+  br i1 %won, label %work, label %next
+work:
+  %stop = add i64 %begin, %grain
+  %over = icmp sgt i64 %stop, %total
+  %end = select i1 %over, i64 %total, i64 %stop
+  call void %fn(ptr %context, i64 %begin, i64 %end)
+  %size = sub i64 %end, %begin
+  %was = atomicrmw add ptr @finished, i64 %size acq_rel, align 8
+  br label %next
+out:
+  ret void
+}}
+
+define void @clew_run(ptr %fn, ptr %context, i64 %total, i64 %grain) {{
+entry:
+  %count = load atomic i32, ptr @workers monotonic, align 4
+  %helped = icmp sgt i32 %count, 0
+  br i1 %helped, label %lock, label %serial
+lock:
+  %pair = cmpxchg ptr @busy, i32 0, i32 1 acquire monotonic, align 4
+  %free = extractvalue {{ i32, i1 }} %pair, 1
+  br i1 %free, label %publish, label %serial
+serial:
+  call void %fn(ptr %context, i64 0, i64 %total)
+  ret void
+publish:
+  %old = load atomic i32, ptr @job monotonic, align 4
+  %number = add i32 %old, 1
+  %wide = zext i32 %number to i64
+  %first = shl i64 %wide, 32
+  ; A ticket beyond every piece: a worker that has seen the last one can claim nothing while the
+  ; job changes.
+  %closed = or i64 %first, 4294967295
+  store atomic i64 %closed, ptr @ticket seq_cst, align 8
+  store atomic ptr %fn, ptr @fn monotonic, align 8
+  store atomic ptr %context, ptr @context monotonic, align 8
+  store atomic i64 %total, ptr @total monotonic, align 8
+  store atomic i64 %grain, ptr @grain monotonic, align 8
+  store atomic i64 0, ptr @finished monotonic, align 8
+  store atomic i64 %first, ptr @ticket seq_cst, align 8
+  store atomic i32 %number, ptr @job seq_cst, align 4
+  %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
+  %wake = icmp sgt i32 %asleep, 0
+  br i1 %wake, label %rouse, label %help
+rouse:
+  %woken = call i64 (i64, ...) @syscall(i64 {_FUTEX}, ptr @job, i32 {_WAKE}, i32 %count)
+  br label %help
+help:
+  call void @take(i32 %number)
+  br label %wait
+wait:
+  %waited = phi i32 [ 0, %help ], [ %longer, %spin ], [ 0, %yield ]
+  %done = load atomic i64, ptr @finished acquire, align 8
+  %complete = icmp eq i64 %done, %total
+  br i1 %complete, label %end, label %spin
+spin:
+  call void @llvm.x86.sse2.pause()
+  %longer = add i32 %waited, 1
+  %patient = icmp slt i32 %longer, {SPINS}
+  br i1 %patient, label %wait, label %yield
+yield:
+  ; Somebody else may need this core to finish: the worker that we wait for, perhaps.
+  %yielded = call i32 @sched_yield()
+  br label %wait
+end:
+  store atomic i32 0, ptr @busy release, align 4
+  ret void
+}}
+
+define ptr @clew_worker(ptr %place) {{
+entry:
+  %mine = ptrtoint ptr %place to i32
+  %start = load atomic i32, ptr @job acquire, align 4
+  br label %idle
+idle:
+  %last = phi i32 [ %start, %entry ], [ %now, %work ], [ %now, %help ]
+  br label %look
+look:
+  %spins = phi i32 [ 0, %idle ], [ %more, %again ], [ 0, %sleep ], [ 0, %recheck ]
+  %now = load atomic i32, ptr @job acquire, align 4
+  %new = icmp ne i32 %now, %last
+  br i1 %new, label %work, label %again
+again:
+  call void @llvm.x86.sse2.pause()
+  %more = add i32 %spins, 1
+  %tired = icmp sgt i32 %more, {SPINS}
+  br i1 %tired, label %recheck0, label %look
+recheck0:
+  %was = atomicrmw add ptr @sleepers, i32 1 seq_cst, align 4
+  %check = load atomic i32, ptr @job seq_cst, align 4
+  %still = icmp eq i32 %check, %last
+  br i1 %still, label %sleep, label %recheck
+recheck:
+  %b = atomicrmw sub ptr @sleepers, i32 1 seq_cst, align 4
+  br label %look
+sleep:
+  %slept = call i64 (i64, ...) @syscall(i64 {_FUTEX}, ptr @job, i32 {_WAIT}, i32 %last, ptr null)
+  %c = atomicrmw sub ptr @sleepers, i32 1 seq_cst, align 4
+  br label %look
+work:
+  %count = load atomic i32, ptr @workers monotonic, align 4
+  %wanted = icmp slt i32 %mine, %count
+  br i1 %wanted, label %help, label %idle
+help:
+  call void @take(i32 %now)
+  br label %idle
+}}
+
+define void @clew_set_workers(i32 %count) {{
+  store atomic i32 %count, ptr @workers seq_cst, align 4
+  ret void
+}}
+
+define void @clew_forget() {{
+  ; In a forked child there are no workers, and a job of the parent's is not ours.
+  store atomic i32 0, ptr @workers seq_cst, align 4
+  store atomic i32 0, ptr @busy seq_cst, align 4
+  store atomic i32 0, ptr @sleepers seq_cst, align 4
+  ret void
+}}
+"""
+
+
+class Team:
+    """The workers of this process."""
+
+    def __init__(self, run: int, worker: int, set_workers: int, forget: int) -> None:
+        self.run = run
+        self._worker = worker
+        self._set_workers = ctypes.CFUNCTYPE(None, ctypes.c_int32)(set_workers)
+        self._forget = ctypes.CFUNCTYPE(None)(forget)
+        self._started = 0
+        self._lock = threading.Lock()
+        os.register_at_fork(after_in_child=self._after_fork)
+
+    def use(self, threads: int) -> None:
+        """Let kernels run on this many threads, the calling one included."""
+        with self._lock:
+            libc: Any = ctypes.CDLL(None)
+            while self._started < threads - 1:
+                handle = ctypes.c_ulong()
+                place = ctypes.c_void_p(self._started)
+                worker = ctypes.c_void_p(self._worker)
+                failed = libc.pthread_create(ctypes.byref(handle), None, worker, place)
+                if failed:
+                    raise RuntimeError(f"a worker thread could not be started: {os.strerror(failed)}")
+                libc.pthread_detach(handle)
+                self._started += 1
+            self._set_workers(threads - 1)
+
+    def _after_fork(self) -> None:
+        self._lock = threading.Lock()
+        self._started = 0
+        self._forget()
