@@ -32,7 +32,9 @@ PRIMITIVES: dict[str, str] = {
     "shl": "ii", "shr": "ii",
 }  # fmt: skip
 # Operations with rules of their own.
-SPECIAL = ("input", "const", "select", "convert", "bits", "from_bits", "reduce", "index", "keep")
+SPECIAL = (
+    "input", "const", "select", "convert", "bits", "from_bits", "reduce", "index", "size", "keep",
+)  # fmt: skip
 REDUCTIONS = ("sum", "max", "min", "prod")
 
 
@@ -171,6 +173,9 @@ class Expr:
 
     def row_min(self) -> Expr:
         return Expr("reduce", self.dtype, (self,), "min")
+
+    def row_mean(self) -> Expr:
+        return self.row_sum() / Expr("size", self.dtype)
 
     def keep(self) -> Expr:
         """The same value, kept for the passes over the row that follow the one that makes it."""

@@ -194,8 +194,9 @@ class _RowLoop:
                 continue  # its pass has put it there, or the row never needs it
             if expr.op == "input":
                 self.uniform[key] = e.load(expr.dtype, self.bases[expr.value])
-            elif expr.op == "index":
-                continue
+            elif expr.op == "size":
+                llvm = LLVM_TYPE[expr.dtype]
+                self.uniform[key] = e.value(f"sitofp i64 {self.size} to {llvm}")
             else:
                 args = [self.uniform[id(arg)] for arg in expr.args]
                 self.uniform[key] = args[0] if expr.op == "keep" else e.operation(expr, args)

@@ -80,7 +80,16 @@ lock:
   %free = extractvalue {{ i32, i1 }} %pair, 1
   br i1 %free, label %publish, label %serial
 serial:
-  call void %fn(ptr %context, i64 0, i64 %total)
+  br label %piece
+piece:
+  %from = phi i64 [ 0, %serial ], [ %to, %piece ]
+  %next = add i64 %from, %grain
+  %beyond = icmp sgt i64 %next, %total
+  %to = select i1 %beyond, i64 %total, i64 %next
+  call void %fn(ptr %context, i64 %from, i64 %to)
+  %over = icmp sge i64 %to, %total
+  br i1 %over, label %out, label %piece
+out:
   ret void
 publish:
   %old = load atomic i32, ptr @job monotonic, align 4

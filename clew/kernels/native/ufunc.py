@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 from numpy._core import _multiarray_umath
 
-from clew.kernels.native import cache, jit, loops, rows
+from clew.kernels.native import cache, columns, jit, loops, rows
 from clew.kernels.native.ir import BOOL, F32, F64, I32, I64, show, trace
 
 TYPE_NUMBER = {
     F32: np.dtype(np.float32).num, F64: np.dtype(np.float64).num,
     I32: np.dtype(np.int32).num, I64: np.dtype(np.int64).num, BOOL: np.dtype(np.bool_).num,
 }  # fmt: skip
+
+LARGE, OFTEN = 4096, 100
 
 Loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
 
@@ -66,6 +68,8 @@ class Kernel:
         address = ctypes.cast(self._compiling, ctypes.c_void_p).value
         for index in range(count):
             self._table[index] = address
+        self.calls = 0
+        self.is_worth_it = False
         self._texts = name.encode(), (core or "").encode() or None
         self.ufunc: Any = _new_ufunc(
             ctypes.addressof(self._table), ctypes.addressof(self._data), self._types,
@@ -73,6 +77,17 @@ class Kernel:
             self._texts[0], b"", 0, self._texts[1],
         )  # fmt: skip
         _KERNELS.append(self)
+
+    def when(self, size: int) -> Any:
+        """The ufunc, where it pays to have it: for large arrays, or when it is called often.
+
+        A short program over small arrays should not wait for a compiler.
+        """
+        if self.is_worth_it:
+            return self.ufunc
+        self.calls += 1
+        self.is_worth_it = size >= LARGE or self.calls > OFTEN
+        return self.ufunc if self.is_worth_it else None
 
     def _compile_and_go_on(self, args: Any, dims: Any, steps: Any, data: Any) -> None:
         index = data or 0
@@ -113,6 +128,35 @@ class Elementwise(Kernel):
         return loops.elementwise_module(self.name, inputs, roots, self.scalars, self.cost)
 
 
+class Columns(Kernel):
+    """A kernel that sums, for each column of matrices, an expression over the rows."""
+
+    shapes: list[str]
+    cost = 1
+
+    def module(self, index: int) -> str:
+        inputs = self.signatures[index]
+        roots = trace(self.function, inputs)
+        return columns.column_module(self.name, inputs, roots, self.shapes, self.cost)
+
+
+def over_columns(name: str, core: str, cost: int = 1) -> Callable[..., Any]:
+    """The generalized ufunc that sums over rows, e.g. `@over_columns("f", "(m,n),(m)->(n)")`."""
+
+    def make(function: Callable[..., Any]) -> Columns:
+        ins, outs = (_SHAPE.findall(side) for side in core.split("->"))
+        signatures = [[t] * len(ins) for t in (F32, F64)]
+        kernel = Columns(name, function, signatures, [[t] * len(outs) for t in (F32, F64)], core)
+        kernel.shapes = [each.replace(",", "") for each in ins]
+        kernel.cost = cost
+        return kernel
+
+    return make
+
+
+_SHAPE = re.compile(r"\(([mn,]*)\)")
+
+
 class Rows(Kernel):
     """A kernel over rows; `along` says which inputs and outputs have the row's dimension."""
 
@@ -137,7 +181,7 @@ def over_rows(name: str, core: str, cost: int = 1, types: Any = None) -> Callabl
         kernel = Rows(name, function, signatures, outputs, core)
         kernel.along = sides[0] + sides[1]
         kernel.cost = cost
-        return kernel.ufunc
+        return kernel
 
     return make
 
@@ -154,6 +198,6 @@ def elementwise(name: str, inputs: int, outputs: int = 1, **options: Any) -> Cal
         )
         kernel.scalars = options.get("scalars", ())
         kernel.cost = options.get("cost", 1)
-        return kernel.ufunc
+        return kernel
 
     return make
