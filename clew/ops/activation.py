@@ -20,6 +20,7 @@ from clew.core.op import OPS
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.special_functions import erf as erf_array
+from clew.kernels.native.ufunc import elementwise
 from clew.ops.arithmetic import conj
 from clew.ops.rows import FLOATS, INEXACT, Row
 from clew.ops.transcendental import sigmoid_array
@@ -195,8 +196,39 @@ def _tanh_argument(self: Array) -> Array:
     return inner
 
 
+def _normal_distribution(x: Any) -> Any:
+    return (1.0 + (x * SQRT_HALF).erf()) * 0.5
+
+
+def _tanh_gate(x: Any) -> Any:
+    return (SQRT_2_OVER_PI * (x + CUBIC * x * x * x)).tanh()
+
+
+def _gelu_slope(x: Any) -> Any:
+    return _normal_distribution(x) + x * INV_SQRT_2PI * (x * x * -0.5).exp()
+
+
+def _gelu_tanh_slope(x: Any) -> Any:
+    gate = _tanh_gate(x)
+    bend = x * SQRT_2_OVER_PI * (1.0 + 3 * CUBIC * x * x) * (1.0 - gate * gate)
+    return 0.5 * (1.0 + gate + bend)
+
+
+_GELU_KERNELS = {
+    "none": elementwise("gelu", 1, cost=4)(lambda x: x * _normal_distribution(x)),
+    "tanh": elementwise("gelu_tanh", 1, cost=4)(lambda x: x * 0.5 * (1.0 + _tanh_gate(x))),
+}
+_GELU_BACKWARD_KERNELS = {
+    "none": elementwise("gelu_backward", 2, cost=8)(lambda g, x: g * _gelu_slope(x)),
+    "tanh": elementwise("gelu_tanh_backward", 2, cost=8)(lambda g, x: g * _gelu_tanh_slope(x)),
+}
+
+
 @with_dims
 def _gelu(self: Array, *, approximate: str) -> Array:
+    kernel = _GELU_KERNELS[approximate].when(self)
+    if kernel is not None:
+        return kernel(self)
     if approximate == "tanh":
         gate = _tanh_argument(self)
         gate = np.tanh(gate, out=gate)
@@ -224,6 +256,9 @@ def _gelu_slope_tanh(self: Array) -> Array:
 
 @with_dims
 def _gelu_backward(grad_output: Array, self: Array, *, approximate: str) -> Array:
+    kernel = _GELU_BACKWARD_KERNELS[approximate].when(self)
+    if kernel is not None:
+        return kernel(grad_output, self)
     if approximate == "tanh":
         slope = _gelu_slope_tanh(self)
     else:
@@ -280,8 +315,20 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 # -- silu, mish ----------------------------------------------------------------------------
 
 
+_SILU_KERNEL = elementwise("silu", 1, cost=4)(lambda x: x * x.sigmoid())
+
+
+@elementwise("silu_backward", 2, cost=4)
+def _SILU_BACKWARD_KERNEL(g: Any, x: Any) -> Any:
+    gate = x.sigmoid()
+    return g * gate * (1.0 + x * (1.0 - gate))
+
+
 @with_dims
 def _silu(self: Array) -> Array:
+    kernel = _SILU_KERNEL.when(self)
+    if kernel is not None:
+        return kernel(self)
     gate = sigmoid_array(self)
     gate *= self
     return gate
@@ -289,6 +336,9 @@ def _silu(self: Array) -> Array:
 
 @with_dims
 def _silu_backward(grad_output: Array, self: Array) -> Array:
+    kernel = _SILU_BACKWARD_KERNEL.when(self)
+    if kernel is not None:
+        return kernel(grad_output, self)
     gate = sigmoid_array(self)
     slope = 1 - gate
     slope *= self

@@ -8,6 +8,7 @@ rare cases are composed of operations.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from clew.core.casting import LOWER, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor, tangent_of, wrap
 from clew.kernels.arrays import widened
+from clew.kernels.native.ir import F32, F64, I64, position, where
+from clew.kernels.native.ufunc import over_rows
 from clew.ops.dims import require_bool
 from clew.ops.dropout import check_probability, drop
 from clew.ops.normalization import graph_is_wanted
@@ -44,6 +47,71 @@ def _scores(
     return scores
 
 
+# Below every score. (Not infinity, which compilers fold into a form that has no vectors.)
+_LOWEST = -3.0e38
+_BOTH = [([t, I64, t], [t, t]) for t in (F32, F64)]
+
+
+@over_rows("attention_weights", "(n),(),()->(n),()", cost=6, types=_BOTH)
+def _WEIGHTS_KERNEL(scores: Any, visible: Any, scale: Any) -> Any:
+    """The weights of the first `visible` keys, and the logarithm of their normaliser."""
+    scaled, is_visible = scores * scale, position() < visible
+    peak = where(is_visible, scaled, _LOWEST).row_max()
+    # A row without a single key gets no weight anywhere, and its normaliser is infinite.
+    peak = where(peak <= _LOWEST, 0.0, peak)
+    weights = where(is_visible, (scaled - peak).exp(), 0.0).keep()
+    total = weights.row_sum()
+    empty = total.equals(0.0)
+    normaliser = where(empty, math.inf, total.log() + peak)
+    return weights * where(empty, 0.0, 1.0 / total), normaliser
+
+
+_GRADIENT_TYPES = [([t, t, t, t, I64, t], [t, t]) for t in (F32, F64)]
+
+
+@over_rows("attention_backward", "(n),(n),(),(),(),()->(n),(n)", cost=5, types=_GRADIENT_TYPES)
+def _GRADIENT_KERNEL(
+    scores: Any, of_weights: Any, normaliser: Any, along: Any, visible: Any, scale: Any
+) -> Any:
+    """The weights again, and the gradient of the scores."""
+    weights = where(position() < visible, (scores * scale - normaliser).exp(), 0.0)
+    return weights, weights * (of_weights - along) * scale
+
+
+def _visible(rows: int, columns: int, is_causal: bool) -> Array:
+    """How many keys each query sees."""
+    if is_causal:
+        return np.minimum(np.arange(1, rows + 1), columns)
+    return np.full(rows, columns)
+
+
+def _masked_scores(query: Array, key: Array, attn_mask: Array | None, scale: float) -> Array:
+    """The products, with the mask put in such that scaling comes after it."""
+    scores = np.matmul(query, key.swapaxes(-1, -2))
+    if attn_mask is None:
+        return scores
+    if attn_mask.dtype.kind == "b":
+        np.copyto(scores, -math.copysign(math.inf, scale), where=~attn_mask)
+    else:
+        scores += attn_mask / scores.dtype.type(scale)
+    return scores
+
+
+def _attention_by_rows(
+    kernel: Any,
+    query: Array,
+    key: Array,
+    value: Array,
+    attn_mask: Array | None,
+    is_causal: bool,
+    scale: float,
+) -> tuple[Array, Array]:
+    scores = _masked_scores(query, key, attn_mask, scale)
+    visible = _visible(*scores.shape[-2:], is_causal)
+    weights, normaliser = kernel(scores, visible, scores.dtype.type(scale), out=(scores, None))
+    return np.matmul(weights, value), normaliser[..., None]
+
+
 def _attention(
     query: Array,
     key: Array,
@@ -53,6 +121,9 @@ def _attention(
     is_causal: bool,
     scale: float,
 ) -> tuple[Array, Array]:
+    kernel = _WEIGHTS_KERNEL.when(query) if scale else None
+    if kernel is not None:
+        return _attention_by_rows(kernel, query, key, value, attn_mask, is_causal, scale)
     scores = _scores(widened(query), widened(key), attn_mask, is_causal, scale)
     peak = np.maximum.reduce(scores, axis=-1, keepdims=True, initial=-np.inf)
     # A row without a single key gets no weight anywhere, and its normaliser is infinite.
@@ -89,6 +160,18 @@ def _attention_gradients(
         return _composed_gradients(grad, query, key, value, attn_mask, is_causal, scale)
     q, k, v, gradient = (widened(each._array) for each in (query, key, value, grad))
     mask = None if attn_mask is None else attn_mask._array
+    kernel = _GRADIENT_KERNEL.when(query._array) if scale else None
+    if kernel is not None and gradient.dtype is q.dtype:
+        scores = _masked_scores(q, k, mask, scale)
+        of_weights = np.matmul(gradient, v.swapaxes(-1, -2))
+        weights, of_scores = kernel(
+            scores, of_weights, out1._array[..., 0], np.vecdot(gradient, out0._array),
+            _visible(*scores.shape[-2:], is_causal), scores.dtype.type(scale),
+            out=(scores, of_weights),
+        )  # fmt: skip
+        of_key = np.matmul(of_scores.swapaxes(-1, -2), q)
+        of_value = np.matmul(weights.swapaxes(-1, -2), gradient)
+        return wrap(np.matmul(of_scores, k)), wrap(of_key), wrap(of_value), None
     weights = _scores(q, k, mask, is_causal, scale)
     weights -= out1._array
     np.exp(weights, out=weights)

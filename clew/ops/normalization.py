@@ -21,6 +21,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.arrays import sum_of_products, widened
+from clew.kernels.native.ufunc import over_columns, over_rows
 from clew.ops.joining import cat
 
 Array = np.ndarray
@@ -86,9 +87,42 @@ def composed_gradient(
 # -- layer_norm ----------------------------------------------------------------------------
 
 
+def _statistics(x: Any, eps: Any) -> tuple[Any, Any, Any]:
+    mean = x.row_mean()
+    centred = x - mean
+    return centred, mean, 1.0 / ((centred * centred).row_mean() + eps).sqrt()
+
+
+@over_rows("layer_norm", "(n),(n),(n),()->(n),(),()", cost=3)
+def _LAYER_NORM_KERNEL(x: Any, weight: Any, bias: Any, eps: Any) -> Any:
+    centred, mean, rstd = _statistics(x, eps)
+    return centred * rstd * weight + bias, mean, rstd
+
+
+@over_rows("layer_norm_backward", "(n),(n),(n),(),()->(n)", cost=3)
+def _LAYER_NORM_BACKWARD_KERNEL(g: Any, x: Any, weight: Any, mean: Any, rstd: Any) -> Any:
+    weighted, normal = g * weight, (x - mean) * rstd
+    return rstd * (weighted - weighted.row_mean() - normal * (weighted * normal).row_mean())
+
+
+@over_columns("layer_norm_parameters", "(m,n),(m,n),(m),(m)->(n),(n)", cost=2)
+def _LAYER_NORM_PARAMETERS_KERNEL(g: Any, x: Any, mean: Any, rstd: Any) -> Any:
+    return g * (x - mean) * rstd, g
+
+
+def _row_kernel(kernel: Any, x: Array, weight: Array | None) -> Any:
+    """The compiled form, where it can be used and pays."""
+    if weight is None or weight.dtype is not x.dtype or not x.size:
+        return None
+    return kernel.when(x)
+
+
 def _layer_norm(
     input: Array, weight: Array | None, bias: Array | None, *, normalized_ndim: int, eps: float
 ) -> tuple[Array, Array, Array]:
+    kernel = _row_kernel(_LAYER_NORM_KERNEL, input, weight)
+    if kernel is not None and bias is not None:
+        return _layer_norm_by_rows(kernel, input, weight, bias, normalized_ndim, eps)
     x = widened(input)
     axes = tuple(range(x.ndim - normalized_ndim, x.ndim))
     normal, mean, rstd, _ = statistics(x, axes, eps)
@@ -98,6 +132,16 @@ def _layer_norm(
     if bias is not None:
         normal += bias
     return normal.astype(input.dtype, copy=False), mean, rstd
+
+
+def _layer_norm_by_rows(
+    kernel: Any, input: Array, weight: Any, bias: Array, normalized_ndim: int, eps: float
+) -> tuple[Array, Array, Array]:
+    leading = input.shape[: input.ndim - normalized_ndim]
+    flat = input.reshape(*leading, -1) if normalized_ndim != 1 else input
+    out, mean, rstd = kernel(flat, weight.reshape(-1), bias.reshape(-1), input.dtype.type(eps))
+    kept = leading + (1,) * normalized_ndim
+    return out.reshape(input.shape), np.reshape(mean, kept), np.reshape(rstd, kept)
 
 
 def _layer_norm_gradients(
@@ -118,6 +162,13 @@ def _layer_norm_gradients(
     leading = tuple(range(ndim - normalized_ndim))
     if graph_is_wanted():
         return _composed_layer_norm(grad, input, weight, dims, leading, eps, needs)
+    kernel = None
+    if weight is not None and grad._array.dtype is input._array.dtype:
+        kernel = _row_kernel(_LAYER_NORM_BACKWARD_KERNEL, input._array, weight._array)
+    if kernel is not None and weight is not None:
+        return _layer_norm_gradients_by_rows(
+            kernel, grad._array, input._array, weight._array, out1._array, out2._array, needs
+        )
     gradient, x = widened(grad._array), widened(input._array)
     of_bias = wrap(np.add.reduce(gradient, axis=leading)) if needs[2] else None
     if not needs[0] and not needs[1]:
@@ -131,6 +182,28 @@ def _layer_norm_gradients(
     if needs[0]:
         weighted = gradient.copy() if weight is None else gradient * widened(weight._array)
         of_input = wrap(back_through_statistics(weighted, normal, rstd, dims))
+    return of_input, of_weight, of_bias
+
+
+def _layer_norm_gradients_by_rows(
+    kernel: Any,
+    g: Array,
+    x: Array,
+    weight: Array,
+    mean: Array,
+    rstd: Array,
+    needs: tuple[bool, ...],
+) -> Gradients:
+    shape, (rows, size) = x.shape, (mean.size, weight.size)
+    g, x = g.reshape(rows, size), x.reshape(rows, size)
+    mean, rstd = mean.reshape(rows), rstd.reshape(rows)
+    of_input = of_weight = of_bias = None
+    if needs[0]:
+        of_input = wrap(kernel(g, x, weight.reshape(size), mean, rstd).reshape(shape))
+    if needs[1] or needs[2]:
+        weights, biases = _LAYER_NORM_PARAMETERS_KERNEL.ufunc(g, x, mean, rstd)
+        of_weight = wrap(weights.reshape(weight.shape)) if needs[1] else None
+        of_bias = wrap(biases.reshape(weight.shape)) if needs[2] else None
     return of_input, of_weight, of_bias
 
 

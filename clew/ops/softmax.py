@@ -18,6 +18,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import sum_of_products, widened
+from clew.kernels.native.ufunc import over_rows
 from clew.ops.creation import empty_like, zeros_like
 from clew.ops.dims import wrap_dim
 from clew.source import user_stacklevel
@@ -45,9 +46,39 @@ def _like(result: Array, original: Array) -> Array:
     return result.astype(original.dtype, copy=False).reshape(original.shape)
 
 
+@over_rows("softmax", "(n)->(n)", cost=6)
+def _SOFTMAX_KERNEL(x: Any) -> Any:
+    weights = (x - x.row_max()).exp().keep()
+    return weights * (1.0 / weights.row_sum())
+
+
+@over_rows("softmax_backward", "(n),(n)->(n)", cost=2)
+def _SOFTMAX_BACKWARD_KERNEL(g: Any, y: Any) -> Any:
+    return (g - (g * y).row_sum()) * y
+
+
+@over_rows("log_softmax", "(n)->(n)", cost=4)
+def _LOG_SOFTMAX_KERNEL(x: Any) -> Any:
+    shifted = x - x.row_max()
+    return shifted - shifted.exp().row_sum().log()
+
+
+@over_rows("log_softmax_backward", "(n),(n)->(n)", cost=4)
+def _LOG_SOFTMAX_BACKWARD_KERNEL(g: Any, y: Any) -> Any:
+    return g - y.exp() * g.row_sum()
+
+
+def _kernel_for(kernel: Any, array: Array, dim: int) -> Any:
+    """The compiled form, if it pays: along another axis than the last it has no vectors."""
+    return kernel.when(array) if dim == array.ndim - 1 else None
+
+
 def _softmax(self: Array, *, dim: int) -> Array:
     if not self.size:
         return np.empty_like(self)
+    kernel = _kernel_for(_SOFTMAX_KERNEL, self, dim)
+    if kernel is not None:
+        return kernel(self)
     result = _shifted(self, dim)
     np.exp(result, result)
     np.divide(result, _total(result, dim, None, None, True), result)
@@ -57,6 +88,9 @@ def _softmax(self: Array, *, dim: int) -> Array:
 def _softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Array:
     if not output.size:
         return np.empty_like(output)
+    kernel = _kernel_for(_SOFTMAX_BACKWARD_KERNEL, output, dim)
+    if kernel is not None:
+        return kernel(grad_output, output)
     g, y = widened(_vectors(grad_output)), widened(_vectors(output))
     result = g - sum_of_products(g, y, (dim,))
     result *= y
@@ -88,6 +122,9 @@ SOFTMAX = Op("softmax", _softmax, grads={"self": _softmax_gradient}, bare=True)
 def _log_softmax(self: Array, *, dim: int) -> Array:
     if not self.size:
         return np.empty_like(self)
+    kernel = _kernel_for(_LOG_SOFTMAX_KERNEL, self, dim)
+    if kernel is not None:
+        return kernel(self)
     result = _shifted(self, dim)
     total = _total(np.exp(result), dim, None, None, True)
     np.subtract(result, np.log(total, total), result)
@@ -97,6 +134,9 @@ def _log_softmax(self: Array, *, dim: int) -> Array:
 def _log_softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Array:
     if not output.size:
         return np.empty_like(output)
+    kernel = _kernel_for(_LOG_SOFTMAX_BACKWARD_KERNEL, output, dim)
+    if kernel is not None:
+        return kernel(grad_output, output)
     g, y = widened(_vectors(grad_output)), widened(_vectors(output))
     result = np.exp(y)
     result *= _total(g, dim, None, None, True)

@@ -148,8 +148,7 @@ def loop_metadata(e: Emitter) -> str:
     number = 100 + e.count
     e.count += 1
     e.declarations[
-        f'!{number} = distinct !{{!{number}, !{{!"llvm.loop.parallel_accesses", !0}}, '
-        f'!{{!"llvm.loop.vectorize.enable", i1 true}}}}'
+        f'!{number} = distinct !{{!{number}, !{{!"llvm.loop.parallel_accesses", !0}}}}'
     ] = None
     return f"!{number}"
 

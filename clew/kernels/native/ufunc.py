@@ -8,14 +8,16 @@ compiles it, puts the result into the table, and goes on there.
 from __future__ import annotations
 
 import ctypes
+import os
 import re
+import traceback
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy._core import _multiarray_umath
 
-from clew.kernels.native import cache, columns, jit, loops, rows
+from clew.kernels.native import cache, columns, functions, jit, loops, rows
 from clew.kernels.native.ir import BOOL, F32, F64, I32, I64, show, trace
 
 TYPE_NUMBER = {
@@ -23,7 +25,13 @@ TYPE_NUMBER = {
     I32: np.dtype(np.int32).num, I64: np.dtype(np.int64).num, BOOL: np.dtype(np.bool_).num,
 }  # fmt: skip
 
+# The loops of a kernel over floats, in this order.
+_DTYPES = np.dtype(np.float32), np.dtype(np.float64)
+_FLOATS = {dtype: index for index, dtype in enumerate(_DTYPES)}
 LARGE, OFTEN = 4096, 100
+
+# Formulas call these as methods of expressions.
+assert functions.exp
 
 Loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
 
@@ -69,7 +77,7 @@ class Kernel:
         for index in range(count):
             self._table[index] = address
         self.calls = 0
-        self.is_worth_it = False
+        self.ready: set[np.dtype] = set()
         self._texts = name.encode(), (core or "").encode() or None
         self.ufunc: Any = _new_ufunc(
             ctypes.addressof(self._table), ctypes.addressof(self._data), self._types,
@@ -78,21 +86,38 @@ class Kernel:
         )  # fmt: skip
         _KERNELS.append(self)
 
-    def when(self, size: int) -> Any:
+    def when(self, array: np.ndarray) -> Any:
         """The ufunc, where it pays to have it: for large arrays, or when it is called often.
 
-        A short program over small arrays should not wait for a compiler.
+        None for other dtypes than the kernel's, and where it does not pay: a short program over
+        small arrays should not wait for a compiler.
         """
-        if self.is_worth_it:
+        dtype = array.dtype
+        if dtype in self.ready:
             return self.ufunc
+        index = _FLOATS.get(dtype)
+        if index is None:
+            return None
         self.calls += 1
-        self.is_worth_it = size >= LARGE or self.calls > OFTEN
-        return self.ufunc if self.is_worth_it else None
+        if array.size < LARGE and self.calls <= OFTEN:
+            return None
+        self.make_ready(index)
+        return self.ufunc
 
-    def _compile_and_go_on(self, args: Any, dims: Any, steps: Any, data: Any) -> None:
-        index = data or 0
+    def make_ready(self, index: int) -> int:
+        """Compile one of the loops and put it into NumPy's table."""
         address = self.compile(index)
         self._table[index] = address
+        self.ready.add(_DTYPES[index])
+        return address
+
+    def _compile_and_go_on(self, args: Any, dims: Any, steps: Any, data: Any) -> None:
+        try:
+            address = self.make_ready(data or 0)
+        except BaseException:
+            # NumPy waits for results and cannot be told of an error: going on would be wrong.
+            traceback.print_exc()
+            os.abort()
         Loop(address)(args, dims, steps, data)
 
     def module(self, index: int) -> str:
