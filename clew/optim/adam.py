@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
+from clew.kernels.native.ufunc import elementwise
 from clew.ops.clamping import maximum
 from clew.ops.creation import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
+    Fused,
     Number,
     Options,
     ParameterwiseOptimizer,
@@ -29,8 +31,33 @@ from clew.optim.parameterwise import (
 )
 
 
+@elementwise("adam", 11, outputs=3, scalars=tuple(range(4, 11)), cost=2)
+def _ADAM_KERNEL(
+    param: Any, grad: Any, mean: Any, square: Any,
+    kept: Any, decay: Any, rate1: Any, beta2: Any, rate2: Any, eps: Any, scale: Any,
+) -> Any:  # fmt: skip
+    grad = grad + param * decay
+    mean = mean + (grad - mean) * rate1
+    square = square * beta2 + grad * grad * rate2
+    return param * kept + mean / (square.sqrt() + eps) * scale, mean, square
+
+
+def _numbers(state: State, options: Options) -> tuple[float, ...] | None:
+    """What the kernel needs; it does not do amsgrad."""
+    if options["amsgrad"]:
+        return None
+    lr, (beta1, beta2), decay = options["lr"], options["betas"], options["weight_decay"]
+    step = count_step(state)
+    missing = (1 - beta2**step) ** 0.5
+    kept, coupled = (1 - lr * decay, 0.0) if options["decoupled_weight_decay"] else (1.0, decay)
+    scale = -lr * missing / (1 - beta1**step)
+    return kept, coupled, 1 - beta1, beta2, 1 - beta2, options["eps"] * missing, scale
+
+
 class Adam(ParameterwiseOptimizer):
     """Steps along the mean gradient, each element in units of its root mean square."""
+
+    _fused = Fused(_ADAM_KERNEL, ("exp_avg", "exp_avg_sq"), _numbers)
 
     def __init__(
         self,

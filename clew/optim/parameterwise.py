@@ -17,14 +17,58 @@ from clew.core.tensor import Tensor
 from clew.ops.complex import view_as_real
 from clew.ops.from_data import scalar_tensor
 from clew.optim.optimizer import Optimizer, _use_grad_for_differentiable
+from clew.source import user_where
 
 State = dict[str, Any]
 Options = dict[str, Any]
 Number = float | Tensor
 
 
+class Fused:
+    """An optimizer's update as one compiled kernel.
+
+    The kernel takes the parameter, the gradient, what is remembered, and numbers; it gives the new
+    parameter and the new memories. `numbers` computes the numbers, or says None where the options
+    ask for more than the kernel does.
+    """
+
+    def __init__(
+        self,
+        kernel: Any,
+        remembered: tuple[str, ...],
+        numbers: Callable[[State, Options], tuple[float, ...] | None],
+    ) -> None:
+        self.kernel = kernel
+        self.remembered = remembered
+        self.numbers = numbers
+
+    def update(self, param: Tensor, grad: Tensor, state: State, options: Options) -> bool:
+        """Do the update, if the kernel can; False if it did not."""
+        array, gradient = param._array, grad._array
+        ufunc = self.kernel.when(array)
+        if ufunc is None or gradient.dtype is not array.dtype or options.get("differentiable"):
+            return False
+        memories = [state.get(name) for name in self.remembered]
+        for memory in memories:
+            if memory is None or memory._array.dtype is not array.dtype:
+                return False
+        numbers = self.numbers(state, options)
+        if numbers is None:
+            return False
+        exact = array.dtype.type
+        arrays = [memory._array for memory in memories]
+        ufunc(array, gradient, *arrays, *[exact(n) for n in numbers], out=(array, *arrays))
+        where = user_where()
+        for written in (param, *memories):
+            written._storage.bump("optimizer", where)
+        return True
+
+
 class ParameterwiseOptimizer(Optimizer):
     """Runs `_update` for every parameter that has a gradient."""
+
+    # The same update as a kernel, for where no graph of it is wanted.
+    _fused: Fused | None = None
 
     # Formulas with squares or signs act on real and imaginary parts one by one.
     _complex_as_real = True
@@ -88,7 +132,7 @@ def update_one(
     if kind._complex_as_real and param.is_complex():
         real_state = {k: _as_real(v) for k, v in state.items()}
         kind._update(view_as_real(param), view_as_real(grad), real_state, options)
-    else:
+    elif kind._fused is None or not kind._fused.update(param, grad, state, options):
         kind._update(param, grad, state, options)
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
+from clew.kernels.native.ir import where
+from clew.kernels.native.ufunc import elementwise
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
+    Fused,
     Number,
     Options,
     ParameterwiseOptimizer,
@@ -20,10 +23,28 @@ from clew.optim.parameterwise import (
 )
 
 
+@elementwise("sgd_momentum", 8, outputs=2, scalars=tuple(range(3, 8)))
+def _SGD_KERNEL(
+    param: Any, grad: Any, buffer: Any,
+    decay: Any, momentum: Any, rate: Any, ahead: Any, scale: Any,
+) -> Any:  # fmt: skip
+    grad = grad + param * decay
+    buffer = buffer * momentum + grad * rate
+    # Nesterov's step goes `ahead` by the gradient itself.
+    direction = where(ahead > 0.0, buffer * momentum + grad, buffer)
+    return param + direction * scale, buffer
+
+
+def _numbers(state: State, options: Options) -> tuple[float, ...]:
+    rate, ahead = 1 - options["dampening"], float(options["nesterov"])
+    return options["weight_decay"], options["momentum"], rate, ahead, -options["lr"]
+
+
 class SGD(ParameterwiseOptimizer):
     """Down the gradient, or down its running sum."""
 
     _complex_as_real = False
+    _fused = Fused(_SGD_KERNEL, ("momentum_buffer",), _numbers)
 
     def __init__(
         self,
