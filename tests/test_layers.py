@@ -46,7 +46,9 @@ RANKS: tuple[frozenset[str], ...] = (
 LIBRARY = next(i for i, parts in enumerate(RANKS) if "nn" in parts)
 
 # Packages that clew works without: only these may be imported inside a function.
-OPTIONAL = frozenset({"torch", "jax", "cupy", "matplotlib", "mpi4py", "onnx", "safetensors"})
+OPTIONAL = frozenset(
+    {"llvmlite", "torch", "jax", "cupy", "matplotlib", "mpi4py", "onnx", "safetensors"}
+)
 NEVER_AT_IMPORT = frozenset({"torch", "jax", "cupy", "matplotlib"})
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

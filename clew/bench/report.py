@@ -8,9 +8,9 @@ from typing import Any
 from rich.table import Table
 
 from clew.bench.runner import ENGINES, Result
-from clew.bench.workloads import BACKWARD, FORWARD
+from clew.bench.workloads import BACKWARD, FORWARD, STEP
 
-_PASS = {FORWARD: "fwd", BACKWARD: "fwd+bwd"}
+_PASS = {FORWARD: "fwd", BACKWARD: "fwd+bwd", STEP: "train step"}
 
 
 def median_us(result: Result, engine: str) -> float:

@@ -4,11 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from clew.bench.models import MODELS
+
 FORWARD = "forward"
 BACKWARD = "forward+backward"
+STEP = "step"
 
 # The function to measure, made for an engine: it takes the input tensors and gives one tensor.
-Maker = Callable[[Any], Callable[..., Any]]
+Maker = Callable[[Any], Any]
 Shape = tuple[int, ...]
 
 
@@ -37,6 +40,8 @@ class Prepared:
 
 def prepare(workload: Workload, t: Any) -> Prepared:
     """Bind `workload` to the torch-like module `t`, on the same numbers for every engine."""
+    if workload.mode == STEP:
+        return _prepare_training(workload, t)
     function = workload.make(t)
     inputs = [_input(t, shape, i) for i, shape in enumerate(workload.shapes)]
 
@@ -59,6 +64,21 @@ def prepare(workload: Workload, t: Any) -> Prepared:
         return [number for x in inputs for number in _numbers(x.grad)]
 
     return Prepared(forward_and_backward, answer)
+
+
+def _prepare_training(workload: Workload, t: Any) -> Prepared:
+    """One train step: clear the gradients, forward, backward, optimizer; weights by the seed."""
+    t.manual_seed(0)
+    loss, optimizer = workload.make(t)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        value = loss()
+        value.backward()
+        optimizer.step()
+        return value
+
+    return Prepared(step, lambda: [float(step().detach()) for _ in range(3)])
 
 
 def _input(t: Any, shape: Shape, which: int) -> Any:
@@ -147,11 +167,13 @@ def _all_workloads() -> tuple[Workload, ...]:
         ("chain", "tiny200", _tiny_chain, (VECTOR, VECTOR, VECTOR)),
         *(("op", *row) for row in _OPS),
     ]
-    return tuple(
+    small = [
         Workload(group, name, mode, make, shapes)
         for group, name, make, shapes in rows
         for mode in (FORWARD, BACKWARD)
-    )
+    ]
+    training = [Workload("train", name, STEP, make, ()) for name, make in MODELS.items()]
+    return (*small, *training)
 
 
 WORKLOADS: dict[str, Workload] = {workload.id: workload for workload in _all_workloads()}

@@ -19,8 +19,8 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import OPS
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.special_functions import erf as erf_array
 from clew.kernels.native.ufunc import elementwise
+from clew.kernels.special_functions import erf as erf_array
 from clew.ops.arithmetic import conj
 from clew.ops.rows import FLOATS, INEXACT, Row
 from clew.ops.transcendental import sigmoid_array

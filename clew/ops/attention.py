@@ -18,7 +18,8 @@ from clew.core.casting import LOWER, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor, tangent_of, wrap
 from clew.kernels.arrays import widened
-from clew.kernels.native.ir import F32, F64, I64, position, where
+from clew.kernels.native.ir import F32, F64, I64, where
+from clew.kernels.native.ir import position as key_position
 from clew.kernels.native.ufunc import over_rows
 from clew.ops.dims import require_bool
 from clew.ops.dropout import check_probability, drop
@@ -55,7 +56,7 @@ _BOTH = [([t, I64, t], [t, t]) for t in (F32, F64)]
 @over_rows("attention_weights", "(n),(),()->(n),()", cost=6, types=_BOTH)
 def _WEIGHTS_KERNEL(scores: Any, visible: Any, scale: Any) -> Any:
     """The weights of the first `visible` keys, and the logarithm of their normaliser."""
-    scaled, is_visible = scores * scale, position() < visible
+    scaled, is_visible = scores * scale, key_position() < visible
     peak = where(is_visible, scaled, _LOWEST).row_max()
     # A row without a single key gets no weight anywhere, and its normaliser is infinite.
     peak = where(peak <= _LOWEST, 0.0, peak)
@@ -74,12 +75,13 @@ def _GRADIENT_KERNEL(
     scores: Any, of_weights: Any, normaliser: Any, along: Any, visible: Any, scale: Any
 ) -> Any:
     """The weights again, and the gradient of the scores."""
-    weights = where(position() < visible, (scores * scale - normaliser).exp(), 0.0)
+    weights = where(key_position() < visible, (scores * scale - normaliser).exp(), 0.0)
     return weights, weights * (of_weights - along) * scale
 
 
-def _visible(rows: int, columns: int, is_causal: bool) -> Array:
+def _visible(shape: tuple[int, ...], is_causal: bool) -> Array:
     """How many keys each query sees."""
+    rows, columns = shape[-2:]
     if is_causal:
         return np.minimum(np.arange(1, rows + 1), columns)
     return np.full(rows, columns)
@@ -107,7 +109,7 @@ def _attention_by_rows(
     scale: float,
 ) -> tuple[Array, Array]:
     scores = _masked_scores(query, key, attn_mask, scale)
-    visible = _visible(*scores.shape[-2:], is_causal)
+    visible = _visible(scores.shape, is_causal)
     weights, normaliser = kernel(scores, visible, scores.dtype.type(scale), out=(scores, None))
     return np.matmul(weights, value), normaliser[..., None]
 
@@ -166,7 +168,7 @@ def _attention_gradients(
         of_weights = np.matmul(gradient, v.swapaxes(-1, -2))
         weights, of_scores = kernel(
             scores, of_weights, out1._array[..., 0], np.vecdot(gradient, out0._array),
-            _visible(*scores.shape[-2:], is_causal), scores.dtype.type(scale),
+            _visible(scores.shape, is_causal), scores.dtype.type(scale),
             out=(scores, of_weights),
         )  # fmt: skip
         of_key = np.matmul(of_scores.swapaxes(-1, -2), q)

@@ -48,7 +48,7 @@ class Fused:
         ufunc = self.kernel.when(array)
         if ufunc is None or gradient.dtype is not array.dtype or options.get("differentiable"):
             return False
-        memories = [state.get(name) for name in self.remembered]
+        memories: list[Any] = [state.get(name) for name in self.remembered]
         for memory in memories:
             if memory is None or memory._array.dtype is not array.dtype:
                 return False

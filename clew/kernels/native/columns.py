@@ -1,8 +1,8 @@
 """Loops that sum an expression over the rows of matrices, for all columns at once.
 
-Each thread has columns of its own and goes through all rows, so that nothing is shared and the order
-of additions does not depend on the number of threads. Rows are summed in blocks, and blocks added up:
-the error grows with the number of blocks, not of rows.
+Each thread has columns of its own and goes through all rows, so that nothing is shared and the
+order of additions does not depend on the number of threads. Rows are summed in blocks, and blocks
+added up: the error grows with the number of blocks, not of rows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ COLUMNS_PER_PIECE = 64
 def column_module(
     name: str, inputs: list[str], roots: list[Expr], shapes: list[str], cost: int
 ) -> str:
-    """The module: `shapes` says for each input whether it has rows ("m"), columns ("n"), or both."""
+    """The module; `shapes` says of each input whether it has rows ("m"), columns ("n"), or both."""
     e = Emitter()
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
     body = _Body(e, inputs, roots, shapes)
@@ -31,9 +31,7 @@ def column_module(
 class _Body:
     """`body(context, begin, end)` for the columns from begin to end."""
 
-    def __init__(
-        self, e: Emitter, inputs: list[str], roots: list[Expr], shapes: list[str]
-    ) -> None:
+    def __init__(self, e: Emitter, inputs: list[str], roots: list[Expr], shapes: list[str]) -> None:
         self.e, self.inputs, self.roots, self.shapes = e, inputs, roots, shapes
         self.dtypes = [*inputs, *(root.dtype for root in roots)]
         self.count = len(self.dtypes)
@@ -78,9 +76,7 @@ class _Body:
         offset = e.value(f"mul i64 {j}, {steps[arg, 'n']}")
         return e.value(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
 
-    def piece(
-        self, pointers: list[str], steps: dict, m: str, sums: list[str], dense: bool
-    ) -> None:
+    def piece(self, pointers: list[str], steps: dict, m: str, sums: list[str], dense: bool) -> None:
         """out[j] = sum over blocks of (sum over the block's rows), for the piece's columns."""
         e, first = self.e, len(self.inputs)
         group = ", !llvm.access.group !0"
@@ -107,7 +103,9 @@ class _Body:
         at = e.value(f"sub i64 {added.i}, %begin")
         for number, (root, memory) in enumerate(zip(self.roots, sums, strict=True)):
             llvm = LLVM_TYPE[root.dtype]
-            part = e.load(root.dtype, e.value(f"getelementptr {llvm}, ptr {memory}, i64 {at}"), group)
+            part = e.load(
+                root.dtype, e.value(f"getelementptr {llvm}, ptr {memory}, i64 {at}"), group
+            )
             place = self.column(first + number, pointers[first + number], added.i, steps, dense)
             total = e.value(f"fadd {llvm} {e.load(root.dtype, place, group)}, {part}")
             e.store(root.dtype, total, place, group)

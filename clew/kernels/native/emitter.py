@@ -1,4 +1,4 @@
-"""Expressions to LLVM IR, as text: values, loads and stores. Loops are put around them elsewhere."""
+"""Expressions to LLVM IR, as text: values, loads and stores. Loops around them come elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.native.ir import BOOL, F32, F64, FLOATS, I32, I64, INTEGER_OF, Expr
+from clew.kernels.native.ir import BOOL, F32, F64, FLOATS, I32, I64, Expr
 
 LLVM_TYPE = {F32: "float", F64: "double", I32: "i32", I64: "i64", BOOL: "i1"}
 # As elements of arrays: NumPy's bool is a byte.
@@ -136,6 +136,3 @@ class Emitter:
         else:
             how = "sext" if want == I64 else "trunc"
         return self.value(f"{how} {source} {value} to {target}")
-
-
-__all__ = ["Emitter", "INTEGER_OF", "ITEMSIZE", "LLVM_TYPE", "literal"]

@@ -9,10 +9,10 @@ right. Polynomial coefficients were fitted to 40-digit values.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from clew.kernels.native.ir import F32, Expr, const, where
+from clew.kernels.native.ir import F32, Expr, const, validate, where
 from clew.kernels.special_coefficients import ERF_NEAR_ZERO, ERF_SINGLE, ERFCX
 
 
@@ -74,21 +74,23 @@ def format_of(x: Expr) -> _Format:
     return SINGLE if x.dtype == F32 else DOUBLE
 
 
-def polynomial(coefficients: Sequence[Any], x: Expr) -> Expr:
+def polynomial(coefficients: Iterable[Any], x: Expr) -> Expr:
     """c0 + c1 x + c2 x² + ..., by Horner's rule."""
-    result = x.like(float(coefficients[-1]))
-    for coefficient in reversed(coefficients[:-1]):
-        result = result.fma(x, float(coefficient))
+    *rest, last = map(float, coefficients)
+    result = x.like(last)
+    for coefficient in reversed(rest):
+        result = result.fma(x, coefficient)
     return result
 
 
-def chebyshev(coefficients: Sequence[Any], t: Expr) -> Expr:
+def chebyshev(coefficients: Iterable[Any], t: Expr) -> Expr:
     """A Chebyshev series on [-1, 1], by Clenshaw's recurrence."""
     ahead, further = t.like(0.0), t.like(0.0)
     twice = t + t
-    for coefficient in reversed(coefficients[1:]):
-        ahead, further = twice.fma(ahead, float(coefficient) - further), ahead
-    return t.fma(ahead, float(coefficients[0]) - further)
+    first, *rest = map(float, coefficients)
+    for coefficient in reversed(rest):
+        ahead, further = twice.fma(ahead, coefficient - further), ahead
+    return t.fma(ahead, first - further)
 
 
 def is_nan(x: Expr) -> Expr:
@@ -223,3 +225,12 @@ attach(
     square=lambda x: x * x, where=lambda x, condition, other: where(condition, x, other),
     reciprocal=lambda x: const(1.0, x.dtype) / x,
 )  # fmt: skip
+
+
+def trace(function: Callable[..., Any], dtypes: list[str]) -> list[Expr]:
+    """What a formula computes from inputs of the given types."""
+    inputs = [Expr("input", dtype, (), number) for number, dtype in enumerate(dtypes)]
+    result = function(*inputs)
+    roots = list(result) if isinstance(result, tuple) else [result]
+    validate(roots)
+    return roots

@@ -10,8 +10,8 @@ names of a tensor, so one definition serves tensors, arrays and kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 F32, F64, I32, I64, BOOL = "f32", "f64", "i32", "i64", "bool"
 FLOATS = (F32, F64)
@@ -42,6 +42,10 @@ class Expr:
     """One scalar value of a kernel: an operation, its operands, and the type of the result."""
 
     __slots__ = ("args", "dtype", "op", "value")
+
+    if TYPE_CHECKING:
+        # Elementary functions are attached by `functions`; this says that they exist.
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self, op: str, dtype: str, args: tuple[Expr, ...] = (), value: Any = None) -> None:
         self.op = op
@@ -279,12 +283,3 @@ def show(*roots: Expr) -> str:
 def _number(expr: Expr) -> str:
     value = expr.value
     return float(value).hex() if expr.op == "const" and expr.dtype in FLOATS else str(value)
-
-
-def trace(function: Callable[..., Any], dtypes: list[str]) -> list[Expr]:
-    """What a formula computes from inputs of the given types."""
-    inputs = [Expr("input", dtype, (), number) for number, dtype in enumerate(dtypes)]
-    result = function(*inputs)
-    roots = list(result) if isinstance(result, tuple) else [result]
-    validate(roots)
-    return roots

@@ -116,9 +116,8 @@ def _elementwise_loop(
     def address(index: int) -> str:
         step = layout[index]
         if isinstance(step, int):
-            return e.value(
-                f"getelementptr inbounds {MEMORY_TYPE[dtypes[index]]}, ptr {pointers[index]}, i64 {i}"
-            )
+            memory = MEMORY_TYPE[dtypes[index]]
+            return e.value(f"getelementptr inbounds {memory}, ptr {pointers[index]}, i64 {i}")
         offset = e.value(f"mul i64 {i}, {step}")
         return e.value(f"getelementptr inbounds i8, ptr {pointers[index]}, i64 {offset}")
 
@@ -151,5 +150,3 @@ def loop_metadata(e: Emitter) -> str:
         f'!{number} = distinct !{{!{number}, !{{!"llvm.loop.parallel_accesses", !0}}}}'
     ] = None
     return f"!{number}"
-
-

@@ -267,9 +267,7 @@ class _RowLoop:
         e.label(f"after{name}")
         return [updated for _, updated in sums]
 
-    def element(
-        self, expr: Expr, level: int, j: str, values: dict[int, str], group: str
-    ) -> str:
+    def element(self, expr: Expr, level: int, j: str, values: dict[int, str], group: str) -> str:
         e = self.e
         if expr.op == "input":
             return e.load(expr.dtype, self.address(expr.value, j), group)

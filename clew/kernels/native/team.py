@@ -4,8 +4,8 @@ The calling thread publishes a job and then takes pieces itself; workers that ar
 too. Nobody waits for a worker that sleeps: if none wakes in time, the caller does all the work. A
 worker looks for more work for some microseconds after a job, then sleeps until it is woken.
 
-The ticket (job number in the upper half, next piece in the lower) is claimed by compare-and-swap, so
-that a late worker can never take a piece of a job that is over.
+The ticket (job number in the upper half, next piece in the lower) is claimed by compare-and-swap,
+so that a late worker can never take a piece of a job that is over.
 """
 
 from __future__ import annotations
@@ -211,7 +211,9 @@ class Team:
                 worker = ctypes.c_void_p(self._worker)
                 failed = libc.pthread_create(ctypes.byref(handle), None, worker, place)
                 if failed:
-                    raise RuntimeError(f"a worker thread could not be started: {os.strerror(failed)}")
+                    raise RuntimeError(
+                        f"a worker thread could not be started: {os.strerror(failed)}"
+                    )
                 libc.pthread_detach(handle)
                 self._started += 1
             self._set_workers(threads - 1)

@@ -1,8 +1,8 @@
 """Kernels as NumPy ufuncs.
 
 NumPy does what it does for its own functions: broadcasting, strides, `out=`, choosing the loop by
-dtype. A loop is compiled when it is first called: until then NumPy's table points to a function that
-compiles it, puts the result into the table, and goes on there.
+dtype. A loop is compiled when it is first needed: until then NumPy's table points to a function
+that compiles it, puts the result into the table, and goes on there.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy._core import _multiarray_umath
+from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # no stub for it
 
-from clew.kernels.native import cache, columns, functions, jit, loops, rows
-from clew.kernels.native.ir import BOOL, F32, F64, I32, I64, show, trace
+from clew.kernels.native import cache, columns, jit, loops, rows
+from clew.kernels.native.functions import trace
+from clew.kernels.native.ir import BOOL, F32, F64, I32, I64, show
 
 TYPE_NUMBER = {
     F32: np.dtype(np.float32).num, F64: np.dtype(np.float64).num,
@@ -29,9 +30,6 @@ TYPE_NUMBER = {
 _DTYPES = np.dtype(np.float32), np.dtype(np.float64)
 _FLOATS = {dtype: index for index, dtype in enumerate(_DTYPES)}
 LARGE, OFTEN = 4096, 100
-
-# Formulas call these as methods of expressions.
-assert functions.exp
 
 Loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
 
@@ -131,9 +129,7 @@ class Kernel:
     def compile(self, index: int) -> int:
         machine = jit.machine()
         key = f"{type(self).__name__} {self.name} {self.signatures[index]}\n{self.program(index)}"
-        code = cache.through(
-            key, machine.identity, lambda: machine.object_code(self.module(index))
-        )
+        code = cache.through(key, machine.identity, lambda: machine.object_code(self.module(index)))
         return machine.load(code, self.name)[0]
 
 

@@ -1,0 +1,182 @@
+"""The networks of the training benchmarks, each written once against a torch-like module `t`.
+
+A maker gives a function that computes the loss on data of its own, and the optimizer.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+Training = tuple[Callable[[], Any], Any]
+
+
+def mlp(t: Any) -> Training:
+    """784-512-256-10, batch 64, Adam."""
+    nn = t.nn
+    model = nn.Sequential(
+        nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 10)
+    )
+    return _classifier(t, model, (64, 784), t.optim.Adam(model.parameters(), lr=1e-3))
+
+
+def cnn(t: Any) -> Training:
+    """Two blocks of convolution, batch norm, relu and pooling, then a convolution; 32×32, b64."""
+    nn = t.nn
+    model = nn.Sequential(
+        nn.Conv2d(3, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 3, padding=1), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(64, 128, 3, padding=1), nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(128, 10),
+    )  # fmt: skip
+    optimizer = t.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    return _classifier(t, model, (64, 3, 32, 32), optimizer)
+
+
+def resnet18(t: Any) -> Training:
+    """ResNet-18's shape for 32×32 images, batch 16."""
+    nn, relu = t.nn, t.nn.functional.relu
+
+    class Block(nn.Module):  # type: ignore[name-defined]
+        def __init__(self, inner: int, outer: int, stride: int) -> None:
+            super().__init__()
+            self.conv1 = nn.Conv2d(inner, outer, 3, stride, 1, bias=False)
+            self.norm1 = nn.BatchNorm2d(outer)
+            self.conv2 = nn.Conv2d(outer, outer, 3, 1, 1, bias=False)
+            self.norm2 = nn.BatchNorm2d(outer)
+            self.short = nn.Identity()
+            if stride != 1 or inner != outer:
+                conv = nn.Conv2d(inner, outer, 1, stride, bias=False)
+                self.short = nn.Sequential(conv, nn.BatchNorm2d(outer))
+
+        def forward(self, x: Any) -> Any:
+            out = relu(self.norm1(self.conv1(x)))
+            return relu(self.norm2(self.conv2(out)) + self.short(x))
+
+    layers = [nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
+    width = 64
+    for outer, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
+        layers += [Block(width, outer, stride), Block(outer, outer, 1)]
+        width = outer
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+    optimizer = t.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
+    return _classifier(t, model, (16, 3, 32, 32), optimizer)
+
+
+def gpt(width: int, layers: int, length: int, batch: int, heads: int) -> Callable[[Any], Training]:
+    """A small GPT over 65 characters, AdamW."""
+
+    def make(t: Any) -> Training:
+        model = _gpt_class(t)(width, layers, length, heads)
+        optimizer = t.optim.AdamW(model.parameters(), lr=1e-3)
+        x = t.randint(0, 65, (batch, length))
+        y = t.randint(0, 65, (batch, length))
+        cross_entropy = t.nn.functional.cross_entropy
+        return lambda: cross_entropy(model(x).view(-1, 65), y.view(-1)), optimizer
+
+    return make
+
+
+def _gpt_class(t: Any) -> Any:
+    nn, functional = t.nn, t.nn.functional
+
+    class Block(nn.Module):  # type: ignore[name-defined]
+        def __init__(self, width: int, heads: int) -> None:
+            super().__init__()
+            self.heads = heads
+            self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+        def forward(self, x: Any) -> Any:
+            batch, length, width = x.shape
+            parts = self.qkv(self.norm1(x)).split(width, dim=2)
+            shape = (batch, length, self.heads, width // self.heads)
+            q, k, v = (part.view(shape).transpose(1, 2) for part in parts)
+            mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            mixed = mixed.transpose(1, 2).contiguous().view(batch, length, width)
+            x = x + self.out(mixed)
+            return x + self.down(functional.gelu(self.up(self.norm2(x))))
+
+    class GPT(nn.Module):  # type: ignore[name-defined]
+        def __init__(self, width: int, layers: int, length: int, heads: int) -> None:
+            super().__init__()
+            self.tokens, self.places = nn.Embedding(65, width), nn.Embedding(length, width)
+            self.blocks = nn.ModuleList([Block(width, heads) for _ in range(layers)])
+            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 65, bias=False)
+
+        def forward(self, index: Any) -> Any:
+            x = self.tokens(index) + self.places(t.arange(index.shape[1]))
+            for block in self.blocks:
+                x = block(x)
+            return self.head(self.norm(x))
+
+    return GPT
+
+
+def lstm(t: Any) -> Training:
+    """Two layers of 256, 64 steps, batch 32, Adam."""
+    nn = t.nn
+
+    class Reader(nn.Module):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.LSTM(256, 256, 2, batch_first=True)
+            self.out = nn.Linear(256, 10)
+
+        def forward(self, x: Any) -> Any:
+            return self.out(self.layers(x)[0][:, -1])
+
+    model = Reader()
+    return _classifier(t, model, (32, 64, 256), t.optim.Adam(model.parameters(), lr=1e-3))
+
+
+def vae(t: Any) -> Training:
+    """784-400-20-400-784, batch 128, Adam."""
+    nn, functional = t.nn, t.nn.functional
+    encoder, decoder = nn.Linear(784, 400), nn.Linear(20, 400)
+    mean_of, log_of, out_of = nn.Linear(400, 20), nn.Linear(400, 20), nn.Linear(400, 784)
+    model = nn.ModuleList([encoder, decoder, mean_of, log_of, out_of])
+    x = t.rand(128, 784)
+
+    def loss() -> Any:
+        hidden = functional.relu(encoder(x))
+        mean, log = mean_of(hidden), log_of(hidden)
+        z = mean + t.randn_like(mean) * (0.5 * log).exp()
+        image = t.sigmoid(out_of(functional.relu(decoder(z))))
+        divergence = -0.5 * t.sum(1 + log - mean.pow(2) - log.exp())
+        return functional.binary_cross_entropy(image, x, reduction="sum") + divergence
+
+    return loss, t.optim.Adam(model.parameters(), lr=1e-3)
+
+
+def dqn(t: Any) -> Training:
+    """4-128-128-2, batch 128, Adam."""
+    nn = t.nn
+    model = nn.Sequential(
+        nn.Linear(4, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 2)
+    )
+    states, actions, returns = t.randn(128, 4), t.randint(0, 2, (128, 1)), t.randn(128)
+
+    def loss() -> Any:
+        values = model(states).gather(1, actions).squeeze(1)
+        return nn.functional.smooth_l1_loss(values, returns)
+
+    return loss, t.optim.Adam(model.parameters(), lr=1e-3)
+
+
+def _classifier(t: Any, model: Any, shape: tuple[int, ...], optimizer: Any) -> Training:
+    x, y = t.randn(*shape), t.randint(0, 10, (shape[0],))
+    cross_entropy = t.nn.functional.cross_entropy
+    return lambda: cross_entropy(model(x), y), optimizer
+
+
+MODELS: dict[str, Callable[[Any], Training]] = {
+    "mlp": mlp,
+    "cnn": cnn,
+    "resnet18": resnet18,
+    "gpt_d64": gpt(64, 2, 32, 8, 4),
+    "gpt_d128": gpt(128, 4, 128, 8, 4),
+    "gpt_d384": gpt(384, 6, 256, 4, 6),
+    "lstm": lstm,
+    "vae": vae,
+    "dqn": dqn,
+}
