@@ -5,6 +5,7 @@
 import math as _math
 import sys as _sys
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from clew import (
@@ -17,14 +18,8 @@ from clew import (
     linalg,
     multiprocessing,
     nn,
-    optim,
-    profiler,
     random,
-    serialization,
-    signal,
     special,
-    testing,
-    utils,
     version,
 )
 from clew import ops as _ops
@@ -83,10 +78,10 @@ from clew.backend.layout import (
 )
 from clew.core.public import FUNCTIONS as _FUNCTIONS
 from clew.core.tensor import Size, Tensor
+from clew.cuda import OutOfMemoryError
 from clew.memory import memory_summary
 from clew.ops.random import Generator, default_generator
 from clew.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
-from clew.serialization import load, save
 from clew.settings import (
     are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode,
@@ -122,27 +117,35 @@ globals().update({name: getattr(Tensor, name) for name in _IN_PLACE})
 globals().update(_FUNCTIONS)
 globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)
 
-# Sub-packages that few programs need; they are imported when they are first asked for.
+# Sub-packages that are imported when they are first asked for, so that `import clew` is quick.
 _LAZY = frozenset(
     {
-        "__config__", "_dynamo", "_inductor", "accelerator", "compiler", "distributed",
-        "distributions", "hub", "jit", "mps", "overrides", "types", "xpu",
+        "_C", "__config__", "_dynamo", "_inductor", "_utils", "accelerator", "compiler",
+        "distributed", "distributions", "func", "hub", "jit", "mps", "optim", "overrides",
+        "profiler", "serialization", "signal", "storage", "testing", "torch_version", "types",
+        "utils", "xpu",
     }
 )  # fmt: skip
+_LAZY_NAMES = {"compile": "compiler", "load": "serialization", "save": "serialization"}
+
+if _TYPE_CHECKING:
+    from clew import optim, profiler, serialization, signal, testing, utils
+    from clew.compiler import compile
+    from clew.serialization import load, save
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY, *_LAZY_NAMES})
 
 
 def __getattr__(name: str) -> _Any:
     # For type checkers this also says that the names from the table of operations exist.
     if name in _LAZY:
         module = _import_module(f"clew.{name}")
-        _explain_missing(module)
+        _explain_missing(module.__name__)
         return module
-    if name == "compile":
-        return _import_module("clew.compiler").compile
+    if name in _LAZY_NAMES:
+        return getattr(_import_module(f"clew.{_LAZY_NAMES[name]}"), name)
     if name.startswith("_foreach_"):
         functions = _import_module("clew._foreach").FUNCTIONS
         if name in functions:
@@ -150,6 +153,4 @@ def __getattr__(name: str) -> _Any:
     return _missing_name(_sys.modules[__name__], name)
 
 
-for _name, _module in tuple(_sys.modules.items()):
-    if _name.startswith("clew."):
-        _explain_missing(_module)
+_explain_missing(__name__)

@@ -5,6 +5,7 @@ A list among the other arguments gives each tensor its own; everything else is g
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,12 +16,27 @@ from clew.core.tensor import Tensor
 _OPERATIONS = (
     "abs", "acos", "add", "addcdiv", "addcmul", "asin", "atan", "ceil", "clamp_max", "clamp_min",
     "clone", "cos", "cosh", "div", "erf", "erfc", "exp", "expm1", "floor", "frac", "lerp", "lgamma",
-    "log", "log10", "log1p", "log2", "max", "mm", "mul", "neg", "norm", "pow", "reciprocal",
+    "log", "log10", "log1p", "log2", "max", "mm", "mul", "neg", "pow", "reciprocal",
     "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "sub", "tan", "tanh", "trunc",
     "copy", "zero",
 )  # fmt: skip
 # Bounds by an element or a number: the methods of tensors take only tensors.
 _RENAMED = {"maximum": "clamp_min", "minimum": "clamp_max"}
+
+
+def _with_value(method: Callable[..., Any]) -> Callable[..., Any]:
+    """`addcmul` and `addcdiv` of a list take `value` without its name, too."""
+
+    @functools.wraps(method)
+    def positional(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> Tensor:
+        result: Tensor = method(self, tensor1, tensor2, value=value)
+        return result
+
+    return positional
+
+
+def _norm(self: Tensor, ord: float = 2, dtype: Any = None) -> Tensor:
+    return self.norm(ord, dtype=dtype)
 
 
 def _rows(tensors: Sequence[Tensor], others: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -62,9 +78,13 @@ def _family() -> dict[str, Callable[..., Any]]:
     for name, source in sources.items():
         for ending in ("", "_"):
             method = getattr(Tensor, source + ending, None)
-            if method is not None:
-                public = f"_foreach_{name}{ending}"
-                made[public] = _each(public, method, in_place=ending == "_")
+            if method is None:
+                continue
+            if source in ("addcmul", "addcdiv"):
+                method = _with_value(method)
+            public = f"_foreach_{name}{ending}"
+            made[public] = _each(public, method, in_place=ending == "_")
+    made["_foreach_norm"] = _each("_foreach_norm", _norm, in_place=False)
     return made
 
 

@@ -1,7 +1,8 @@
 """`import torch` meaning clew, and the errors about names that clew does not have.
 
-While the alias is installed, `sys.modules["torch"]` is clew itself and every `torch.x.y` is the same
-module object as `clew.x.y`, however it is imported. PyTorch may be installed; it is not touched.
+While the alias is installed, `sys.modules["torch"]` is clew itself and every `torch.x.y` is the
+same module object as `clew.x.y`, however it is imported. PyTorch may be installed; it is not
+touched.
 """
 
 from __future__ import annotations
@@ -63,10 +64,8 @@ def public_name(module: str) -> str:
 def nearest(module: ModuleType, missing: str) -> list[str]:
     """The public names of a module that look most like a name it does not have."""
     names = [name for name in dir(module) if not name.startswith("_")]
-    folded = {name.lower(): name for name in names}
-    if missing.lower() in folded:
-        return [folded[missing.lower()]]
-    return difflib.get_close_matches(missing, names, n=3, cutoff=0.7)
+    same = [name for name in names if name.lower() == missing.lower()]
+    return same or difflib.get_close_matches(missing, names, n=3, cutoff=0.7)
 
 
 def missing_name(module: ModuleType, name: str) -> NoReturn:
@@ -77,9 +76,14 @@ def missing_name(module: ModuleType, name: str) -> NoReturn:
     raise MissingName(module, name)
 
 
-def explain_missing(module: ModuleType) -> None:
-    """Let the error about a name that the module does not have say what is nearest."""
-    module.__dict__.setdefault("__getattr__", functools.partial(missing_name, module))
+def explain_missing(package: str) -> None:
+    """Let errors about names that a package or its loaded parts do not have say what is nearest.
+
+    A module that has a `__getattr__` of its own keeps it.
+    """
+    for name, module in tuple(sys.modules.items()):
+        if name == package or name.startswith(f"{package}."):
+            module.__dict__.setdefault("__getattr__", functools.partial(missing_name, module))
 
 
 # -- the alias -------------------------------------------------------------------------------------
@@ -111,9 +115,10 @@ class _Alias(MetaPathFinder):
             return None
         own = f"{_OWN}.{rest}" if rest else _OWN
         if importlib.util.find_spec(own) is None:
-            return _absent(fullname, f"clew has no {fullname}")
+            _refuse_import(fullname, f"clew has no {fullname}")
+            return None
         module = importlib.import_module(own)
-        explain_missing(module)
+        explain_missing(own)
         is_package = hasattr(module, "__path__")
         return ModuleSpec(fullname, _SameModule(module), is_package=is_package)
 
@@ -124,15 +129,14 @@ class _Companions(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in _COMPANIONS:
-            return None
-        return _absent(
-            fullname, f"{fullname} is not installed, and clew stands in for torch, not for it"
-        )
+        if fullname in _COMPANIONS:
+            reason = f"{fullname} is not installed, and clew stands in for torch, not for it"
+            _refuse_import(fullname, reason)
+        return None
 
 
-def _absent(fullname: str, reason: str) -> None:
-    # A question, as of `importlib.util.find_spec`, is answered by None; an import gets the reason.
+def _refuse_import(fullname: str, reason: str) -> None:
+    """Raise, if it is an import that asks: a mere question (`find_spec`) is answered by None."""
     if sys._getframe(3).f_code.co_name == "_find_and_load_unlocked":
         raise ModuleNotFoundError(f"No module named {fullname!r}: {reason}", name=fullname)
 

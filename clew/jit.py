@@ -93,9 +93,7 @@ def interface(obj: T) -> T:
     return obj
 
 
-def freeze(
-    mod: T, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True
-) -> T:
+def freeze(mod: T, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True) -> T:
     """The module itself."""
     return mod
 

@@ -158,7 +158,8 @@ def _nodes_of(roots: tuple[Tensor | Node, ...]) -> list[Node]:
 
 
 def _all_nodes() -> list[Node]:
-    return [each for each in gc.get_objects() if isinstance(each, Node)]
+    # By type: `isinstance` would ask objects that are none of ours for their `__class__`.
+    return [each for each in gc.get_objects() if issubclass(type(each), Node)]
 
 
 # -- what a node holds ---------------------------------------------------------------------------
@@ -182,7 +183,8 @@ def _arrays_in(value: Any) -> Iterator[tuple[np.ndarray, bool]]:
         yield value._array, value._requires_grad
     elif isinstance(value, SavedDual):
         yield from _arrays_in(value.saved)
-        yield value.tangent._array, True
+        for tangent in value.tangents.values():
+            yield tangent._array, True
     elif isinstance(value, Packed):
         yield from _arrays_in(value.packed)
     elif isinstance(value, (tuple, list)):

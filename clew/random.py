@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from clew.backend.device import device, no_such_device
 from clew.core.tensor import Tensor
 from clew.ops.random import Generator, default_generator
 
@@ -41,11 +42,18 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
-    """Leave the random stream as it was, whatever is drawn inside."""
+def fork_rng(
+    devices: Iterable[Any] | None = None, enabled: bool = True, *, device_type: str = "cuda"
+) -> Iterator[None]:
+    """Leave the random stream as it was, whatever is drawn inside.
+
+    `devices` are the accelerators whose streams are to be kept as well: an empty list, here.
+    """
     if not enabled:
         yield
         return
+    if devices is not None and list(devices):
+        raise no_such_device(device(device_type))
     state = get_rng_state()
     try:
         yield

@@ -1,20 +1,23 @@
 """Settings that programs of PyTorch's make: threads, determinism, precision of products.
 
-Operations run on the calling thread; only matrix products use more, and how many is up to the BLAS
-library that NumPy brings, which reads OMP_NUM_THREADS once, when it is loaded. All operations are
-deterministic, and float32 products have float32's precision. So what is set here is kept, and
-changes nothing.
+Compiled kernels and the BLAS library that NumPy brings for matrix products share the work on large
+arrays among as many threads as are set here; at first what OMP_NUM_THREADS says, or the number of
+cores. All operations are deterministic, and float32 products have float32's precision: settings of
+these are kept, and change nothing.
 """
 
 from __future__ import annotations
 
-import os
+import functools
+from typing import Any
+
+import threadpoolctl
 
 from clew import errors
+from clew.kernels.native import jit
 
 
 class _Settings:
-    threads = int(os.environ.get("OMP_NUM_THREADS") or os.cpu_count() or 1)
     interop_threads = 1
     deterministic = False
     warn_only = False
@@ -22,13 +25,22 @@ class _Settings:
 
 
 def get_num_threads() -> int:
-    """The number of threads that matrix products may use."""
-    return _Settings.threads
+    """The number of threads that kernels and matrix products may use."""
+    return jit.threads()
 
 
 def set_num_threads(int: int) -> None:
-    """Keep a number of threads. The BLAS library has read its own already."""
-    _Settings.threads = _positive("set_num_threads", int)
+    """Let kernels and matrix products use this many threads."""
+    jit.set_threads(_positive("set_num_threads", int))
+    for library in _blas_libraries():
+        library.set_num_threads(int)
+
+
+@functools.cache
+def _blas_libraries() -> list[Any]:
+    """The controls of the BLAS libraries that are loaded; NumPy has loaded its own by now."""
+    found: list[Any] = threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers
+    return found
 
 
 def get_num_interop_threads() -> int:

@@ -22,6 +22,9 @@ RANKS: tuple[frozenset[str], ...] = (
         {
             "nn",
             "amp",
+            "backends",
+            "distributed",
+            "standin",
             "cpu",
             "cuda",
             "profiler",

@@ -22,11 +22,11 @@ from clew.core.elementwise import Elementwise
 from clew.core.engine import fit
 from clew.core.inplace import apply_inplace, write_tangent
 from clew.core.interception import Interceptor, install, installed, remove
-from clew.core.node import OWN, SavedDual
+from clew.core.node import OWN, SavedDual, SavedLifted
 from clew.core.op import Op
 from clew.core.recording import INPUT, NEEDS, OUTPUT, PARAM, OpNode, fact
 from clew.core.state import State, local
-from clew.core.tensor import Tensor, alias, tangent_of, wrap
+from clew.core.tensor import Tensor, alias, tangents_of, wrap
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -43,28 +43,32 @@ class _Level(Interceptor):
 
     def __init__(self) -> None:
         self.tensors: list[weakref.ref[Tensor]] = []
+        self.is_open = True
+
+    def tangent(self, value: Any) -> Tensor | None:
+        return tangents_of(value).get(self)
 
     def give(self, tensor: Tensor, tangent: Tensor) -> Tensor:
-        tensor._tangent = tangent
+        # Not in place: what was saved may share the others.
+        tensor._tangent = {**tangents_of(tensor), self: tangent}
         self.tensors.append(weakref.ref(tensor))
         return tensor
 
-    def adopt(self, tensors: list[Tensor]) -> None:
-        """Take charge of tensors that were given a tangent by an in-place write."""
-        self.tensors.extend(map(weakref.ref, tensors))
-
     def close(self) -> None:
+        self.is_open = False
         for reference in self.tensors:
             tensor = reference()
             if tensor is not None:
-                tensor._tangent = None
+                left = {k: v for k, v in tangents_of(tensor).items() if k is not self}
+                tensor._tangent = left or None
 
     def __call__(
         self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any], inplace: bool = False
     ) -> Any:
         """Run an operation and give its outputs their tangents."""
         state = local.state
-        state.intercept, state.dual = self.outer, True
+        dual, state.dual = state.dual, True
+        state.intercept = self.outer
         try:
             if isinstance(op, Op):
                 run = self.run_inplace if inplace else self.run
@@ -72,13 +76,13 @@ class _Level(Interceptor):
             outputs = self.run_function(op, inputs, params["ctx"], params["outputs"])
             return outputs if self.outer is None else self.outer(op, inputs, params)
         finally:
-            state.intercept, state.dual = self, False
+            state.intercept, state.dual = self, dual
 
     def run(self, state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         result = op(*inputs, **params)
         outs = result if isinstance(result, tuple) else (result,)
-        if any(tangent_of(value) is not None for value in inputs):
-            for out, tangent in zip(outs, jvp_of(op, inputs, params, outs), strict=True):
+        if any(self.tangent(value) is not None for value in inputs):
+            for out, tangent in zip(outs, jvp_of(self, op, inputs, params, outs), strict=True):
                 if tangent is not None:
                     self.give(out, tangent)
             keep_output_tangents(outs)
@@ -89,20 +93,20 @@ class _Level(Interceptor):
     ) -> Tensor:
         target: Tensor = inputs[0]
         tangent = None
-        if any(tangent_of(value) is not None for value in inputs):
+        if any(self.tangent(value) is not None for value in inputs):
             # The formulas may need the value from before the write.
             outs = op(*inputs, **params)
             outs = outs if isinstance(outs, tuple) else (outs,)
-            tangent = jvp_of(op, inputs, params, outs)[0]
+            tangent = jvp_of(self, op, inputs, params, outs)[0]
         result = apply_inplace(op, *inputs, **params)
         if tangent is not None:
-            self.adopt(write_tangent(target, tangent))
+            write_tangent(self, target, tangent)
         return result
 
     def run_function(
         self, function: type[Function], inputs: tuple[Any, ...], ctx: Any, outputs: Any
     ) -> Any:
-        tangents = [tangent_of(value) for value in inputs]
+        tangents = [self.tangent(value) for value in inputs]
         if all(tangent is None for tangent in tangents):
             return outputs
         if ctx.materialize_grads:
@@ -125,15 +129,17 @@ def keep_output_tangents(outs: Sequence[Tensor]) -> None:
     node = outs[0]._node if outs else None
     if not isinstance(node, OpNode) or not isinstance(node.saved, tuple):
         return
-    node.saved = tuple(
-        SavedDual(value, tangent)
-        if type(value) is tuple
-        and value[3] is not None
-        and value[3][0] is OWN
-        and (tangent := tangent_of(outs[value[3][1]])) is not None
-        else value
-        for value in node.saved
-    )
+    node.saved = tuple(_with_tangents(value, outs) for value in node.saved)
+
+
+def _with_tangents(value: Any, outs: Sequence[Tensor]) -> Any:
+    kept = value
+    while type(kept) is SavedDual or type(kept) is SavedLifted:
+        kept = kept.saved
+    if type(kept) is not tuple or kept[3] is None or kept[3][0] is not OWN:
+        return value
+    tangents = tangents_of(outs[kept[3][1]])
+    return SavedDual(value, tangents) if tangents else value
 
 
 def _level(level: Any = None) -> _Level:
@@ -205,13 +211,13 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     """The value without its tangent, and the tangent (None if there is none)."""
     if installed(_Level) is None:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(_same(tensor), tangent_of(tensor))
+    return UnpackedDualTensor(_same(tensor), _level().tangent(tensor))
 
 
 def _same(tensor: Tensor) -> Tensor:
-    """The tensor with its history and without a tangent."""
+    """The tensor with its history and without a tangent in the newest level."""
     state = local.state
-    intercept, state.intercept = state.intercept, None
+    intercept, state.intercept = state.intercept, _level().outer
     try:
         same: Tensor = tensor.view_as(tensor)
     finally:
@@ -239,13 +245,17 @@ class set_fwd_grad_enabled:
 
 
 def jvp_of(
-    op: Op, inputs: tuple[Any, ...], params: dict[str, Any], outs: tuple[Tensor, ...]
+    level: _Level,
+    op: Op,
+    inputs: tuple[Any, ...],
+    params: dict[str, Any],
+    outs: tuple[Tensor, ...],
 ) -> Sequence[Tensor | None]:
     """The tangents of an operation's outputs, from those of its inputs."""
     if not any(op.can_differentiate(out) for out in outs):
         return [None] * len(outs)
-    plain = tuple(_without_tangent(value) for value in inputs)
-    tangents = tuple(tangent_of(value) for value in inputs)
+    plain = tuple(_without_tangent(level, value) for value in inputs)
+    tangents = tuple(level.tangent(value) for value in inputs)
     if isinstance(op, Elementwise):
         return [_elementwise(op, plain, tangents, params, outs)]
     if op.linear:
@@ -255,10 +265,13 @@ def jvp_of(
     return _transposed(op, plain, tangents, params, outs)
 
 
-def _without_tangent(value: Any) -> Any:
-    if tangent_of(value) is None:
+def _without_tangent(level: _Level, value: Any) -> Any:
+    tangents = tangents_of(value)
+    if level not in tangents:
         return value
     plain = alias(value)
+    if len(tangents) > 1:
+        plain._tangent = {k: v for k, v in tangents.items() if k is not level}
     plain._requires_grad, plain._node = value._requires_grad, value._node
     plain._output_nr = value._output_nr
     return plain
@@ -279,8 +292,8 @@ def _value(
         return inputs[key]
     if kind == OUTPUT:
         if key is not None:
-            return _without_tangent(outs[key])
-        return _without_tangent(outs[0]) if len(outs) == 1 else outs
+            return outs[key]
+        return outs[0] if len(outs) == 1 else outs
     if kind == PARAM:
         return params.get(key)
     if kind == NEEDS:

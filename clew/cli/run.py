@@ -1,7 +1,7 @@
 """`clew run`: a PyTorch program, unchanged, with `import torch` meaning clew.
 
-The program sees what it would see under `python script.py`: its arguments, its folder on `sys.path`,
-its own `__main__`, its exit status, and tracebacks without the frames that brought it here.
+The program sees what it would see under `python script.py`: its arguments, its folder on
+`sys.path`, its own `__main__`, its exit status, and tracebacks without the frames of this file.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
+import clew
 from clew import aliasing
 
-_HIDDEN = frozenset({__file__, aliasing.__file__})
+# Files whose frames only look up names.
+_HIDDEN = frozenset({__file__, aliasing.__file__, clew.__file__})
 _INTERRUPTED = 130  # as shells report a program that ended by SIGINT
 
 

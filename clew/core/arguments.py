@@ -30,26 +30,41 @@ def typed(function: F, first: int = 1) -> F:
     """The same function, which refuses arguments of types that its annotations exclude.
 
     `first` is the number of the first argument in messages: 0 for methods, where PyTorch does not
-    count `self`. A call with types seen before costs the look into a set, so this is for functions
-    that do much more than that.
+    count `self`. The leading arguments for which any mistake ends in an exception are only looked
+    at then; others cost the look into a set, so this is for functions that do more than that.
     """
     known: set[Types] = set()
+    leading = -1
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        key: Types = tuple(map(type, args))
-        if kwargs:
-            key += (*kwargs, *map(type, kwargs.values()))
-        if key not in known:
-            check_arguments(function, args, kwargs, first)
-            known.add(key)
+        if kwargs or len(args) > leading:
+            look(args, kwargs)
         try:
-            return function(*args, **kwargs)
+            return function(*args, **kwargs) if kwargs else function(*args)
         except Exception as error:
             explain(function, args, kwargs, error, first)
             raise
 
+    def look(args: Types, kwargs: dict[str, Any]) -> None:
+        nonlocal leading
+        key = (*map(type, args), *kwargs, *map(type, kwargs.values()))
+        if key not in known:
+            check_arguments(function, args, kwargs, first)
+            known.add(key)
+            leading = _leading(function)
+
     return checked  # type: ignore[return-value]  # it takes what `function` takes
+
+
+def _leading(function: Callable[..., Any]) -> int:
+    """How many leading arguments are tensors, or dimensions, which all functions look at."""
+    positional, _, expected = expectations(function)
+    for count, name in enumerate(positional):
+        flags_or_numbers = {bool, int, float, complex}.intersection(expected[name])
+        if name != "dim" and (flags_or_numbers or any(map(_is_list, expected[name]))):
+            return count
+    return len(positional)
 
 
 def explain(
@@ -60,8 +75,10 @@ def explain(
     first: int = 1,
 ) -> None:
     """Something went wrong inside: if an argument's type was to blame, say that instead."""
-    # A TypeError that names a function has said it already.
-    if not (isinstance(error, TypeError) and "()" in str(error)):
+    text, _, user_line = str(error).partition("\n")
+    # clew's own words end with the user's line; what begins with the argument names no function.
+    is_said = "()" in text or (user_line and not text.startswith("argument '"))
+    if not (isinstance(error, TypeError) and is_said):
         check_arguments(function, args, kwargs, first, deep=True)
 
 

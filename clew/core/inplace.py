@@ -36,8 +36,7 @@ from clew.core.tensor import (
     forbid_view_write,
     sync,
     take_steps,
-    tangent_of,
-    wrap,
+    tangents_of,
 )
 from clew.source import _getframe, user_where
 
@@ -298,39 +297,33 @@ def become(target: Tensor, compute: Callable[[Tensor], Tensor], writer: str) -> 
         return cast(Tensor, target.copy_(compute(target.clone())))
     mask = check_write(state, writer, (target,))
     stand_in = _before_write(target) if mask else alias(target)
-    stand_in._tangent = tangent_of(target)
+    stand_in._tangent = tangents_of(target)
     result = compute(stand_in)
     if state.grad_enabled and result._requires_grad and not mask:
         forbid_view_write(target)
     store(target, result._array, writer)
     if state.grad_enabled and result._requires_grad and result._node is not None:
         rebase(state, target, result._node, result._output_nr)
-    tangent = tangent_of(result)
-    if tangent is not None and state.intercept is not None:
-        state.intercept.adopt(write_tangent(target, tangent))
+    for level, tangent in tangents_of(result).items():
+        write_tangent(level, target, tangent)
     return target
 
 
-def write_tangent(target: Tensor, tangent: Tensor) -> list[Tensor]:
-    """Store a forward-mode tangent beside a value that was written in place.
-
-    Returns the tensors that have a tangent now and had none before.
-    """
+def write_tangent(level: Any, target: Tensor, tangent: Tensor) -> None:
+    """Store a dual level's tangent beside a value that was written in place."""
     view = target._view
-    have = tangent_of(target)
+    have = tangents_of(target).get(level)
     if have is not None and have._array.dtype == tangent._array.dtype:
         have.copy_(tangent)
-        return []
-    if view is None:
-        target._tangent = tangent.clone()
-        return [target]
-    base, given = view.base, []
-    if tangent_of(base) is None:
-        base._tangent = wrap(np.zeros_like(base._array))
-        given.append(base)
-    target._tangent = view.replay(base._tangent)
-    target._tangent.copy_(tangent)
-    return [*given, target]
+    elif view is None:
+        level.give(target, tangent.clone())
+    else:
+        base = view.base
+        if level not in tangents_of(base):
+            level.give(base, base.new_zeros(base._array.shape))
+        part = view.replay(tangents_of(base)[level])
+        part.copy_(tangent)
+        level.give(target, part)
 
 
 def bump_version(target: Tensor, writer: str, where: tuple[CodeType, int] | None = None) -> None:

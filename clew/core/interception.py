@@ -40,11 +40,6 @@ class Interceptor:
         results: Sequence[Any] = node.apply(grads) if outer is None else outer.run_node(node, grads)
         return results
 
-    def adopt(self, tensors: list[Any]) -> None:
-        """Take charge of tensors that were given a tangent."""
-        if self.outer is not None:
-            self.outer.adopt(tensors)
-
     def inside_function(self) -> Interceptor | None:
         """The chain for the inside of a custom function, which has a tangent rule of its own."""
         outer = None if self.outer is None else self.outer.inside_function()

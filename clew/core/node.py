@@ -21,7 +21,7 @@ import numpy as np
 from clew import errors
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage, next_sequence_number
-from clew.core.tensor import Tensor, _new, sync, tangent_of
+from clew.core.tensor import Tensor, _new, sync, tangents_of
 from clew.source import user_where
 
 Edge = tuple["Node", int]
@@ -357,13 +357,13 @@ OWN_EDGE = OWN, 0
 
 
 class SavedDual:
-    """A saved tensor with the forward-mode tangent that it had."""
+    """A saved tensor with the forward-mode tangents that it had."""
 
-    __slots__ = ("saved", "tangent")
+    __slots__ = ("saved", "tangents")
 
-    def __init__(self, saved: Any, tangent: Tensor) -> None:
+    def __init__(self, saved: Any, tangents: dict[Any, Tensor]) -> None:
         self.saved = saved
-        self.tangent = tangent
+        self.tangents = tangents
 
 
 class SavedLifted:
@@ -422,9 +422,9 @@ def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual 
     if tensor._is_lifted:
         saved = SavedLifted(saved, tensor.without_history())
     if state.dual:
-        tangent = tangent_of(tensor)
-        if tangent is not None:
-            return SavedDual(saved, tangent)
+        tangents = tangents_of(tensor)
+        if tangents:
+            return SavedDual(saved, tangents)
     return saved
 
 
@@ -458,12 +458,9 @@ def unpack(saved: Any, holder: Node, name: str) -> Any:
         return saved.unpack(holder, name)
     if type(saved) is SavedDual:
         tensor = unpack(saved.saved, holder, name)
-        level = local.state.intercept
-        while level is not None and not level.carries_tangents:
-            level = level.outer
-        if level is not None and tangent_of(tensor) is None:
-            tensor._tangent = saved.tangent
-            level.adopt([tensor])
+        for level, tangent in saved.tangents.items():
+            if level.is_open and level not in tangents_of(tensor):
+                level.give(tensor, tangent)
         return tensor
     return saved
 

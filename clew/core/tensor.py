@@ -163,7 +163,7 @@ class Tensor:
     _view: View | None
     _reason: NoHistory | None
     _grad: Tensor | None
-    _tangent: Any
+    _tangent: dict[Any, Tensor] | None
 
     if TYPE_CHECKING:
         # Operations are attached by `clew.ops`; these lines tell type checkers that they exist.
@@ -288,9 +288,25 @@ def alias(tensor: Tensor, array: np.ndarray | None = None) -> Tensor:
     return result
 
 
+def every_value(tensor: Tensor) -> np.ndarray:
+    """All values behind a tensor, for checks on them: inside vmap, those of every example."""
+    while tensor._is_lifted:
+        tensor = tensor._physical
+    return tensor._array
+
+
+def tangents_of(tensor: Any) -> dict[Any, Tensor]:
+    """The forward-mode tangents by dual level; the slot is only ever filled inside of one."""
+    return getattr(tensor, "_tangent", None) or NO_TANGENTS
+
+
 def tangent_of(tensor: Any) -> Tensor | None:
-    """The forward-mode tangent; the slot is only ever filled inside a dual level."""
-    return getattr(tensor, "_tangent", None)
+    """The tangent of the newest dual level, if there is one."""
+    tangents = tangents_of(tensor)
+    return next(reversed(tangents.values())) if tangents else None
+
+
+NO_TANGENTS: dict[Any, Tensor] = {}
 
 
 def sync(tensor: Tensor) -> None:

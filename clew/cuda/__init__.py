@@ -1,5 +1,7 @@
 """What programs ask about CUDA: there is none, so they choose the CPU."""
 
+# ruff: noqa: F401  # the names here are for users
+
 from __future__ import annotations
 
 from collections import OrderedDict
@@ -9,15 +11,15 @@ from typing import NoReturn as _NoReturn
 
 from clew.backend.device import device as _device
 from clew.backend.device import no_such_device as _no_such_device
-from clew.cuda import amp as amp
+from clew.cuda import amp
 from clew.cuda.streams import (
-    Event as Event,
-    Stream as Stream,
-    StreamContext as StreamContext,
-    current_stream as current_stream,
-    default_stream as default_stream,
-    set_stream as set_stream,
-    stream as stream,
+    Event,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    set_stream,
+    stream,
 )
 from clew.ops.conversion import LEGACY_NAMES as _LEGACY_NAMES
 from clew.ops.legacy import CudaTensorType as _CudaTensorType
@@ -139,9 +141,16 @@ def _refused(name: str) -> _Callable[..., _NoReturn]:
 
 
 current_device, set_device = _refused("current_device"), _refused("set_device")
-get_device_name, get_device_properties = _refused("get_device_name"), _refused("get_device_properties")
+get_device_name, get_device_properties = (
+    _refused("get_device_name"),
+    _refused("get_device_properties"),
+)
 get_device_capability = _refused("get_device_capability")
-mem_get_info, synchronize, init = _refused("mem_get_info"), _refused("synchronize"), _refused("init")
+mem_get_info, synchronize, init = (
+    _refused("mem_get_info"),
+    _refused("synchronize"),
+    _refused("init"),
+)
 get_rng_state, ipc_collect = _refused("get_rng_state"), _refused("ipc_collect")
 
 

@@ -5,6 +5,7 @@ independent parameters and an `event_shape` of one value; `sample(shape)` has th
 `shape + batch_shape + event_shape`, and `log_prob` sums over the event.
 """
 
+from clew.aliasing import explain_missing
 from clew.distributions.bernoulli import Bernoulli
 from clew.distributions.beta import Beta
 from clew.distributions.binomial import Binomial
@@ -92,3 +93,5 @@ __all__ = [
     "TanhTransform", "SoftmaxTransform", "StackTransform", "StickBreakingTransform", "Transform",
     "identity_transform",
 ]  # fmt: skip
+
+explain_missing(__name__)

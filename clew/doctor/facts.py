@@ -58,6 +58,8 @@ class ParamFacts:
         self.owner_kind = ""
         self.is_parameter = False
         self.is_attribute = False  # a plain tensor that a module keeps
+        self.requires_grad_seen = tensor._requires_grad
+        self._requires_grad = tensor._requires_grad
         self.root = 0  # the model that it is registered in, by number
         self.optimizers: set[int] = set()
         self.first_use: Place | None = None
@@ -91,6 +93,9 @@ class ParamFacts:
         self.init_at: Place | None = None
         self.grad_norm = Series()
         self.update_ratio = Series()
+        self.use_order = 0
+        self.gain: float | None = None  # size of the weights times the root of the fan-in
+        self.still_equal = False
         self.zero_grads = 0
         self.nonzero_grads = 0
 
@@ -100,8 +105,24 @@ class ParamFacts:
 
     @property
     def requires_grad(self) -> bool:
+        """Whether it asks for gradients; of one that is gone, whether it did when last seen."""
         tensor = self.ref()
-        return tensor is not None and tensor._requires_grad
+        return self._requires_grad if tensor is None else tensor._requires_grad
+
+    def see(self, tensor: Tensor) -> None:
+        """Note what is asked of the tensor now."""
+        self._requires_grad = tensor._requires_grad
+        self.requires_grad_seen |= tensor._requires_grad
+
+    @property
+    def steps_with_value(self) -> bool:
+        """Whether an optimizer has ever used a gradient of it that was not zero throughout."""
+        return self.steps > 0 and not (self.zero_grads and not self.nonzero_grads)
+
+    @property
+    def persistent(self) -> bool:
+        """Whether the same tensor took part in several iterations."""
+        return self.reached >= 3
 
     @property
     def shown(self) -> str:
@@ -125,6 +146,7 @@ class OptimizerFacts:
         self.steps = 0
         self.attempts = 0  # by a gradient scaler
         self.last_step = -1
+        self.seq = -1  # the place of the last step in the order of graph nodes
         self.step_at: Counter[Line | None] = Counter()
         self.zero_at: Counter[Line | None] = Counter()
         self.zeroed_outside: Counter[Line | None] = Counter()
@@ -189,3 +211,4 @@ class Activity:
         self.samples = 0
         self.first_step = -1
         self.order = 0
+        self.is_output = False  # nothing trainable comes between it and the loss

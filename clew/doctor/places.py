@@ -141,6 +141,25 @@ def loops_around(line: Line) -> list[int]:
     ]
 
 
+def assigned_at(name: str, file: str, before: int | None = None) -> Line | None:
+    """The last statement that assigns to a name (`x` or `self.x`), before a line if one is given."""
+    tree = tree_of(file)
+    if tree is None:
+        return None
+    lines = [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and any(
+            dotted(part) == name
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            for part in ast.walk(target)
+        )
+        and (before is None or node.lineno < before)
+    ]
+    return Line(file, max(lines)) if lines else None
+
+
 def dotted(node: ast.AST | None) -> str:
     """`self.model.fc` from its syntax; an empty string for anything else."""
     names: list[str] = []

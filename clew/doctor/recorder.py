@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.engine import Run
-from clew.core.node import Node
+from clew.core.node import ACCUMULATE_SEQUENCE, Node
 from clew.core.storage import next_sequence_number
 from clew.core.tensor import NoHistory, Tensor
 from clew.doctor.facts import BackwardSite, ModuleFacts, OptimizerFacts, ParamFacts, Series
@@ -56,7 +56,9 @@ class Recorder:
         self.last_backward_seq = -1
         self.last_site: BackwardSite | None = None
         self.listeners: list[Any] = []
-        self.unscaled_loss = True
+        # Backward passes from a leaf: its line, the line that cut it off, how often.
+        self.lonely: Counter[tuple[Line | None, Line | None]] = Counter()
+        self.overridden: dict[int, tuple[weakref.ref[Tensor], NoHistory | None]] = {}
 
     def tick(self) -> int:
         self.clock += 1
@@ -188,14 +190,18 @@ class Recorder:
         divided = False
         for known, tensor in self.members(facts):
             grad = tensor._grad
+            known.see(tensor)
+            if facts.steps and known.value_mark != number_mark(tensor):
+                known.manual += 1
             fresh = known.last_reached > facts.last_step
             if grad is not None and not self._is_cleared_in_place(known, grad):
                 has += 1
                 known.steps += 1
-                if known.stale:
+                if known.stale or self._is_left_over(known, facts):
                     known.stale_steps += 1
-                if known.pending and not known.stale:
-                    counts = Counter(known.pending)
+                    known.stale_at[line_of(known.pending[-1][0][0]) if known.pending else None] += 1
+                elif known.pending:
+                    counts = Counter((stack, factor) for stack, factor, _ in known.pending)
                     key, times = counts.most_common(1)[0]
                     summed[key, times] += 1
                     divided |= known.scaled_when >= 0
@@ -216,6 +222,19 @@ class Recorder:
                 facts.undivided[times] += 1
                 facts.summed_at[line_of(site[0]) if site else None] += 1
 
+    def _is_left_over(self, known: ParamFacts, facts: OptimizerFacts) -> bool:
+        """Whether a gradient holds a part that was computed for another optimizer's last step."""
+        if len(known.pending) < 2:
+            return False
+        oldest, newest = known.pending[0], known.pending[-1]
+        if oldest[0] == newest[0]:
+            return False
+        return any(
+            oldest[2] < other.last_step < newest[2]
+            for other in self.optimizers.values()
+            if other is not facts
+        )
+
     def _is_cleared_in_place(self, known: ParamFacts, grad: Tensor) -> bool:
         """Whether a gradient holds only zeros because somebody wrote them."""
         if known.grad_mark == number_mark(grad):
@@ -234,7 +253,7 @@ class Recorder:
         self.steps += 1
         facts.last_step = self.tick()
         facts.step_at[line_of(here())] += 1
-        facts.seq = next_sequence_number()  # type: ignore[attr-defined]
+        facts.seq = next_sequence_number()
         rate = optimizer.param_groups[0].get("lr") if optimizer.param_groups else None
         if isinstance(rate, int | float):
             facts.rates.add(facts.steps, float(rate))
@@ -271,7 +290,9 @@ class Recorder:
     def _settle(self, known: ParamFacts, tensor: Tensor, line: Line | None) -> None:
         """Before backward adds to a gradient: is what it holds still wanted?"""
         mark = number_mark(tensor)
-        if known.value_mark is not None and mark != known.value_mark:
+        if not known.reached:
+            known.value_mark = mark  # until the first backward, writes are initialisation
+        if mark != known.value_mark:
             known.manual += 1
             storage = tensor._storage
             untracked = storage.untracked
@@ -307,12 +328,16 @@ class Recorder:
                 if tensor is not None:
                     known = self.facts(tensor)
                     known.first_use = known.first_use or node._where
+                    known.use_order = ACCUMULATE_SEQUENCE - node._seq
+                    known.see(tensor)
                     leaves.append((known, tensor, node))
         if run.accumulate:
             for known, tensor, _ in leaves:
                 self._settle(known, tensor, line)
             self._note_early(run, line)
             self._note_loss(site, tensors)
+            if roots and roots[0][0].is_accumulator and tensors:
+                self._note_lonely(tensors[0])
         factor = divided_by(roots[0][0]) if roots and run.accumulate else None
         self.last_site = site
         return site, stack, leaves, factor
@@ -324,6 +349,16 @@ class Recorder:
             self.last_loss = value
             site.losses.add(site.count, value)
             self.loss.add(self.backwards, value)
+
+    def _note_lonely(self, root: Any) -> None:
+        """Backward from a leaf: a loss that was wrapped anew, or asked for a gradient too late."""
+        if not isinstance(root, Tensor):
+            return
+        entry = self.overridden.get(id(root))
+        reason = entry[1] if entry is not None and entry[0]() is root else root._reason
+        cut = None if reason is None else line_of(reason.where)
+        left = line_of(getattr(reason, "left_at", None))
+        self.lonely[self.born_at(root), left or cut] += 1
 
     def _note_early(self, run: Run, line: Line | None) -> None:
         """Was a step taken between the building of this graph and its backward?"""
@@ -343,7 +378,6 @@ class Recorder:
             and (tensor := node._variable()) is not None  # type: ignore[attr-defined]
         }
         for facts in self.optimizers.values():
-            seq = getattr(facts, "seq", None)
             hit = 0
             reached = False
             for number in facts.params:
@@ -351,7 +385,7 @@ class Recorder:
                 used = first_use.get(id(tensor)) if tensor is not None else None
                 if used is not None:
                     reached = True
-                    if seq is not None and used < seq:
+                    if used < facts.seq:
                         hit += 1
             if reached:
                 facts.backwards += 1
@@ -393,7 +427,7 @@ class Recorder:
             known.reached += 1
             known.last_reached = now
             if len(known.pending) < _MANY:
-                known.pending.append((stack, factor))
+                known.pending.append((stack, factor, now))
             known.grad_mark = number_mark(tensor._grad)
             known.value_mark = number_mark(tensor)
             if closure:
@@ -416,6 +450,10 @@ class Recorder:
                 tensor = leaf._variable()
                 if tensor is not None:
                     cut.leaves.add(self.facts(tensor).number)
+
+    def joined_again(self, reason: NoHistory) -> None:
+        """A tensor that was cut off becomes a leaf of its own."""
+        self.joined[line_of(reason.where)] += 1
 
     def history_joined(self, node: Node, reason: NoHistory) -> None:
         """A tensor that was cut off meets one that has a history."""

@@ -146,9 +146,11 @@ class _Vmap:
             result = self.func(*unflatten(lifted, self.spec), **self.kwargs)
             outs, spec = flatten(result)
             places = self.places(outs, spec)
-        return [
-            self.lowered(level, out, place) for out, place in zip(outs, places, strict=True)
-        ], spec, places
+        return (
+            [self.lowered(level, out, place) for out, place in zip(outs, places, strict=True)],
+            spec,
+            places,
+        )
 
     def places(self, outs: list[Any], spec: Spec) -> list[Any]:
         places = broadcast(self.out_dims, spec)

@@ -91,6 +91,7 @@ from clew.ops import (
     windows,
     writing,
 )
+from clew.ops.batching import tables as batching
 
 __all__ = [
     "activation",
@@ -100,6 +101,7 @@ __all__ = [
     "attention",
     "average_pooling",
     "batch_normalization",
+    "batching",
     "callables",
     "cdist",
     "clamping",

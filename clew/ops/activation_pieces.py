@@ -256,11 +256,13 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def tanhshrink(input: Tensor) -> Tensor:
     """`x - tanh(x)`."""
+    require_tensor("tanhshrink", input)
     return input - input.tanh()
 
 
 def softsign(input: Tensor) -> Tensor:
     """`x / (1 + |x|)`."""
+    require_tensor("softsign", input)
     return input / (input.abs() + 1)
 
 

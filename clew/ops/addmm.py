@@ -36,6 +36,7 @@ from clew.ops.matmul import (
     times,
     transposed,
 )
+from clew.ops.old_forms import number_first
 from clew.ops.rows import out_form, require_tensors
 from clew.ops.views import expanded_shape
 
@@ -214,6 +215,7 @@ def _quick(input: Any, mat1: Any, mat2: Any) -> Tensor | None:
 
 
 @public(inplace=True)
+@number_first("beta", "alpha")
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -235,6 +237,7 @@ def addmm(
 
 
 @public(inplace=True)
+@number_first("beta", "alpha")
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -253,6 +256,7 @@ def addmv(
 
 
 @public(inplace=True)
+@number_first("beta", "alpha")
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
@@ -278,6 +282,7 @@ def addr(
 
 
 @public(inplace=True)
+@number_first("beta", "alpha")
 @casts(LOWER)
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
@@ -306,6 +311,7 @@ def addbmm(
 
 
 @public(inplace=True)
+@number_first("beta", "alpha")
 @casts(LOWER)
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1

@@ -18,6 +18,7 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import OPS, Formula
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
+from clew.ops.old_forms import sorted_out
 from clew.ops.rows import (
     FLOAT,
     REAL,
@@ -156,17 +157,27 @@ def _check_alpha(op: Row, alpha: Any, *values: Any) -> tuple[Any, ...]:
     return values
 
 
+def _read_old(name: str, alpha: Any, *args: Any) -> tuple[Tensor, Tensor, Any]:
+    """A call such as `x.add_(alpha, other)`, in which alpha is not given by name, too."""
+    (input, other), given = sorted_out(name, args, 2, ("alpha",) if alpha == 1 else ())
+    return input, other, given["alpha"]
+
+
 @public()
-def add(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+def add(input: Tensor, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
     """`input + alpha * other`."""
+    if old:
+        input, other, alpha = _read_old("add", alpha, input, other, *old)
     if type(alpha) is int and alpha == 1:
         return _plain_add(input, other)
     return ADD_SCALED(*_check_alpha(ADD, alpha, input, other), alpha=alpha)
 
 
 @public(aliases=("subtract",))
-def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+def sub(input: Tensor, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
     """`input - alpha * other`."""
+    if old:
+        input, other, alpha = _read_old("sub", alpha, input, other, *old)
     if type(alpha) is int and alpha == 1:
         return _plain_sub(input, other)
     return SUB_SCALED(*_check_alpha(SUB, alpha, input, other), alpha=alpha)
@@ -189,13 +200,17 @@ def _rsub_operator(self: Tensor, other: Any) -> Any:
     return NotImplemented
 
 
-def _add_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+def _add_(self: Tensor, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
+    if old:
+        self, other, alpha = _read_old("add_", alpha, self, other, *old)
     if type(alpha) is int and alpha == 1:
         return apply_inplace(ADD, *operands(ADD, self, other))
     return apply_inplace(ADD_SCALED, *_check_alpha(ADD, alpha, self, other), alpha=alpha)
 
 
-def _sub_(self: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+def _sub_(self: Tensor, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
+    if old:
+        self, other, alpha = _read_old("sub_", alpha, self, other, *old)
     if type(alpha) is int and alpha == 1:
         return apply_inplace(SUB, *operands(SUB, self, other))
     return apply_inplace(SUB_SCALED, *_check_alpha(SUB, alpha, self, other), alpha=alpha)

@@ -315,6 +315,7 @@ def _root(averages: Tensor, norm_type: float, elements: int) -> Tensor:
     return (averages.sign() * averages.abs().relu()).mul(elements).pow(1.0 / norm_type)
 
 
+@typed
 def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False
 ) -> Tensor:
@@ -323,6 +324,7 @@ def lp_pool1d(
     return _root(averages, norm_type, prod(integers("lp_pool1d", "kernel_size", kernel_size)))
 
 
+@typed
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Tensor:
@@ -332,6 +334,7 @@ def lp_pool2d(
     return _root(averages, norm_type, prod(kernels))
 
 
+@typed
 def lp_pool3d(
     input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Tensor:

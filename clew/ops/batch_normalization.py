@@ -250,6 +250,8 @@ def batch_norm(
 ) -> Tensor:
     """Mean 0 and variance 1 of each channel, over the batch or by running statistics."""
     require_bool("training", training)
+    if not isinstance(input, Tensor):
+        raise errors.wrong_argument("batch_norm", "input", 1, "Tensor", input)
     if training:
         shape = input._array.shape
         if math.prod(shape[2:]) * shape[0] == 1:
@@ -272,11 +274,10 @@ def _batch_normalized(
     momentum: float,
     eps: float,
 ) -> Tensor:
-    for name, number in (("momentum", momentum), ("eps", eps)):
-        if not isinstance(number, (int, float)):
-            raise errors.wrong_argument("batch_norm", name, None, "float", number)
-    if not isinstance(input, Tensor):
-        raise errors.wrong_argument("batch_norm", "input", 1, "Tensor", input)
+    if not isinstance(momentum, (int, float)):
+        raise errors.wrong_argument("batch_norm", "momentum", 7, "float", momentum)
+    if not isinstance(eps, (int, float)):
+        raise errors.wrong_argument("batch_norm", "eps", 8, "float", eps)
     if not input._array.size:
         return _of_nothing(input, weight, bias)
     if input._array.ndim < 2:

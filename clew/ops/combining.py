@@ -15,6 +15,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.ops.arithmetic import conj
 from clew.ops.clamping import WHERE, keep
+from clew.ops.old_forms import number_first
 from clew.ops.rows import (
     FLOAT,
     FLOATS,
@@ -170,6 +171,7 @@ ADDCDIV = Row(
 
 
 @public(inplace=True)
+@number_first("value")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`."""
     require_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
@@ -177,6 +179,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 
 @public(inplace=True)
+@number_first("value")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`."""
     require_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)

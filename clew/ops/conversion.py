@@ -199,5 +199,6 @@ def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
 
 
 methods(
-    to=to, to_dense=to_dense, type=type_, type_as=type_as, cpu=cpu, cuda=cuda, pin_memory=pin_memory,
+    to=to, to_dense=to_dense, type=type_, type_as=type_as, cpu=cpu, cuda=cuda,
+    pin_memory=pin_memory,
 )  # fmt: skip

@@ -38,6 +38,7 @@ from clew.ops.spatial import (
     require_tensor,
     unbatched,
 )
+from clew.source import user_stacklevel
 
 Array = np.ndarray
 Pads = tuple[int | tuple[int, int], ...]
@@ -264,7 +265,7 @@ def _same_padding(weight: Tensor, stride: Shape, dilation: Shape) -> Pads:
         warnings.warn(
             "Using padding='same' with even kernel lengths and odd dilation may require a "
             "zero-padded copy of the input be created",
-            stacklevel=4,
+            stacklevel=user_stacklevel(),
         )
     return tuple((total // 2, total - total // 2) for total in totals)
 

@@ -44,6 +44,13 @@ def wrap_dim(dim: Any, ndim: int) -> int:
     return dim % limit
 
 
+def is_int(value: Any) -> bool:
+    """Whether PyTorch takes a value for an int: also NumPy's integers and 0-dim integer tensors."""
+    if isinstance(value, Tensor):
+        return value._array.ndim == 0 and value._array.dtype.kind in "iu"
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def require_bool(name: str, value: Any) -> None:
     """Refuse what is not a bool for a flag: PyTorch takes no 0 or 1 for one."""
     if value is not True and value is not False:

@@ -27,6 +27,8 @@ def normalize(
     out: Tensor | None = None,
 ) -> Tensor:
     """The input divided by its p-norm along a dimension, which is taken to be at least `eps`."""
+    if not isinstance(input, Tensor):
+        raise errors.wrong_argument("normalize", "input", 1, "Tensor", input)
     if input.dtype.category < dtypes.FLOAT:
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "

@@ -11,7 +11,7 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.inplace import bump_version
 from clew.core.op import Op
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, every_value
 from clew.kernels.arrays import widened
 from clew.kernels.scatter import add_at
 from clew.ops.dims import require_bool
@@ -31,10 +31,11 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError(
             "Can not infer total number of classes from empty tensor." + errors.at_user_line()
         )
+    indices = every_value(tensor)
     if indices.size and indices.min() < 0:
         raise RuntimeError("Class values must be non-negative." + errors.at_user_line())
     if num_classes == -1:
-        num_classes = int(indices.max()) + 1
+        num_classes = int(tensor._array.max()) + 1
     elif indices.size and indices.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes." + errors.at_user_line())
     result: Tensor = ONE_HOT(tensor, num_classes=num_classes)
@@ -152,8 +153,9 @@ def embedding(
     """Rows of `weight`. With `sparse=True` gradients are dense all the same."""
     if not isinstance(weight, Tensor):
         raise errors.wrong_argument("embedding", "weight", 1, "Tensor", weight)
-    require_bool("scale_grad_by_freq", scale_grad_by_freq)
-    require_bool("sparse", sparse)
+    if scale_grad_by_freq is not False or sparse is not False:
+        require_bool("scale_grad_by_freq", scale_grad_by_freq)
+        require_bool("sparse", sparse)
     padding = -1 if padding_idx is None else padding_index(padding_idx, weight._array.shape[0])
     check_indices(input, "embedding")
     if weight._array.ndim != 2:

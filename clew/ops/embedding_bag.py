@@ -10,8 +10,9 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.op import Op
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.arrays import widened
+from clew.ops.batching import refusals
 from clew.ops.embedding import (
     EMBEDDING,
     EMBEDDING_BACKWARD,
@@ -19,6 +20,7 @@ from clew.ops.embedding import (
     padding_index,
     renormalize_rows,
 )
+from clew.source import user_stacklevel
 
 Array = np.ndarray
 
@@ -146,7 +148,7 @@ def embedding_bag(
             "Argument order of nn.functional.embedding_bag was changed. Usage "
             "`embedding_bag(weight, input, ...)` is deprecated, and should now be "
             "`embedding_bag(input, weight, ...)`.",
-            stacklevel=2,
+            stacklevel=user_stacklevel(),
         )
         input, weight = weight, input
     _check_samples(input, weight, per_sample_weights, mode)
@@ -253,6 +255,8 @@ def _check_values(
             f"Half, BFloat16, Float, Double; but got torch.{weight.dtype.scalar_name}Tensor "
             "instead (while checking arguments for embedding_bag)" + errors.at_user_line()
         )
+    if every_value(indices) is not indices._array or every_value(offsets) is not offsets._array:
+        raise refusals.no_rule("embedding_bag", "the bags of each example have sizes of their own")
     values, starts, rows = indices._array, offsets._array, weight._array.shape[0]
     bad = np.flatnonzero((values < 0) | (values >= rows))
     if bad.size and weight.dtype is dtypes.float64:

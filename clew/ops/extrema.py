@@ -13,7 +13,7 @@ from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, every_value
 from clew.ops import out_checks, return_types
 from clew.ops.dims import numpy_names, require_bool, wrap_dim
 from clew.ops.reductions import DimArgument, Dims, fold, reduced_dims, restore_dims
@@ -120,7 +120,8 @@ def _find_extreme(op: Op, input: Tensor, dim: int | None, keepdim: bool) -> Tens
     if dtype.is_complex or dtype is dtypes.bool_:
         kind = "complex" if dtype.is_complex else "bool"
         raise RuntimeError(f"{name}(): does not support {kind} input" + errors.at_user_line())
-    require_bool("keepdim", keepdim)
+    if keepdim is not False:
+        require_bool("keepdim", keepdim)
     if dim is not None:
         dim = wrap_dim(dim, input._array.ndim)
         require_elements(name, input, dim)
@@ -198,7 +199,9 @@ def all_shared_evenly(g: Any, self: Any, out: Any) -> Any:
     if type(g) is np.ndarray:
         places = np.isnan(self) if np.isnan(out) else np.equal(self, out)
         return np.multiply(places, np.divide(g, np.count_nonzero(places)), dtype=g.dtype)
-    is_extreme = self.isnan() if np.isnan(out._array) else self == out
+    is_extreme = self == out
+    if np.isnan(every_value(out)).any():
+        is_extreme = is_extreme | (self.isnan() & out.isnan())
     return is_extreme * (g / is_extreme.sum())
 
 
@@ -235,7 +238,7 @@ MIN_ALL = Op(
 
 def _reduce_extreme(op: Op, input: Tensor, dim: DimArgument, keepdim: bool) -> Tensor:
     dims = reduced_dims(dim, input._array.ndim, keepdim)
-    if dim is None or dim == ():
+    if dim is None or (isinstance(dim, tuple) and not dim):
         require_any_element(op.name, input)
     for each in dims:
         require_elements(op.name, input, each)

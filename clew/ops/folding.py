@@ -13,6 +13,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import im2col as kernel
+from clew.ops.dims import is_int
 from clew.ops.spatial import Shape, failure, integers, not_implemented, require_tensor
 
 Array = np.ndarray
@@ -201,9 +202,9 @@ PIXEL_UNSHUFFLE: Op = Op(
 )  # fmt: skip
 
 
-def _check_factor(function: str, name: str, input: Tensor, factor: Any) -> None:
+def _read_factor(function: str, name: str, input: Tensor, factor: Any) -> int:
     require_tensor(function, "input", 1, input)
-    if not isinstance(factor, (int, np.integer)):
+    if not is_int(factor):
         raise TypeError(
             f"{function}(): argument '{name}' (position 2) must be int, not "
             f"{type(factor).__name__}" + errors.at_user_line()
@@ -215,34 +216,35 @@ def _check_factor(function: str, name: str, input: Tensor, factor: Any) -> None:
         )
     if factor < 1:
         raise failure(f"{function} expects a positive {name}, but got {factor}")
+    return int(factor)
 
 
 @public(method=False, out=False)
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., C * r * r, H, W) to (..., C, H * r, W * r)."""
-    _check_factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
-    channels, square = input._array.shape[-3], upscale_factor * upscale_factor
+    factor = _read_factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
+    channels, square = input._array.shape[-3], factor * factor
     if channels % square:
         raise failure(
             f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the "
             f"square of upscale_factor, but input.size(-3)={channels} is not divisible by {square}"
         )
-    result: Tensor = PIXEL_SHUFFLE(input, upscale_factor=int(upscale_factor))
+    result: Tensor = PIXEL_SHUFFLE(input, upscale_factor=factor)
     return result
 
 
 @public(method=False, out=False)
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., C, H * r, W * r) to (..., C * r * r, H, W)."""
-    _check_factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)
+    factor = _read_factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)
     for dim, what in ((-2, "height"), (-1, "width")):
         size = input._array.shape[dim]
-        if size % downscale_factor:
+        if size % factor:
             raise failure(
                 f"pixel_unshuffle expects {what} to be divisible by downscale_factor, but "
-                f"input.size({dim})={size} is not divisible by {downscale_factor}"
+                f"input.size({dim})={size} is not divisible by {factor}"
             )
-    result: Tensor = PIXEL_UNSHUFFLE(input, downscale_factor=int(downscale_factor))
+    result: Tensor = PIXEL_UNSHUFFLE(input, downscale_factor=factor)
     return result
 
 

@@ -16,6 +16,7 @@ from clew.core.exposure import expose_source, over_memory_of
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.conversion import to_dtype
+from clew.ops.dims import require_bool
 from clew.ops.leaving import entered_from_outside
 from clew.ops.options import (
     Options,
@@ -227,6 +228,7 @@ def _copied(
         raise cannot_pin()
     result = wrap(array_from_data(data, read_dtype(function, dtype)))
     result._reason = entered_from_outside(f"{function}()", data)
+    require_bool("requires_grad", requires_grad)
     if requires_grad:
         require_grad(result)
     return result

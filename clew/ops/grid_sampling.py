@@ -27,6 +27,7 @@ from clew.kernels.arrays import compute_dtype, widened
 from clew.kernels.resample import cubic_slopes, cubic_weights
 from clew.ops.joining import stack
 from clew.ops.spatial import Shape, failure, integers, located, not_implemented, require_tensor
+from clew.source import user_stacklevel
 
 Array = np.ndarray
 
@@ -239,7 +240,7 @@ def grid_sample(
             f"'reflection', but got: '{padding_mode}'" + errors.at_user_line()
         )
     if align_corners is None:
-        warnings.warn(_CHANGED, stacklevel=2)
+        warnings.warn(_CHANGED, stacklevel=user_stacklevel())
     return _sample(input, grid, mode, padding_mode, bool(align_corners))
 
 
@@ -313,7 +314,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     require_tensor("affine_grid", "theta", 1, theta)
     sizes = tuple(int(n) for n in size)
     if align_corners is None:
-        warnings.warn(_CHANGED, stacklevel=2)
+        warnings.warn(_CHANGED, stacklevel=user_stacklevel())
     if not theta.dtype.is_floating_point:
         raise ValueError(
             f"Expected theta to have floating point type, but got {theta.dtype}"
@@ -325,7 +326,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
             "align_corners=True. This is not an intended use case of affine_grid. See the "
             "documentation of affine_grid for details.",
-            stacklevel=2,
+            stacklevel=user_stacklevel(),
         )
     if min(sizes) < 1:
         raise ValueError(

@@ -10,7 +10,7 @@ from clew import errors
 from clew.core.casting import WIDEST, casts
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, every_value
 from clew.kernels import scatter as kernel
 from clew.ops import out_checks
 from clew.ops.copying import convert, scalar_as, zeros
@@ -128,7 +128,7 @@ INDEX_FILL_TENSOR = WritingOp(
     _filled_tensor,
     grads={
         "self": lambda g, index, dim: g.index_fill(dim, index, 0),
-        "value": lambda g, index, dim: g.index_select(dim, index.unique()).sum(),
+        "value": lambda g, index, dim: (g * zeros(g).index_fill(dim, index, 1)).sum(),
     },
     linear=True,
     node="IndexFillBackward1",
@@ -191,6 +191,11 @@ def _rows_of(self: Tensor, dim: int) -> int:
     return self._array.shape[dim] if self._array.ndim else 1
 
 
+def _is_outside(index: Tensor, rows: int) -> bool:
+    places = every_value(index)
+    return bool(places.size and (places.min() < 0 or places.max() >= rows))
+
+
 @public(out=out_checks.input_dtype(out_checks.same_scalar_type("index_select")))
 @numpy_names
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -210,7 +215,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
             "index_select(): Index to scalar can have only 1 value, got "
             f"{places.size} value(s)" + errors.at_user_line()
         )
-    if places.size and (places.min() < 0 or places.max() >= _rows_of(input, dim)):
+    if _is_outside(index, _rows_of(input, dim)):
         raise IndexError("index out of range in self" + errors.at_user_line())
     return INDEX_SELECT(input, index, dim=dim)
 
@@ -251,7 +256,7 @@ def _check_sources(name: str, self: Tensor, dim: int, index: Tensor, source: Ten
 def _index_add_call(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Call:
     dim = wrap_dim(dim, input._array.ndim)
     _check_sources("index_add_", input, dim, index, source)
-    check_bounds(index._array, dim, _rows_of(input, dim))
+    check_bounds(every_value(index), dim, _rows_of(input, dim))
     return INDEX_ADD, (input, index, source), {"dim": dim, "alpha": alpha}
 
 
@@ -285,8 +290,7 @@ def index_reduce(
         )
     dim = wrap_dim(dim, input._array.ndim)
     _check_sources("index_reduce_", input, dim, index, source)
-    places = index._array
-    if places.size and (places.min() < 0 or places.max() >= _rows_of(input, dim)):
+    if _is_outside(index, _rows_of(input, dim)):
         raise IndexError("index out of range in self" + errors.at_user_line())
     return INDEX_REDUCE(input, index, source, dim=dim, reduce=reduce, include_self=include_self)
 
@@ -337,7 +341,7 @@ def _index_copy_call(input: Tensor, dim: int, index: Tensor, source: Tensor) -> 
     dim = wrap_dim(dim, input._array.ndim)
     _check_copy(input, dim, index, source)
     try:
-        check_bounds(index._array, dim, _rows_of(input, dim), IndexError)
+        check_bounds(every_value(index), dim, _rows_of(input, dim), IndexError)
     except IndexError as error:
         raise IndexError(f"index_copy_(): {error}") from None
     return INDEX_COPY, (input, index, source), {"dim": dim}
@@ -364,7 +368,8 @@ def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call
     if places.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar" + errors.at_user_line())
     n = _rows_of(input, dim)
-    wrong = places[(places < -n) | (places >= n)]
+    given = every_value(index)
+    wrong = given[(given < -n) | (given >= n)]
     if wrong.size:
         raise IndexError(
             f"index {wrong.flat[0]} is out of bounds for dimension {dim} with size {n}"

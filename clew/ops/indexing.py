@@ -75,6 +75,8 @@ def _tensor_index(index: Any) -> Tensor:
             array = array.astype(np.int64)
         if array.dtype in dtypes.BY_NUMPY:
             return wrap(array)
+    if isinstance(index, str):
+        raise TypeError("new(): invalid data type 'str'" + errors.at_user_line())
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
         f"indices (got {type(index).__name__})" + errors.at_user_line()

@@ -17,7 +17,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.ops import out_checks
 from clew.ops.copying import zeros
-from clew.ops.dims import numpy_names, wrap_dim
+from clew.ops.dims import is_int, numpy_names, wrap_dim
 from clew.ops.slicing import SLICE
 from clew.ops.views import atleast_1d, atleast_2d, atleast_3d
 
@@ -365,7 +365,7 @@ def _check_sizes(tensor: Tensor, sizes: Shape, dim: int) -> None:
 @public(out=False)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of pieces of a given size, or of several given sizes."""
-    if not isinstance(split_size_or_sections, (int, np.integer)):
+    if not is_int(split_size_or_sections):
         return split_with_sizes(tensor, split_size_or_sections, dim)
     dim, size = _splittable(tensor, "split", dim), int(split_size_or_sections)
     _check_split_size(tensor, size, dim)
@@ -419,7 +419,7 @@ def _chunk_size(input: Tensor, chunks: int, dim: int) -> tuple[int, int]:
             f"chunk expects `chunks` to be greater than 0, got: {chunks}" + errors.at_user_line()
         )
     dim = wrap_dim(dim, input._array.ndim)
-    return -(-input._array.shape[dim] // chunks), dim
+    return -(-input._array.shape[dim] // operator.index(chunks)), dim
 
 
 @public(out=False)

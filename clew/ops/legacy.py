@@ -87,7 +87,7 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 
 methods(
     __new__=staticmethod(_new_tensor), new=new, as_subclass=as_subclass,
-    _make_subclass=classmethod(_make_subclass),
+    _make_subclass=staticmethod(_make_subclass),
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels import lapack
 from clew.kernels.arrays import widened
 from clew.ops.decompositions import eigh, svd, svdvals
@@ -342,6 +342,15 @@ def matrix_exp(A: Tensor) -> Tensor:
     return LINALG_MATRIX_EXP(A)
 
 
+COUNT_LARGE = Op(
+    "_linalg_matrix_rank",
+    lambda self, *, shape, atol, rtol: np.asarray(
+        (self > _tolerance(self, shape, atol, rtol)).sum(-1), np.int64
+    ),
+    non_differentiable="integer output",
+)
+
+
 @casts(FLOAT32)
 def matrix_rank(
     A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
@@ -358,8 +367,9 @@ def matrix_rank(
         return wrap(np.zeros(A._array.shape[:-2], np.int64))
     plain = A.detach()
     values = eigh(plain).eigenvalues.abs() if hermitian else svdvals(plain)
-    limit = _tolerance(values._array, A._array.shape, _plain(atol), _plain(rtol))
-    return wrap(np.asarray((values._array > limit).sum(-1), np.int64))
+    options = {"shape": A._array.shape, "atol": _plain(atol), "rtol": _plain(rtol)}
+    result: Tensor = COUNT_LARGE(values, **options)
+    return result
 
 
 # -- tensors as matrices -------------------------------------------------------------------------
@@ -380,7 +390,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
             f"prod(self.shape[:ind]), but got {columns} != {rows}" + errors.at_user_line()
         )
     result = inv_ex(A.reshape(rows, columns))
-    refuse_singular("inv", result.info._array)
+    refuse_singular("inv", every_value(result.info))
     return result.inverse.reshape(shape[ind:] + shape[:ind])
 
 

@@ -12,7 +12,7 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, every_value
 from clew.kernels.arrays import widened
 from clew.ops.activation import logsigmoid
 from clew.ops.reduction_argument import (
@@ -218,11 +218,13 @@ def huber_loss(
         )
     x, y = _paired(input, target)
     _require_float("huber_cpu", x)
+    if input.dtype.category < dtypes.FLOAT:
+        raise errors.in_place_dtype(x.dtype.scalar_name, input.dtype.scalar_name)
     if weight is not None:
         losses: Tensor = HUBER_LOSS(x, y, reduction="none", delta=delta)
         return _weighted(losses, input, weight, reduction)
     result: Tensor = HUBER_LOSS(x, y, reduction=reduction, delta=delta)
-    return result
+    return result if result.dtype is input.dtype else result.to(input.dtype)
 
 
 # -- binary cross entropy ------------------------------------------------------------------
@@ -262,6 +264,7 @@ BCE = Op(
 )  # fmt: skip
 
 
+@typed
 @casts(FLOAT32)
 def binary_cross_entropy(
     input: Tensor,
@@ -360,7 +363,7 @@ def binary_cross_entropy_with_logits(
         )
     _require_float("log_sigmoid_cpu", input)
     if target.dtype.category < dtypes.FLOAT:
-        raise errors.in_place_dtype("Float", target.dtype.scalar_name)
+        raise errors.in_place_dtype(input.dtype.scalar_name, target.dtype.scalar_name)
     for vector in (pos_weight, weight):
         if vector is not None:
             mismatch = errors.broadcast_mismatch(
@@ -369,7 +372,8 @@ def binary_cross_entropy_with_logits(
             if mismatch is not None:
                 raise mismatch
     result: Tensor = BCE_WITH_LOGITS(input, target, weight, pos_weight, reduction=reduction)
-    return result
+    # PyTorch writes into a tensor made from the target, so the loss has the target's dtype.
+    return result if input.dtype is target.dtype else result.to(target.dtype)
 
 
 # -- divergences and likelihoods -----------------------------------------------------------
@@ -398,7 +402,7 @@ def kl_div(
         )
     if reduction != "batchmean":
         check_reduction(reduction)
-    if input.dtype.category < dtypes.FLOAT:
+    if min(input.dtype.category, target.dtype.category) < dtypes.FLOAT:
         raise RuntimeError("kl_div: Integral inputs not supported." + errors.at_user_line())
     if input.dtype.is_complex:
         raise RuntimeError("kl_div: Complex inputs not supported." + errors.at_user_line())
@@ -442,7 +446,7 @@ def gaussian_nll_loss(
     input: Tensor,
     target: Tensor | float,
     var: Tensor | float,
-    full: bool | int = False,
+    full: bool = False,
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
@@ -452,7 +456,7 @@ def gaussian_nll_loss(
             raise ValueError("var has negative entry/entries" + errors.at_user_line())
         variance = float(var) * input.new_ones(input._array.shape)
     else:
-        if (var._array < 0).any():
+        if (every_value(var) < 0).any():
             raise ValueError("var has negative entry/entries" + errors.at_user_line())
         variance = _fitting_variance(var, input)
     if reduction not in ("none", "mean", "sum"):

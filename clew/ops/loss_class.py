@@ -357,7 +357,9 @@ def _smoothing_loss(
     kept = ignored.logical_not()
     if weight is None:
         return total / kept.sum()
-    return total / weight[target.masked_select(kept).long()].sum()
+    left_out = ignored.reshape(target._array.shape)
+    weights = weight[target.masked_fill(left_out, 0).long()].masked_fill(left_out, 0)
+    return total / weights.sum()
 
 
 def linear_cross_entropy(

@@ -12,8 +12,9 @@ from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels import ctc
+from clew.ops.batching import refusals
 from clew.ops.reduction_argument import check_reduction
 
 Array = np.ndarray
@@ -212,6 +213,9 @@ def ctc_loss(
     batch = scores._array.shape[1]
     inputs = _lengths(input_lengths, "input_lengths", batch)
     wanted = _lengths(target_lengths, "target_lengths", batch)
+    for given in (targets, inputs, wanted):
+        if every_value(given) is not given._array:
+            raise refusals.no_rule("ctc_loss", "the targets or lengths of each example differ")
     _check_lengths(scores, targets, inputs._array, wanted._array, blank)
     labels = _padded(targets, wanted._array, scores._array.shape[2])
     losses: Tensor = CTC_LOSS(

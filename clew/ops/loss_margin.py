@@ -11,7 +11,7 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, every_value
 from clew.kernels.arrays import widened
 from clew.ops.activation import logsigmoid
 from clew.ops.distance import pairwise_distance
@@ -48,6 +48,7 @@ def hinge_embedding_loss(
     return reduce_loss(losses, reduction)
 
 
+@typed
 @casts(FLOAT32)
 def margin_ranking_loss(
     input1: Tensor,
@@ -208,17 +209,19 @@ def soft_margin_loss(
             "The function 'soft_margin_loss' is not differentiable with respect to argument "
             "'target'. This input cannot have requires_grad True." + errors.at_user_line()
         )
-    if input.dtype.category < dtypes.FLOAT:
-        raise errors.in_place_dtype("Float", input.dtype.scalar_name)
     x, y = broadcast_tensors(input, target)
     common = dtypes.promote_types(x.dtype, y.dtype)
+    if input.dtype.category < dtypes.FLOAT:
+        computed = common if common.is_floating_point else dtypes.get_default_dtype()
+        raise errors.in_place_dtype(computed.scalar_name, input.dtype.scalar_name)
     result: Tensor = SOFT_MARGIN_LOSS(x.to(common), y.to(common), reduction=reduction)
-    return result
+    return result if common is input.dtype else result.to(input.dtype)
 
 
+@typed
 def multilabel_soft_margin_loss(
     input: Tensor,
-    target: Tensor,
+    target: Tensor | float,
     weight: Tensor | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,
@@ -441,7 +444,7 @@ def multilabel_margin_loss(
             f"inconsistent target size: {errors.shape_list(target._array.shape)} for input of "
             f"size: {errors.shape_list(shape)}" + errors.at_user_line()
         )
-    labels = target._array
+    labels = every_value(target)
     if labels.size and (labels.min() < -1 or labels.max() >= (shape[-1] if shape else 1)):
         raise RuntimeError("argument #2 'target' is out of range" + errors.at_user_line())
     if input.dtype.category != dtypes.FLOAT:

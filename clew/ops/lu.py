@@ -10,7 +10,7 @@ from clew import errors
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels import lapack
 from clew.ops.joining import cat
 from clew.ops.linalg_checks import failed_matrix, require_kernel
@@ -167,14 +167,14 @@ def lu_factor_ex(
     _check_lu("torch.lu_factor", A, pivot)
     result = lu_factor_ex_result(*LINALG_LU_FACTOR_EX(A))
     if check_errors:
-        _refuse_zero_pivot("torch.linalg.lu_factor_ex", result.info._array)
+        _refuse_zero_pivot("torch.linalg.lu_factor_ex", every_value(result.info))
     return result
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
     """L and U in one tensor, and the pivots, counted from 1."""
     result = lu_factor_ex(A, pivot=pivot)
-    _refuse_zero_pivot("torch.linalg.lu_factor", result.info._array)
+    _refuse_zero_pivot("torch.linalg.lu_factor", every_value(result.info))
     return lu_factor_result(result.LU, result.pivots)
 
 
@@ -195,7 +195,7 @@ def _old_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Ten
     result = lu_factor_ex(A, pivot=pivot)
     if get_infos:
         return result
-    _refuse_zero_pivot("torch.linalg.lu_factor", result.info._array)
+    _refuse_zero_pivot("torch.linalg.lu_factor", every_value(result.info))
     return result[:2]
 
 

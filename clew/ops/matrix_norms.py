@@ -21,6 +21,7 @@ from clew.ops.linalg_checks import require_inexact, require_matrices, require_sq
 from clew.ops.norms import vector_norm
 from clew.ops.rows import require_tensors
 from clew.ops.solving import inv_ex
+from clew.source import user_stacklevel
 
 Array = np.ndarray
 Order = int | float | str | None
@@ -165,8 +166,7 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
 
 
 def _inverse_or_inf(inverse: Tensor, info: Tensor) -> Tensor:
-    failed = wrap((info._array != 0)[..., None, None])
-    return inverse.masked_fill(failed, math.inf)
+    return inverse.masked_fill((info != 0)[..., None, None], math.inf)
 
 
 # -- vectors -------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the "
         "dim explicitly or simply use torch.linalg.cross.\nThe default value of dim will change to "
         "agree with that of linalg.cross in a future release.",
-        stacklevel=3,
+        stacklevel=user_stacklevel(),
     )
     shape = input._array.shape
     if 3 not in shape:

@@ -15,7 +15,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.arguments import explain
+from clew.core.arguments import explain, typed
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
@@ -352,6 +352,7 @@ def rms_norm(
 # -- local_response_norm -------------------------------------------------------------------
 
 
+@typed
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:

@@ -14,6 +14,7 @@ from clew.backend.layout import layout as layout_type
 from clew.backend.layout import strided
 from clew.core.public import deliver, refuse_history
 from clew.core.tensor import Tensor, wrap
+from clew.ops.dims import require_bool
 
 
 class Options(TypedDict, total=False):
@@ -131,7 +132,8 @@ def made(function: str, array: np.ndarray, options: Options, out: Tensor | None 
         refuse_history((), {}, out)
         return deliver(wrap(array), out)
     result = wrap(array)
-    if options and options.get("requires_grad"):
+    if options and options.get("requires_grad") not in (None, False):
+        require_bool("requires_grad", options["requires_grad"])
         require_grad(result)
     return result
 

@@ -12,6 +12,7 @@ from clew.backend import dtypes
 from clew.backend.normal_streams import scale_and_shift
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.ops.dims import is_int
 from clew.ops.joining import cat
 from clew.ops.options import Options, float_dtype, made, overflow, read_dtype
 
@@ -153,8 +154,9 @@ def range(
 
 def _spaced(function: str, start: Any, end: Any, steps: Any, kind: dtypes.dtype) -> np.ndarray:
     """Evenly spaced points, counted from the nearer end."""
-    if not isinstance(steps, (int, np.integer)) or isinstance(steps, bool):
+    if not is_int(steps):
         raise errors.wrong_argument(function, "steps", 3, "int", steps)
+    steps = int(steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative" + errors.at_user_line())
     if kind not in _COUNTABLE and not kind.is_complex:
@@ -165,7 +167,7 @@ def _spaced(function: str, start: Any, end: Any, steps: Any, kind: dtypes.dtype)
         start, end = int(start), int(end)
     first, last = (np.asarray(point).astype(exact.np).astype(wide) for point in (start, end))
     if steps < 2:
-        return np.full(int(steps), first, wide)
+        return np.full(steps, first, wide)
     step = ((last - first) / (steps - 1)).astype(exact.np).astype(wide)
     index = np.arange(float(steps))
     if exact is dtypes.float64:

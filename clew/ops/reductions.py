@@ -15,7 +15,7 @@ from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.arrays import widened
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, require_bool, shape_argument, wrap_dim, wrap_dims
@@ -377,7 +377,7 @@ def _prod_grad(
         return g
     g, result = (g, out) if keepdim else (g.unsqueeze(dim), out.unsqueeze(dim))
     factors = self.to(dtypes.BY_NUMPY[dtype])
-    if factors._array.all():
+    if every_value(factors).all():
         return g * conj(result / factors)
     return g * conj(product_of_others(factors, dim))
 
@@ -386,7 +386,7 @@ def _prod_all_grad(g: Tensor, self: Tensor, out: Tensor, dtype: np.dtype) -> Ten
     if not self._array.ndim:
         return g
     factors = self.to(dtypes.BY_NUMPY[dtype])
-    if factors._array.all():
+    if every_value(factors).all():
         return g * conj(out / factors)
     return g * conj(product_of_others(factors.reshape(-1), 0).reshape(self._array.shape))
 
@@ -443,8 +443,10 @@ LOGSUMEXP = Op("logsumexp", _logsumexp, grads={"self": _logsumexp_grad})
 
 @public(checked=True)
 @numpy_names
-def logsumexp(input: Tensor, dim: int | Dims | list[int], keepdim: bool = False) -> Tensor:
+def logsumexp(input: Tensor, dim: DimArgument, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))), computed without overflow."""
+    if dim is None:
+        raise errors.wrong_argument("logsumexp", "dim", 2, "tuple of ints", dim)
     if input.dtype.category < dtypes.FLOAT:
         input = input.to(dtypes.get_default_dtype())
     return LOGSUMEXP(input, dims=reduced_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)

@@ -22,7 +22,9 @@ from clew.ops.average_pooling import (
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
 )
+from clew.ops.dims import is_int
 from clew.ops.spatial import Shape, failure, located, not_implemented, require_tensor
+from clew.source import user_stacklevel
 
 Array = np.ndarray
 Scales = tuple[float | None, ...] | None
@@ -124,7 +126,7 @@ def _read_size(size: Any, spatial: Shape) -> Shape:
         size = (size,) * len(spatial)
     if len(size) != len(spatial):
         raise _spatial_mismatch("output size", spatial, size, "")
-    if not all(isinstance(n, (int, np.integer)) for n in size):
+    if not all(map(is_int, size)):
         raise TypeError(
             "expected size to be one of int or Tuple[int] or Tuple[int, int] or "
             f"Tuple[int, int, int], but got size with types {[type(n) for n in size]}"
@@ -213,6 +215,7 @@ def interpolate(
 ) -> Tensor:  # fmt: skip
     """Resize the spatial dimensions of (N, C, ...) to a size or by a factor."""
     require_tensor("interpolate", "input", 1, input)
+    antialias = bool(antialias)
     shape = input._array.shape
     spatial, dims = shape[2:], len(shape) - 2
     if mode not in _AXES and align_corners is not None:
@@ -260,7 +263,7 @@ def _read_target(
 def _deprecated(name: str) -> None:
     warnings.warn(
         f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
-        stacklevel=3,
+        stacklevel=user_stacklevel(),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     require_tensors("round", input=input)
     if decimals is None:
         return ROUND(input)
-    return ROUND_DECIMALS(input, decimals=decimals)
+    return ROUND_DECIMALS(input, decimals=operator.index(decimals))
 
 
 FUNCTIONS["round"] = out_form(round, SAME_OUT)

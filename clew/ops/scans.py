@@ -8,7 +8,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, every_value, wrap
 from clew.ops import out_checks, return_types
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, wrap_dim
@@ -109,7 +109,7 @@ LINEAR_RECURRENCE = Op(
 def _cumprod_grad(g: Tensor, self: Tensor, out: Tensor, dim: int, dtype: np.dtype) -> Tensor:
     if not self._array.ndim or self._array.size <= 1:
         return g
-    if self._array.all():
+    if every_value(self).all():
         return _reversed_cumsum(g * conj(out), dim) / conj(self)
     # With zeros nothing can be divided by; the same sum as a recurrence.
     x = conj(self.to(dtypes.BY_NUMPY[dtype]))

@@ -10,7 +10,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, every_value, wrap
 from clew.ops.dims import wrap_dim
 from clew.ops.extrema import not_implemented, orderable
 
@@ -230,7 +230,8 @@ def _check_search(sequence: Tensor, values: Tensor, sorter: Tensor | None) -> No
             raise _search_error(
                 f"sorter must be a tensor of long dtype but got dtype {sorter.dtype.scalar_name}"
             )
-        if sorter._array.size and (sorter._array.min() < 0 or sorter._array.max() >= have[-1]):
+        places = every_value(sorter)
+        if places.size and (places.min() < 0 or places.max() >= have[-1]):
             raise _search_error("sorter index out of range")
     if not wanted and len(have) != 1:
         raise _search_error(

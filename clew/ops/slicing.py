@@ -123,13 +123,17 @@ def _select_place(input: Tensor, dim: int, index: Any, name: str) -> tuple[int, 
         raise IndexError(f"{name}() cannot be applied to a 0-dim tensor." + errors.at_user_line())
     dim = wrap_dim(dim, len(shape))
     n = shape[dim]
-    position = int(index) if isinstance(index, Tensor) else operator.index(index)
+    position = index if type(index) is int else _select_index(index)
     if not -n <= position < n:
         raise IndexError(
             f"{name}(): index {position} out of range for tensor of size "
             f"{errors.shape_list(shape)} at dimension {dim}" + errors.at_user_line()
         )
     return dim, position % n
+
+
+def _select_index(index: Any) -> int:
+    return int(index) if isinstance(index, Tensor) else operator.index(index)
 
 
 def slice_bounds(n: int, start: int | None, end: int | None, step: int) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from clew.core.tensor import Tensor
 from clew.kernels.arrays import sum_of_products, widened
 from clew.kernels.native.ufunc import over_rows
 from clew.ops.creation import empty_like, zeros_like
-from clew.ops.dims import wrap_dim
+from clew.ops.dims import numpy_names, wrap_dim
 from clew.source import user_stacklevel
 
 Array = np.ndarray
@@ -209,12 +209,14 @@ def _implicit_dim(name: str, ndim: int) -> int:
 
 
 @public()
+@numpy_names
 def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
     """exp(x) divided by its sum along a dimension."""
     return _along(SOFTMAX, "softmax", input, dim, dtype)
 
 
 @public()
+@numpy_names
 def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
     """The logarithm of `softmax`, computed without its underflow."""
     return _along(LOG_SOFTMAX, "log_softmax", input, dim, dtype)

@@ -14,7 +14,7 @@ from clew import errors
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, every_value
 from clew.kernels import lapack
 from clew.ops.linalg_checks import (
     refuse_indefinite,
@@ -75,7 +75,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
     refuse_low_precision("linalg.inv", A)
     result = inv_ex_result(*LINALG_INV_EX(A))
     if check_errors:
-        refuse_singular("linalg.inv_ex", result.info._array)
+        refuse_singular("linalg.inv_ex", every_value(result.info))
     return result
 
 
@@ -83,7 +83,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
 def inv(A: Tensor) -> Tensor:
     """The inverse of square matrices."""
     result = inv_ex(A)
-    refuse_singular("linalg.inv", result.info._array)
+    refuse_singular("linalg.inv", every_value(result.info))
     return result.inverse
 
 
@@ -170,7 +170,7 @@ def solve_ex(
     require_kernel("lu_cpu", A)
     result = solve_ex_result(*LINALG_SOLVE_EX(A, B, left=left, vector=vector))
     if check_errors:
-        refuse_unsolvable("torch.linalg.solve_ex", result.info._array)
+        refuse_unsolvable("torch.linalg.solve_ex", every_value(result.info))
     return result
 
 
@@ -178,7 +178,7 @@ def solve_ex(
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution X of A X = B, or of X A = B."""
     result = solve_ex(A, B, left=left)
-    refuse_unsolvable("torch.linalg.solve", result.info._array)
+    refuse_unsolvable("torch.linalg.solve", every_value(result.info))
     return result.result
 
 
@@ -288,7 +288,7 @@ def cholesky_ex(
     require_kernel("cholesky_cpu", A)
     result = cholesky_ex_result(*LINALG_CHOLESKY_EX(A, upper=bool(upper)))
     if check_errors:
-        refuse_indefinite("linalg.cholesky_ex", result.info._array)
+        refuse_indefinite("linalg.cholesky_ex", every_value(result.info))
     return result
 
 
@@ -296,7 +296,7 @@ def cholesky_ex(
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The triangular L with A = L L^H (or A = U^H U), for positive-definite A."""
     result = cholesky_ex(A, upper=upper)
-    refuse_indefinite("linalg.cholesky", result.info._array)
+    refuse_indefinite("linalg.cholesky", every_value(result.info))
     return result.L
 
 

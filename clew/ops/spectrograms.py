@@ -8,7 +8,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
 from clew.core.public import public
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, every_value
 from clew.ops.complex import view_as_real
 from clew.ops.creation import ones
 from clew.ops.dims import wrap_dim
@@ -186,7 +186,7 @@ def istft(
     start = n_fft // 2 if center else 0
     end = total - start if length is None else start + length
     signal, envelope = signal[..., start:end], envelope[start:end]
-    if envelope._array.size and abs(envelope._array).min() <= _SMALLEST_ENVELOPE:
+    if envelope._array.size and abs(every_value(envelope)).min() <= _SMALLEST_ENVELOPE:
         _refuse("istft(...) window overlap add min: 1: the windows leave a gap, or are zero there")
     signal = signal / envelope
     return _lengthened(signal, end - total)

@@ -13,7 +13,7 @@ from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, every_value, wrap
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.reductions import (
@@ -25,6 +25,7 @@ from clew.ops.reductions import (
     reduced_dims,
     restore_dims,
 )
+from clew.source import user_stacklevel
 
 _ABSENT: Any = object()
 
@@ -158,7 +159,7 @@ def _spread(op: Op, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, corre
         warnings.warn(
             f"{op.name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
             "reduction factor (input numel divided by output numel).",
-            stacklevel=4,
+            stacklevel=user_stacklevel(),
         )
     return op(input, dims=dims, keepdim=keepdim, correction=correction)
 
@@ -244,7 +245,8 @@ def _quantile_weights(input: Tensor, q: Any, interpolation: str) -> Tensor:
         raise RuntimeError(
             "quantile() q tensor must be same dtype as the input tensor" + errors.at_user_line()
         )
-    if not ((q._array >= 0) & (q._array <= 1)).all():
+    values = every_value(q)
+    if not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError(
             "quantile() q values must be in the range [0, 1]" + errors.at_user_line()
         )
@@ -393,7 +395,7 @@ def _observation_weights(
                 f"cov(): expected {name} to have the same numel as there are observations in the "
                 f"input but got {given._array.size} != {count}" + errors.at_user_line()
             )
-        if (given._array < 0).any():
+        if (every_value(given) < 0).any():
             raise RuntimeError(f"cov(): {name} cannot be negative" + errors.at_user_line())
     if fweights is not None and aweights is not None:
         return fweights * aweights

@@ -7,7 +7,7 @@ import numpy as np
 from clew import errors
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, every_value
 from clew.kernels import scatter as kernel
 from clew.ops import out_checks
 from clew.ops.copying import zeros
@@ -115,8 +115,10 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 def _from_front(indices: Tensor, n: int) -> Tensor:
     """Indices counted from the front, where some are counted from the back."""
-    array = indices._array
-    return wrap(np.where(array < 0, array + n, array)) if (array < 0).any() else indices
+    if not (every_value(indices) < 0).any():
+        return indices
+    counted: Tensor = indices.remainder(n)
+    return counted
 
 
 @public(checked=True)

@@ -98,8 +98,10 @@ def permute(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Move dimensions to other places; the rest keep their order."""
     ndim = input._array.ndim
-    sources = [source] if isinstance(source, int) else list(source)
-    destinations = [destination] if isinstance(destination, int) else list(destination)
+    sources: list[Any] = list(source) if isinstance(source, Sequence) else [source]
+    destinations: list[Any] = (
+        list(destination) if isinstance(destination, Sequence) else [destination]
+    )
     if len(sources) != len(destinations):
         raise RuntimeError(
             "movedim: Invalid source or destination dims: source "

@@ -58,6 +58,7 @@ COUNT_NONZERO = Op("count_nonzero", _count_nonzero, non_differentiable="integer 
 
 
 @public(checked=True)
+@numpy_names
 def count_nonzero(input: Tensor, dim: DimArgument = None) -> Tensor:
     """How many elements are not zero."""
     return COUNT_NONZERO(input, dims=reduced_dims(dim, input._array.ndim))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Unpack
 
 import numpy as np
@@ -29,6 +30,7 @@ def _window(
         raise RuntimeError(
             f"{function} expects floating point dtypes, got: {kind!r}" + errors.at_user_line()
         )
+    window_length = operator.index(window_length)
     if window_length < 0:
         raise RuntimeError(
             f"{function} requires non-negative window_length, got window_length={window_length}"

@@ -1,5 +1,6 @@
 """`torch.optim`'s names: optimizers, learning rate schedulers, averaged models."""
 
+from clew.aliasing import explain_missing
 from clew.optim import lr_scheduler, swa_utils
 from clew.optim._adafactor import Adafactor
 from clew.optim._muon import Muon
@@ -23,3 +24,5 @@ __all__ = [
     "lr_scheduler", "Muon", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD",
     "SparseAdam", "swa_utils",
 ]  # fmt: skip
+
+explain_missing(__name__)

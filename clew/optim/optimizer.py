@@ -116,7 +116,8 @@ class Optimizer:
 
         @functools.wraps(step)
         def hooked_step(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-            if self._stepping:
+            # One that wraps another optimizer may not have called __init__ and has no hooks.
+            if self._stepping or "_optimizer_step_pre_hooks" not in self.__dict__:
                 return step(self, *args, **kwargs)
             self._opt_called = self._stepping = True
             try:

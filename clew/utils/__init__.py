@@ -1,5 +1,8 @@
 """Utilities: what users reach as `clew.utils`."""
 
+from clew.aliasing import explain_missing
 from clew.utils import _pytree, checkpoint, data, deterministic
 
 __all__ = ["_pytree", "checkpoint", "data", "deterministic"]
+
+explain_missing(__name__)

@@ -1,0 +1,60 @@
+"""The rules: each looks at what was recorded and says what is wrong, with evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.doctor.findings import Finding, ordered
+from clew.doctor.rules import exceptions, graph, loop, loss, numeric, setup
+from clew.doctor.rules.base import Rule
+
+if TYPE_CHECKING:
+    from clew.doctor.session import Session
+
+# Causes come before what they explain: a rule may mark parameters as explained.
+RULES: tuple[Rule, ...] = (
+    *exceptions.RULES, *loop.RULES, *loss.RULES, *graph.RULES, *numeric.RULES, *setup.RULES,
+)  # fmt: skip
+
+
+def judge(session: Session) -> list[Finding]:
+    """All findings, the most probable cause first; what a cause explains becomes a remark."""
+    session.prepare()
+    findings: list[Finding] = []
+    for rule in RULES:
+        findings += rule.look(session)
+    return ordered(demoted(findings))
+
+
+# A finding of the first kind explains findings of the others; earlier rows are asked first.
+EXPLAINS: dict[str, frozenset[str]] = {
+    "missing-zero-grad": frozenset({"bad-learning-rate", "exploding-gradient", "dead-relu"}),
+    "zero-grad-before-step": frozenset({"bad-learning-rate", "missing-step"}),
+    "step-before-backward": frozenset({"zero-grad-before-step", "bad-learning-rate"}),
+    "retain-graph-misuse": frozenset({"graph-leak", "step-before-backward"}),
+    "inplace-saved-tensor": frozenset({"step-before-backward"}),
+    "exploding-gradient": frozenset(
+        {"bad-learning-rate", "nan-origin", "dead-relu", "wrong-reduction"}
+    ),
+    "nan-origin": frozenset({"bad-learning-rate", "dead-relu", "vanishing-gradient"}),
+    "bad-learning-rate": frozenset({"dead-relu", "nan-origin"}),
+    "wrong-reduction": frozenset({"bad-learning-rate", "dead-relu", "nan-origin"}),
+    "bad-init": frozenset({"dead-relu", "vanishing-gradient", "detached-graph"}),
+    "target-not-detached": frozenset({"param-not-in-optimizer"}),
+    "detached-graph": frozenset({"param-unused", "vanishing-gradient", "bad-learning-rate"}),
+    "missing-requires-grad": frozenset({"detached-graph", "param-unused"}),
+    "dead-relu": frozenset({"vanishing-gradient"}),
+    "loss-broadcast": frozenset({"bad-learning-rate"}),
+}
+
+
+def demoted(findings: list[Finding]) -> list[Finding]:
+    """Consequences of another finding become remarks."""
+    for cause, effects in EXPLAINS.items():
+        if not any(f.family == cause and f.severity != "info" for f in findings):
+            continue
+        for finding in findings:
+            if finding.family in effects and finding.severity != "info":
+                finding.severity = "info"
+                finding.message += f" (explained by {cause})"
+    return findings

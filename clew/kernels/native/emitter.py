@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.native.ir import BOOL, F32, F64, FLOATS, I32, I64, Expr
+from clew.kernels.native.ir import BF16, BOOL, F16, F32, F64, FLOATS, I32, I64, Expr
 
 LLVM_TYPE = {F32: "float", F64: "double", I32: "i32", I64: "i64", BOOL: "i1"}
-# As elements of arrays: NumPy's bool is a byte.
-MEMORY_TYPE = LLVM_TYPE | {BOOL: "i8"}
-ITEMSIZE = {F32: 4, F64: 8, I32: 4, I64: 8, BOOL: 1}
+# As elements of arrays: NumPy's bool is a byte, and a bfloat16 the upper half of a float32.
+MEMORY_TYPE = LLVM_TYPE | {BOOL: "i8", F16: "half", BF16: "i16"}
+ITEMSIZE = {F32: 4, F64: 8, I32: 4, I64: 8, BOOL: 1, F16: 2, BF16: 2}
 
 _FLOAT_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _INTEGER_BINARY = {
@@ -46,10 +46,13 @@ class Emitter:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
+        # Constant arrays: their text, and the name of each.
+        self.tables: dict[str, str] = {}
         self.count = 0
 
     def text(self) -> str:
-        return "\n".join([*self.declarations, *self.lines]) + "\n"
+        tables = [f"{name} = {text}" for text, name in self.tables.items()]
+        return "\n".join([*self.declarations, *tables, *self.lines]) + "\n"
 
     def line(self, text: str) -> None:
         self.lines.append("  " + text)
@@ -61,9 +64,9 @@ class Emitter:
         self.count += 1
         return f"{stem}{self.count}"
 
-    def value(self, text: str) -> str:
+    def value(self, text: str, name: str = "") -> str:
         """A new value, computed by the instruction."""
-        name = "%" + self.fresh()
+        name = name or "%" + self.fresh()
         self.line(f"{name} = {text}")
         return name
 
@@ -77,16 +80,60 @@ class Emitter:
         given = ", ".join(f"{llvm} {arg}" for arg in args)
         return self.value(f"call {llvm} @llvm.{intrinsic}.{suffix}({given})")
 
+    def arithmetic(self, how: str, dtype: str, left: str, right: str) -> str:
+        return self.value(f"{how} {LLVM_TYPE[dtype]} {left}, {right}")
+
+    def sum_and_error(self, dtype: str, left: str, right: str, name: str = "") -> tuple[str, str]:
+        """A sum, and the exact error of it, whichever operand is larger."""
+        total = self.value(f"fadd {LLVM_TYPE[dtype]} {left}, {right}", name)
+        part = self.arithmetic("fsub", dtype, total, left)
+        rest = self.arithmetic("fsub", dtype, total, part)
+        first = self.arithmetic("fsub", dtype, left, rest)
+        second = self.arithmetic("fsub", dtype, right, part)
+        return total, self.arithmetic("fadd", dtype, first, second)
+
+    def corrected(self, dtype: str, total: str, lost: str) -> str:
+        """A sum with its errors added; those of a sum that has overflowed are NaN, and unwanted."""
+        llvm = LLVM_TYPE[dtype]
+        whole = self.arithmetic("fadd", dtype, total, lost)
+        sound = self.value(f"fcmp oeq {llvm} {lost}, {lost}")
+        return self.value(f"select i1 {sound}, {llvm} {whole}, {llvm} {total}")
+
     def load(self, dtype: str, address: str, suffix: str = "") -> str:
         memory = MEMORY_TYPE[dtype]
         loaded = self.value(f"load {memory}, ptr {address}, align {ITEMSIZE[dtype]}{suffix}")
-        return self.value(f"icmp ne i8 {loaded}, 0") if dtype == BOOL else loaded
+        if dtype == BOOL:
+            return self.value(f"icmp ne i8 {loaded}, 0")
+        if dtype == F16:
+            return self.value(f"fpext half {loaded} to float")
+        if dtype == BF16:
+            wide = self.value(f"zext i16 {loaded} to i32")
+            upper = self.value(f"shl i32 {wide}, 16")
+            return self.value(f"bitcast i32 {upper} to float")
+        return loaded
 
     def store(self, dtype: str, value: str, address: str, suffix: str = "") -> None:
         if dtype == BOOL:
             value = self.value(f"zext i1 {value} to i8")
+        elif dtype == F16:
+            value = self.value(f"fptrunc float {value} to half")
+        elif dtype == BF16:
+            value = self.rounded_to_bfloat16(value)
         memory = MEMORY_TYPE[dtype]
         self.line(f"store {memory} {value}, ptr {address}, align {ITEMSIZE[dtype]}{suffix}")
+
+    def rounded_to_bfloat16(self, value: str) -> str:
+        """The upper half of a float32, rounded to the nearest, to even in the middle."""
+        bits = self.value(f"bitcast float {value} to i32")
+        upper = self.value(f"lshr i32 {bits}, 16")
+        last = self.value(f"and i32 {upper}, 1")
+        upward = self.value(f"add i32 {last}, 32767")
+        rounded = self.value(f"add i32 {bits}, {upward}")
+        # Rounding would make an infinity, or a number, of some NaNs.
+        nan = self.value(f"fcmp uno float {value}, {value}")
+        kept = self.value(f"select i1 {nan}, i32 {0x7FC00000}, i32 {rounded}")
+        shifted = self.value(f"lshr i32 {kept}, 16")
+        return self.value(f"trunc i32 {shifted} to i16")
 
     def operation(self, expr: Expr, args: list[str]) -> str:
         """One operation on values; inputs, reductions and kept values are the caller's."""
@@ -114,7 +161,19 @@ class Emitter:
         if op == "select":
             result = LLVM_TYPE[expr.dtype]
             return self.value(f"select i1 {args[0]}, {result} {args[1]}, {result} {args[2]}")
+        if op == "table":
+            return self.entry_of_table(expr, args[0])
         return self.conversion(expr, args[0])
+
+    def entry_of_table(self, expr: Expr, index: str) -> str:
+        """A load from constants that all calls share."""
+        llvm, count = LLVM_TYPE[expr.dtype], len(expr.value)
+        values = ", ".join(f"{llvm} {literal(value, expr.dtype)}" for value in expr.value)
+        text = f"private unnamed_addr constant [{count} x {llvm}] [{values}], align 64"
+        name = self.tables.setdefault(text, f"@table{len(self.tables)}")
+        integer = LLVM_TYPE[expr.args[0].dtype]
+        place = self.value(f"getelementptr inbounds {llvm}, ptr {name}, {integer} {index}")
+        return self.value(f"load {llvm}, ptr {place}, align {ITEMSIZE[expr.dtype]}")
 
     def conversion(self, expr: Expr, value: str) -> str:
         have, want = expr.args[0].dtype, expr.dtype

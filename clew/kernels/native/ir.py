@@ -10,13 +10,16 @@ names of a tensor, so one definition serves tensors, arrays and kernels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 F32, F64, I32, I64, BOOL = "f32", "f64", "i32", "i64", "bool"
 FLOATS = (F32, F64)
 INTEGERS = (I32, I64)
 BITS = {F32: 32, F64: 64, I32: 32, I64: 64, BOOL: 1}
+# Types of elements in memory only: they are converted when loaded and stored.
+F16, BF16 = "f16", "bf16"
+COMPUTED_IN = {F16: F32, BF16: F32}
 # The integer type with as many bits, for looking at the bits of a float.
 INTEGER_OF = {F32: I32, F64: I64}
 FLOAT_OF = {I32: F32, I64: F64}
@@ -31,10 +34,13 @@ PRIMITIVES: dict[str, str] = {
     "and": "bb", "or": "bb", "not": "b", "band": "ii", "bor": "ii", "bxor": "ii",
     "shl": "ii", "shr": "ii",
 }  # fmt: skip
-# Operations with rules of their own.
-SPECIAL = (
-    "input", "const", "select", "convert", "bits", "from_bits", "reduce", "index", "size", "keep",
-)  # fmt: skip
+# Operations with rules of their own, and the number of their operands.
+SPECIAL = {
+    "input": 0, "const": 0, "select": 3, "convert": 1, "bits": 1, "from_bits": 1, "table": 1,
+    "reduce": 1, "index": 0, "size": 0, "keep": 1,
+}  # fmt: skip
+# What only rows have.
+ALONG_ROWS = ("reduce", "index", "size", "keep")
 REDUCTIONS = ("sum", "max", "min", "prod")
 
 
@@ -51,8 +57,19 @@ class Expr:
         self.op = op
         self.dtype = dtype
         self.args = args
-        # A constant's number, an input's position, a reduction's kind.
+        # A constant's number, a table's numbers, an input's position, a reduction's kind.
         self.value = value
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "the elements of an array have no common truth value: "
+            "a kernel's formula chooses with where(condition, yes, no), not with `if`"
+        )
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise TypeError("a kernel's formula compares elements with x.equals(y), not with `==`")
+
+    __hash__ = object.__hash__
 
     # -- arithmetic ------------------------------------------------------------------------
 
@@ -82,11 +99,10 @@ class Expr:
         return apply("neg", self)
 
     def __pow__(self, exponent: Any) -> Expr:
-        if exponent == 2:
-            return self * self
-        if exponent == 3:
-            return self * self * self
-        raise TypeError(f"a kernel knows squares and cubes, not the power {exponent!r}")
+        if not isinstance(exponent, Expr) and exponent in (2, 3):
+            return self * self if exponent == 2 else self * self * self
+        result: Expr = self.pow(exponent)
+        return result
 
     def __lt__(self, other: Any) -> Expr:
         return binary("lt", self, other)
@@ -195,6 +211,8 @@ def const(value: Any, dtype: str) -> Expr:
 
 def where(condition: Expr, yes: Any, no: Any) -> Expr:
     if not isinstance(yes, Expr):
+        if not isinstance(no, Expr):
+            raise TypeError(f"where({yes!r}, {no!r}) has no type: write one as x.like(number)")
         yes = no.like(yes)
     return Expr("select", yes.dtype, (condition, yes, yes.like(no)))
 
@@ -206,6 +224,11 @@ def apply(op: str, *args: Expr) -> Expr:
 
 def binary(op: str, left: Expr, right: Any) -> Expr:
     return apply(op, left, left.like(right))
+
+
+def table(values: Sequence[float], index: Expr, dtype: str = F64) -> Expr:
+    """values[index]; an index beyond the ends is not allowed."""
+    return Expr("table", dtype, (index,), tuple(values))
 
 
 def position(dtype: str = I64) -> Expr:
@@ -239,32 +262,88 @@ def _fits(kind: str, dtype: str) -> bool:
 
 def _problem(expr: Expr) -> str | None:
     """What is wrong with one expression, or None."""
-    op, args = expr.op, expr.args
-    types = [arg.dtype for arg in args]
-    if op in PRIMITIVES:
-        kinds = PRIMITIVES[op].split(">")[0]
-        if len(kinds) != len(args):
-            return f"{op} takes {len(kinds)} operands, not {len(args)}"
-        if len(set(types)) > 1 or not all(map(_fits, kinds, types)):
-            return f"{op} does not go with the types {', '.join(types)}"
-        return None
-    if op not in SPECIAL:
+    op, types = expr.op, [arg.dtype for arg in expr.args]
+    if op not in PRIMITIVES and op not in SPECIAL:
         return f"there is no operation {op}"
-    if op == "select" and (types[0] != BOOL or types[1] != types[2] or types[1] != expr.dtype):
-        return f"select needs bool and twice one type, not {', '.join(types)}"
-    if op == "reduce" and expr.value not in REDUCTIONS:
-        return f"there is no reduction {expr.value}"
-    if op == "const" and not isinstance(expr.value, (int, float, bool)):
-        return f"{expr.value!r} is not a number"
+    if expr.dtype not in BITS:
+        return f"there is no type {expr.dtype} to compute in"
+    kinds, _, result = PRIMITIVES.get(op, "").partition(">")
+    wanted = SPECIAL.get(op, len(kinds))
+    if len(types) != wanted:
+        return f"{op} takes {wanted} operands, not {len(types)}"
+    if op in SPECIAL:
+        return _problem_of_special(expr, types)
+    if len(set(types)) > 1 or not all(map(_fits, kinds, types)):
+        return f"{op} does not go with the types {', '.join(types)}"
+    if expr.dtype != (BOOL if result else types[0]):
+        return f"{op} of {types[0]} does not give {expr.dtype}"
     return None
 
 
-def validate(roots: list[Expr]) -> None:
+def _problem_of_special(expr: Expr, types: list[str]) -> str | None:
+    op, dtype, value = expr.op, expr.dtype, expr.value
+    if op == "select" and types != [BOOL, dtype, dtype]:
+        return f"select needs bool and twice one type, not {', '.join(types)}"
+    if op == "bits" and INTEGER_OF.get(types[0]) != dtype:
+        return f"bits of {types[0]} are not {dtype}"
+    if op == "from_bits" and FLOAT_OF.get(types[0]) != dtype:
+        return f"bits of {dtype} are not {types[0]}"
+    if op == "table" and (types[0] not in INTEGERS or dtype not in FLOATS or not value):
+        return f"table needs floats and an integer index, not {types[0]}"
+    if op == "reduce" and value not in REDUCTIONS:
+        return f"there is no reduction {value}"
+    if op in ("reduce", "keep") and types[0] != dtype:
+        return f"{op} of {types[0]} does not give {dtype}"
+    if op in ("reduce", "size") and dtype not in FLOATS:
+        return f"{op} is for floats, not for {dtype}"
+    if op == "index" and dtype not in INTEGERS:
+        return f"index is an integer, not {dtype}"
+    return _problem_of_constant(expr) if op == "const" else None
+
+
+def _problem_of_constant(expr: Expr) -> str | None:
+    value, dtype = expr.value, expr.dtype
+    if not isinstance(value, (int, float)):
+        return f"{value!r} is not a number"
+    if dtype in INTEGERS and not isinstance(value, int):
+        return f"{value!r} is not a constant of type {dtype}"
+    if dtype in INTEGERS and not -(1 << BITS[dtype] - 1) <= value < 1 << BITS[dtype] - 1:
+        return f"{value!r} is beyond the range of {dtype}"
+    return None
+
+
+def validate(roots: list[Expr], in_rows: bool = True) -> None:
     """Raise if an expression breaks the rules of the IR, saying which."""
+    for root in roots:
+        if not isinstance(root, Expr):
+            raise TypeError(f"a kernel returns expressions, not {root!r}: write x.like(number)")
     for expr in postorder(roots):
         problem = _problem(expr)
+        if problem is None and expr.op in ALONG_ROWS and not in_rows:
+            problem = f"{expr.op} is for kernels over rows only"
         if problem is not None:
             raise TypeError(f"{problem}\n{show(expr)}")
+
+
+class Program:
+    """A whole kernel: expressions, and the types of its inputs and outputs in memory."""
+
+    def __init__(
+        self, inputs: list[str], outputs: list[str], roots: list[Expr], in_rows: bool = True
+    ) -> None:
+        validate(roots, in_rows)
+        if len(outputs) != len(roots):
+            raise TypeError(f"the kernel has {len(outputs)} outputs, its formula {len(roots)}")
+        for number, (dtype, root) in enumerate(zip(outputs, roots, strict=True)):
+            if COMPUTED_IN.get(dtype, dtype) != root.dtype:
+                raise TypeError(
+                    f"output {number} is {dtype}, its formula {root.dtype}\n{show(root)}"
+                )
+        self.inputs, self.outputs, self.roots = inputs, outputs, roots
+        self.dtypes = [*inputs, *outputs]
+
+    def __str__(self) -> str:
+        return f"{' '.join(self.inputs)} -> {' '.join(self.outputs)}\n{show(*self.roots)}"
 
 
 def show(*roots: Expr) -> str:
@@ -282,4 +361,6 @@ def show(*roots: Expr) -> str:
 
 def _number(expr: Expr) -> str:
     value = expr.value
+    if expr.op == "table":
+        return ",".join(float(each).hex() for each in value)
     return float(value).hex() if expr.op == "const" and expr.dtype in FLOATS else str(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from typing import Any
 
 from clew.kernels.native import cache, team
@@ -36,6 +37,15 @@ class Machine:
         self.llvm.add_symbol(name, address)
 
     def object_code(self, text: str) -> bytes:
+        code: bytes = self.target.emit_object(self._optimized(text))
+        return code
+
+    def assembly(self, text: str) -> str:
+        """The machine code as text, for looking at."""
+        assembly: str = self.target.emit_assembly(self._optimized(text))
+        return assembly
+
+    def _optimized(self, text: str) -> Any:
         module = self.llvm.parse_assembly(text)
         module.verify()
         options = self.llvm.create_pipeline_tuning_options(speed_level=3)
@@ -43,18 +53,7 @@ class Machine:
         options.slp_vectorization = True
         builder = self.llvm.create_pass_builder(self.target, options)
         builder.getModulePassManager().run(module, builder)
-        code: bytes = self.target.emit_object(module)
-        return code
-
-    def assembly(self, text: str) -> str:
-        """The machine code as text, for looking at."""
-        module = self.llvm.parse_assembly(text)
-        options = self.llvm.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = True
-        builder = self.llvm.create_pass_builder(self.target, options)
-        builder.getModulePassManager().run(module, builder)
-        assembly: str = self.target.emit_assembly(module)
-        return assembly
+        return module
 
     def load(self, code: bytes, *names: str) -> list[int]:
         """The addresses of functions of compiled code."""
@@ -66,8 +65,14 @@ class Machine:
         return [engine.get_function_address(name) for name in names]
 
 
-@functools.cache
 def machine() -> Machine:
+    """The one of this process, made when it is first needed."""
+    with lock:
+        return _machine()
+
+
+@functools.cache
+def _machine() -> Machine:
     found = Machine()
     source = team.source()
     code = cache.through(source, found.identity, lambda: found.object_code(source))
@@ -79,12 +84,35 @@ def machine() -> Machine:
     return found
 
 
-_threads = min(os.cpu_count() or 1, 64)
+# Held while LLVM works, by the thread that uses it. A signal handler may come in between: hence
+# reentrant. A fork waits for it, so that no child begins with LLVM in the middle of something.
+lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+    )
+
+
+def _usual_threads() -> int:
+    """What OMP_NUM_THREADS says, or the number of cores that this process may use."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_threads = _usual_threads()
+
+
+def threads() -> int:
+    """The number of threads that kernels may use."""
+    return _threads
 
 
 def set_threads(count: int) -> None:
-    """Let kernels run on this many threads."""
+    """Let kernels run on this many threads. A forked process uses one until this is called."""
     global _threads
     _threads = count
-    if machine.cache_info().currsize:
-        machine().team.use(count)
+    with lock:
+        if _machine.cache_info().currsize:
+            _machine().team.use(count)

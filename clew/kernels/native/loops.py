@@ -7,21 +7,19 @@ context and runs the body over all elements, or has the thread team run it over 
 from __future__ import annotations
 
 from clew.kernels.native.emitter import ITEMSIZE, MEMORY_TYPE, Emitter
-from clew.kernels.native.ir import Expr, postorder
+from clew.kernels.native.ir import Program, postorder
 
 # Work below this many elements is not worth a second thread; more is cut into pieces of this size.
 GRAIN = 16384
 LOOP_SIGNATURE = "ptr %args, ptr %dims, ptr %steps, ptr %data"
 
 
-def elementwise_module(
-    name: str, inputs: list[str], roots: list[Expr], scalars: tuple[int, ...], cost: int
-) -> str:
-    """The module of an elementwise kernel: `roots` are its outputs, after the inputs."""
+def elementwise_module(name: str, program: Program, scalars: tuple[int, ...], cost: int) -> str:
+    """The module of an elementwise kernel; inputs among `scalars` are usually single numbers."""
     emitter = Emitter()
-    dtypes = [*inputs, *(root.dtype for root in roots)]
-    _elementwise_body(emitter, dtypes, len(inputs), roots, scalars)
-    entry(emitter, name, len(dtypes), len(dtypes), 0, str(max(GRAIN // cost, 1024)))
+    count = len(program.dtypes)
+    _elementwise_body(emitter, program, scalars)
+    entry(emitter, name, count, count, 0, str(max(GRAIN // cost, 1024)))
     return emitter.text()
 
 
@@ -54,11 +52,9 @@ def entry(e: Emitter, name: str, pointers: int, steps: int, sizes: int, grain: s
     e.lines.append("}")
 
 
-def _elementwise_body(
-    emitter: Emitter, dtypes: list[str], inputs: int, roots: list[Expr], scalars: tuple[int, ...]
-) -> None:
+def _elementwise_body(e: Emitter, program: Program, scalars: tuple[int, ...]) -> None:
     """`body(context, begin, end)`, with a version for each usual layout and one for any."""
-    e = emitter
+    dtypes, inputs = program.dtypes, len(program.inputs)
     count = len(dtypes)
     e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
     pointers = [context_word(e, index, "ptr") for index in range(count)]
@@ -74,9 +70,9 @@ def _elementwise_body(
         e.line(f"br i1 {matches}, label %usual{version}, label %next{version}")
         e.label(f"usual{version}")
         layout: list[str | int] = [0 if i in zero else ITEMSIZE[d] for i, d in enumerate(dtypes)]
-        _elementwise_loop(e, dtypes, inputs, roots, pointers, layout)
+        _elementwise_loop(e, program, pointers, layout)
         e.label(f"next{version}")
-    _elementwise_loop(e, dtypes, inputs, roots, pointers, list(steps))
+    _elementwise_loop(e, program, pointers, list(steps))
     e.lines.append("}")
     finish(e)
 
@@ -92,14 +88,10 @@ def context_word(e: Emitter, index: int, llvm: str) -> str:
 
 
 def _elementwise_loop(
-    e: Emitter,
-    dtypes: list[str],
-    inputs: int,
-    roots: list[Expr],
-    pointers: list[str],
-    layout: list[str | int],
+    e: Emitter, program: Program, pointers: list[str], layout: list[str | int]
 ) -> None:
     """for i in range(begin, end), with known steps (numbers) or any (names of values)."""
+    dtypes, inputs = program.dtypes, len(program.inputs)
     known = {}
     for index in range(inputs):
         if layout[index] == 0:
@@ -123,17 +115,17 @@ def _elementwise_loop(
 
     group = ", !llvm.access.group !0"
     values: dict[int, str] = {}
-    for expr in postorder(roots):
+    for expr in postorder(program.roots):
         if expr.op == "input":
             number = expr.value
             if number in known:
                 values[id(expr)] = known[number]
             else:
-                values[id(expr)] = e.load(expr.dtype, address(number), group)
+                values[id(expr)] = e.load(dtypes[number], address(number), group)
         else:
             values[id(expr)] = e.operation(expr, [values[id(arg)] for arg in expr.args])
-    for number, root in enumerate(roots):
-        e.store(root.dtype, values[id(root)], address(inputs + number), group)
+    for number, root in enumerate(program.roots, inputs):
+        e.store(dtypes[number], values[id(root)], address(number), group)
     e.line(f"{following} = add nuw nsw i64 {i}, 1")
     e.line(f"%last{head} = icmp eq i64 {following}, %end")
     loop = loop_metadata(e)

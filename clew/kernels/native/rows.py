@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from clew.kernels.native.emitter import ITEMSIZE, LLVM_TYPE, MEMORY_TYPE, Emitter, literal
-from clew.kernels.native.ir import BOOL, Expr, postorder
+from clew.kernels.native.ir import I32, Expr, Program, postorder, show
 from clew.kernels.native.loops import context_word, entry, finish, loop_metadata
 
 # Elements of work per piece, and the rows' elements that are summed before a compensated addition.
@@ -21,11 +21,11 @@ BLOCK = 4096
 class Row:
     """One row kernel: which operands vary along the row, and when what can be computed."""
 
-    def __init__(self, inputs: list[str], roots: list[Expr], along: list[bool]) -> None:
-        self.inputs = inputs
-        self.roots = roots
+    def __init__(self, program: Program, along: list[bool]) -> None:
+        self.inputs = program.inputs
+        self.roots = roots = program.roots
         self.along = along
-        self.dtypes = [*inputs, *(root.dtype for root in roots)]
+        self.dtypes = program.dtypes
         self.order = list(postorder(roots))
         self.level: dict[int, int] = {}
         self.varies: dict[int, bool] = {}
@@ -40,6 +40,13 @@ class Row:
                 self.varies[key] = along[expr.value]
             elif expr.op == "index":
                 self.varies[key] = True
+        for number, root in enumerate(roots, len(self.inputs)):
+            if self.varies[id(root)] != along[number]:
+                has = "one value for the whole row" if along[number] else "a value per element"
+                raise TypeError(
+                    f"the signature of output {number - len(self.inputs)} does not fit: "
+                    f"its formula has {has}\n{show(root)}"
+                )
         self.kept = [expr for expr in self.order if expr.op == "keep"]
         self.last = max(
             [self.level[id(e)] for e in roots if self.varies[id(e)]]
@@ -172,10 +179,9 @@ class _RowLoop:
             self.between(level)
             self.one_pass(level)
         self.between(self.row.last + 1)
-        for number, root in enumerate(self.row.roots):
+        for number, root in enumerate(self.row.roots, len(self.row.inputs)):
             if not self.row.varies[id(root)]:
-                place = self.bases[len(self.row.inputs) + number]
-                e.store(root.dtype, self.uniform[id(root)], place)
+                e.store(self.row.dtypes[number], self.uniform[id(root)], self.bases[number])
         e.line(f"br label %end{name}")
         e.label(f"end{name}")
         e.line(f"{following} = add nuw nsw i64 {r}, 1")
@@ -193,7 +199,7 @@ class _RowLoop:
             if expr.op == "reduce":
                 continue  # its pass has put it there, or the row never needs it
             if expr.op == "input":
-                self.uniform[key] = e.load(expr.dtype, self.bases[expr.value])
+                self.uniform[key] = e.load(row.inputs[expr.value], self.bases[expr.value])
             elif expr.op == "size":
                 llvm = LLVM_TYPE[expr.dtype]
                 self.uniform[key] = e.value(f"sitofp i64 {self.size} to {llvm}")
@@ -253,10 +259,9 @@ class _RowLoop:
         group = ", !llvm.access.group !0"
         for expr in row.needed(level):
             values[id(expr)] = self.element(expr, level, j, values, group)
-        for number, root in enumerate(row.roots):
+        for number, root in enumerate(row.roots, len(row.inputs)):
             if row.varies[id(root)] and row.level[id(root)] == level:
-                place = self.address(len(row.inputs) + number, j)
-                e.store(root.dtype, values[id(root)], place, group)
+                e.store(row.dtypes[number], values[id(root)], self.address(number, j), group)
         for (value, updated), reduction in zip(sums, reductions, strict=True):
             item = values[id(reduction.args[0])]
             e.line(f"{updated} = {_step(e, reduction, value, item)}")
@@ -270,9 +275,9 @@ class _RowLoop:
     def element(self, expr: Expr, level: int, j: str, values: dict[int, str], group: str) -> str:
         e = self.e
         if expr.op == "input":
-            return e.load(expr.dtype, self.address(expr.value, j), group)
+            return e.load(self.row.inputs[expr.value], self.address(expr.value, j), group)
         if expr.op == "index":
-            return j
+            return e.value(f"trunc i64 {j} to i32") if expr.dtype == I32 else j
         if expr.op == "keep":
             memory = MEMORY_TYPE[expr.dtype]
             place = e.value(f"getelementptr {memory}, ptr {self.buffers[id(expr)]}, i64 {j}")
@@ -317,7 +322,7 @@ class _Total:
         self.llvm = LLVM_TYPE[reduction.dtype]
         self.name = e.fresh("total")
         self.start = literal(_START[reduction.value], reduction.dtype)
-        self.zero = literal(0.0, reduction.dtype) if reduction.dtype != BOOL else "false"
+        self.zero = literal(0.0, reduction.dtype)
 
     def begin(self, before: str, join: str) -> None:
         e, n, llvm = self.e, self.name, self.llvm
@@ -330,13 +335,7 @@ class _Total:
         if self.reduction.value != "sum":
             e.line(f"%new{n} = {_step(e, self.reduction, '%' + n, value)}")
             return
-        # The exact error of an addition, whichever operand is larger.
-        e.line(f"%new{n} = fadd {llvm} %{n}, {value}")
-        part = e.value(f"fsub {llvm} %new{n}, %{n}")
-        rest = e.value(f"fsub {llvm} %new{n}, {part}")
-        first = e.value(f"fsub {llvm} %{n}, {rest}")
-        second = e.value(f"fsub {llvm} {value}, {part}")
-        error = e.value(f"fadd {llvm} {first}, {second}")
+        _, error = e.sum_and_error(self.reduction.dtype, f"%{n}", value, f"%new{n}")
         e.line(f"%newlost{n} = fadd {llvm} %lost{n}, {error}")
 
     def end(self, before: str, join: str) -> None:
@@ -346,10 +345,7 @@ class _Total:
             e.line(f"%alllost{n} = phi {llvm} [ {self.zero}, %{before} ], [ %newlost{n}, %{join} ]")
 
     def result(self) -> str:
-        e, n, llvm = self.e, self.name, self.llvm
+        e, n = self.e, self.name
         if self.reduction.value != "sum":
             return f"%all{n}"
-        # The error of a sum that has overflowed is not a number, and not wanted.
-        corrected = e.value(f"fadd {llvm} %all{n}, %alllost{n}")
-        sound = e.value(f"fcmp oeq {llvm} %alllost{n}, %alllost{n}")
-        return e.value(f"select i1 {sound}, {llvm} {corrected}, {llvm} %all{n}")
+        return e.corrected(self.reduction.dtype, f"%all{n}", f"%alllost{n}")

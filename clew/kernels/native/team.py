@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import threading
 from typing import Any
 
 SPINS = 4000
+MOST_THREADS = 64
 _FUTEX, _WAIT, _WAKE = 202, 128, 129  # Linux on x86-64; private futexes
 
 
@@ -203,20 +205,27 @@ class Team:
 
     def use(self, threads: int) -> None:
         """Let kernels run on this many threads, the calling one included."""
+        workers = min(threads, MOST_THREADS) - 1
         with self._lock:
-            libc: Any = ctypes.CDLL(None)
-            while self._started < threads - 1:
-                handle = ctypes.c_ulong()
-                place = ctypes.c_void_p(self._started)
-                worker = ctypes.c_void_p(self._worker)
-                failed = libc.pthread_create(ctypes.byref(handle), None, worker, place)
-                if failed:
-                    raise RuntimeError(
-                        f"a worker thread could not be started: {os.strerror(failed)}"
-                    )
-                libc.pthread_detach(handle)
-                self._started += 1
-            self._set_workers(threads - 1)
+            # Signals are for Python's threads: a worker inherits that all are blocked.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+            try:
+                while self._started < workers:
+                    self._start_worker()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            self._set_workers(workers)
+
+    def _start_worker(self) -> None:
+        libc: Any = ctypes.CDLL(None)
+        handle = ctypes.c_ulong()
+        place = ctypes.c_void_p(self._started)
+        worker = ctypes.c_void_p(self._worker)
+        failed = libc.pthread_create(ctypes.byref(handle), None, worker, place)
+        if failed:
+            raise RuntimeError(f"a worker thread could not be started: {os.strerror(failed)}")
+        libc.pthread_detach(handle)
+        self._started += 1
 
     def _after_fork(self) -> None:
         self._lock = threading.Lock()

@@ -3,6 +3,9 @@
 NumPy does what it does for its own functions: broadcasting, strides, `out=`, choosing the loop by
 dtype. A loop is compiled when it is first needed: until then NumPy's table points to a function
 that compiles it, puts the result into the table, and goes on there.
+
+A kernel that asks for it has loops for float16 and bfloat16 as well: elements are widened to
+float32 as they are loaded, and rounded as they are stored.
 """
 
 from __future__ import annotations
@@ -14,24 +17,25 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # no stub for it
 
 from clew.kernels.native import cache, columns, jit, loops, rows
 from clew.kernels.native.functions import trace
-from clew.kernels.native.ir import BOOL, F32, F64, I32, I64, show
+from clew.kernels.native.ir import BF16, BOOL, F16, F32, F64, I32, I64, Program
 
-TYPE_NUMBER = {
-    F32: np.dtype(np.float32).num, F64: np.dtype(np.float64).num,
-    I32: np.dtype(np.int32).num, I64: np.dtype(np.int64).num, BOOL: np.dtype(np.bool_).num,
+DTYPE = {
+    F16: np.dtype(np.float16), BF16: np.dtype(ml_dtypes.bfloat16), F32: np.dtype(np.float32),
+    F64: np.dtype(np.float64), I32: np.dtype(np.int32), I64: np.dtype(np.int64),
+    BOOL: np.dtype(np.bool_),
 }  # fmt: skip
-
-# The loops of a kernel over floats, in this order.
-_DTYPES = np.dtype(np.float32), np.dtype(np.float64)
-_FLOATS = {dtype: index for index, dtype in enumerate(_DTYPES)}
+# An array this large is worth compiling for, and so is a kernel called this often.
 LARGE, OFTEN = 4096, 100
 
 Loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
+# Inputs and outputs of one loop.
+Signature = tuple[list[str], list[str]]
 
 
 def _api() -> Any:
@@ -47,26 +51,42 @@ _new_ufunc = ctypes.PYFUNCTYPE(
     ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_int] * 4,
     ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p,
 )(_api()[31])  # fmt: skip
+_add_loop = ctypes.PYFUNCTYPE(
+    ctypes.c_int,
+    ctypes.py_object, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int), ctypes.c_void_p,
+)(_api()[2])  # fmt: skip
 _NO_IDENTITY = -1
 
 
 class Kernel:
     """A family of loops of one kernel, one for each combination of types, and its ufunc."""
 
+    in_rows = False
+
     def __init__(
         self,
         name: str,
         function: Callable[..., Any],
-        signatures: list[list[str]],
-        outputs: list[list[str]],
+        signatures: list[Signature],
         core: str | None = None,
+        cost: int = 1,
     ) -> None:
         self.name = name
         self.function = function
-        self.signatures = signatures
-        count = len(signatures)
-        types = [[*ins, *outs] for ins, outs in zip(signatures, outputs, strict=True)]
-        self._types = bytes(TYPE_NUMBER[t] for row in types for t in row)
+        # NumPy takes the first loop that fits. Its table knows its own types only: the loop for
+        # bfloat16, which is last, is added when it has been compiled.
+        self.signatures = sorted(signatures, key=lambda types: BF16 in types[0])
+        self.cost = cost
+        self.calls = 0
+        self.ready: set[np.dtype] = set()
+        self._by_dtype = {DTYPE[ins[0]]: index for index, (ins, _) in enumerate(self.signatures)}
+        self._make_ufunc(core)
+        _KERNELS.append(self)
+
+    def _make_ufunc(self, core: str | None) -> None:
+        in_table = [[*ins, *outs] for ins, outs in self.signatures if BF16 not in ins]
+        count = len(in_table)
+        self._types = bytes(DTYPE[t].num for row in in_table for t in row)
         self._table = (ctypes.c_void_p * count)()
         self._data = (ctypes.c_void_p * count)(*range(count))
         # Called by NumPy through the table, so it must live as long as the ufunc: for ever.
@@ -74,15 +94,13 @@ class Kernel:
         address = ctypes.cast(self._compiling, ctypes.c_void_p).value
         for index in range(count):
             self._table[index] = address
-        self.calls = 0
-        self.ready: set[np.dtype] = set()
-        self._texts = name.encode(), (core or "").encode() or None
+        self._texts = self.name.encode(), (core or "").encode() or None
+        inputs, outputs = self.signatures[0]
         self.ufunc: Any = _new_ufunc(
             ctypes.addressof(self._table), ctypes.addressof(self._data), self._types,
-            count, len(signatures[0]), len(outputs[0]), _NO_IDENTITY,
+            count, len(inputs), len(outputs), _NO_IDENTITY,
             self._texts[0], b"", 0, self._texts[1],
         )  # fmt: skip
-        _KERNELS.append(self)
 
     def when(self, array: np.ndarray) -> Any:
         """The ufunc, where it pays to have it: for large arrays, or when it is called often.
@@ -93,7 +111,7 @@ class Kernel:
         dtype = array.dtype
         if dtype in self.ready:
             return self.ufunc
-        index = _FLOATS.get(dtype)
+        index = self._by_dtype.get(dtype)
         if index is None:
             return None
         self.calls += 1
@@ -102,123 +120,150 @@ class Kernel:
         self.make_ready(index)
         return self.ufunc
 
-    def make_ready(self, index: int) -> int:
-        """Compile one of the loops and put it into NumPy's table."""
-        address = self.compile(index)
-        self._table[index] = address
-        self.ready.add(_DTYPES[index])
-        return address
+    def make_ready(self, index: int) -> None:
+        """Compile one of the loops and let NumPy know of it."""
+        with jit.lock:
+            inputs, outputs = self.signatures[index]
+            dtype = DTYPE[inputs[0]]
+            if dtype in self.ready:
+                return
+            address = self.compile(index)
+            if index < len(self._table):
+                self._table[index] = address
+            else:
+                numbers = [DTYPE[each].num for each in (*inputs, *outputs)]
+                types = (ctypes.c_int * len(numbers))(*numbers)
+                if _add_loop(self.ufunc, dtype.num, address, types, None):
+                    raise RuntimeError(f"NumPy refuses a loop over {dtype} for {self.name}")
+            self.ready.add(dtype)
 
     def _compile_and_go_on(self, args: Any, dims: Any, steps: Any, data: Any) -> None:
+        index = data or 0
         try:
-            address = self.make_ready(data or 0)
+            self.make_ready(index)
         except BaseException:
             # NumPy waits for results and cannot be told of an error: going on would be wrong.
             traceback.print_exc()
             os.abort()
-        Loop(address)(args, dims, steps, data)
+        Loop(self._table[index] or 0)(args, dims, steps, data)
 
-    def module(self, index: int) -> str:
+    def program(self, index: int) -> Program:
+        """Kernel IR of one of the loops."""
+        return trace(self.function, *self.signatures[index], self.in_rows)
+
+    def module(self, program: Program) -> str:
         """The LLVM IR of one of the loops."""
         raise NotImplementedError
 
-    def program(self, index: int) -> str:
-        """Kernel IR, as text, of one of the loops."""
-        return show(*trace(self.function, self.signatures[index]))
-
     def compile(self, index: int) -> int:
         machine = jit.machine()
-        key = f"{type(self).__name__} {self.name} {self.signatures[index]}\n{self.program(index)}"
-        code = cache.through(key, machine.identity, lambda: machine.object_code(self.module(index)))
+        program = self.program(index)
+        key = f"{type(self).__name__} {self.name} {self.options()}\n{program}"
+        code = cache.through(
+            key, machine.identity, lambda: machine.object_code(self.module(program))
+        )
         return machine.load(code, self.name)[0]
+
+    def options(self) -> str:
+        """What the module depends on besides the program."""
+        return f"cost {self.cost}"
 
 
 # Ufuncs refer to the tables of their kernels.
 _KERNELS: list[Kernel] = []
 
 
+def _over_floats(inputs: int, outputs: int, half: bool) -> list[Signature]:
+    """All operands of one type; the smallest first, as NumPy looks for the first that fits."""
+    types = (F16, F32, F64, BF16) if half else (F32, F64)
+    return [([each] * inputs, [each] * outputs) for each in types]
+
+
 class Elementwise(Kernel):
     """A kernel that makes each element of the outputs from the same element of the inputs."""
 
     scalars: tuple[int, ...] = ()
-    cost = 1
 
-    def module(self, index: int) -> str:
-        inputs = self.signatures[index]
-        roots = trace(self.function, inputs)
-        return loops.elementwise_module(self.name, inputs, roots, self.scalars, self.cost)
+    def module(self, program: Program) -> str:
+        return loops.elementwise_module(self.name, program, self.scalars, self.cost)
+
+    def options(self) -> str:
+        return f"{super().options()} scalars {self.scalars}"
+
+
+def elementwise(
+    name: str,
+    inputs: int,
+    outputs: int = 1,
+    scalars: tuple[int, ...] = (),
+    cost: int = 1,
+    half: bool = False,
+) -> Callable[[Callable[..., Any]], Elementwise]:
+    """The ufunc of a formula over floats; `half` gives it loops for float16 and bfloat16 too."""
+
+    def make(function: Callable[..., Any]) -> Elementwise:
+        kernel = Elementwise(name, function, _over_floats(inputs, outputs, half), cost=cost)
+        kernel.scalars = scalars
+        return kernel
+
+    return make
+
+
+class Rows(Kernel):
+    """A kernel over rows; `along` says which inputs and outputs have the row's dimension."""
+
+    in_rows = True
+    along: list[bool]
+
+    def module(self, program: Program) -> str:
+        return rows.row_module(self.name, rows.Row(program, self.along), self.cost)
+
+    def options(self) -> str:
+        return f"{super().options()} along {self.along}"
+
+
+_ROW_SHAPE = re.compile(r"\((n?)\)")
+
+
+def over_rows(
+    name: str, core: str, cost: int = 1, types: list[Signature] | None = None, half: bool = False
+) -> Callable[[Callable[..., Any]], Rows]:
+    """The generalized ufunc of a formula over rows, e.g. `@over_rows("softmax", "(n)->(n)")`."""
+
+    def make(function: Callable[..., Any]) -> Rows:
+        ins, outs = ([each == "n" for each in _ROW_SHAPE.findall(s)] for s in core.split("->"))
+        signatures = types or _over_floats(len(ins), len(outs), half)
+        kernel = Rows(name, function, signatures, core, cost)
+        kernel.along = ins + outs
+        return kernel
+
+    return make
 
 
 class Columns(Kernel):
     """A kernel that sums, for each column of matrices, an expression over the rows."""
 
     shapes: list[str]
-    cost = 1
 
-    def module(self, index: int) -> str:
-        inputs = self.signatures[index]
-        roots = trace(self.function, inputs)
-        return columns.column_module(self.name, inputs, roots, self.shapes, self.cost)
+    def module(self, program: Program) -> str:
+        return columns.column_module(self.name, program, self.shapes)
+
+    def options(self) -> str:
+        return f"shapes {self.shapes}"
 
 
-def over_columns(name: str, core: str, cost: int = 1) -> Callable[..., Any]:
+_MATRIX_SHAPE = re.compile(r"\(([mn,]*)\)")
+
+
+def over_columns(
+    name: str, core: str, cost: int = 1, half: bool = False
+) -> Callable[[Callable[..., Any]], Columns]:
     """The generalized ufunc that sums over rows, e.g. `@over_columns("f", "(m,n),(m)->(n)")`."""
 
     def make(function: Callable[..., Any]) -> Columns:
-        ins, outs = (_SHAPE.findall(side) for side in core.split("->"))
-        signatures = [[t] * len(ins) for t in (F32, F64)]
-        kernel = Columns(name, function, signatures, [[t] * len(outs) for t in (F32, F64)], core)
+        ins, outs = (_MATRIX_SHAPE.findall(side) for side in core.split("->"))
+        kernel = Columns(name, function, _over_floats(len(ins), len(outs), half), core, cost)
         kernel.shapes = [each.replace(",", "") for each in ins]
-        kernel.cost = cost
-        return kernel
-
-    return make
-
-
-_SHAPE = re.compile(r"\(([mn,]*)\)")
-
-
-class Rows(Kernel):
-    """A kernel over rows; `along` says which inputs and outputs have the row's dimension."""
-
-    along: list[bool]
-    cost = 1
-
-    def module(self, index: int) -> str:
-        inputs = self.signatures[index]
-        row = rows.Row(inputs, trace(self.function, inputs), self.along)
-        return rows.row_module(self.name, row, self.cost)
-
-
-def over_rows(name: str, core: str, cost: int = 1, types: Any = None) -> Callable[..., Any]:
-    """The generalized ufunc of a formula over rows, e.g. `@over_rows("softmax", "(n)->(n)")`."""
-
-    def make(function: Callable[..., Any]) -> Any:
-        sides = [[part == "n" for part in _CORE.findall(side)] for side in core.split("->")]
-        signatures = [[t] * len(sides[0]) for t in (F32, F64)]
-        outputs = [[t] * len(sides[1]) for t in (F32, F64)]
-        if types is not None:
-            signatures, outputs = [t[0] for t in types], [t[1] for t in types]
-        kernel = Rows(name, function, signatures, outputs, core)
-        kernel.along = sides[0] + sides[1]
-        kernel.cost = cost
-        return kernel
-
-    return make
-
-
-_CORE = re.compile(r"\((n?)\)")
-
-
-def elementwise(name: str, inputs: int, outputs: int = 1, **options: Any) -> Callable[..., Any]:
-    """The ufunc of a formula over floats."""
-
-    def make(function: Callable[..., Any]) -> Any:
-        kernel = Elementwise(
-            name, function, [[t] * inputs for t in (F32, F64)], [[t] * outputs for t in (F32, F64)]
-        )
-        kernel.scalars = options.get("scalars", ())
-        kernel.cost = options.get("cost", 1)
         return kernel
 
     return make

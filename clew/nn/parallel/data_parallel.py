@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from clew.nn.modules.module import Module
 
-__all__ = ["DataParallel", "data_parallel"]
+__all__ = ["DataParallel"]
 
 T = TypeVar("T", bound=Module)
 
@@ -30,16 +30,3 @@ class DataParallel(Module, Generic[T]):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         return self.module(*inputs, **kwargs)
-
-
-def data_parallel(
-    module: Module,
-    inputs: Any,
-    device_ids: Sequence[Any] | None = None,
-    output_device: Any = None,
-    dim: int = 0,
-    module_kwargs: dict[str, Any] | None = None,
-) -> Any:
-    """Call a module with a batch, which would be split over GPUs if there were any."""
-    inputs = inputs if isinstance(inputs, tuple) else (inputs,)
-    return module(*inputs, **(module_kwargs or {}))

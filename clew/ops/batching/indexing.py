@@ -17,26 +17,42 @@ from clew.ops.batching.rules import (
     declare,
     decomposed,
     front,
-    mechanical,
     pad_rank,
     refused,
     rules,
 )
+from clew.ops.clamping import where
 from clew.ops.index_tensors import index_backward_op, index_op, index_put_op
 
 Shape = tuple[int, ...]
 Pattern = tuple[bool, ...]
 
-declare(
-    mechanical(dims=("dim",)), "gather", "scatter", "scatter_value", "scatter_add", "scatter_into",
-    "scatter_reduce",
-)  # fmt: skip
-declare(aligned, "masked_fill", "masked_fill_tensor")
+declare(aligned, "masked_fill")
 
 
 def count_up(size: int, rank: int) -> Tensor:
     """The numbers of the examples, shaped to broadcast in front of `rank` dimensions."""
     return wrap(np.arange(size).reshape((size, *(1,) * rank)))
+
+
+@rules(
+    "gather", "gather_backward", "scatter", "scatter_value", "scatter_add", "scatter_into",
+    "scatter_reduce",
+)  # fmt: skip
+def _by_elements(call: Call) -> Tensor:
+    """A tensor without dimensions goes together with vectors of one element."""
+    params = dict(call.params, dim=call.params["dim"] + (call.params["dim"] >= 0))
+    inputs = [
+        value.unsqueeze(1) if isinstance(value, Tensor) and value._array.ndim == 1 else value
+        for value in call.all_batched()
+    ]
+    shape = call.shape(1 if call.op.name == "gather" else 0)
+    if call.op.name == "gather_backward":
+        shape = params["input_sizes"]
+        params["input_sizes"] = (call.size, *(shape or (1,)))
+    result: Tensor = call.op(*inputs, **params)
+    whole = (call.size, *shape)
+    return result if result._array.shape == whole else result.reshape(whole)
 
 
 # -- index tensors ---------------------------------------------------------------------------
@@ -123,9 +139,7 @@ def _index_backward(call: Call) -> Any:
     indices, layout = _indices(call, 1, call.params["pattern"], len(sizes))
     grad = call.inputs[0] if call.batched[0] else front(call.inputs[0], call.size)
     op = index_backward_op(len(indices))
-    return op(
-        layout.back(grad), *indices, input_sizes=(call.size, *sizes), pattern=layout.pattern
-    )
+    return op(layout.back(grad), *indices, input_sizes=(call.size, *sizes), pattern=layout.pattern)
 
 
 def _index_put(call: Call) -> Any:
@@ -211,8 +225,11 @@ def _unselect(call: Call, inputs: list[Any], index: Tensor, dim: int, params: An
 
 def _write_rows(call: Call, inputs: list[Any], index: Tensor, dim: int, params: Any) -> Any:
     self = inputs[0]
-    wide = _as_index_of(index, self._array.shape[1:], dim, call.size)
     name = call.op.name
+    if name.startswith("index_fill"):
+        rows = self._array.shape[dim + 1]
+        index = where(index < 0, index + rows, index)
+    wide = _as_index_of(index, self._array.shape[1:], dim, call.size)
     if name == "index_fill":
         return self.scatter(dim + 1, wide, params["value"])
     if name == "index_fill_tensor":
@@ -240,7 +257,7 @@ for _name, _stand_in in RULE_OF_ROWS.items():
 
 def _flat_index(index: Tensor, count: int) -> Tensor:
     flat = index.reshape(-1)
-    counted: Tensor = (flat < 0).where(flat + count, flat)
+    counted: Tensor = where(flat < 0, flat + count, flat)
     return counted
 
 
@@ -269,6 +286,13 @@ def _put(self: Tensor, index: Tensor, source: Tensor, *, accumulate: bool) -> Te
     return written
 
 
+@rules("masked_fill_tensor")
+def _masked_fill_tensor(call: Call) -> Tensor:
+    tensor, mask, value = call.aligned()
+    filled: Tensor = where(mask, value.to(tensor.dtype), tensor)
+    return filled
+
+
 # -- masks -------------------------------------------------------------------------------------
 
 
@@ -280,7 +304,7 @@ def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         return self.expand(shape).clone()
     places = (mask.reshape(-1).cumsum(0) - 1).clamp(0, source._array.size - 1)
     values = source.reshape(-1).gather(0, places).reshape(shape)
-    scattered: Tensor = mask.where(values, self)
+    scattered: Tensor = where(mask, values, self)
     return scattered
 
 
@@ -319,7 +343,10 @@ def _embedding(call: Call) -> Any:
     weight, indices = call.inputs
     params = dict(call.params)
     if not call.batched[0]:
-        return call.op(weight, indices, **params)
+        if not params["scale_grad_by_freq"]:
+            return call.op(weight, indices, **params)
+        # How often a row occurs is counted for each example by itself.
+        weight = front(weight, call.size)
     _, rows, width = weight._array.shape
     padding = params["padding_idx"]
     params["padding_idx"] = -1
@@ -328,7 +355,7 @@ def _embedding(call: Call) -> Any:
     if padding is None or padding < 0:
         return found
     is_padding = (indices == padding).unsqueeze(-1)
-    return is_padding.where(found.detach(), found)
+    return where(is_padding, found.detach(), found)
 
 
 @rules("embedding_dense_backward")

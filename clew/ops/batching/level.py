@@ -23,7 +23,7 @@ from clew.core.recording import OpNode, Plan, record
 from clew.core.state import State, local
 from clew.core.tensor import Tensor, forbid_view_write
 from clew.ops.batching import refusals
-from clew.ops.batching.rules import DECOMPOSED, Call, front, rule_of
+from clew.ops.batching.rules import DECOMPOSED, RANDOM, Call, front, rule_of
 from clew.ops.batching.tensor import BatchedTensor, lift
 from clew.ops.copying import COPY
 from clew.source import _getframe
@@ -81,7 +81,11 @@ class Batching(Interceptor):
             return self.write(op, inputs, params)
         batched = tuple([self.is_batched(value) for value in inputs])
         if True in batched and op.name in DECOMPOSED:
-            return DECOMPOSED[op.name](*inputs, **params)
+            result = DECOMPOSED[op.name](*inputs, **params)
+            if result is not NotImplemented:
+                return result
+        if op.name in RANDOM:
+            return self.draw_like(op, inputs, batched, params)
         physical = [self.lower(value) for value in inputs]
         with self.outside():
             if True in batched:
@@ -155,6 +159,8 @@ class Batching(Interceptor):
         batched = tuple([self.is_batched(value) for value in inputs])
         if not batched[0] and True in batched:
             raise refusals.captured_write(op.name)
+        if op.name in RANDOM:
+            self.check_random_write(op, batched)
         state = local.state
         mask, edges = self.edges(inputs) if state.grad_enabled else (0, [])
         plan = op.plan(mask) if mask and op.can_differentiate(target) else None
@@ -207,6 +213,35 @@ class Batching(Interceptor):
                 return make(shape)
             return self.lift(make((self.size, *shape)))
 
+    def draw_like(self, op: Op, inputs: Inputs, batched: tuple[bool, ...], params: Params) -> Any:
+        """A random operation with a new result."""
+        if self.randomness == "error":
+            raise refusals.randomness()
+        if self.randomness == "same" and True in batched:
+            # The same numbers, from what may be different for each: drawn for one, used for all.
+            raise refusals.same_numbers(op.name)
+        physical = [self.lower(value) for value in inputs]
+        with self.outside():
+            if self.randomness == "same":
+                return op(*physical, **params)
+            physical = [
+                front(value, self.size) if isinstance(value, Tensor) and not own else value
+                for value, own in zip(physical, batched, strict=True)
+            ]
+            every = tuple(isinstance(value, Tensor) for value in physical)
+            call = Call(op, self.size, physical, every, inputs, params, self)
+            result = rule_of(op)(call)
+        outs = result if isinstance(result, tuple) else (result,)
+        lifted = tuple([self.lift(out) for out in outs])
+        self.connect(op, inputs, params, lifted)
+        return lifted if isinstance(result, tuple) else lifted[0]
+
+    def check_random_write(self, op: Op, batched: tuple[bool, ...]) -> None:
+        if self.randomness == "error":
+            raise refusals.randomness()
+        if self.randomness == "different" and not batched[0]:
+            raise refusals.different_numbers(op.name)
+
     # -- custom functions ------------------------------------------------------------------
 
     def after_function(self, function: Any, inputs: Inputs, params: Params) -> Any:
@@ -219,6 +254,16 @@ class Batching(Interceptor):
 def innermost() -> Batching | None:
     """The vmap whose function is running, if there is one."""
     return installed(Batching)
+
+
+def has_history() -> bool:
+    """Whether what happens in any of the vmaps around is recorded outside of it."""
+    link = local.state.intercept
+    while link is not None:
+        if isinstance(link, Batching) and link.has_history:
+            return True
+        link = link.outer
+    return False
 
 
 def lifted(tensor: Tensor) -> BatchedTensor | Tensor:

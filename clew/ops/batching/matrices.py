@@ -12,6 +12,7 @@ from clew.ops.batching.rules import (
     Call,
     declare,
     decomposed,
+    front,
     mechanical,
     pad_rank,
     rules,
@@ -22,7 +23,7 @@ from clew.ops.matmul import BMM, matmul
 declare(
     together, "linalg_inv_ex", "linalg_cholesky_ex", "cholesky", "cholesky_inverse", "linalg_qr",
     "linalg_svd", "_linalg_svdvals", "linalg_eigh", "linalg_eig", "linalg_det", "linalg_slogdet",
-    "linalg_matrix_exp", "linalg_lu", "linalg_lu_factor_ex", "lu_unpack", "_linalg_cofactors",
+    "linalg_matrix_exp", "linalg_lu", "linalg_lu_factor_ex", "lu_unpack", "_linalg_cofactors", "_linalg_matrix_rank",
 )  # fmt: skip
 
 
@@ -83,6 +84,8 @@ def _dot(call: Call) -> Tensor:
 
 def _added(call: Call, product: Tensor) -> Tensor:
     """`beta * self + alpha * product`, where self broadcasts to one example's product."""
+    if not any(call.batched[1:]):
+        product = front(product, call.size)
     alpha, beta = call.params.get("alpha", 1), call.params.get("beta", 1)
     if alpha != 1:
         product = product * alpha
@@ -97,12 +100,16 @@ def _added(call: Call, product: Tensor) -> Tensor:
 @rules("addmm", "addmm.scaled", "baddbmm")
 def _addmm(call: Call) -> Tensor:
     a, b = call.inputs[1:]
+    if not any(call.batched[1:]):
+        return _added(call, matmul(a, b))
     return _added(call, _product(a, call.batched[1], b, call.batched[2]))
 
 
 @rules("addmv")
 def _addmv(call: Call) -> Tensor:
     mat, vec = call.inputs[1:]
+    if not any(call.batched[1:]):
+        return _added(call, matmul(mat, vec))
     return _added(call, _mv_product(mat, call.batched[1], vec, call.batched[2]))
 
 
@@ -114,7 +121,7 @@ def _addr(call: Call) -> Tensor:
 
 @rules("addbmm")
 def _addbmm(call: Call) -> Tensor:
-    return _added(call, BMM(*call.inputs[1:]).sum(1))
+    return _added(call, BMM(*call.inputs[1:]).sum(-3))
 
 
 @rules("trace")

@@ -16,6 +16,7 @@ from clew.ops.batching.rules import (
     refused,
     rules,
 )
+from clew.ops.clamping import where
 
 declare(
     mechanical(dims=("dims",)), "sum_dim", "mean_dim", "nansum", "logsumexp", "amax", "amin",
@@ -29,9 +30,7 @@ declare(
     "_argkthvalue", "_argmedian", "_argmode", "softmax", "log_softmax", "_safe_softmax",
     "_softmax_backward_data", "_log_softmax_backward_data", "glu",
 )  # fmt: skip
-declare(
-    mechanical(dims=("dim",), shapes=("sizes",)), "value_selecting_reduction_backward"
-)
+declare(mechanical(dims=("dim",), shapes=("sizes",)), "value_selecting_reduction_backward")
 declare(refused(refusals.dynamic_shape), "nonzero", "_unique2", "unique_dim", "unique_consecutive")
 declare(refused(refusals.dynamic_shape), "bincount", "masked_select", "masked_select_backward")
 declare(
@@ -92,5 +91,5 @@ def _renorm(self: Tensor, *, p: float, dim: int, maxnorm: float) -> Tensor:
     norm = OPS["linalg_vector_norm"](
         self, ord=p, dims=tuple(others), keepdim=True, dtype=self._array.dtype
     )
-    scaled: Tensor = self * (norm > maxnorm).where(maxnorm / (norm + 1e-7), 1.0)
+    scaled: Tensor = self * where(norm > maxnorm, maxnorm / (norm + 1e-7), 1.0)
     return scaled

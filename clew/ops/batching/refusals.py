@@ -88,6 +88,23 @@ def randomness() -> RuntimeError:
     )
 
 
+def same_numbers(name: str) -> RuntimeError:
+    return RuntimeError(
+        f"vmap: `{name}` with randomness='same' needs parameters that all examples share; it got "
+        "batched ones.\n  Draw from a fixed distribution (torch.rand) and transform the numbers, "
+        "or use randomness='different'." + errors.at_user_line()
+    )
+
+
+def different_numbers(name: str) -> RuntimeError:
+    return RuntimeError(
+        "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will "
+        f"appear like same randomness.\n  `{name}_` fills a tensor that all examples share: make "
+        "it from a batched one (`torch.empty_like(x)`), or use the out-of-place form."
+        + errors.at_user_line()
+    )
+
+
 def function_without_context(function: Any) -> RuntimeError:
     return RuntimeError(
         "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, "

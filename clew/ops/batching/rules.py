@@ -29,6 +29,10 @@ DECOMPOSED: dict[str, Callable[..., Any]] = {}
 RULES: dict[str, Rule] = {}
 
 
+# Operations whose results are random, so that they ask whether examples differ.
+RANDOM: set[str] = set()
+
+
 class Call:
     """One call of an operation inside vmap, as its rule sees it."""
 
@@ -152,15 +156,18 @@ def mechanical(*, dims: Sequence[str] = (), shapes: Sequence[str] = ()) -> Rule:
 
     def rule(call: Call) -> Any:
         params = dict(call.params)
-        for name in shapes:
-            params[name] = (call.size, *params[name])
         inputs = call.all_batched()
         # A tensor without dimensions has a dimension 0 nevertheless.
-        scalar = call.ndim() == 0 and any(params.get(name) not in ((), None) for name in dims)
+        rank = len(params[shapes[0]]) if shapes else call.ndim()
+        scalar = rank == 0 and bool(dims)
         if scalar:
             inputs = [v.unsqueeze(1) if isinstance(v, Tensor) else v for v in inputs]
+        for name in shapes:
+            params[name] = (call.size, *((1,) if scalar else params[name]))
         for name in dims:
-            params[name] = moved(params.get(name))
+            params[name] = moved(params.get(name) or 0) if scalar else moved(params.get(name))
+            if scalar and isinstance(call.params.get(name), tuple):
+                params[name] = (1,)
         result = call.op(*inputs, **params)
         return _as_scalars(result, call.size) if scalar else result
 

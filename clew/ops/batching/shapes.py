@@ -30,7 +30,6 @@ declare(
 )  # fmt: skip
 declare(
     mechanical(dims=("dim",), shapes=("input_sizes",)), "select_backward", "slice_backward",
-    "gather_backward",
 )  # fmt: skip
 declare(mechanical(dims=("dim1", "dim2")), "diagonal", "diagonal_scatter", "diagonal_copy")
 declare(mechanical(dims=("dim1", "dim2"), shapes=("input_sizes",)), "diagonal_backward")

@@ -25,7 +25,7 @@ for name, module in model.named_children():
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 x = torch.randn(64, 4)
 y = (x[:, 0] * x[:, 1] > 0).long()
-for step in range(50):
+for _ in range(50):
     loss = nn.functional.cross_entropy(model(x), y)
     optimizer.zero_grad()
     loss.backward()

@@ -1,0 +1,180 @@
+"""Copies that are none: snapshots, replay entries and targets that share memory with live ones."""
+
+from __future__ import annotations
+
+import ast
+import weakref
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from clew.core.state import local
+from clew.core.tensor import Tensor
+from clew.doctor.places import Line, Place, assigned_at, dotted, here, line_of, statement_at
+from clew.doctor.recorder import Recorder
+from clew.nn.modules.module import Module
+from clew.nn.parameter import Parameter
+
+
+class CopyWatch:
+    """Sees state dicts, `.data` assignments and stacks of remembered tensors."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        # Taken state dicts: the tensors in them, by the address of their memory.
+        self.taken: dict[int, tuple[Line | None, int, int]] = {}
+        self.useless_loads: Counter[Line | None] = Counter()
+        self.useless_load_at: dict[Line | None, Line | None] = {}
+        self.shared_data: dict[Line | None, tuple[str, str]] = {}
+        self.stacks: Counter[Line | None] = Counter()
+        self.stack_of: dict[Line | None, Line | None] = {}
+        self.aliases: dict[int, tuple[weakref.ref[Tensor], Place | None, int, int]] = {}
+        self.unseen_writes: dict[Any, dict[str, Any]] = {}
+
+    # -- states ----------------------------------------------------------------------------------
+
+    def state_taken(self, module: Module, state: Any) -> None:
+        line = line_of(here())
+        steps = self.recorder.steps
+        if len(self.taken) > 20000:
+            self.taken.clear()
+        for value in state.values():
+            if isinstance(value, Tensor):
+                self.taken[id(value)] = line, steps, id(module)
+
+    def state_loaded(self, module: Module, state: Any) -> None:
+        """Loading a tensor into the memory that it already is changes nothing."""
+        for known in self._parameters(module):
+            known.loaded = True
+        if not hasattr(state, "values"):
+            return
+        own = {address(p._array): p for p in module.parameters() if hasattr(p, "_storage")}
+        shared = taken_line = None
+        steps = self.recorder.steps
+        for value in state.values():
+            if isinstance(value, Tensor) and value._array.size and address(value._array) in own:
+                entry = self.taken.get(id(value))
+                taken = steps if entry is None else entry[1]
+                if entry is not None and entry[2] == id(module) and taken == steps:
+                    self._loaded_into_itself()
+                    return
+                shared = value
+                taken_line = None if entry is None else entry[0]
+                break
+        if shared is not None:
+            line = line_of(here())
+            self.useless_loads[taken_line or line] += 1
+            self.useless_load_at[taken_line or line] = line
+
+    def _loaded_into_itself(self) -> None:
+        """`target.load_state_dict(online.state_dict())` where both names mean one module."""
+        line = line_of(here())
+        statement = statement_at(line)
+        if statement is None or line is None:
+            return
+        for call in ast.walk(statement):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            if call.func.attr != "load_state_dict" or not call.args:
+                continue
+            given = call.args[0]
+            target = dotted(call.func.value)
+            if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute):
+                source = dotted(given.func.value)
+                if target and source and target != source:
+                    at = assigned_at(target, line.file) or line
+                    self.useless_loads[at] += 1
+                    self.useless_load_at[at] = line
+
+    def _parameters(self, module: Module) -> list[Any]:
+        return [k for p in module.parameters() if (k := self.recorder.find(p)) is not None]
+
+    # -- parameters that share memory --------------------------------------------------------------
+
+    def data_replaced(self, tensor: Tensor, value: Tensor) -> None:
+        """`a.data = b.data`: two parameters over one memory."""
+        known = self.recorder.find(tensor)
+        if known is None and not tensor._requires_grad:
+            pass
+        where = address(value._array)
+        for other in self.recorder.by_id.values():
+            live = other.ref()
+            if live is None or live is tensor or live._array.shape != value._array.shape:
+                continue
+            if live._array.size and address(live._array) == where:
+                line = line_of(here())
+                name = known.shown if known is not None else "a tensor"
+                self.shared_data[line] = name, other.shown
+                return
+
+    def alias_made(self, tensor: Tensor, result: Tensor) -> None:
+        """`.detach()` or `.data` of a parameter: remembered in case it is used as a snapshot."""
+        if self.recorder.stepping is not None or len(self.aliases) > 2048:
+            return
+        if not isinstance(tensor, Parameter) or local.state.backward_runs:
+            return
+        key = id(result)
+        aliases = self.aliases
+
+        def forget(_: Any) -> None:
+            aliases.pop(key, None)
+
+        number = self.recorder.facts(tensor).number
+        entry = weakref.ref(result, forget), here(), self.recorder.steps, number
+        aliases[key] = entry
+
+    def used(self, inputs: tuple[Any, ...]) -> None:
+        """An old alias of a parameter meets the parameter itself: it was meant as a copy."""
+        for value in inputs:
+            entry = self.aliases.get(id(value))
+            if entry is None or entry[2] >= self.recorder.steps:
+                continue
+            where = address(value._array)
+            for other in inputs:
+                if (
+                    other is not value
+                    and isinstance(other, Tensor)
+                    and other._array.shape == value._array.shape
+                    and value._array.size
+                    and address(other._array) == where
+                ):
+                    line = line_of(entry[1])
+                    self.useless_loads[line] += 1
+                    self.useless_load_at[line] = line_of(here())
+                    return
+
+    def written(self, name: str, inputs: tuple[Any, ...], out: Tensor) -> None:
+        """`p.copy_(snapshot)` where the snapshot is p's own memory."""
+        if self.aliases:
+            self.used((out, *inputs[1:]))
+
+    def step_ends(self) -> None:
+        """Aliases are looked at when they are used; nothing happens at a step."""
+
+    # -- stacks of remembered tensors --------------------------------------------------------------
+
+    def stacked(self, inputs: tuple[Any, ...], out: Tensor) -> None:
+        """Distinct tensors over one memory: entries of a buffer that were never copied."""
+        tensors = [t for t in inputs if isinstance(t, Tensor)]
+        if len(tensors) < 3 or any(t._requires_grad for t in tensors[:3]):
+            return
+        if len({id(t) for t in tensors}) < 3:
+            return
+        addresses = Counter(address(t._array) for t in tensors if t._array.size)
+        if not addresses:
+            return
+        _, most = addresses.most_common(1)[0]
+        distinct = {id(t) for t in tensors if t._array.size}
+        if most >= 3 and most * 2 > len(tensors) and len(distinct) >= most:
+            first = next(t for t in tensors if addresses[address(t._array)] == most)
+            if first._view is not None and first._view.kind == "multi":
+                return
+            line = line_of(here())
+            self.stacks[line] += 1
+            self.stack_of.setdefault(line, self.recorder.born_at(first))
+
+
+def address(array: np.ndarray) -> int:
+    """Where an array's memory begins."""
+    return int(array.__array_interface__["data"][0])

@@ -1,0 +1,275 @@
+"""Data and initial values: rows seen in training and evaluation, shapes, constant weights."""
+
+from __future__ import annotations
+
+import weakref
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew.core.tensor import Tensor
+from clew.doctor.facts import ParamFacts
+from clew.doctor.graphs import inputs_of, op_name
+from clew.doctor.losses import reduction_of
+from clew.doctor.places import Line, Place, assigned_at, here, line_of, stack_here, user_frames
+from clew.doctor.recorder import Recorder
+from clew.nn.modules.module import Module
+
+_ROWS = 6000
+
+
+class Swap:
+    """A view or reshape that exchanges two dimensions by their sizes alone."""
+
+    def __init__(self, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+        self.before = before
+        self.after = after
+        self.count = 0
+
+
+class TermFacts:
+    """The reductions of the terms of one loss."""
+
+    def __init__(self) -> None:
+        self.mixed: Counter[tuple[Line | None, Line | None]] = Counter()
+        self.summed: Counter[Line | None] = Counter()
+        self.batch = 0
+
+
+class DataWatch:
+    """Sees the batches that models get."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.trained: dict[int, set[int]] = {}
+        # By model and the lines that led to the evaluation.
+        self.held_out: dict[Any, set[int]] = {}
+        self.held_at: dict[Any, Counter[Line | None]] = {}
+        self.held_names: dict[Any, Line | None] = {}
+        self.datasets: dict[int, tuple[weakref.ref[Any], Line | None]] = {}
+        self.swaps: dict[Line | None, Swap] = {}
+        self.terms = TermFacts()
+        self.calls = 0
+        self.batches: set[int] = set()
+        self.batch: Callable[[], int | None] = lambda: None
+        self.sum_backwards = 0
+
+    # -- initial values --------------------------------------------------------------------------
+
+    def first_step(self, members: list[tuple[ParamFacts, Tensor]]) -> None:
+        """Before the first step: weights that are all equal."""
+        for known, tensor in members:
+            array = tensor._array
+            if known.gain is not None or array.ndim < 2 or array.size < 2:
+                continue
+            if array.dtype.kind != "f":
+                continue
+            known.init_at = initialised_at(tensor) or known.born
+            fan_in = array.size / array.shape[0]
+            known.gain = float(np.sqrt(np.mean(np.square(array, dtype=np.float64)) * fan_in))
+            first = array.reshape(-1)[0]
+            if (array == first).all():
+                known.constant = float(first)
+            elif array.shape[0] > 1 and (array == array[:1]).all():
+                known.rows_equal = True
+
+    def look_at_rows(self, members: list[tuple[ParamFacts, Tensor]]) -> None:
+        """After a sampled step: are units that began equal still equal?"""
+        for known, tensor in members:
+            if known.constant is not None or known.rows_equal:
+                array = tensor._array
+                known.still_equal = _has_equal_units(array)
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def root_called(self, module: Module, call: Any, result: Any) -> None:
+        args = call.args
+        if not args or not isinstance(args[0], Tensor):
+            return
+        array = args[0]._array
+        if array.ndim and len(self.batches) < 100:
+            self.batches.add(array.shape[0])
+        if array.ndim < 2 or array.dtype.kind != "f" or self.calls > 3000 or not len(array):
+            return
+        if array[0].size < 2:
+            return
+        self.calls += 1
+        key: Any = id(module)
+        training = call.grad and call.training
+        if training:
+            rows = self.trained.setdefault(key, set())
+        else:
+            key = key, *(stack_here(3))
+            rows = self.held_out.setdefault(key, set())
+        if len(rows) > _ROWS:
+            return
+        count = min(array.shape[0], 512)
+        fresh = {hash(array[i].tobytes()) for i in range(count)}
+        if not training:
+            lines = self.held_at.setdefault(key, Counter())
+            if call.line not in lines:
+                self.held_names[key] = self.made_at(args[0])
+            lines[call.line] += 1
+            if not _is_continuous(array):
+                return
+        rows |= fresh
+
+    def dataset_made(self, dataset: Any) -> None:
+        self.datasets[id(dataset)] = weakref.ref(dataset), line_of(here())
+
+    def made_at(self, tensor: Tensor) -> Line | None:
+        """The line that made the data which a batch comes from, by the names around the call."""
+        best: tuple[int, Line | None] | None = None
+        for frame in user_frames(2):
+            for names in (frame.f_locals, frame.f_globals):
+                for name, held in list(names.items()):
+                    size = _holds(held, tensor)
+                    if size is None or (best is not None and best[0] <= size):
+                        continue
+                    line = assigned_at(name, frame.f_code.co_filename)
+                    if line is not None:
+                        best = size, line
+            if best is not None:
+                return best[1]
+            for held in list(frame.f_locals.values()):
+                dataset = getattr(held, "dataset", None)
+                entry = self.datasets.get(id(dataset))
+                if entry is not None and entry[0]() is dataset:
+                    return entry[1]
+        return None
+
+    def split(self, source: Tensor, out: Tensor) -> None:
+        """A part of the user's data is taken: its line is remembered."""
+        if out._array.ndim >= 1 and out._array.size > 1:
+            self.recorder.tensor_born(out, here())
+
+    # -- shapes ----------------------------------------------------------------------------------
+
+    def viewed(self, name: str, source: Tensor, out: Tensor, in_module: bool) -> None:
+        if name not in ("view", "_unsafe_view") or not in_module:
+            return
+        before, after = source._array.shape, out._array.shape
+        if len(before) < 2 or len(after) < 2 or before[:2] == after[:2]:
+            return
+        if mixes(before, after, self.batch()) and source._array.flags.c_contiguous:
+            assert out._node is not None
+            line = line_of(out._node._where)
+            swap = self.swaps.setdefault(line, Swap(before, after))
+            swap.count += 1
+
+    # -- terms of a loss -------------------------------------------------------------------------
+
+    def backward_begins(self, run: Any, roots: Any) -> None:
+        if self.sum_backwards > 50 or not roots:
+            return
+        self.sum_backwards += 1
+        found: dict[str, list[tuple[Line | None, int, float]]] = {"mean": [], "sum": []}
+        for node, factor in terms_of(roots[0][0]):
+            kind = reduction_of(node)
+            if kind is not None:
+                size = _reduced_rows(node)
+                found[kind].append((line_of(node._where), size, factor))
+        for mean_line, mean_rows, _ in found["mean"]:
+            for sum_line, sum_rows, factor in found["sum"]:
+                per_sample = sum_rows == mean_rows or sum_rows in self.batches
+                if per_sample and sum_rows > 1 and factor > 0.2:
+                    self.terms.mixed[sum_line, mean_line] += 1
+        if not found["mean"]:
+            for line, rows, factor in found["sum"]:
+                if rows >= 8 and factor * rows > 1.5:
+                    self.terms.summed[line] += 1
+                    self.terms.batch = max(self.terms.batch, rows)
+
+
+def mixes(before: tuple[int, ...], after: tuple[int, ...], batch: int | None) -> bool:
+    """Whether a view moves the batch axis by renaming it, which mixes the samples."""
+    first, second = before[0], before[1]
+    if min(first, second) < 2 or first == second:
+        return False
+    same_rest = before[2:] == after[2:] or len(before) != len(after)
+    if first == after[1] and second == after[0] and same_rest:
+        return True
+    if len(before) == len(after) == 3 and after[1] == first and after[0] % second == 0:
+        # (time, batch, heads * size) viewed as (batch * heads, time, size)
+        heads = after[0] // second
+        if heads > 1 and after[2] * heads == before[2]:
+            return True
+    return (
+        batch is not None
+        and batch > 1
+        and second == batch == after[0]
+        and first % batch != 0
+        and first > 1
+        and len(before) >= 3
+    )
+
+
+def _has_equal_units(array: np.ndarray) -> bool:
+    """Whether all rows, or all columns, of a matrix are the same."""
+    flat = array.reshape(array.shape[0], -1)
+    rows = flat.shape[0] > 1 and np.allclose(flat, flat[:1], rtol=1e-5, atol=1e-9)
+    return bool(rows or (flat.shape[1] > 1 and np.allclose(flat, flat[:, :1], 1e-5, 1e-9)))
+
+
+def terms_of(root: Any) -> list[tuple[Any, float]]:
+    """The summands of a loss, each with the number it is multiplied by."""
+    from clew.doctor.graphs import MOVES, number_saved
+
+    found: list[tuple[Any, float]] = []
+    todo: list[tuple[Any, float]] = [(root, 1.0)]
+    while todo and len(found) < 16:
+        node, factor = todo.pop()
+        name = op_name(node)
+        behind = inputs_of(node)
+        if reduction_of(node) is not None and not _is_small(node):
+            found.append((node, factor))
+        elif name in ("add", "sub", "rsub", "add.scaled", "neg") or name in MOVES:
+            todo += [(each, factor) for each in behind]
+        elif name in ("mul", "div") and len(behind) == 1:
+            number = number_saved(node)
+            if number is None or number == 0:
+                continue
+            scale = abs(number) if name == "mul" else 1 / abs(number)
+            todo.append((behind[0], factor * scale))
+        elif reduction_of(node) is not None:
+            todo += [(each, factor) for each in behind]
+    return found
+
+
+def _is_small(node: Any) -> bool:
+    """A mean or a sum over a handful of terms, such as a stack of losses."""
+    return _reduced_rows(node) <= 1
+
+
+def _reduced_rows(node: Any) -> int:
+    """The size of the first dimension that a reduction goes over."""
+    for each in inputs_of(node):
+        shape = each._shape
+        if shape:
+            return int(shape[0])
+    return 1
+
+
+def _is_continuous(array: np.ndarray) -> bool:
+    """Whether rows are made of real-valued measurements, so that equal rows are no accident."""
+    sample = array.reshape(array.shape[0], -1)[:32]
+    return bool((sample != np.round(sample)).mean() > 0.5)
+
+
+def initialised_at(tensor: Tensor) -> Place | None:
+    """The line that last wrote to a tensor."""
+    storage = tensor._storage
+    if storage.untracked is not None:
+        return storage.untracked[2]
+    return storage.written_at
+
+
+def _holds(held: Any, tensor: Tensor) -> int | None:
+    """The size of a variable whose memory a tensor is, or is part of; None if it is not."""
+    if not isinstance(held, Tensor) or held._array.ndim < 2 or not held._array.size:
+        return None
+    if held is tensor or np.may_share_memory(held._array, tensor._array):
+        return int(held._array.size)
+    return None

@@ -1,0 +1,47 @@
+"""What rules are made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from clew.doctor.facts import ParamFacts
+from clew.doctor.findings import Finding
+from clew.doctor.places import Line
+
+if TYPE_CHECKING:
+    from clew.doctor.session import Session
+
+
+class Rule:
+    """One kind of finding: its id, how bad it is, and `look`, which searches for it."""
+
+    id: str
+    severity = "error"
+
+    def look(self, session: Session) -> list[Finding]:
+        """Everything of this kind that the run shows."""
+        raise NotImplementedError
+
+    def finding(self, message: str, line: Line | None, **more: Any) -> Finding:
+        rule = self.id + (f".{more.pop('refinement')}" if "refinement" in more else "")
+        severity = more.pop("severity", self.severity)
+        related = [(place, role) for place, role in more.pop("related", []) if place is not None]
+        return Finding(rule, severity, message, line, related=related, **more)
+
+
+def most(counter: Counter[Any]) -> Any:
+    """The most frequent entry; None of an empty counter. Known places win over unknown ones."""
+    best = [key for key, _ in counter.most_common() if key is not None]
+    return best[0] if best else None
+
+
+def names_of(params: list[ParamFacts], limit: int = 8) -> list[str]:
+    return [known.shown for known in params[:limit]]
+
+
+def listed(params: list[ParamFacts], limit: int = 3) -> str:
+    """`fc.weight, fc.bias and 4 more`."""
+    shown = ", ".join(known.shown for known in params[:limit])
+    more = len(params) - limit
+    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,0 +1,405 @@
+"""The shape of the graph: what is cut off, left out, unused, kept or kept for nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from clew.doctor.facts import OptimizerFacts, ParamFacts
+from clew.doctor.findings import Finding
+from clew.doctor.places import Line, line_of
+from clew.doctor.recorder import Cut, number_mark
+from clew.doctor.rules.base import Rule, listed, most, names_of
+from clew.doctor.rules.exceptions import misspelled_in
+
+if TYPE_CHECKING:
+    from clew.doctor.session import Session
+
+# Names of what is deliberately left as it is.
+_INTENDED = re.compile(
+    r"backbone|pretrain|frozen|teacher|target|ema|momentum|old|ref|base|features|feature_extractor",
+    re.IGNORECASE,
+)
+
+
+def active_optimizers(session: Session) -> list[OptimizerFacts]:
+    return [o for o in session.recorder.optimizers.values() if o.steps or o.attempts]
+
+
+def was_moved(known: ParamFacts) -> bool:
+    """Whether the user has written to a parameter after training began."""
+    if known.manual:
+        return True
+    tensor = known.ref()
+    return tensor is not None and known.value_mark not in (None, number_mark(tensor))
+
+
+class DetachedGraph(Rule):
+    id = "detached-graph"
+
+    def look(self, session: Session) -> list[Finding]:
+        if session.exit.status == "exception" and session.recorder.backwards < 2:
+            return []
+        lost = self.lost(session)
+        findings: list[Finding] = []
+        by_line: dict[Line | None, list[ParamFacts]] = {}
+        cuts: dict[Line | None, Cut | None] = {}
+        for known in lost:
+            line, cut = self.cause(session, known)
+            if line is not None:
+                by_line.setdefault(line, []).append(known)
+                cuts[line] = cut
+        for line, params in by_line.items():
+            findings.append(self.found(session, line, cuts[line], params))
+            session.explained.update(known.number for known in params)
+        return findings
+
+    def lost(self, session: Session) -> list[ParamFacts]:
+        """Parameters that are meant to be trained and never got a gradient."""
+        recorder = session.recorder
+        if recorder.backwards < 2:
+            return []
+        active = {o.number for o in active_optimizers(session)}
+        if not active:
+            active = {o.number for o in recorder.optimizers.values()}
+        return [
+            known
+            for known in recorder.params.values()
+            if (not known.reached or self.is_flat(session, known))
+            and not known.steps_with_value
+            and known.optimizers & active
+            and not was_moved(known)
+            and known.requires_grad_seen
+        ]
+
+    def is_flat(self, session: Session, known: ParamFacts) -> bool:
+        """Whether every gradient was zero because a rounding operation lies on the path."""
+        return (
+            known.zero_grads >= 3
+            and not known.nonzero_grads
+            and any(
+                known.number in cut.leaves and cut.kind == "stairs"
+                for cut in session.recorder.cuts.values()
+            )
+        )
+
+    def cause(self, session: Session, known: ParamFacts) -> tuple[Line | None, Cut | None]:
+        recorder = session.recorder
+        certain = [
+            (recorder.joined[line], line, cut)
+            for line, cut in recorder.cuts.items()
+            if known.number in cut.leaves
+            and (recorder.joined[line] or cut.kind == "stairs")
+            and cut.kind != "exit"
+        ]
+        if certain:
+            _, line, cut = max(certain, key=lambda item: item[0])
+            return line, cut
+        under = most(Counter({line_of(p): n for p, n in known.used_without_grad.items()}))
+        behind = [
+            (cut.count, line, cut)
+            for line, cut in recorder.cuts.items()
+            if known.number in cut.leaves and line is not None and cut.kind == "exit"
+        ]
+        behind.sort(key=lambda item: (item[2].kind == "exit", -item[0]))
+        if behind:
+            _, line, cut = behind[0]
+            return line, cut
+        return under, None
+
+    def found(
+        self, session: Session, line: Line | None, cut: Cut | None, params: list[ParamFacts]
+    ) -> Finding:
+        how = {
+            "detach": "cuts the graph",
+            "exit": "takes the values out of the graph",
+            "not differentiable": "has no derivative",
+            "stairs": "has a derivative of zero",
+            "no_grad": "switches recording off",
+            "numpy": "rebuilds a tensor from numbers",
+            "frozen": "freezes",
+        }.get(cut.kind if cut else "no_grad", "cuts the graph")
+        op = cut.op if cut else "no_grad"
+        return self.finding(
+            f"{op} at {line} {how}: no gradient ever reaches {listed(params)}",
+            line,
+            fix="keep the path from the loss to these parameters in tensor operations with grad "
+            "mode on",
+            why="the optimizer skips parameters without a gradient: they keep their initial values",
+            parameters=names_of(params),
+            related=[(params[0].made_at, "the parameters that are never trained")],
+            evidence={"parameters": len(params), "backwards": session.recorder.backwards},
+            confidence=0.92,
+        )
+
+
+class RewrappedLoss(Rule):
+    """Backward from a tensor that no parameter leads to."""
+
+    id = "detached-graph"
+
+    def look(self, session: Session) -> list[Finding]:
+        recorder = session.recorder
+        findings = []
+        for tensor_line, place, count in session.lonely_roots():
+            if count < 2 or count < 0.6 * recorder.backwards:
+                continue
+            line = place or tensor_line
+            findings.append(
+                self.finding(
+                    "backward() starts from a tensor that was made anew: no parameter is behind it",
+                    line,
+                    refinement="rewrapped",
+                    fix="call backward() on the loss itself, not on torch.tensor(loss) or a tensor "
+                    "whose requires_grad was set afterwards",
+                    why="a new tensor has no history, so nothing is trained",
+                    evidence={"backwards": count},
+                    confidence=0.95,
+                )
+            )
+        return findings
+
+
+class MissingRequiresGrad(Rule):
+    id = "missing-requires-grad"
+
+    def look(self, session: Session) -> list[Finding]:
+        recorder = session.recorder
+        if session.exit.status == "exception" or not recorder.backwards:
+            return []
+        findings = []
+        plain = [
+            known
+            for known in recorder.params.values()
+            if known.optimizers
+            and not known.is_parameter
+            and not known.requires_grad_seen
+            and not was_moved(known)
+        ]
+        if plain:
+            findings.append(
+                self.finding(
+                    f"{listed(plain)} is given to an optimizer but does not record gradients",
+                    line_of(plain[0].born) or most_born(recorder.optimizers, plain[0]),
+                    fix="make it with requires_grad=True",
+                    parameters=names_of(plain),
+                    confidence=0.93,
+                )
+            )
+        findings += self._misspelled(session)
+        return findings
+
+    def _misspelled(self, session: Session) -> list[Finding]:
+        frozen = [
+            known
+            for known in session.recorder.params.values()
+            if known.is_parameter and not known.requires_grad
+        ]
+        if not frozen:
+            return []
+        for file in session.user_files():
+            line = misspelled_in(file)
+            if line is not None:
+                return [
+                    self.finding(
+                        f"{line.text!r} sets an attribute that does not exist: {listed(frozen)} "
+                        "stays frozen",
+                        line,
+                        fix="write requires_grad, or call requires_grad_(True)",
+                        parameters=names_of(frozen),
+                        confidence=0.9,
+                    )
+                ]
+        return []
+
+
+def most_born(optimizers: dict[int, OptimizerFacts], known: ParamFacts) -> Line | None:
+    for optimizer in optimizers.values():
+        if optimizer.number in known.optimizers:
+            return line_of(optimizer.born)
+    return None
+
+
+class ParamNotInOptimizer(Rule):
+    id = "param-not-in-optimizer"
+
+    def look(self, session: Session) -> list[Finding]:
+        recorder = session.recorder
+        active = active_optimizers(session)
+        if not active or recorder.steps < 2:
+            return []
+        left_out = [known for known in recorder.params.values() if self.is_left_out(session, known)]
+        left_out = [known for known in left_out if known.number not in session.explained]
+        if not left_out:
+            return []
+        named = [known for known in left_out if not _INTENDED.search(known.name)]
+        if not named:
+            return []
+        optimizer = max(active, key=lambda o: o.steps)
+        replaced = [
+            recorder.params[n]
+            for n in optimizer.params
+            if not recorder.params[n].reached and recorder.params[n].is_parameter
+        ]
+        line = line_of(optimizer.born)
+        if len(active) > 1 or line is None:
+            line = left_out[0].made_at or line
+        text = f"{listed(named)} receive(s) gradients, but no optimizer holds them"
+        if replaced:
+            text += "; the optimizer holds others, which get none"
+            session.explained.update(known.number for known in replaced)
+        return [
+            self.finding(
+                text,
+                line,
+                fix="build the optimizer after the model is complete, over all of its parameters; "
+                "keep layers in nn.ModuleList and tensors in nn.Parameter",
+                why="they keep their initial values",
+                parameters=names_of(named),
+                related=[
+                    (named[0].made_at, "made here"),
+                    (line_of(optimizer.born), "the optimizer's construction"),
+                ],
+                evidence={"parameters": len(named), "gradients": named[0].reached},
+                confidence=0.9,
+            )
+        ]
+
+    def is_left_out(self, session: Session, known: ParamFacts) -> bool:
+        recorder = session.recorder
+        if known.optimizers or known.reached < max(2, 0.3 * recorder.backwards):
+            return False
+        if was_moved(known) or known.loaded or known.asked:
+            return False
+        if known.is_parameter or known.is_attribute:
+            return True
+        return not known.used_as_input and known.persistent
+
+
+class ParamUnused(Rule):
+    id = "param-unused"
+    severity = "warning"
+
+    def look(self, session: Session) -> list[Finding]:
+        recorder = session.recorder
+        if session.exit.status == "exception" or recorder.steps < 2:
+            return []
+        active = {o.number for o in active_optimizers(session)}
+        trained_roots = {k.root for k in recorder.params.values() if k.reached and k.root}
+        unused = [
+            known
+            for known in recorder.params.values()
+            if known.is_parameter
+            and known.name
+            and not known.reached
+            and not known.asked
+            and known.number not in session.explained
+            and known.requires_grad
+            and not was_moved(known)
+            and (known.optimizers & active)
+            and (known.root in trained_roots or not known.root)
+        ]
+        by_line: dict[Line | None, list[ParamFacts]] = {}
+        for known in unused:
+            by_line.setdefault(known.made_at, []).append(known)
+        return [
+            self.finding(
+                f"{listed(params)} never take(s) part in a forward pass that is back-propagated",
+                line,
+                fix="use the layer in forward(), or remove it",
+                why="it is saved and decayed, but never trained",
+                parameters=names_of(params),
+                evidence={"parameters": len(params), "backwards": recorder.backwards},
+                confidence=0.85,
+            )
+            for line, params in by_line.items()
+        ]
+
+
+class InplaceUnseen(Rule):
+    """Writes through `.data` or NumPy to what backward then used."""
+
+    id = "inplace-saved-tensor"
+
+    def look(self, session: Session) -> list[Finding]:
+        findings = []
+        for place, facts in session.copies.unseen_writes.items():
+            line, saved = line_of(place), line_of(facts["saved_at"])
+            findings.append(
+                self.finding(
+                    f"a tensor that {facts['saved_by']} saved at {saved} is overwritten through "
+                    f"{facts['writer']} at {line}, unseen by autograd",
+                    line,
+                    refinement="unseen",
+                    fix="write under torch.no_grad() to the tensor itself, after backward()",
+                    why="the gradient is computed from the new values and is wrong",
+                    related=[(saved, f"saved by {facts['saved_by']}")],
+                    evidence={"times": facts["count"]},
+                    confidence=0.95,
+                )
+            )
+        return findings
+
+
+class GraphLeak(Rule):
+    id = "graph-leak"
+
+    def look(self, session: Session) -> list[Finding]:
+        leak = session.keeping.leak
+        if leak is None:
+            return []
+        holder = f" in {leak.holder!r}" if leak.holder else ""
+        return [
+            self.finding(
+                f"tensors with their graphs are kept{holder}: the graphs of {leak.alive} earlier "
+                "iterations are still alive",
+                leak.line,
+                fix="keep loss.item() or x.detach() instead",
+                why="each kept tensor holds the whole graph behind it: memory grows with every step",
+                evidence={"graphs_alive": leak.alive},
+                confidence=0.93,
+            )
+        ]
+
+
+class RetainGraphMisuse(Rule):
+    id = "retain-graph-misuse"
+    severity = "warning"
+
+    def look(self, session: Session) -> list[Finding]:
+        findings = []
+        for site in session.recorder.sites.values():
+            if site.kept < 3 or site.kept < 0.5 * site.count:
+                continue
+            sizes = site.sizes.values
+            growing = (
+                len(sizes) >= 4
+                and sizes[-1] > 1.5 * sizes[0]
+                and all(b > a for a, b in zip(sizes, sizes[1:]))
+            )
+            if site.kept_needed and not growing:
+                continue
+            text = (
+                f"the graph grows with every call, from {sizes[0]:.0f} to {sizes[-1]:.0f} nodes"
+                if growing
+                else "no later backward uses the graph that it keeps"
+            )
+            findings.append(
+                self.finding(
+                    f"backward(retain_graph=True): {text}",
+                    line_of(site.place),
+                    fix="leave retain_graph out; if backward then fails, detach the state that is "
+                    "carried over",
+                    why="all that was saved for backward stays in memory",
+                    evidence={"calls": site.kept, "needed": site.kept_needed},
+                    confidence=0.85,
+                )
+            )
+        return findings
+
+
+RULES: tuple[Rule, ...] = (
+    ParamNotInOptimizer(), RewrappedLoss(), DetachedGraph(), MissingRequiresGrad(), ParamUnused(),
+    InplaceUnseen(), GraphLeak(), RetainGraphMisuse(),
+)  # fmt: skip

@@ -1,0 +1,241 @@
+"""Losses: activations in front of them, shapes, reductions, targets that stay in the graph."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from clew.doctor.findings import Finding
+from clew.doctor.losses import LossSite
+from clew.doctor.places import Line, dotted, line_of, statement_at
+from clew.doctor.rules.base import Rule, names_of
+
+if TYPE_CHECKING:
+    from clew.doctor.session import Session
+
+_TARGET = re.compile(
+    r"target|teacher|label|expected|bootstrap|advantage|\badv\b|returns|goal|truth|old|"
+    r"(^|_)td(_|$)|(^|_)y(_|$)|next",
+    re.IGNORECASE,
+)
+
+
+class LossActivationMismatch(Rule):
+    id = "loss-activation-mismatch"
+
+    def look(self, session: Session) -> list[Finding]:
+        findings = []
+        for site in session.losses.sites.values():
+            if not site.used:
+                continue
+            text = self.text(site)
+            if text:
+                findings.append(
+                    self.finding(
+                        text,
+                        site.line,
+                        fix="give the loss what it expects: cross_entropy and "
+                        "binary_cross_entropy_with_logits take raw scores, nll_loss and kl_div "
+                        "take log-probabilities (log_softmax)",
+                        why="the loss is computed from the wrong numbers: its gradient is small or "
+                        "points elsewhere",
+                        related=[(site.other, "the activation")],
+                        evidence={"times": site.used, **site.facts},
+                        confidence=0.95,
+                    )
+                )
+        return findings
+
+    def text(self, site: LossSite) -> str:
+        if site.kind == "activation":
+            return f"{site.text} is applied before a loss that applies log_softmax itself"
+        if site.kind == "activation.logits":
+            return f"{site.text} is applied before binary_cross_entropy_with_logits"
+        if site.kind == "nll":
+            return (
+                f"nll_loss gets {site.text}, not log-probabilities: the exponentials of a row sum "
+                f"to {site.facts['sum_of_exp']}, not 1"
+            )
+        if site.kind == "kl":
+            return f"kl_div gets {site.text} as its input, which must be log-probabilities"
+        return ""
+
+
+class LossBroadcast(Rule):
+    id = "loss-broadcast"
+
+    def look(self, session: Session) -> list[Finding]:
+        return [
+            self.finding(
+                f"the operands of a loss broadcast against each other: {site.text} gives "
+                f"{site.facts['pairs']} pairs",
+                site.line,
+                fix="make the shapes equal: prediction.squeeze(-1), or target.unsqueeze(-1)",
+                why="every prediction is compared with every target: the best answer is the mean",
+                evidence=dict(site.facts),
+                confidence=0.95,
+            )
+            for site in session.losses.sites.values()
+            if site.kind == "broadcast" and site.used
+        ]
+
+
+class TargetNotDetached(Rule):
+    id = "target-not-detached"
+
+    def look(self, session: Session) -> list[Finding]:
+        findings = []
+        for site in session.losses.sites.values():
+            if site.kind == "product":
+                findings += self._advantage(site)
+                continue
+            if site.kind not in ("both-sides", "difference", "similarity") or site.used < 2:
+                continue
+            reason = self.reason(session, site)
+            if not reason:
+                continue
+            numbers = site.facts.get("target", frozenset())
+            params = [session.recorder.params[n] for n in sorted(numbers)]
+            session.explained.update(k.number for k in params if not k.optimizers)
+            findings.append(
+                self.finding(
+                    f"the target of this loss stays in the graph ({reason}): the loss also moves "
+                    "its own target",
+                    site.line,
+                    fix="compute the target under torch.no_grad(), or detach() it",
+                    why="both sides move towards each other instead of the prediction towards the "
+                    "target",
+                    related=[(site.facts.get("target_line"), "the target is computed here")],
+                    parameters=names_of(params),
+                    evidence={"times": site.used},
+                    confidence=0.85,
+                )
+            )
+        return findings + self._moved_targets(session, findings)
+
+    def _advantage(self, site: LossSite) -> list[Finding]:
+        """A log-probability weighted by a difference that carries another network's graph."""
+        if site.used < 2:
+            return []
+        for side, other in (("left", "right"), ("right", "left")):
+            behind = site.facts.get(other, [])
+            is_log_prob = "gather" in behind and (
+                "logsumexp" in behind or "log_softmax" in behind or "log" in behind
+            )
+            named = bool(re.search(r"adv|td_err|delta", site.line.text if site.line else ""))
+            if site.facts.get(f"{side}_difference") and (is_log_prob or named):
+                return [
+                    self.finding(
+                        "the weight of a log-probability (an advantage) stays in the graph: the "
+                        "policy's loss also trains the critic, to make actions look better",
+                        site.line,
+                        fix="multiply by advantage.detach()",
+                        related=[(site.facts.get(f"{side}_line"), "the advantage")],
+                        evidence={"times": site.used},
+                        confidence=0.85,
+                    )
+                ]
+        return []
+
+    def _moved_targets(self, session: Session, found: list[Finding]) -> list[Finding]:
+        """Gradients into a network that is moved by averaging or copying, not by an optimizer."""
+        recorder = session.recorder
+        if found or not any(o.steps for o in recorder.optimizers.values()):
+            return []
+        moved = [
+            known
+            for known in recorder.params.values()
+            if known.is_parameter and not known.optimizers and known.reached >= 2
+            and (known.manual >= 2 or known.loaded)
+        ]  # fmt: skip
+        if not moved:
+            return []
+        session.explained.update(known.number for known in moved)
+        return [
+            self.finding(
+                f"the loss goes backward into {moved[0].shown}, whose network follows another one "
+                "and is not trained: its output is a target and should be detached",
+                line_of(moved[0].first_use),
+                fix="compute it under torch.no_grad(), or detach() the result",
+                parameters=names_of(moved),
+                evidence={"gradients": moved[0].reached, "copies": moved[0].manual},
+                confidence=0.85,
+            )
+        ]
+
+    def reason(self, session: Session, site: LossSite) -> str:
+        recorder = session.recorder
+        target = [recorder.params[n] for n in site.facts.get("target", ())]
+        own = [k for k in target if k.number not in site.facts.get("input", ())]
+        if own and all(not k.optimizers and (k.manual or k.loaded) for k in own):
+            return f"{own[0].shown} belongs to a network that is not trained"
+        if site.kind == "similarity":
+            one, two = site.facts.get("target", frozenset()), site.facts.get("input", frozenset())
+            if one < two or two < one:
+                return "the same network computes it, without the predictor"
+            return ""
+        name = _target_name(site)
+        if name and _TARGET.search(name):
+            return f"{name} requires grad"
+        return ""
+
+
+def _target_name(site: LossSite) -> str:
+    """The name of the second operand, as the source says it."""
+    statement = statement_at(site.line)
+    if statement is None:
+        return ""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Call) and len(node.args) >= 2:
+            name = dotted(node.args[1])
+            if name:
+                return name
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+            for side in (node.right, node.left):
+                name = dotted(side)
+                if name and _TARGET.search(name):
+                    return name
+    return ""
+
+
+class WrongReduction(Rule):
+    id = "wrong-reduction"
+    severity = "warning"
+
+    def look(self, session: Session) -> list[Finding]:
+        terms = session.data.terms
+        if terms.mixed:
+            (summed, mean), count = terms.mixed.most_common(1)[0]
+            if count >= 2:
+                return [self._found("one term of the loss is a sum over the batch and another a "
+                                    "mean", summed, mean, count)]  # fmt: skip
+        if terms.summed and (session.diverges or session.too_fast):
+            line, count = terms.summed.most_common(1)[0]
+            session.diverges = False
+            session.too_fast = False
+            return [
+                self._found(
+                    f"the loss is a sum over {terms.batch} rows, and training diverges at a rate "
+                    "that suits a mean",
+                    line, None, count,
+                )
+            ]  # fmt: skip
+        return []
+
+    def _found(self, text: str, line: Line | None, other: Line | None, count: int) -> Finding:
+        return self.finding(
+            text,
+            line,
+            fix="use the same reduction for all terms: reduction='mean', or divide by the batch "
+            "size",
+            why="the weight of a sum grows with the batch size",
+            related=[(other, "the mean")],
+            evidence={"times": count},
+            confidence=0.8,
+        )
+
+
+RULES: tuple[Rule, ...] = (
+    LossActivationMismatch(), LossBroadcast(), TargetNotDetached(), WrongReduction(),
+)  # fmt: skip

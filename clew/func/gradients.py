@@ -1,0 +1,293 @@
+"""Gradients of functions by reverse mode: grad, grad_and_value, vjp.
+
+The arguments are replaced by aliases that require grad; the function runs and leaves a graph; the
+gradient is that of the aliases. If an argument has a history of its own, its alias is a step in it,
+so that gradients of gradients, and gradients outside of the transform, follow.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.autograd.backward import grad as autograd_grad
+from clew.core.node import Node, live_edge, reachable
+from clew.core.state import local
+from clew.core.tensor import Tensor, alias, tangent_of, wrap
+from clew.func.trees import Spec, flatten, map_leaves, unflatten
+from clew.ops.batching.level import has_history, lifted
+from clew.ops.views import ALIAS
+
+Func = Callable[..., Any]
+Argnums = int | tuple[int, ...]
+
+
+class Tracking:
+    """The aliases of one call's arguments, and whether gradients of their gradients are wanted."""
+
+    def __init__(self) -> None:
+        # Whether anything outside of this call can want a gradient of what it returns.
+        self.watched = local.state.grad_enabled
+        self.own: set[int] = set()
+
+    def track(self, leaf: Any) -> Tensor:
+        """An argument as one that requires grad."""
+        if not isinstance(leaf, Tensor):
+            raise ValueError(
+                f"Thing passed to transform API must be Tensor, got {type(leaf)}"
+                + errors.at_user_line()
+            )
+        if not (leaf.dtype.is_floating_point or leaf.dtype.is_complex):
+            raise RuntimeError(
+                "only Tensors of floating point dtype can require gradients\n  The argument has "
+                f"dtype {leaf.dtype}: convert it, or leave it out of argnums."
+                + errors.at_user_line()
+            )
+        leaf = lifted(leaf)
+        if self.watched and leaf.requires_grad:
+            tracked: Tensor = ALIAS(leaf)
+            return tracked
+        # Without a history inside of vmap, an alias of what all examples share is not lifted.
+        tracked = lifted(ALIAS(leaf))
+        tracked._view = tracked._node = tracked._reason = None
+        tracked._output_nr = 0
+        tracked._requires_grad = True
+        edge = live_edge(tracked)
+        self.own.add(id(edge[0] if edge else None))
+        return tracked
+
+    def is_foreign(self, tensor: Tensor) -> bool:
+        """Whether a result depends on something outside of this call that requires grad."""
+        edge = live_edge(tensor)
+        return edge is not None and any(map(self._ends_outside, reachable([edge[0]])))
+
+    def _ends_outside(self, node: Node) -> bool:
+        return node.is_accumulator and id(node) not in self.own
+
+    def wants_graph(self, outs: Sequence[Tensor]) -> bool:
+        """Whether the gradients are to have a graph of their own."""
+        if not self.watched:
+            return False
+        return has_history() or any(map(self.is_foreign, outs))
+
+    def released(self, value: Any) -> Any:
+        """A result as those outside of this call see it: without the history that is only ours."""
+        if not isinstance(value, Tensor) or not value.requires_grad:
+            return value
+        return value if self.watched and self.is_foreign(value) else without_history(value)
+
+
+def without_history(tensor: Tensor) -> Tensor:
+    """The same value, and the same tangent, as a constant."""
+    result = alias(tensor)
+    tangent = tangent_of(tensor)
+    if tangent is not None and local.state.intercept is not None:
+        result._tangent = tangent
+        local.state.intercept.adopt([result])
+    return result
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Grad mode on, whatever it is outside: a transform records what it needs."""
+    state = local.state
+    before, state.grad_enabled = state.grad_enabled, True
+    try:
+        yield
+    finally:
+        state.grad_enabled = before
+
+
+def gradients_of(
+    tracking: Tracking, outs: Sequence[Any], inputs: Sequence[Tensor], cotangents: Sequence[Any],
+    *, keep_graph: bool = False,
+) -> list[Tensor]:  # fmt: skip
+    """The gradients of outputs with respect to the aliases; zeros where there is no path."""
+    pairs = [
+        (out, cotangent)
+        for out, cotangent in zip(outs, cotangents, strict=True)
+        if isinstance(out, Tensor) and out.requires_grad
+    ]
+    if not pairs:
+        return [wrap(np.zeros_like(each._array)) for each in inputs]
+    roots = [out for out, _ in pairs]
+    graph = tracking.wants_graph(roots)
+    found = autograd_grad(
+        roots, inputs, [cotangent for _, cotangent in pairs], create_graph=graph,
+        retain_graph=graph or keep_graph, allow_unused=True, materialize_grads=True,
+    )  # fmt: skip
+    return list(found)
+
+
+# -- which arguments ---------------------------------------------------------------------------
+
+
+def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
+    """The arguments to differentiate by."""
+    if isinstance(argnums, int):
+        return args[_checked_argnum(argnums, len(args))]
+    if isinstance(argnums, tuple):
+        if not argnums:
+            raise RuntimeError("argnums must be non-empty" + errors.at_user_line())
+        return tuple(args[_checked_argnum(each, len(args))] for each in argnums)
+    raise RuntimeError(
+        f"argnums must be int or Tuple[int, ...], got: {type(argnums)}" + errors.at_user_line()
+    )
+
+
+def _checked_argnum(argnum: Any, count: int) -> int:
+    if not isinstance(argnum, int):
+        raise RuntimeError(f"argnum must be int, got: {type(argnum)}" + errors.at_user_line())
+    if not -count <= argnum < count:
+        raise RuntimeError(
+            f"Got argnum={argnum}, but only {count} positional inputs" + errors.at_user_line()
+        )
+    return argnum % count
+
+
+def replaced(args: tuple[Any, ...], argnums: Argnums, values: Any) -> tuple[Any, ...]:
+    """The arguments with others in place of those to differentiate by."""
+    count = len(args)
+    if isinstance(argnums, int):
+        at = {argnums % count: values}
+    else:
+        at = {number % count: value for number, value in zip(argnums, values, strict=True)}
+    return tuple(at.get(index, value) for index, value in enumerate(args))
+
+
+# -- grad --------------------------------------------------------------------------------------
+
+
+def grad_and_value(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> Func:
+    """A function that gives the gradient of `func`, and its value."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        tracking = Tracking()
+        leaves, spec = flatten(chosen(args, argnums))
+        with recording():
+            tracked = [tracking.track(leaf) for leaf in leaves]
+            result = func(*replaced(args, argnums, unflatten(tracked, spec)), **kwargs)
+            out, aux = _split_aux(result, has_aux, "grad_and_value(f)(*args)")
+            _check_scalar(out)
+            grads = gradients_of(tracking, [out], tracked, [None])
+        gradient = unflatten(grads, spec)
+        value = tracking.released(out)
+        if has_aux:
+            return gradient, (value, map_leaves(tracking.released, aux))
+        return gradient, value
+
+    return wrapper
+
+
+def _split_aux(result: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
+    if not has_aux:
+        return result, None
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise RuntimeError(
+            f"{what}: output of function f should be a tuple: (output, aux) if has_aux is True"
+            + errors.at_user_line()
+        )
+    return result
+
+
+def _check_scalar(out: Any) -> None:
+    what = "grad_and_value(f)(*args): Expected f(*args) to return a"
+    if not isinstance(out, Tensor):
+        raise RuntimeError(f"{what} Tensor, got {type(out)}" + errors.at_user_line())
+    if out._array.ndim:
+        raise RuntimeError(
+            f"{what} scalar Tensor, got tensor with {out._array.ndim} dims. Maybe you wanted to "
+            "use the vjp or jacrev APIs instead?" + errors.at_user_line()
+        )
+
+
+def grad(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> Func:
+    """A function that gives the gradient of `func`, whose result is a scalar."""
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        gradient, value = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return wrapper
+
+
+def value_and_grad(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> Func:
+    """A function that gives the value of `func`, and its gradient."""
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        gradient, value = both(*args, **kwargs)
+        return value, gradient
+
+    return wrapper
+
+
+# -- vjp ---------------------------------------------------------------------------------------
+
+
+class Linearization:
+    """The graph that a function left behind, ready to pull cotangents back through."""
+
+    def __init__(self, func: Func, primals: tuple[Any, ...], has_aux: bool, what: str) -> None:
+        self.tracking = Tracking()
+        leaves, self.input_spec = flatten(primals)
+        with recording():
+            self.inputs = [self.tracking.track(leaf) for leaf in leaves]
+            result = func(*unflatten(self.inputs, self.input_spec))
+        result, self.aux = _split_aux(result, has_aux, what)
+        self.outs, self.output_spec = flatten(result)
+        check_tensors(self.outs, what)
+
+    def value(self) -> Any:
+        return unflatten([self.tracking.released(out) for out in self.outs], self.output_spec)
+
+    def released_aux(self) -> Any:
+        return map_leaves(self.tracking.released, self.aux)
+
+    def pull_back(self, cotangents: Sequence[Any]) -> list[Tensor]:
+        with recording():
+            return gradients_of(self.tracking, self.outs, self.inputs, cotangents, keep_graph=True)
+
+
+def check_tensors(outs: Sequence[Any], what: str) -> None:
+    for out in outs:
+        if not isinstance(out, Tensor):
+            raise RuntimeError(
+                f"{what}: expected f(*primals) to return only tensors, got unsupported type "
+                f"{type(out)}" + errors.at_user_line()
+            )
+
+
+def vjp(func: Func, *primals: Any, has_aux: bool = False) -> Any:
+    """The value of `func`, and a function that pulls cotangents of it back to the arguments."""
+    done = Linearization(func, primals, has_aux, "vjp(f, *primals)")
+
+    def vjp_fn(
+        *cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
+    ) -> Any:
+        given: Any = cotangents[0] if len(cotangents) == 1 else cotangents
+        leaves, spec = flatten(given)
+        if spec != done.output_spec:
+            raise RuntimeError(_structure_text(done.output_spec, spec) + errors.at_user_line())
+        grads = unflatten(done.pull_back(leaves), done.input_spec)
+        return grads
+
+    if has_aux:
+        return done.value(), vjp_fn, done.released_aux()
+    return done.value(), vjp_fn
+
+
+def _structure_text(expected: Spec, found: Spec) -> str:
+    return (
+        "Expected pytree structure of cotangents to be the same as pytree structure of outputs to "
+        f"the function. cotangents: {found}, primal output: {expected}"
+    )

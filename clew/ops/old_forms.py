@@ -1,0 +1,61 @@
+"""Calls as PyTorch took them before 1.5: factors by position, in front of what they scale.
+
+`x.add_(0.9, g)` is today's `x.add_(g, alpha=0.9)`. Programs of that time are full of such calls,
+and PyTorch still takes them, with a warning.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from clew import errors
+from clew.core.tensor import Tensor
+from clew.source import user_stacklevel
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def number_first(*factors: str) -> Callable[[F], F]:
+    """Also accept the named factors of a function by position, before the tensors."""
+
+    def decorate(function: F) -> F:
+        parameters = inspect.signature(function).parameters.values()
+        count = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+
+        @functools.wraps(function)
+        def accepting(*args: Any, **kwargs: Any) -> Any:
+            if len(args) <= count:
+                return function(*args, **kwargs)
+            tensors, given = sorted_out(function.__name__, args, count, factors)
+            return function(*tensors, **given, **kwargs)
+
+        return accepting  # type: ignore[return-value]  # it takes what `function` takes, and more
+
+    return decorate
+
+
+def sorted_out(
+    name: str, args: Sequence[Any], count: int, factors: Sequence[str]
+) -> tuple[list[Tensor], dict[str, Any]]:
+    """The tensors of an old call, in order, and its factors by name."""
+    tensors = [each for each in args if isinstance(each, Tensor)]
+    numbers = [each for each in args if isinstance(each, (int, float, complex, np.number))]
+    if len(tensors) != count or len(numbers) > len(factors) or len(args) != count + len(numbers):
+        raise TypeError(
+            f"{name}() takes {count} positional arguments but {len(args)} were given"
+            + errors.at_user_line()
+        )
+    given = dict(zip(factors, numbers))
+    today = ", ".join(f"{factor}={value}" for factor, value in given.items())
+    warnings.warn(
+        f"This overload of {name} is deprecated: factors are given by name, after the tensors. "
+        f"Write {today} at the end of the call.",
+        stacklevel=user_stacklevel(),
+    )
+    return tensors, given

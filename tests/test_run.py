@@ -1,0 +1,331 @@
+"""`clew run` and `clew.as_torch()`: programs that import torch get clew, and see nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch as real_torch
+
+import clew
+from clew.cli.main import main
+from clew.torch_version import TorchVersion
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(text), encoding="utf-8")
+    return path
+
+
+def run(
+    *arguments: str | Path, cwd: Path, command: tuple[str, ...] = ("-m", "clew.cli.main", "run")
+) -> subprocess.CompletedProcess[str]:
+    # NO_COLOR: from 3.13 on Python colours the tracebacks that are compared here.
+    return subprocess.run(
+        [sys.executable, *command, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=120,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+
+
+# -- programs --------------------------------------------------------------------------------------
+
+
+def test_a_program_gets_clew_for_torch_in_every_form(tmp_path: Path) -> None:
+    write(
+        tmp_path / "program.py",
+        """
+        import importlib, pickle, sys
+        import torch
+        import torch.nn as nn
+        import torch.nn.functional as F
+        import torch.nn.modules.conv
+        import torch.backends.cudnn as cudnn
+        from torch.optim import Adam
+        from torch.optim.lr_scheduler import StepLR
+        from torch.utils.data import DataLoader, TensorDataset
+        from torch.distributions.normal import Normal
+        from torch import Tensor, distributed as dist
+        import helper
+        import clew
+
+        assert torch is clew and sys.modules["torch"] is clew
+        assert nn is clew.nn and F is clew.nn.functional and helper.torch is clew
+        assert torch.nn.modules.conv.Conv2d is nn.Conv2d is clew.nn.Conv2d
+        assert importlib.import_module("torch.nn.modules.linear") is clew.nn.modules.linear
+        assert Normal is clew.distributions.Normal
+        assert pickle.loads(b"ctorch.nn.modules.linear\\nLinear\\n.") is nn.Linear
+        assert torch.nn.__spec__.name == "clew.nn"
+        assert not dist.is_initialized()
+        assert int(torch.__version__.split(".")[0]) == 2 and torch.__version__ >= (2, 0)
+        assert not any(name.startswith("torch._C") for name in sys.modules)
+
+        torch.manual_seed(0)
+        model = torch.compile(nn.Linear(3, 1))
+        optimizer = Adam(model.parameters())
+        for x, y in DataLoader(TensorDataset(torch.randn(8, 3), torch.randn(8, 1)), 4):
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+        print("trained")
+        """,
+    )
+    write(tmp_path / "helper.py", "import torch")
+    result = run("program.py", cwd=tmp_path)
+    assert (result.stdout, result.stderr, result.returncode) == ("trained\n", "", 0)
+
+
+REPORT = """
+import __main__, sys
+print(sys.argv, sys.path[0], __name__, __file__, __spec__, __package__, sep="\\n")
+print(__main__.__dict__ is globals(), sys.modules["__main__"].__dict__ is globals())
+sys.exit(7)
+"""
+
+
+def test_the_program_sees_what_python_would_show_it(tmp_path: Path) -> None:
+    write(tmp_path / "folder" / "program.py", REPORT)
+    arguments = ("folder/program.py", "--flag", "-m", "x", "--", "-h")
+    mine, pythons = run(*arguments, cwd=tmp_path), run(*arguments, cwd=tmp_path, command=())
+    assert mine.stdout == pythons.stdout
+    assert "--flag" in mine.stdout
+    assert mine.returncode == pythons.returncode == 7
+
+
+def test_a_module_sees_what_python_would_show_it(tmp_path: Path) -> None:
+    report = REPORT.replace("__spec__,", "__spec__.name,")
+    write(tmp_path / "package" / "__init__.py", "import torch")
+    write(tmp_path / "package" / "__main__.py", "from . import part\n" + report)
+    write(tmp_path / "package" / "part.py", report)
+    for name in ("package", "package.part"):
+        arguments = (name, "--flag", "-m", "x")
+        mine = run("-m", *arguments, cwd=tmp_path)
+        pythons = run("-m", *arguments, cwd=tmp_path, command=())
+        assert mine.stdout == pythons.stdout
+        assert mine.returncode == pythons.returncode == 7
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(:",
+        "import helper",
+        "import sys\nsys.exit('last words')",
+        "import sys\nsys.excepthook = lambda *what: print('hooked', what[0].__name__)\n1 / 0",
+    ],
+)
+def test_errors_are_reported_as_by_python(tmp_path: Path, source: str) -> None:
+    program = write(tmp_path / "program.py", source)
+    write(
+        tmp_path / "helper.py",
+        """
+        try:
+            import no_such_module
+        except ImportError as error:
+            raise ValueError("no") from error
+        """,
+    )
+    mine, pythons = run(program, cwd=tmp_path), run(program, cwd=tmp_path, command=())
+    assert mine.stderr == pythons.stderr
+    assert (mine.stdout, mine.returncode) == (pythons.stdout, pythons.returncode)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes end by signals only on POSIX systems")
+def test_an_interrupt_ends_the_program_as_under_python(tmp_path: Path) -> None:
+    program = write(
+        tmp_path / "program.py",
+        """
+        import atexit, os, signal, time
+        atexit.register(print, "atexit")
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(30)
+        """,
+    )
+    mine, pythons = run(program, cwd=tmp_path), run(program, cwd=tmp_path, command=())
+    assert mine.returncode == pythons.returncode == -signal.SIGINT
+    assert mine.stdout == pythons.stdout == "atexit\n"
+    assert mine.stderr == pythons.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["missing.py"], "can't open file 'missing.py'"),
+        (["-m", "no_such_package.part"], "No module named no_such_package.part"),
+    ],
+)
+def test_a_missing_program_exits_2(tmp_path: Path, arguments: list[str], complaint: str) -> None:
+    result = run(*arguments, cwd=tmp_path)
+    assert result.returncode == 2
+    assert complaint in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [["run"], ["run", "-m"]])
+def test_no_program_exits_2(arguments: list[str], capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert exit_.value.code == 2
+    assert "which program?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("source", "last_line"),
+    [
+        (
+            "import torch\ntorch.nn.Linaer(1, 2)",
+            "AttributeError: module 'torch.nn' has no attribute 'Linaer' (clew does not have it); "
+            "nearest: Linear",
+        ),
+        (
+            "import torch\ntorch.zzzzzzzz",
+            "AttributeError: module 'torch' has no attribute 'zzzzzzzz' (clew does not have it)",
+        ),
+        (
+            "import torch.optm.sgd",
+            "ModuleNotFoundError: No module named 'torch.optm': clew has no torch.optm",
+        ),
+        (
+            "from torch import softmacs",
+            "module 'torch' has no attribute 'softmacs' (clew does not have it); nearest: softmax",
+        ),
+    ],
+)
+def test_what_clew_lacks_is_named_at_the_programs_line(
+    tmp_path: Path, source: str, last_line: str
+) -> None:
+    result = run(write(tmp_path / "program.py", source), cwd=tmp_path)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == last_line
+    frames = [line for line in result.stderr.splitlines() if line.startswith("  File ")]
+    assert len(frames) == 1
+    assert "program.py" in frames[0]
+
+
+def test_processes_that_are_spawned_get_clew_too(tmp_path: Path) -> None:
+    write(
+        tmp_path / "program.py",
+        """
+        import sys
+        import torch
+        import torch.multiprocessing as mp
+        from torch.utils.data import DataLoader, Dataset
+
+        class Numbers(Dataset):
+            def __len__(self):
+                return 4
+
+            def __getitem__(self, index):
+                return torch.tensor(index), torch.__name__, "torch._C" in sys.modules
+
+        def work(rank, queue):
+            queue.put(torch.nn.Linear(2, 2).weight.detach().shape)
+
+        if __name__ == "__main__":
+            for batch in DataLoader(Numbers(), 2, num_workers=1, multiprocessing_context="spawn"):
+                print(batch)
+            queue = mp.get_context("spawn").SimpleQueue()
+            mp.spawn(work, args=(queue,), nprocs=1)
+            print(queue.get())
+        """,
+    )
+    result = run("program.py", cwd=tmp_path)
+    assert result.stderr == ""
+    assert result.stdout.splitlines() == [
+        "[tensor([0, 1]), ('clew', 'clew'), tensor([False, False])]",
+        "[tensor([2, 3]), ('clew', 'clew'), tensor([False, False])]",
+        "torch.Size([2, 2])",
+    ]
+
+
+# -- inside a process ------------------------------------------------------------------------------
+
+
+def test_as_torch_is_an_island() -> None:
+    before = (list(sys.path), list(sys.meta_path), clew.__version__)
+    with clew.as_torch() as stand_in:
+        import torch.nn.functional
+        from torch.utils.data import DataLoader
+
+        assert torch is stand_in is clew
+        assert DataLoader is clew.utils.data.DataLoader
+        assert torch.version.__version__ == torch.__version__ != before[2]
+        with clew.as_torch():
+            assert importlib.import_module("torch") is clew
+        assert importlib.import_module("torch") is clew
+    assert importlib.import_module("torch") is real_torch
+    assert importlib.import_module("torch.nn") is real_torch.nn
+    assert (sys.path, sys.meta_path, clew.__version__) == before
+    assert clew.nn.__spec__ is not None and clew.nn.__spec__.name == "clew.nn"
+
+
+def test_packages_built_on_torch_are_not_provided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [])
+    with (
+        clew.as_torch(),
+        pytest.raises(ModuleNotFoundError, match="torchvision is not installed, and clew stands"),
+    ):
+        importlib.import_module("torchvision")
+
+
+def test_questions_about_modules_are_answered() -> None:
+    with clew.as_torch():
+        assert importlib.util.find_spec("torch.nn.functional") is not None
+        assert importlib.util.find_spec("torch.no_such_part") is None
+        with pytest.raises(ModuleNotFoundError, match=r"clew has no torch\.no_such_part$"):
+            importlib.import_module("torch.no_such_part.at_all")
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "message"),
+    [
+        (clew, "softmacs", "module 'clew' has no attribute 'softmacs'; nearest: softmax"),
+        (clew, "distribution", "; nearest: distributions"),
+        (clew.nn, "relu", "module 'clew.nn' has no attribute 'relu'; nearest: ReLU"),
+        (clew.nn.functional, "crossentropy", "; nearest: cross_entropy"),
+        (clew.optim, "ADAM", "; nearest: Adam, adam"),
+        (clew.distributions, "Norml", "; nearest: Normal"),
+        (clew.linalg, "zzzzzzzzzz", "module 'clew.linalg' has no attribute 'zzzzzzzzzz'"),
+    ],
+)
+def test_a_misspelt_name_gets_the_nearest(module: object, name: str, message: str) -> None:
+    assert not hasattr(module, name)
+    with pytest.raises(AttributeError) as raised:
+        getattr(module, name)
+    assert message in str(raised.value)
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
+
+
+def test_import_clew_loads_what_most_programs_need() -> None:
+    code = (
+        "import sys, clew\n"
+        "early = {'clew.nn.modules.linear', 'clew.autograd.functional'} - set(sys.modules)\n"
+        "late = {'clew.optim', 'clew.utils', 'clew.serialization', 'clew.jit', 'clew.func',\n"
+        "        'clew.distributions', 'clew.profiler'} & set(sys.modules)\n"
+        "clew.optim.Adam, clew.save, clew.utils.data.DataLoader, clew.distributions.Normal\n"
+        "print(early, late, hasattr(clew.optim.lr_scheduler, 'StepLr'))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.stdout.strip() == "set() set() False", result.stderr
+
+
+def test_versions_compare_by_their_numbers() -> None:
+    mine, theirs = TorchVersion("2.13.0+clew"), real_torch.torch_version.TorchVersion("2.13.0+cpu")
+    for other in ("1.9", "1.13.1", "2.2", "2.13", "2.14.0a0", "3", (1, 13), (2, 2), (3, 0, 1)):
+        assert (mine > other, mine >= other) == (theirs > other, theirs >= other) or other == "2.13"
+        assert (mine < other, mine == other) == (theirs < other, theirs == other)
+    assert mine == "2.13.0+clew"
+    assert mine == (2, 13) and mine != (2, 12) and mine is not None and mine != 2
+    assert not mine > "2.13"  # PyTorch's is above, for its local part
