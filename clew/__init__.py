@@ -121,7 +121,7 @@ globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)
 _LAZY = frozenset(
     {
         "_C", "__config__", "_dynamo", "_inductor", "_utils", "accelerator", "compiler",
-        "distributed", "distributions", "func", "hub", "jit", "mps", "optim", "overrides",
+        "distributed", "distributions", "func", "fx", "hub", "jit", "mps", "optim", "overrides",
         "profiler", "serialization", "signal", "storage", "testing", "torch_version", "types",
         "utils", "xpu",
     }

@@ -36,7 +36,7 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Tensor | None
 
 
-class _Level(Interceptor):
+class DualLevel(Interceptor):
     """The open dual level of a thread, and the tensors that have tangents in it."""
 
     carries_tangents = True
@@ -47,6 +47,29 @@ class _Level(Interceptor):
 
     def tangent(self, value: Any) -> Tensor | None:
         return tangents_of(value).get(self)
+
+    def dual(self, primal: Any, tangent: Any) -> Tensor:
+        """A tensor with the same value and history that carries `tangent`."""
+        if not isinstance(primal, Tensor):
+            raise ValueError(
+                f"Thing passed to transform API must be Tensor, got {type(primal)}"
+                + errors.at_user_line()
+            )
+        _check_tangent(primal, tangent)
+        return self.give(self.outside(primal), tangent)
+
+    def outside(self, tensor: Tensor) -> Tensor:
+        """The same tensor with its history, as those outside of this level see it."""
+        state = local.state
+        intercept, state.intercept = state.intercept, self.outer
+        try:
+            same: Tensor = tensor.view_as(tensor)
+        finally:
+            state.intercept = intercept
+        return same
+
+    def without_tangent(self, value: Any) -> Any:
+        return value if self.tangent(value) is None else self.outside(value)
 
     def give(self, tensor: Tensor, tangent: Tensor) -> Tensor:
         # Not in place: what was saved may share the others.
@@ -142,8 +165,8 @@ def _with_tangents(value: Any, outs: Sequence[Tensor]) -> Any:
     return SavedDual(value, tangents) if tangents else value
 
 
-def _level(level: Any = None) -> _Level:
-    current = installed(_Level)
+def _level(level: Any = None) -> DualLevel:
+    current = installed(DualLevel)
     if current is None:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
@@ -154,18 +177,18 @@ def _level(level: Any = None) -> _Level:
 
 def enter_dual_level() -> int:
     """Open a dual level; make_dual works inside."""
-    if installed(_Level) is not None:
+    if installed(DualLevel) is not None:
         raise RuntimeError(
             "Nested forward mode AD is not supported at the moment: this thread is in a dual "
             "level already."
         )
-    install(_Level())
+    install(DualLevel())
     return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Close the dual level and drop its tangents."""
-    current = installed(_Level)
+    current = installed(DualLevel)
     if current is None:
         raise RuntimeError(
             "Dual level must be a positive number.\n  No dual level is open."
@@ -185,9 +208,7 @@ def dual_level() -> Iterator[int]:
         exit_dual_level(level=level)
 
 
-def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor with the same value and history that carries `tangent`."""
-    current = _level(level)
+def _check_tangent(tensor: Tensor, tangent: Tensor) -> None:
     if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         raise ValueError(
             f"Expected primal to be floating point or complex, but got: {tensor.dtype}"
@@ -203,33 +224,27 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"{errors.shape_list(tensor._array.shape)} while the given forward gradient is of size "
             f"{errors.shape_list(tangent._array.shape)}." + errors.at_user_line()
         )
-    dual = _same(tensor)
-    return current.give(dual, tangent)
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A tensor with the same value and history that carries `tangent`."""
+    current = _level(level)
+    return current.dual(tensor, tangent)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value without its tangent, and the tangent (None if there is none)."""
-    if installed(_Level) is None:
+    if installed(DualLevel) is None:
         return UnpackedDualTensor(tensor, None)
-    return UnpackedDualTensor(_same(tensor), _level().tangent(tensor))
-
-
-def _same(tensor: Tensor) -> Tensor:
-    """The tensor with its history and without a tangent in the newest level."""
-    state = local.state
-    intercept, state.intercept = state.intercept, _level().outer
-    try:
-        same: Tensor = tensor.view_as(tensor)
-    finally:
-        state.intercept = intercept
-    return same
+    current = _level(level)
+    return UnpackedDualTensor(current.outside(tensor), current.tangent(tensor))
 
 
 class set_fwd_grad_enabled:
     """Switch forward mode on or off inside a dual level."""
 
     def __init__(self, mode: bool) -> None:
-        self._level = None if mode else installed(_Level)
+        self._level = None if mode else installed(DualLevel)
         if self._level is not None:
             remove(self._level)
 
@@ -245,7 +260,7 @@ class set_fwd_grad_enabled:
 
 
 def jvp_of(
-    level: _Level,
+    level: DualLevel,
     op: Op,
     inputs: tuple[Any, ...],
     params: dict[str, Any],
@@ -265,7 +280,7 @@ def jvp_of(
     return _transposed(op, plain, tangents, params, outs)
 
 
-def _without_tangent(level: _Level, value: Any) -> Any:
+def _without_tangent(level: DualLevel, value: Any) -> Any:
     tangents = tangents_of(value)
     if level not in tangents:
         return value

@@ -226,6 +226,9 @@ class Op:
         out._requires_grad = False
         out._node = out._view = out._grad = out._reason = None
         out._output_nr = mask = 0
+        if not state.grad_enabled:
+            finish_without_history(state, inputs, out)
+            return out
         out._storage = INFERENCE if state.inference else Storage()
         edges: list[Edge | None] = []
         bit = 1
@@ -236,10 +239,7 @@ class Op:
                 if value._requires_grad:
                     mask += bit
                     source = value._node
-                    if source is not None:
-                        edges.append((source, value._output_nr))
-                    elif state.grad_enabled:
-                        edges.append(edge_of(value))
+                    edges.append(edge_of(value) if source is None else (source, value._output_nr))
                 else:
                     edges.append(None)
                     if value._reason is not None:
@@ -249,7 +249,7 @@ class Op:
             bit += bit
         if not mask:
             return out
-        if state.grad_enabled and self.differentiable and array.dtype.kind in "fcV":
+        if self.differentiable and array.dtype.kind in "fcV":
             plan = self.plans.get(mask) or self.plan(mask)
             if plan.active:
                 out._requires_grad = True
@@ -325,6 +325,30 @@ class Op:
         return f"<op {self.name}>"
 
 
+def finish_without_history(state: State, inputs: tuple[Any, ...], out: Tensor) -> None:
+    """Give a result for which nothing is recorded its storage and the reason."""
+    reason = state.no_grad_reason
+    if state.inference:
+        out._storage = INFERENCE
+        # One step that was cut off is enough for a message; after it, nobody is asked again.
+        if reason is not None and reason.ancestor is not None:
+            out._reason = reason
+            return
+    else:
+        out._storage = Storage()
+    for value in inputs:
+        if isinstance(value, Tensor):
+            if value._view is not None:
+                sync(value)
+            if value._requires_grad:
+                if reason is not None and reason.ancestor is None:
+                    reason.cuts(edge_of(value)[0])
+                out._reason = reason
+                return
+            if value._reason is not None:
+                out._reason = value._reason
+
+
 class ViewOp(Op):
     """An operation whose output shares memory with its first input."""
 
@@ -351,6 +375,11 @@ class ViewOp(Op):
         out._requires_grad = False
         out._node = out._view = out._grad = out._reason = None
         out._output_nr = 0
+        if source._storage is INFERENCE and not source._requires_grad:
+            # Nothing is counted for this memory, so a view of it has nothing to look up.
+            out._storage = INFERENCE
+            out._reason = source._reason
+            return out
         become_view(out, state, source, self, params)
         if source._view is not None:
             sync(source)

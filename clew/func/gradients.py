@@ -18,7 +18,7 @@ from clew import errors
 from clew.autograd.backward import grad as autograd_grad
 from clew.core.node import Node, live_edge, reachable
 from clew.core.state import local
-from clew.core.tensor import Tensor, alias, tangent_of, wrap
+from clew.core.tensor import Tensor, alias, tangents_of, wrap
 from clew.func.trees import Spec, flatten, map_leaves, unflatten
 from clew.ops.batching.level import has_history, lifted
 from clew.ops.views import ALIAS
@@ -85,10 +85,8 @@ class Tracking:
 def without_history(tensor: Tensor) -> Tensor:
     """The same value, and the same tangent, as a constant."""
     result = alias(tensor)
-    tangent = tangent_of(tensor)
-    if tangent is not None and local.state.intercept is not None:
-        result._tangent = tangent
-        local.state.intercept.adopt([result])
+    for level, tangent in tangents_of(tensor).items():
+        level.give(result, tangent)
     return result
 
 
@@ -173,7 +171,7 @@ def grad_and_value(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> F
         with recording():
             tracked = [tracking.track(leaf) for leaf in leaves]
             result = func(*replaced(args, argnums, unflatten(tracked, spec)), **kwargs)
-            out, aux = _split_aux(result, has_aux, "grad_and_value(f)(*args)")
+            out, aux = split_aux(result, has_aux, "grad_and_value(f)(*args)")
             _check_scalar(out)
             grads = gradients_of(tracking, [out], tracked, [None])
         gradient = unflatten(grads, spec)
@@ -185,7 +183,7 @@ def grad_and_value(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> F
     return wrapper
 
 
-def _split_aux(result: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
+def split_aux(result: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
     if not has_aux:
         return result, None
     if not (isinstance(result, tuple) and len(result) == 2):
@@ -243,7 +241,7 @@ class Linearization:
         with recording():
             self.inputs = [self.tracking.track(leaf) for leaf in leaves]
             result = func(*unflatten(self.inputs, self.input_spec))
-        result, self.aux = _split_aux(result, has_aux, what)
+        result, self.aux = split_aux(result, has_aux, what)
         self.outs, self.output_spec = flatten(result)
         check_tensors(self.outs, what)
 
@@ -256,6 +254,25 @@ class Linearization:
     def pull_back(self, cotangents: Sequence[Any]) -> list[Tensor]:
         with recording():
             return gradients_of(self.tracking, self.outs, self.inputs, cotangents, keep_graph=True)
+
+    def push_forward(self, tangents: Sequence[Tensor]) -> list[Tensor]:
+        """The products of the Jacobian with tangents: the pull-back, transposed."""
+        with recording():
+            cotangents = [wrap(np.zeros_like(out._array)).requires_grad_() for out in self.outs]
+            pulled = autograd_grad(
+                [out for out in self.outs if out.requires_grad] or self.outs, self.inputs,
+                [c for c, out in zip(cotangents, self.outs, strict=True) if out.requires_grad],
+                create_graph=True, allow_unused=True, materialize_grads=True,
+            )  # fmt: skip
+            along = [(g * t).sum() for g, t in zip(pulled, tangents, strict=True)]
+            along = [each for each in along if each.requires_grad]
+            if not along:
+                return [wrap(np.zeros_like(out._array)) for out in self.outs]
+            found = autograd_grad(
+                sum(along[1:], along[0]), cotangents, retain_graph=True, allow_unused=True,
+                materialize_grads=True, create_graph=self.tracking.wants_graph(self.outs),
+            )  # fmt: skip
+        return list(found)
 
 
 def check_tensors(outs: Sequence[Any], what: str) -> None:

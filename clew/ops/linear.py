@@ -6,15 +6,18 @@ import math
 
 from clew import errors
 from clew.core.casting import KEPT, LOWER, casts
+from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.public import public
-from clew.core.state import local
+from clew.core.state import State, local
 from clew.core.tensor import Tensor
+from clew.ops.addmm import ADDMM
 from clew.ops.rows import require_tensors
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.T + bias`."""
-    autocast = local.state.autocast
+    state = local.state
+    autocast = state.autocast
     if autocast is not None:
         result: Tensor = autocast(LOWER, linear, input, weight, bias)
         return result
@@ -23,6 +26,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         require_tensors("linear", input=input, weight=weight)
     if bias is not None and not isinstance(bias, Tensor):
         raise errors.wrong_argument("linear", "bias", 3, "Tensor", bias)
+    if not state.grad_enabled and state.intercept is None and bias is not None:
+        quick = _without_history(state, input, weight, bias)
+        if quick is not None:
+            return quick
     ndim, weight_ndim = input._array.ndim, weight._array.ndim
     if weight_ndim == 2:
         if ndim == 2:
@@ -39,6 +46,29 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         )
     product = input.matmul(weight.t())
     return product if bias is None else product + bias
+
+
+def _without_history(state: State, input: Tensor, weight: Tensor, bias: Tensor) -> Tensor | None:
+    """The short path where nothing is recorded: no views; None where there is more to look at."""
+    rows, matrix, added = input._array, weight._array, bias._array
+    dtype, shape = rows.dtype, rows.shape
+    if (
+        (dtype is not F32 and dtype is not F64)
+        or matrix.dtype is not dtype
+        or added.dtype is not dtype
+        or matrix.ndim != 2
+        or len(shape) < 2
+        or shape[-1] != matrix.shape[1]
+        or added.shape != matrix.shape[:1]
+    ):
+        return None
+    if len(shape) > 2:
+        rows = rows.reshape(math.prod(shape[:-1]), shape[-1])
+    product = rows.dot(matrix.T)
+    product += added
+    if len(shape) > 2:
+        product = product.reshape(*shape[:-1], matrix.shape[0])
+    return ADDMM.output(state, (bias, input, weight), NO_PARAMS, product)
 
 
 def _by_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:

@@ -446,7 +446,7 @@ def gaussian_nll_loss(
     input: Tensor,
     target: Tensor | float,
     var: Tensor | float,
-    full: bool = False,
+    full: bool | int = False,
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:

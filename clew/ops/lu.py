@@ -132,6 +132,13 @@ def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
     return lu_result(P.detach(), L, U)
 
 
+PERMUTATION = Op(
+    "_lu_permutation",
+    lambda pivots, *, rows, dtype: lapack.permutation_matrix(pivots, rows, dtype),
+    non_differentiable="made of integers",
+)
+
+
 # -- lu_factor -----------------------------------------------------------------------------------
 
 
@@ -140,7 +147,7 @@ def _split(lu_factors: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     rows, columns = lu_factors._array.shape[-2:]
     size = min(rows, columns)
     dtype = lu_factors._array.dtype
-    P = wrap(lapack.permutation_matrix(pivots._array, rows, dtype))
+    P = PERMUTATION(pivots, rows=rows, dtype=dtype)
     lower = lu_factors[..., :, :size].tril(-1) + wrap(np.eye(rows, size, dtype=dtype))
     return P, lower, lu_factors[..., :size, :].triu()
 

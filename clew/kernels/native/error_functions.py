@@ -108,5 +108,5 @@ def _erfinv_improved(x: Expr, guess: Expr) -> Expr:
     # (erf(guess) - x) / density; far out both are near 1, and their complements are compared.
     near = (_erf_near(guess) - x) / density
     far = (1.0 - x) / density - _erfcx(guess)
-    step = where(x < 0.5, near, far) * scale
+    step = where(x < 0.7, near, far) * scale
     return guess - step / guess.fma(step, 1.0)

@@ -23,7 +23,8 @@ from clew.ops.matmul import BMM, matmul
 declare(
     together, "linalg_inv_ex", "linalg_cholesky_ex", "cholesky", "cholesky_inverse", "linalg_qr",
     "linalg_svd", "_linalg_svdvals", "linalg_eigh", "linalg_eig", "linalg_det", "linalg_slogdet",
-    "linalg_matrix_exp", "linalg_lu", "linalg_lu_factor_ex", "lu_unpack", "_linalg_cofactors", "_linalg_matrix_rank",
+    "linalg_matrix_exp", "linalg_lu", "linalg_lu_factor_ex", "lu_unpack", "_linalg_cofactors",
+    "_linalg_matrix_rank", "_lu_permutation",
 )  # fmt: skip
 
 

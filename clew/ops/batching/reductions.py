@@ -57,6 +57,8 @@ def _over_all(call: Call) -> Any:
 
 @rules("max", "min")
 def _extreme(call: Call) -> Any:
+    if not call.ndim():
+        return call.inputs[0].clone()
     dims = tuple(range(1, call.ndim() + 1))
     return OPS["a" + call.op.name](call.inputs[0], dims=dims, keepdim=False)
 

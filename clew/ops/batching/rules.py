@@ -15,6 +15,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from clew.core.elementwise import Elementwise
 from clew.core.op import OPS, Op
 from clew.core.tensor import Tensor
@@ -136,17 +138,17 @@ def declare(rule: Rule, *names: str) -> None:
 
 def elementwise(call: Call) -> Any:
     """Examples in front of everything that broadcasts; dtypes as one example sees them."""
-    op = call.op
-    inputs = call.aligned()
-    kinds = {v._array.dtype for v in call.logical if isinstance(v, Tensor)}
-    if len(kinds) > 1:
+    op: Any = call.op
+    tensors = [v._array for v in call.logical if isinstance(v, Tensor)]
+    if type(op.forward) is not np.ufunc and len({array.shape for array in tensors}) == 1:
+        # Kernels that walk over memory take operands of one shape.
+        inputs = call.all_batched()
+    else:
+        inputs = call.aligned()
+    if len(tensors) < len(inputs) or len({array.dtype for array in tensors}) > 1:
         # A tensor without dimensions counts less in promotion, and is one only logically.
-        wanted = op.result_dtype(call.logical)  # type: ignore[attr-defined]
-        if op.result_dtype(tuple(inputs)) != wanted:  # type: ignore[attr-defined]
-            inputs = [v.to(wanted[0]) if isinstance(v, Tensor) else v for v in inputs]
-    elif any(isinstance(v, (int, float, complex)) for v in inputs):
-        wanted = op.result_dtype(call.logical)  # type: ignore[attr-defined]
-        if op.result_dtype(tuple(inputs)) != wanted:  # type: ignore[attr-defined]
+        wanted = op.result_dtype(call.logical)
+        if op.result_dtype(tuple(inputs)) != wanted:
             inputs = [v.to(wanted[0]) if isinstance(v, Tensor) else v for v in inputs]
     return op(*inputs, **call.params)
 
@@ -162,6 +164,7 @@ def mechanical(*, dims: Sequence[str] = (), shapes: Sequence[str] = ()) -> Rule:
         scalar = rank == 0 and bool(dims)
         if scalar:
             inputs = [v.unsqueeze(1) if isinstance(v, Tensor) else v for v in inputs]
+            params |= {"keepdim": True} if "keepdim" in params else {}
         for name in shapes:
             params[name] = (call.size, *((1,) if scalar else params[name]))
         for name in dims:

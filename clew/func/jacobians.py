@@ -1,0 +1,252 @@
+"""Products with Jacobians by forward mode, whole Jacobians, and Hessians."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.autograd.forward_ad import DualLevel
+from clew.core.interception import install, remove
+from clew.core.tensor import Tensor, wrap
+from clew.func.batching import vmap
+from clew.func.gradients import (
+    Argnums,
+    Func,
+    Linearization,
+    check_tensors,
+    chosen,
+    replaced,
+    split_aux,
+)
+from clew.func.trees import Spec, flatten, map_leaves, unflatten
+from clew.ops.joining import cat
+
+Chunk = int | None
+
+
+# -- forward mode --------------------------------------------------------------------------------
+
+
+class Pushed:
+    """One run of a function in forward mode: its outputs, and their tangents."""
+
+    def __init__(
+        self, func: Func, primals: tuple[Any, ...], tangents: Any, what: str, has_aux: bool,
+        strict: bool = False,
+    ) -> None:  # fmt: skip
+        leaves, spec = flatten(primals)
+        given, tangent_spec = flatten(tangents)
+        _check_structures(spec, tangent_spec)
+        level = DualLevel()
+        install(level)
+        try:
+            duals = [level.dual(leaf, tangent) for leaf, tangent in zip(leaves, given, strict=True)]
+            result, aux = split_aux(func(*unflatten(duals, spec)), has_aux, what)
+            outs, self.spec = flatten(result)
+            check_tensors(outs, what)
+            found = [level.tangent(out) for out in outs]
+            self.aux = map_leaves(level.without_tangent, aux)
+            self.outs = [level.without_tangent(out) for out in outs]
+        finally:
+            remove(level)
+            level.close()
+        self.tangents = [
+            _no_tangent(out, strict, what) if tangent is None else tangent
+            for out, tangent in zip(self.outs, found, strict=True)
+        ]
+
+
+def _no_tangent(out: Tensor, strict: bool, what: str) -> Tensor:
+    if strict:
+        raise RuntimeError(
+            f"{what}: with strict=True, the output of f is independent of the inputs. This is not "
+            "allowed." + errors.at_user_line()
+        )
+    return wrap(np.zeros(out._array.shape, out._array.dtype))
+
+
+def _check_structures(primals: Spec, tangents: Spec) -> None:
+    if primals != tangents:
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python "
+            "structure. For example, if primals is a tuple of 3 tensors, tangents also must be. "
+            f"Got primals with structure {primals} and tangents with structure {tangents}"
+            + errors.at_user_line()
+        )
+
+
+def jvp(
+    func: Func, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
+) -> Any:
+    """The value of `func`, and the product of its Jacobian with `tangents`."""
+    what = "jvp(f, primals, tangents)"
+    if not isinstance(primals, tuple):
+        raise RuntimeError(
+            f"{what}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+            + errors.at_user_line()
+        )
+    if not primals:
+        raise RuntimeError(
+            f"{what}: Expected primals to be non-empty tuple of Tensors." + errors.at_user_line()
+        )
+    pushed = Pushed(func, primals, tangents, what, has_aux, strict)
+    values = unflatten(pushed.outs, pushed.spec), unflatten(pushed.tangents, pushed.spec)
+    return (*values, pushed.aux) if has_aux else values
+
+
+def linearize(func: Func, *primals: Any) -> tuple[Any, Func]:
+    """The value of `func`, and the linear function that its Jacobian there is.
+
+    The function runs once. A product with the Jacobian is then the transpose of the pull-back,
+    which is linear in its cotangents.
+    """
+    done = Linearization(func, primals, False, "linearize(f, *primals)")
+
+    def jvp_fn(*tangents: Any) -> Any:
+        leaves, spec = flatten(tangents)
+        if spec != done.input_spec:
+            raise RuntimeError(
+                "linearize: the tangents must have the structure of the primals, "
+                f"{done.input_spec}, but have {spec}" + errors.at_user_line()
+            )
+        for leaf, primal in zip(leaves, done.inputs, strict=True):
+            if leaf._array.shape != primal._array.shape:
+                raise RuntimeError(
+                    f"linearize: a tangent has shape {errors.shape_list(leaf._array.shape)}, its "
+                    f"primal {errors.shape_list(primal._array.shape)}" + errors.at_user_line()
+                )
+        return unflatten(done.push_forward(leaves), done.output_spec)
+
+    return done.value(), jvp_fn
+
+
+# -- jacobians -----------------------------------------------------------------------------------
+
+
+def _identity_rows(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """For each tensor, the part of the rows of one large identity matrix that concerns it."""
+    total = sum(tensor._array.size for tensor in tensors)
+    rows, start = [], 0
+    for tensor in tensors:
+        array = tensor._array
+        block = np.zeros((total, array.size), array.dtype)
+        block[np.arange(start, start + array.size), np.arange(array.size)] = 1
+        rows.append(wrap(block.reshape(total, *array.shape)))
+        start += array.size
+    return rows
+
+
+def _in_chunks(
+    function: Callable[..., Any], rows: Sequence[Tensor], chunk_size: Chunk
+) -> list[Tensor]:
+    """The results of a function for every row, some rows at a time."""
+    count = rows[0]._array.shape[0]
+    if chunk_size is None or count <= chunk_size:
+        return list(vmap(function)(*rows))
+    parts = []
+    for start in range(0, count, chunk_size):
+        part = [row.narrow(0, start, min(chunk_size, count - start)) for row in rows]
+        if chunk_size == 1:
+            parts.append([each.unsqueeze(0) for each in function(*[row[0] for row in part])])
+        else:
+            parts.append(list(vmap(function)(*part)))
+    return [cat(column) for column in zip(*parts, strict=True)]
+
+
+def _check_chunk(chunk_size: Chunk, what: str) -> None:
+    if chunk_size is not None and not (isinstance(chunk_size, int) and chunk_size > 0):
+        raise ValueError(f"{what}: `chunk_size` should be greater than 0." + errors.at_user_line())
+
+
+def jacrev(
+    func: Func, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: Chunk = None,
+    _preallocate_and_copy: bool = False,
+) -> Func:  # fmt: skip
+    """A function that gives the Jacobian of `func`, by reverse mode: a row for each output."""
+    _check_chunk(chunk_size, "jacrev")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        selected = chosen(args, argnums)
+
+        def of_selected(values: Any) -> Any:
+            return func(*replaced(args, argnums, values), **kwargs)
+
+        done = Linearization(of_selected, (selected,), has_aux, "vjp(f, *primals)")
+        rows = _in_chunks(
+            lambda *cotangents: tuple(done.pull_back(cotangents)),
+            _identity_rows(done.outs), chunk_size,
+        )  # fmt: skip
+        _, input_spec = flatten(selected)
+        blocks = _split_rows(rows, done.outs, input_spec)
+        jacobian = unflatten(blocks, done.output_spec)
+        return (jacobian, done.released_aux()) if has_aux else jacobian
+
+    return wrapper
+
+
+def _split_rows(rows: list[Tensor], outs: Sequence[Tensor], inputs: Spec) -> list[Any]:
+    """For each output a container like the inputs, with a block of the Jacobian for each."""
+    blocks: list[Any] = []
+    start = 0
+    for out in outs:
+        size, shape = out._array.size, out._array.shape
+        parts = [
+            row.narrow(0, start, size).reshape((*shape, *row._array.shape[1:])) for row in rows
+        ]
+        blocks.append(unflatten(parts, inputs))
+        start += size
+    return blocks
+
+
+def jacfwd(
+    func: Func, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> Func:
+    """A function that gives the Jacobian of `func`, by forward mode: a column for each input."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        selected = chosen(args, argnums)
+        leaves, spec = flatten(selected)
+        seen: dict[str, Any] = {}
+
+        def of_selected(values: Any) -> Any:
+            return func(*replaced(args, argnums, values), **kwargs)
+
+        def column(*tangents: Any) -> tuple[Any, ...]:
+            given = (unflatten(tangents, spec),)
+            pushed = Pushed(of_selected, (selected,), given, "jvp(f, primals, tangents)", has_aux)
+            seen["spec"] = pushed.spec
+            seen["aux"] = flatten(pushed.aux)[1]
+            return (*pushed.tangents, *(flatten(pushed.aux)[0] if has_aux else ()))
+
+        columns = vmap(column, randomness=randomness)(*_identity_rows(leaves))
+        count = seen["spec"].count
+        jacobian = unflatten(
+            [_split_columns(each, leaves, spec) for each in columns[:count]], seen["spec"]
+        )
+        if not has_aux:
+            return jacobian
+        return jacobian, unflatten([each[0] for each in columns[count:]], seen["aux"])
+
+    return wrapper
+
+
+def _split_columns(columns: Tensor, inputs: Sequence[Tensor], spec: Spec) -> Any:
+    """For one output a container like the inputs, with a block of the Jacobian for each."""
+    parts, start = [], 0
+    for each in inputs:
+        size, shape = each._array.size, each._array.shape
+        block = columns.narrow(0, start, size).movedim(0, -1)
+        parts.append(block.reshape((*columns._array.shape[1:], *shape)))
+        start += size
+    return unflatten(parts, spec)
+
+
+def hessian(func: Func, argnums: Argnums = 0) -> Func:
+    """A function that gives the Hessian of `func`: forward mode over reverse mode."""
+    return jacfwd(jacrev(func, argnums), argnums)
