@@ -25,6 +25,7 @@ from clew.kernels.conv_depthwise import (
 )
 from clew.kernels.conv_scatter import grid_shape, scatter_grad_input
 from clew.kernels.im2col import Padding, Sizes, Window, expand, window_view
+from clew.kernels.native import convolution as native
 
 Shape = tuple[int, ...]
 Tile = tuple[slice, slice]
@@ -33,6 +34,8 @@ Tile = tuple[slice, slice]
 # product that reads them, and yet be wide enough for the product to run at full speed.
 _TILE_BYTES = 1 << 21
 _MIN_COLUMNS = 256
+# Multiplications below which a compiled kernel is not worth loading.
+_COMPILED_FROM = 1 << 16
 
 
 def conv_output_shape(
@@ -136,6 +139,9 @@ def conv_forward(
     wide_x, wide_w = widened(x), widened(w)
     if _is_depthwise(w.shape, groups):
         out = depthwise_forward(wide_x, wide_w, window, shape[2:])
+    elif _is_compiled(window, shape, w.shape, wide_x, wide_w):
+        out = np.empty(shape, wide_x.dtype)
+        _run_compiled(native.FORWARD, wide_x, wide_w, out, window, groups)
     else:
         out = np.empty(shape, np.result_type(wide_x, wide_w))
         matrix = wide_w.reshape(groups, w.shape[0] // groups, prod(w.shape[1:]))
@@ -163,6 +169,13 @@ def conv_grad_input(
     _check_output(g.shape, full)
     out_dtype = np.result_type(g, w)
     wide_g, wide_w = widened(g), widened(w)
+    if not _is_depthwise(w.shape, groups) and _is_compiled(
+        window, g.shape, w.shape, wide_g, wide_w
+    ):
+        out = np.zeros(tuple(input_shape), wide_g.dtype)
+        _run_compiled(native.OF_INPUT, out, wide_w, wide_g, window, groups)
+        _add_bias(out, bias)
+        return out.astype(out_dtype, copy=False)
     mirrored = _mirrored_padding(window, tuple(input_shape[2:]), g.shape[2:])
     depthwise = _is_depthwise(w.shape, groups)
     if mirrored is not None and (
@@ -203,6 +216,9 @@ def conv_grad_weight(
     wide_g, wide_x = widened(g), widened(x)
     if _is_depthwise(weight_shape, groups):
         out = depthwise_grad_weight(wide_g, wide_x, window, tuple(weight_shape))
+    elif _is_compiled(window, g.shape, tuple(weight_shape), wide_g, wide_x):
+        out = np.empty(tuple(weight_shape), wide_x.dtype)
+        _run_compiled(native.OF_WEIGHT, wide_x, out, wide_g, window, groups)
     else:
         rows, depth = weight_shape[0] // groups, prod(weight_shape[1:])
         out = np.zeros((groups, rows, depth), np.result_type(wide_g, wide_x))
@@ -210,6 +226,35 @@ def conv_grad_weight(
             out += np.matmul(_tile_matrix(wide_g, tile, groups), columns.swapaxes(1, 2))
         out = out.reshape(tuple(weight_shape))
     return out.astype(out_dtype, copy=False)
+
+
+def _is_compiled(window: Window, out: Shape, weight: Shape, *arrays: Array) -> bool:
+    """Whether compiled code does it: one or two spatial axes, and enough work to be worth it."""
+    return (
+        len(window.stride) <= 2
+        and prod(out) * prod(weight[1:]) >= _COMPILED_FROM
+        and native.can_run(*arrays)
+    )
+
+
+def _run_compiled(kind: str, x: Array, w: Array, y: Array, window: Window, groups: int) -> None:
+    """Fill one of the arrays from the other two; a single spatial axis is an image of one row."""
+    flat = len(window.stride) == 1
+
+    def image(array: Array) -> Array:
+        array = np.ascontiguousarray(array)
+        return array[:, :, None] if flat else array
+
+    def pair(sizes: Sequence[int], row: int) -> Shape:
+        return (row, *sizes) if flat else tuple(sizes)
+
+    x, w, y = image(x), image(w), image(y)
+    low = [lo for lo, _ in window.pads]
+    geometry = native.Geometry(
+        x.shape, w.shape, y.shape, pair(window.stride, 1), pair(low, 0), pair(window.dilation, 1),
+        groups,
+    )  # fmt: skip
+    native.run(kind, x, w, y, geometry)
 
 
 def _check_ranks(input_shape: Sequence[int], weight_shape: Sequence[int]) -> int:

@@ -13,9 +13,12 @@ import numpy as np
 
 from clew.kernels.arrays import Array, at, is_inexact, widened
 from clew.kernels.im2col import Sizes, expand
+from clew.kernels.native import pooling as native
 from clew.kernels.separable import adaptive_bounds, check_adaptive, pick
 
 Shape = tuple[int, ...]
+# Elements below which a compiled kernel is not worth loading.
+_COMPILED_FROM = 1 << 14
 
 
 def pool_output_size(
@@ -87,6 +90,8 @@ def max_pool(
     spatial, kernel, steps, pads = pool_parameters(x.shape, kernel_size, stride, padding)
     spacing = expand(dilation, len(spatial), "dilation")
     counts = pool_output_shape(spatial, kernel, steps, pads, spacing, ceil_mode)
+    if len(spatial) == 2 and x.dtype in native.TYPES and x.size >= _COMPILED_FROM:
+        return native.max_pool(x, counts, kernel, steps, pads, spacing)
     axes = list(zip(spatial, counts, kernel, steps, pads, spacing, strict=True))
     inside = [_window_positions(*axis) for axis in axes]
     rooms = [_room(*axis) for axis in axes]
@@ -288,6 +293,8 @@ def scatter_by_index(
     `unique` promises that no index occurs twice in a plane.
     """
     planes, volume = g.shape[0] * g.shape[1], prod(spatial)
+    if g.dtype in native.TYPES and len(spatial) == 2 and g.size >= _COMPILED_FROM:
+        return native.add_at(g, indices, tuple(spatial))
     if unique:
         placed = np.zeros(planes * volume, g.dtype)
         placed[_absolute(indices, planes, volume)] = g.ravel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, tangent_of, wrap
 from clew.kernels.arrays import widened
+from clew.kernels.native.ufunc import over_rows
 from clew.ops.dims import require_bool
 from clew.ops.normalization import (
     Gradients,
@@ -116,10 +118,92 @@ def _composed_gradients(
 
 # -- batch_norm, with the statistics of the batch ------------------------------------------
 
+# Kernels over (N, C, L): sums over L, for each image and channel, are few numbers to go on with.
+
+
+@over_rows("channel_sums", "(n)->()")
+def _SUMS_KERNEL(x: Any) -> Any:
+    return x.row_sum()
+
+
+@over_rows("channel_squares", "(n),()->()")
+def _SQUARES_KERNEL(x: Any, mean: Any) -> Any:
+    return ((x - mean) * (x - mean)).row_sum()
+
+
+@over_rows("channel_affine", "(n),(),(),()->(n)")
+def _AFFINE_KERNEL(x: Any, mean: Any, scale: Any, shift: Any) -> Any:
+    return (x - mean) * scale + shift
+
+
+@over_rows("batch_norm_sums", "(n),(n),()->(),()")
+def _GRADIENT_SUMS_KERNEL(g: Any, x: Any, mean: Any) -> Any:
+    return g.row_sum(), (g * (x - mean)).row_sum()
+
+
+@over_rows("batch_norm_backward", "(n),(n),(),(),(),()->(n)", cost=2)
+def _GRADIENT_KERNEL(g: Any, x: Any, mean: Any, of_g: Any, of_x: Any, rest: Any) -> Any:
+    return g * of_g + (x - mean) * of_x + rest
+
+
+# Rows shorter than this are quicker without a kernel.
+_SHORTEST_ROW = 16
+
+
+def _rows(kernel: Any, array: Array, *others: Array | None) -> Any:
+    """The kernel, where the planes are long enough and all arrays are of one type."""
+    if array.ndim < 3 or math.prod(array.shape[2:]) < _SHORTEST_ROW:
+        return None
+    if any(other is not None and other.dtype is not array.dtype for other in others):
+        return None
+    return kernel.when(array) if array.size else None
+
+
+def _batch_norm_by_rows(
+    sums: Any, input: Array, weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Array, Array, Array, Array]:
+    planes = input.reshape(*input.shape[:2], -1)
+    count = planes.shape[0] * planes.shape[2]
+    mean = np.add.reduce(sums(planes), axis=0) / count
+    mean = mean.astype(input.dtype, copy=False)
+    variance = np.add.reduce(_SQUARES_KERNEL.ufunc(planes, mean), axis=0)
+    variance /= count
+    rstd = reciprocal_root(variance, eps)
+    scale = rstd if weight is None else rstd * weight
+    shift = np.zeros_like(mean) if bias is None else bias
+    out = _AFFINE_KERNEL.ufunc(planes, mean, scale, shift)
+    return out.reshape(input.shape), mean, rstd, variance
+
+
+def _batch_norm_gradients_by_rows(
+    sums: Any,
+    g: Array,
+    x: Array,
+    weight: Array | None,
+    mean: Array,
+    rstd: Array,
+    needs: tuple[bool, ...],
+) -> Gradients:
+    planes, gradient = (each.reshape(*x.shape[:2], -1) for each in (x, g))
+    count = planes.shape[0] * planes.shape[2]
+    total, along = (np.add.reduce(each, axis=0) for each in sums(gradient, planes, mean))
+    of_input = None
+    if needs[0]:
+        of_g = rstd if weight is None else rstd * weight
+        of_x = -of_g * rstd * rstd * along / count
+        rest = -of_g * total / count
+        through = _GRADIENT_KERNEL.ufunc(gradient, planes, mean, of_g, of_x, rest)
+        of_input = wrap(through.reshape(x.shape))
+    of_weight = wrap(along * rstd) if needs[1] else None
+    return of_input, of_weight, wrap(total) if needs[2] else None
+
 
 def _batch_norm(
     input: Array, weight: Array | None, bias: Array | None, *, eps: float
 ) -> tuple[Array, Array, Array, Array]:
+    sums = _rows(_SUMS_KERNEL, input, weight, bias)
+    if sums is not None:
+        return _batch_norm_by_rows(sums, input, weight, bias, eps)
     x = widened(input)
     normal, mean, rstd, variance = statistics(x, _all_but_channels(x.ndim), eps)
     if x is not input and (weight is None or weight.dtype == input.dtype):
@@ -141,6 +225,13 @@ def _batch_norm_gradients(
     needs: tuple[bool, ...],
 ) -> Gradients:
     shape = input._array.shape
+    if g[0] is not None and not graph_is_wanted():
+        factor = None if weight is None else weight._array
+        sums = _rows(_GRADIENT_SUMS_KERNEL, input._array, g[0]._array, factor)
+        if sums is not None:
+            return _batch_norm_gradients_by_rows(
+                sums, g[0]._array, input._array, factor, out1._array, out2._array, needs
+            )
     mean, rstd = (_per_channel(each._array, len(shape)) for each in (out1, out2))
     return _gradients(
         g[0], input, weight, shape, _all_but_channels(len(shape)), mean, rstd, eps, needs

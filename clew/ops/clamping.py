@@ -13,6 +13,8 @@ from clew.core.elementwise import F32, F64, NO_PARAMS, NUMBER, Elementwise
 from clew.core.public import FUNCTIONS, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.native.ir import where as choose
+from clew.kernels.native.ufunc import LARGE, elementwise
 from clew.ops.rows import (
     REALS,
     SAME_OUT,
@@ -326,7 +328,19 @@ FUNCTIONS.update(
 # -- relu ------------------------------------------------------------------------------------
 
 
+_RELU_KERNEL = elementwise("relu", 1)(lambda x: choose(x < 0.0, 0.0, x))
+_RELU_BACKWARD_KERNEL = elementwise("relu_backward", 2)(lambda g, y: choose(y <= 0.0, 0.0, g))
+
+
+def _relu(self: np.ndarray) -> np.ndarray:
+    kernel = _RELU_KERNEL.when(self) if self.size >= LARGE else None
+    return np.maximum(self, 0) if kernel is None else kernel(self)
+
+
 def _relu_backward(grad_output: np.ndarray, result: np.ndarray) -> np.ndarray:
+    kernel = _RELU_BACKWARD_KERNEL.when(result)
+    if kernel is not None and grad_output.dtype is result.dtype:
+        return kernel(grad_output, result)
     return np.where(result <= 0, np.zeros((), grad_output.dtype), grad_output)
 
 
@@ -342,7 +356,7 @@ def relu_backward(g: Any, out: Any) -> Any:
 
 
 relu = unary_row(
-    "relu", lambda self: np.maximum(self, 0), relu_backward, takes="ihf",
+    "relu", _relu, relu_backward, takes="ihf",
     out=False, bare=True, kinks="0 at 0",
     refusals={
         "b": RuntimeError("Boolean inputs not supported for relu"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from clew.kernels.native.emitter import ITEMSIZE, LLVM_TYPE, MEMORY_TYPE, Emitter, literal
 from clew.kernels.native.ir import Expr, Program, postorder
-from clew.kernels.native.loops import context_word, finish, loop_metadata
+from clew.kernels.native.loops import Loop, context_word, finish
 
 ROWS_PER_BLOCK = 128
 COLUMNS_PER_PIECE = 64
@@ -65,8 +65,8 @@ class _Body:
             e.line("ret void")
         e.lines.append("}")
 
-    def over_columns(self) -> _Loop:
-        return _Loop(self.e, "%begin", "%end", parallel=True)
+    def over_columns(self) -> Loop:
+        return Loop(self.e, "%begin", "%end", parallel=True)
 
     def column(self, arg: int, base: str, j: str, dense: bool) -> str:
         e = self.e
@@ -83,11 +83,11 @@ class _Body:
         for each in sums:
             each.clear(columns.i)
         columns.close()
-        block = _Loop(e, "0", m, by=ROWS_PER_BLOCK)
+        block = Loop(e, "0", m, by=ROWS_PER_BLOCK)
         stop = e.value(f"add i64 {block.i}, {ROWS_PER_BLOCK}")
         over = e.value(f"icmp sgt i64 {stop}, {m}")
         last = e.value(f"select i1 {over}, i64 {m}, i64 {stop}")
-        row = _Loop(e, block.i, last)
+        row = Loop(e, block.i, last)
         self.add_row(row.i, sums, dense)
         row.close()
         columns = self.over_columns()
@@ -166,34 +166,6 @@ class _Sums:
         return self.e.corrected(self.dtype, self.get(self.total, j), self.get(self.lost, j))
 
 
-class _Loop:
-    """for i in range(begin, end, by): what is emitted until `close`."""
-
-    def __init__(
-        self, e: Emitter, begin: str, end: str, by: int = 1, parallel: bool = False
-    ) -> None:
-        self.e, self.end, self.parallel, self.by = e, end, parallel, by
-        self.name = e.fresh("loop")
-        n = self.name
-        e.line(f"br label %before{n}")
-        e.label(f"before{n}")
-        e.line(f"%any{n} = icmp slt i64 {begin}, {end}")
-        e.line(f"br i1 %any{n}, label %{n}, label %done{n}")
-        e.label(n)
-        self.i = f"%i{n}"
-        e.line(f"{self.i} = phi i64 [ {begin}, %before{n} ], [ %next{n}, %close{n} ]")
-
-    def close(self) -> None:
-        e, n = self.e, self.name
-        e.line(f"br label %close{n}")
-        e.label(f"close{n}")
-        e.line(f"%next{n} = add nuw nsw i64 {self.i}, {self.by}")
-        e.line(f"%more{n} = icmp slt i64 %next{n}, {self.end}")
-        metadata = f", !llvm.loop {loop_metadata(e)}" if self.parallel else ""
-        e.line(f"br i1 %more{n}, label %{n}, label %done{n}{metadata}")
-        e.label(f"done{n}")
-
-
 def _entry(e: Emitter, name: str, body: _Body) -> None:
     """NumPy's loop over the outer dimensions; each turn is one job for the team."""
     e.lines.append(f"define void @{name}(ptr %args, ptr %dims, ptr %steps, ptr %data) {{")
@@ -213,7 +185,7 @@ def _entry(e: Emitter, name: str, body: _Body) -> None:
     m, n = (word("dims", 1), word("dims", 2)) if has_rows else ("1", word("dims", 1))
     put(m, body.words - 2)
     put(n, body.words - 1)
-    outer = _Loop(e, "0", word("dims", 0))
+    outer = Loop(e, "0", word("dims", 0))
     for arg in range(body.count):
         offset = e.value(f"mul i64 {outer.i}, {word('steps', arg)}")
         put(e.value(f"add i64 {word('args', arg)}, {offset}"), arg)

@@ -142,3 +142,30 @@ def loop_metadata(e: Emitter) -> str:
         f'!{number} = distinct !{{!{number}, !{{!"llvm.loop.parallel_accesses", !0}}}}'
     ] = None
     return f"!{number}"
+
+
+class Loop:
+    """for i in range(begin, end, by): what is emitted until `close`."""
+
+    def __init__(self, e: Emitter, begin: str, end: str, parallel: bool) -> None:
+        self.e, self.end, self.parallel = e, end, parallel
+        self.by: int | str = 1
+        self.name = e.fresh("loop")
+        n = self.name
+        e.line(f"br label %before{n}")
+        e.label(f"before{n}")
+        e.line(f"%any{n} = icmp slt i64 {begin}, {end}")
+        e.line(f"br i1 %any{n}, label %{n}, label %done{n}")
+        e.label(n)
+        self.i = f"%i{n}"
+        e.line(f"{self.i} = phi i64 [ {begin}, %before{n} ], [ %next{n}, %close{n} ]")
+
+    def close(self) -> None:
+        e, n = self.e, self.name
+        e.line(f"br label %close{n}")
+        e.label(f"close{n}")
+        e.line(f"%next{n} = add nuw nsw i64 {self.i}, {self.by}")
+        e.line(f"%more{n} = icmp slt i64 %next{n}, {self.end}")
+        metadata = f", !llvm.loop {loop_metadata(e)}" if self.parallel else ""
+        e.line(f"br i1 %more{n}, label %{n}, label %done{n}{metadata}")
+        e.label(f"done{n}")

@@ -1,0 +1,365 @@
+"""Two-dimensional convolution and its two adjoints, compiled: windows to columns, then BLAS.
+
+A piece of work is some images of the batch. Their windows are copied into a matrix that stays in
+the cache (`cols`, one row per element of a window, one column per position), which the BLAS
+multiplies with the weights. The adjoint in the input goes the other way: columns to images.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clew.kernels.native import cache, jit
+from clew.kernels.native.blas import blas
+from clew.kernels.native.emitter import Emitter
+from clew.kernels.native.loops import Loop, context_word, finish
+
+Array = np.ndarray
+FORWARD, OF_INPUT, OF_WEIGHT = "forward", "of_input", "of_weight"
+TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+
+# What a kernel is told, in this order: three arrays, the geometry, and how the work is cut.
+FIELDS = (
+    "x", "w", "y", "gemm", "channels", "filters", "groups", "height", "width", "rows", "columns",
+    "kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w", "dilation_h", "dilation_w",
+    "batch", "images", "tile", "parts",
+)  # fmt: skip
+# Columns should stay in the second-level cache, yet be wide enough for the product.
+TILE_BYTES, MIN_COLUMNS = 1 << 20, 256
+
+
+class Geometry(NamedTuple):
+    """Sizes of one convolution over images: all pairs are (vertical, horizontal)."""
+
+    input_shape: tuple[int, ...]
+    weight_shape: tuple[int, ...]
+    output_shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
+
+    @property
+    def depth(self) -> int:
+        """The number of elements in a window of one group."""
+        return self.weight_shape[1] * self.weight_shape[2] * self.weight_shape[3]
+
+
+def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
+    """Fill y, x or w (by `kind`) from the other two; contiguous arrays of one float type."""
+    llvm = TYPES[x.dtype]
+    library = blas()
+    if library is None:
+        raise RuntimeError("compiled convolutions need NumPy's own BLAS")
+    images, tile = _cut(geometry, x.itemsize)
+    batch = geometry.input_shape[0]
+    total = parts = -(-batch // images)
+    target = w
+    if kind == OF_WEIGHT:
+        # Every part has weights of its own to add to; their number does not depend on threads.
+        total = parts = min(parts, 4 if w.nbytes < 1 << 20 else 2)
+        target = np.zeros((parts, *w.shape), w.dtype)
+    arrays = [each.ctypes.data for each in (x, target, y)]
+    sizes = _sizes(geometry, images, tile, parts)
+    context = np.array([*arrays, library.gemm[llvm], *sizes], np.int64)
+    with library.one_thread():
+        _function(kind, llvm)(context.ctypes.data, total)
+    if kind == OF_WEIGHT:
+        np.add.reduce(target, axis=0, out=w)
+
+
+def can_run(*arrays: Array) -> bool:
+    """Whether arrays are of one type that is compiled for, and NumPy's BLAS is at hand."""
+    dtype = arrays[0].dtype
+    return dtype in TYPES and all(a.dtype is dtype for a in arrays) and blas() is not None
+
+
+def _cut(geometry: Geometry, itemsize: int) -> tuple[int, int]:
+    """Images in a piece, and rows of the output in a tile."""
+    batch, _, rows, columns = geometry.output_shape
+    fitting = max(TILE_BYTES // max(geometry.depth * itemsize, 1), MIN_COLUMNS)
+    images = min(max(1, MIN_COLUMNS // max(rows * columns, 1)), max(batch // 2, 1))
+    passes = -(-rows * columns * images // fitting)
+    return images, max(-(-rows // passes), 1)
+
+
+def _sizes(geometry: Geometry, images: int, tile: int, parts: int) -> list[int]:
+    batch, _, height, width = geometry.input_shape
+    filters, channels, kernel_h, kernel_w = geometry.weight_shape
+    _, _, rows, columns = geometry.output_shape
+    groups = geometry.groups
+    return [
+        channels, filters // groups, groups, height, width, rows, columns, kernel_h, kernel_w,
+        *geometry.stride, *geometry.padding, *geometry.dilation, batch, images, tile, parts,
+    ]  # fmt: skip
+
+
+@functools.cache
+def _function(kind: str, llvm: str) -> Any:
+    machine = jit.machine()
+    text = module(kind, llvm)
+    code = cache.through(text, machine.identity, lambda: machine.object_code(text))
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(machine.load(code, "conv")[0])
+
+
+def module(kind: str, llvm: str) -> str:
+    """The LLVM module of one of the three kernels."""
+    e = Emitter()
+    e.declare("ptr @malloc(i64)")
+    e.declare("void @free(ptr)")
+    e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    e.declare("i64 @llvm.smax.i64(i64, i64)")
+    e.declare("i64 @llvm.smin.i64(i64, i64)")
+    _Convolution(e, kind, llvm).emit()
+    e.lines.append("define void @conv(ptr %context, i64 %total) {")
+    e.line("call void @clew_run(ptr @body, ptr %context, i64 %total, i64 1)")
+    e.line("ret void")
+    e.lines.append("}")
+    finish(e)
+    return e.text()
+
+
+class _Convolution:
+    """The body of a kernel; names of values follow FIELDS."""
+
+    def __init__(self, e: Emitter, kind: str, llvm: str) -> None:
+        self.e, self.kind, self.llvm = e, kind, llvm
+        self.item = 4 if llvm == "float" else 8
+        self.f: dict[str, str] = {}
+
+    # -- arithmetic on sizes -----------------------------------------------------------------
+
+    def add(self, a: str, b: str) -> str:
+        return self.e.value(f"add i64 {a}, {b}")
+
+    def sub(self, a: str, b: str) -> str:
+        return self.e.value(f"sub i64 {a}, {b}")
+
+    def mul(self, a: str, *others: str) -> str:
+        for other in others:
+            a = self.e.value(f"mul i64 {a}, {other}")
+        return a
+
+    def least(self, a: str, b: str) -> str:
+        return self.e.value(f"call i64 @llvm.smin.i64(i64 {a}, i64 {b})")
+
+    def most(self, a: str, b: str) -> str:
+        return self.e.value(f"call i64 @llvm.smax.i64(i64 {a}, i64 {b})")
+
+    def at(self, base: str, index: str) -> str:
+        return self.e.value(f"getelementptr inbounds {self.llvm}, ptr {base}, i64 {index}")
+
+    def buffer(self, elements: str) -> str:
+        return self.e.value(f"call ptr @malloc(i64 {self.mul(elements, str(self.item))})")
+
+    # -- the body ------------------------------------------------------------------------------
+
+    def emit(self) -> None:
+        e, f = self.e, self.f
+        e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
+        for index, name in enumerate(FIELDS):
+            kind = "ptr" if name in ("x", "w", "y", "gemm") else "i64"
+            f[name] = context_word(e, index, kind)
+        f["depth"] = self.mul(f["channels"], f["kernel_h"], f["kernel_w"])
+        f["plane"] = self.mul(f["height"], f["width"])
+        f["positions"] = self.mul(f["rows"], f["columns"])
+        wide = self.mul(f["images"], f["tile"], f["columns"])
+        f["cols"] = self.buffer(self.mul(f["depth"], wide))
+        f["block"] = self.buffer(self.mul(f["filters"], wide))
+        part = Loop(e, "%begin", "%end", False)
+        self.part(part.i)
+        part.close()
+        e.line(f"call void @free(ptr {f['cols']})")
+        e.line(f"call void @free(ptr {f['block']})")
+        e.line("ret void")
+        e.lines.append("}")
+
+    def part(self, part: str) -> None:
+        """All pieces of images of one part."""
+        e, f = self.e, self.f
+        pieces = self.add(f["batch"], self.sub(f["images"], "1"))
+        pieces = e.value(f"sdiv i64 {pieces}, {f['images']}")
+        begin = e.value(f"sdiv i64 {self.mul(part, pieces)}, {f['parts']}")
+        end = e.value(f"sdiv i64 {self.mul(self.add(part, '1'), pieces)}, {f['parts']}")
+        weights = self.mul(f["groups"], f["filters"], f["depth"])
+        own = self.at(f["w"], self.mul(part, weights)) if self.kind == OF_WEIGHT else f["w"]
+        piece = Loop(e, begin, end, False)
+        first = self.mul(piece.i, f["images"])
+        last = self.least(self.add(first, f["images"]), f["batch"])
+        group = Loop(e, "0", f["groups"], False)
+        w = self.at(own, self.mul(group.i, f["filters"], f["depth"]))
+        tile = Loop(e, "0", f["rows"], False)
+        stop = self.least(self.add(tile.i, f["tile"]), f["rows"])
+        self.tile(first, last, group.i, w, tile.i, stop)
+        tile.by = f["tile"]
+        tile.close()
+        group.close()
+        piece.close()
+
+    def tile(self, first: str, last: str, group: str, w: str, top: str, stop: str) -> None:
+        """One product: some images, one group, some rows of the output."""
+        f = self.f
+        length = self.mul(self.sub(stop, top), f["columns"])
+        count = self.sub(last, first)
+        wide = self.mul(length, count)
+        one = (first, last, group, top, length, wide)
+        if self.kind != OF_INPUT:
+            self.windows(first, last, group, top, stop, length, wide)
+        if self.kind == FORWARD:
+            self.gemm(w, f["cols"], f["block"], f["filters"], wide, f["depth"], "NN", "0.0")
+            self.blocks(*one, to_images=True)
+            return
+        self.blocks(*one, to_images=False)
+        if self.kind == OF_WEIGHT:
+            self.gemm(f["block"], f["cols"], w, f["filters"], f["depth"], wide, "NT", "1.0")
+            return
+        self.gemm(w, f["block"], f["cols"], f["depth"], wide, f["filters"], "TN", "0.0")
+        self.windows(first, last, group, top, stop, length, wide)
+
+    def gemm(self, a: str, b: str, c: str, m: str, n: str, k: str, how: str, beta: str) -> None:
+        """c = a b + beta c, row by row in memory; `how` says which of a and b is transposed."""
+        e, t = self.e, self.llvm
+        transposed = {"N": "111", "T": "112"}
+        lda, ldb = (m if how[0] == "T" else k), (k if how[1] == "T" else n)
+        e.line(
+            f"call void {self.f['gemm']}(i32 101, i32 {transposed[how[0]]}, "
+            f"i32 {transposed[how[1]]}, i64 {m}, i64 {n}, i64 {k}, {t} 1.0, ptr {a}, i64 {lda}, "
+            f"ptr {b}, i64 {ldb}, {t} {beta}, ptr {c}, i64 {n})"
+        )
+
+    def blocks(
+        self, first: str, last: str, group: str, top: str, length: str, wide: str, to_images: bool
+    ) -> None:
+        """Copy a block of rows (filters) × columns (positions of images) to the images, or back."""
+        e, f = self.e, self.f
+        image = Loop(e, first, last, False)
+        filters = self.mul(f["groups"], f["filters"])
+        plane = self.add(self.mul(image.i, filters), self.mul(group, f["filters"]))
+        start = self.add(self.mul(plane, f["positions"]), self.mul(top, f["columns"]))
+        column = self.mul(self.sub(image.i, first), length)
+        row = Loop(e, "0", f["filters"], False)
+        there = self.at(f["y"], self.add(start, self.mul(row.i, f["positions"])))
+        here = self.at(f["block"], self.add(column, self.mul(row.i, wide)))
+        source, target = (here, there) if to_images else (there, here)
+        self.copy(source, target, "0", length)
+        row.close()
+        image.close()
+
+    def copy(self, source: str, target: str, begin: str, end: str) -> None:
+        e, group = self.e, ", !llvm.access.group !0"
+        element = Loop(e, begin, end, True)
+        value = e.value(f"load {self.llvm}, ptr {self.at(source, element.i)}{group}")
+        e.line(f"store {self.llvm} {value}, ptr {self.at(target, element.i)}{group}")
+        element.close()
+
+    # -- windows and columns -------------------------------------------------------------------
+
+    def windows(
+        self, first: str, last: str, group: str, top: str, stop: str, length: str, wide: str
+    ) -> None:
+        """Images to columns, or (for the gradient of the input) columns added to images."""
+        e, f = self.e, self.f
+        image = Loop(e, first, last, False)
+        channels = self.mul(f["groups"], f["channels"])
+        plane = self.add(self.mul(image.i, channels), self.mul(group, f["channels"]))
+        column = self.mul(self.sub(image.i, first), length)
+        channel = Loop(e, "0", f["channels"], False)
+        source = self.at(f["x"], self.mul(self.add(plane, channel.i), f["plane"]))
+        down = Loop(e, "0", f["kernel_h"], False)
+        across = Loop(e, "0", f["kernel_w"], False)
+        element = self.add(self.mul(channel.i, f["kernel_h"]), down.i)
+        element = self.add(self.mul(element, f["kernel_w"]), across.i)
+        line = self.at(f["cols"], self.add(self.mul(element, wide), column))
+        self.lines(source, line, down.i, across.i, top, stop)
+        across.close()
+        down.close()
+        channel.close()
+        image.close()
+
+    def lines(self, source: str, line: str, down: str, across: str, top: str, stop: str) -> None:
+        """One element of the window at all positions of a tile."""
+        e, f = self.e, self.f
+        shift = self.sub(self.mul(across, f["dilation_w"]), f["pad_w"])
+        # Positions from `low` to `high` lie inside the image: ceil(-shift / stride) and so on.
+        low = self.least(
+            self.most(self.ceil(self.sub("0", shift), f["stride_w"]), "0"), f["columns"]
+        )
+        high = self.ceil(self.sub(f["width"], shift), f["stride_w"])
+        high = self.most(self.least(high, f["columns"]), low)
+        row = Loop(e, top, stop, False)
+        y = self.add(self.mul(row.i, f["stride_h"]), self.mul(down, f["dilation_h"]))
+        y = self.sub(y, f["pad_h"])
+        target = self.at(line, self.mul(self.sub(row.i, top), f["columns"]))
+        inside = e.value(f"icmp ult i64 {y}, {f['height']}")
+        name = e.fresh("line")
+        e.line(f"br i1 {inside}, label %in{name}, label %out{name}")
+        e.label(f"out{name}")
+        if self.kind != OF_INPUT:
+            self.zero(target, "0", f["columns"])
+        e.line(f"br label %end{name}")
+        e.label(f"in{name}")
+        begin = self.at(source, self.add(self.mul(y, f["width"]), shift))
+        if self.kind == OF_INPUT:
+            self.add_line(begin, target, low, high)
+        else:
+            self.zero(target, "0", low)
+            self.read_line(begin, target, low, high)
+            self.zero(target, high, f["columns"])
+        e.line(f"br label %end{name}")
+        e.label(f"end{name}")
+        row.close()
+
+    def ceil(self, a: str, b: str) -> str:
+        """a / b rounded up, for positive b and any a."""
+        e = self.e
+        quotient = e.value(f"sdiv i64 {a}, {b}")
+        rest = e.value(f"srem i64 {a}, {b}")
+        more = e.value(f"icmp sgt i64 {rest}, 0")
+        return self.add(quotient, e.value(f"zext i1 {more} to i64"))
+
+    def zero(self, target: str, begin: str, end: str) -> None:
+        e, group = self.e, ", !llvm.access.group !0"
+        element = Loop(e, begin, end, True)
+        e.line(f"store {self.llvm} 0.0, ptr {self.at(target, element.i)}{group}")
+        element.close()
+
+    def by_stride(self, emit: Any) -> None:
+        """Twice the same loop: for neighbouring elements, which become vectors, and for others."""
+        e, name = self.e, self.e.fresh("stride")
+        dense = e.value(f"icmp eq i64 {self.f['stride_w']}, 1")
+        e.line(f"br i1 {dense}, label %dense{name}, label %apart{name}")
+        for label, step in (("dense", "1"), ("apart", self.f["stride_w"])):
+            e.label(f"{label}{name}")
+            emit(step)
+            e.line(f"br label %joined{name}")
+        e.label(f"joined{name}")
+
+    def read_line(self, source: str, target: str, begin: str, end: str) -> None:
+        e, group = self.e, ", !llvm.access.group !0"
+
+        def emit(step: str) -> None:
+            element = Loop(e, begin, end, True)
+            place = element.i if step == "1" else self.mul(element.i, step)
+            value = e.value(f"load {self.llvm}, ptr {self.at(source, place)}{group}")
+            e.line(f"store {self.llvm} {value}, ptr {self.at(target, element.i)}{group}")
+            element.close()
+
+        self.by_stride(emit)
+
+    def add_line(self, image: str, columns: str, begin: str, end: str) -> None:
+        e, group = self.e, ", !llvm.access.group !0"
+
+        def emit(step: str) -> None:
+            element = Loop(e, begin, end, True)
+            place = self.at(image, element.i if step == "1" else self.mul(element.i, step))
+            have = e.value(f"load {self.llvm}, ptr {place}{group}")
+            value = e.value(f"load {self.llvm}, ptr {self.at(columns, element.i)}{group}")
+            total = e.value(f"fadd {self.llvm} {have}, {value}")
+            e.line(f"store {self.llvm} {total}, ptr {place}{group}")
+            element.close()
+
+        self.by_stride(emit)
