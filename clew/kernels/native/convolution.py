@@ -170,7 +170,7 @@ class _Convolution:
         wide = self.mul(f["images"], f["tile"], f["columns"])
         f["cols"] = self.buffer(self.mul(f["depth"], wide))
         f["block"] = self.buffer(self.mul(f["filters"], wide))
-        part = Loop(e, "%begin", "%end", False)
+        part = Loop(e, "%begin", "%end")
         self.part(part.i)
         part.close()
         e.line(f"call void @free(ptr {f['cols']})")
@@ -187,15 +187,14 @@ class _Convolution:
         end = e.value(f"sdiv i64 {self.mul(self.add(part, '1'), pieces)}, {f['parts']}")
         weights = self.mul(f["groups"], f["filters"], f["depth"])
         own = self.at(f["w"], self.mul(part, weights)) if self.kind == OF_WEIGHT else f["w"]
-        piece = Loop(e, begin, end, False)
+        piece = Loop(e, begin, end)
         first = self.mul(piece.i, f["images"])
         last = self.least(self.add(first, f["images"]), f["batch"])
-        group = Loop(e, "0", f["groups"], False)
+        group = Loop(e, "0", f["groups"])
         w = self.at(own, self.mul(group.i, f["filters"], f["depth"]))
-        tile = Loop(e, "0", f["rows"], False)
+        tile = Loop(e, "0", f["rows"], by=f["tile"])
         stop = self.least(self.add(tile.i, f["tile"]), f["rows"])
         self.tile(first, last, group.i, w, tile.i, stop)
-        tile.by = f["tile"]
         tile.close()
         group.close()
         piece.close()
@@ -236,12 +235,12 @@ class _Convolution:
     ) -> None:
         """Copy a block of rows (filters) × columns (positions of images) to the images, or back."""
         e, f = self.e, self.f
-        image = Loop(e, first, last, False)
+        image = Loop(e, first, last)
         filters = self.mul(f["groups"], f["filters"])
         plane = self.add(self.mul(image.i, filters), self.mul(group, f["filters"]))
         start = self.add(self.mul(plane, f["positions"]), self.mul(top, f["columns"]))
         column = self.mul(self.sub(image.i, first), length)
-        row = Loop(e, "0", f["filters"], False)
+        row = Loop(e, "0", f["filters"])
         there = self.at(f["y"], self.add(start, self.mul(row.i, f["positions"])))
         here = self.at(f["block"], self.add(column, self.mul(row.i, wide)))
         source, target = (here, there) if to_images else (there, here)
@@ -251,7 +250,7 @@ class _Convolution:
 
     def copy(self, source: str, target: str, begin: str, end: str) -> None:
         e, group = self.e, ", !llvm.access.group !0"
-        element = Loop(e, begin, end, True)
+        element = Loop(e, begin, end, parallel=True)
         value = e.value(f"load {self.llvm}, ptr {self.at(source, element.i)}{group}")
         e.line(f"store {self.llvm} {value}, ptr {self.at(target, element.i)}{group}")
         element.close()
@@ -263,14 +262,14 @@ class _Convolution:
     ) -> None:
         """Images to columns, or (for the gradient of the input) columns added to images."""
         e, f = self.e, self.f
-        image = Loop(e, first, last, False)
+        image = Loop(e, first, last)
         channels = self.mul(f["groups"], f["channels"])
         plane = self.add(self.mul(image.i, channels), self.mul(group, f["channels"]))
         column = self.mul(self.sub(image.i, first), length)
-        channel = Loop(e, "0", f["channels"], False)
+        channel = Loop(e, "0", f["channels"])
         source = self.at(f["x"], self.mul(self.add(plane, channel.i), f["plane"]))
-        down = Loop(e, "0", f["kernel_h"], False)
-        across = Loop(e, "0", f["kernel_w"], False)
+        down = Loop(e, "0", f["kernel_h"])
+        across = Loop(e, "0", f["kernel_w"])
         element = self.add(self.mul(channel.i, f["kernel_h"]), down.i)
         element = self.add(self.mul(element, f["kernel_w"]), across.i)
         line = self.at(f["cols"], self.add(self.mul(element, wide), column))
@@ -290,7 +289,7 @@ class _Convolution:
         )
         high = self.ceil(self.sub(f["width"], shift), f["stride_w"])
         high = self.most(self.least(high, f["columns"]), low)
-        row = Loop(e, top, stop, False)
+        row = Loop(e, top, stop)
         y = self.add(self.mul(row.i, f["stride_h"]), self.mul(down, f["dilation_h"]))
         y = self.sub(y, f["pad_h"])
         target = self.at(line, self.mul(self.sub(row.i, top), f["columns"]))
@@ -323,7 +322,7 @@ class _Convolution:
 
     def zero(self, target: str, begin: str, end: str) -> None:
         e, group = self.e, ", !llvm.access.group !0"
-        element = Loop(e, begin, end, True)
+        element = Loop(e, begin, end, parallel=True)
         e.line(f"store {self.llvm} 0.0, ptr {self.at(target, element.i)}{group}")
         element.close()
 
@@ -342,7 +341,7 @@ class _Convolution:
         e, group = self.e, ", !llvm.access.group !0"
 
         def emit(step: str) -> None:
-            element = Loop(e, begin, end, True)
+            element = Loop(e, begin, end, parallel=True)
             place = element.i if step == "1" else self.mul(element.i, step)
             value = e.value(f"load {self.llvm}, ptr {self.at(source, place)}{group}")
             e.line(f"store {self.llvm} {value}, ptr {self.at(target, element.i)}{group}")
@@ -354,7 +353,7 @@ class _Convolution:
         e, group = self.e, ", !llvm.access.group !0"
 
         def emit(step: str) -> None:
-            element = Loop(e, begin, end, True)
+            element = Loop(e, begin, end, parallel=True)
             place = self.at(image, element.i if step == "1" else self.mul(element.i, step))
             have = e.value(f"load {self.llvm}, ptr {place}{group}")
             value = e.value(f"load {self.llvm}, ptr {self.at(columns, element.i)}{group}")

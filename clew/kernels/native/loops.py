@@ -147,9 +147,10 @@ def loop_metadata(e: Emitter) -> str:
 class Loop:
     """for i in range(begin, end, by): what is emitted until `close`."""
 
-    def __init__(self, e: Emitter, begin: str, end: str, parallel: bool) -> None:
-        self.e, self.end, self.parallel = e, end, parallel
-        self.by: int | str = 1
+    def __init__(
+        self, e: Emitter, begin: str, end: str, by: int | str = 1, parallel: bool = False
+    ) -> None:
+        self.e, self.end, self.parallel, self.by = e, end, parallel, by
         self.name = e.fresh("loop")
         n = self.name
         e.line(f"br label %before{n}")

@@ -77,14 +77,14 @@ def module(kind: str, llvm: str) -> str:
     e.line(f"%best = alloca {llvm}")
     size = e.value(f"mul i64 {f['height']}, {f['width']}")
     windows = e.value(f"mul i64 {f['rows']}, {f['columns']}")
-    plane = Loop(e, "%begin", "%end", False)
+    plane = Loop(e, "%begin", "%end")
     x = _at(e, llvm, f["x"], e.value(f"mul i64 {plane.i}, {size}"))
     first = e.value(f"mul i64 {plane.i}, {windows}")
     y, index = _at(e, llvm, f["y"], first), _at(e, "i64", f["index"], first)
     if kind == "max":
         _max_of_plane(e, llvm, f, x, y, index)
     else:
-        window = Loop(e, "0", windows, False)
+        window = Loop(e, "0", windows)
         place = e.value(f"load i64, ptr {_at(e, 'i64', index, window.i)}")
         target = _at(e, llvm, x, place)
         have = e.value(f"load {llvm}, ptr {target}")
@@ -115,10 +115,10 @@ def _first_inside(e: Emitter, start: str, dilation: str) -> str:
 
 
 def _max_of_plane(e: Emitter, llvm: str, f: dict[str, str], x: str, y: str, index: str) -> None:
-    row = Loop(e, "0", f["rows"], False)
+    row = Loop(e, "0", f["rows"])
     top = e.value(f"sub i64 {e.value(f'mul i64 {row.i}, ' + f['stride_h'])}, {f['pad_h']}")
     first_h = _first_inside(e, top, f["dilation_h"])
-    column = Loop(e, "0", f["columns"], False)
+    column = Loop(e, "0", f["columns"])
     left = e.value(f"sub i64 {e.value(f'mul i64 {column.i}, ' + f['stride_w'])}, {f['pad_w']}")
     first_w = _first_inside(e, left, f["dilation_w"])
     best = _max_of_window(e, llvm, f, x, (top, left), (first_h, first_w))
@@ -146,10 +146,10 @@ def _max_of_window(
     e.line(f"store i64 {start}, ptr %where")
     initial = e.value(f"load {llvm}, ptr {_at(e, llvm, x, start)}")
     e.line(f"store {llvm} {initial}, ptr %best")
-    down = Loop(e, first[0], f["kernel_h"], False)
+    down = Loop(e, first[0], f["kernel_h"])
     at_y = e.value(f"add i64 {corner[0]}, {e.value(f'mul i64 {down.i}, ' + f['dilation_h'])}")
     in_y = e.value(f"icmp slt i64 {at_y}, {f['height']}")
-    across = Loop(e, first[1], f["kernel_w"], False)
+    across = Loop(e, first[1], f["kernel_w"])
     at_x = e.value(f"add i64 {corner[1]}, {e.value(f'mul i64 {across.i}, ' + f['dilation_w'])}")
     in_x = e.value(f"icmp slt i64 {at_x}, {f['width']}")
     inside = e.value(f"and i1 {in_y}, {in_x}")
