@@ -186,6 +186,8 @@ SPECIAL = [0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0]
 OF_TORCH: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "softplus": lambda x: torch.logaddexp(x, torch.zeros_like(x)),
     "erfinv": torch.special.erfinv,
+    # torch's own makes zeros of subnormal numbers.
+    "log1p": lambda x: torch.from_numpy(np.log1p(x.numpy())),
 }
 
 
@@ -195,9 +197,6 @@ def test_special_values(name: str, dtype: type) -> None:
     smallest, largest = float(np.finfo(dtype).smallest_subnormal), float(np.finfo(dtype).max)
     x = np.array([*SPECIAL, smallest, -smallest, largest, -largest], dtype)
     function = OF_TORCH[name] if name in OF_TORCH else getattr(torch, name)
-    if name == "log1p":
-        # torch takes log1p of the largest negative numbers to be NaN, as it is, but with a sign.
-        x = x[x >= -1.0]
     want = function(torch.from_numpy(x)).numpy()
     assert_same(kernel(name)(x), want, x)
 

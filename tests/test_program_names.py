@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import pickle
 import struct
 import warnings
@@ -45,6 +46,11 @@ def test_compile_returns_what_it_is_given() -> None:
         clew.compiler.reset()
     clew._dynamo.config.suppress_errors = True
     clew._inductor.config.triton.cudagraphs = True
+
+
+def test_functions_can_be_marked_for_the_tracer() -> None:
+    assert clew.fx.wrap(double) is double
+    assert clew.fx.wrap("double") == "double"
 
 
 def test_compile_refuses_what_pytorch_refuses() -> None:
@@ -180,6 +186,8 @@ def test_distributed_says_why() -> None:
     assert not clew.distributed.is_available()
     with pytest.raises(RuntimeError, match="clew trains in one process"):
         clew.distributed.init_process_group("gloo", rank=0, world_size=1)
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
+        importlib.import_module("clew.distributed.nn").all_reduce(clew.ones(2))
     assert clew.distributed.ReduceOp.SUM.name == "SUM"
 
 
@@ -203,6 +211,14 @@ def test_attention_with_a_chosen_kernel() -> None:
     attend = clew.nn.functional.scaled_dot_product_attention
     with clew.nn.attention.sdpa_kernel([backend.FLASH_ATTENTION, backend.MATH]):
         assert clew.equal(attend(x, x, x), attend(x, x, x))
+
+
+def test_memory_is_shared_by_dlpack() -> None:
+    x = clew.arange(3.0)
+    y = clew.utils.dlpack.from_dlpack(x)
+    y[0] = 7
+    assert x[0] == 7
+    assert type(clew.utils.dlpack.to_dlpack(x)).__name__ == "PyCapsule"
 
 
 # -- old names -------------------------------------------------------------------------------------

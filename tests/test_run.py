@@ -321,6 +321,16 @@ def test_import_clew_loads_what_most_programs_need() -> None:
     assert result.stdout.strip() == "set() set() False", result.stderr
 
 
+def test_files_may_name_classes_that_were_not_needed_yet(tmp_path: Path) -> None:
+    path = tmp_path / "objects.pt"
+    data = clew.utils.data.TensorDataset(clew.ones(2, 1))
+    clew.save([data, clew.distributions.Normal(0.0, 1.0)], path)
+    code = f"import clew; print(clew.load({str(path)!r}, weights_only=False))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "TensorDataset" in result.stdout, result.stderr
+    assert "Normal(" in result.stdout
+
+
 def test_versions_compare_by_their_numbers() -> None:
     mine, theirs = TorchVersion("2.13.0+clew"), real_torch.torch_version.TorchVersion("2.13.0+cpu")
     for other in ("1.9", "1.13.1", "2.2", "2.13", "2.14.0a0", "3", (1, 13), (2, 2), (3, 0, 1)):

@@ -15,7 +15,7 @@ from clew.autograd.graph import GradientEdge
 from clew.core import engine
 from clew.core.node import Edge, live_edge, retain
 from clew.core.tensor import Tensor, wrap
-from clew.ops.joining import stack
+from clew.ops.batching.level import running
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -230,20 +230,12 @@ def _batched_grad(
             "is_grads_batched=True needs grad_outputs whose first dimension is the batch"
         )
     count = sizes.pop()
-    rows = []
-    for row in range(count):
-        grads = [None if g is None else g[row] for g in given]
-        rows.append(
-            grad(
-                roots,
-                inputs,
-                grads,
-                retain_graph=keep_graph or row + 1 < count,
-                create_graph=create_graph,
-                allow_unused=allow_unused,
-                materialize_grads=materialize,
-            )
-        )
-    if not rows:
+    if not count:
         raise RuntimeError("is_grads_batched=True needs at least one row of gradients")
-    return tuple(None if column[0] is None else stack(column) for column in zip(*rows, strict=True))
+    with running(count) as level:
+        rows = [None if g is None else level.lift(g) for g in given]
+        found = grad(
+            roots, inputs, rows, retain_graph=keep_graph, create_graph=create_graph,
+            allow_unused=allow_unused, materialize_grads=materialize,
+        )  # fmt: skip
+    return tuple(None if each is None else level.result(each) for each in found)

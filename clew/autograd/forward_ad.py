@@ -22,11 +22,12 @@ from clew.core.elementwise import Elementwise
 from clew.core.engine import fit
 from clew.core.inplace import apply_inplace, write_tangent
 from clew.core.interception import Interceptor, install, installed, remove
-from clew.core.node import OWN, SavedDual, SavedLifted
+from clew.core.node import OWN, Packed, SavedDual, SavedLifted
 from clew.core.op import Op
 from clew.core.recording import INPUT, NEEDS, OUTPUT, PARAM, OpNode, fact
 from clew.core.state import State, local
 from clew.core.tensor import Tensor, alias, tangents_of, wrap
+from clew.ops.batching.level import lifted
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -157,6 +158,10 @@ def keep_output_tangents(outs: Sequence[Tensor]) -> None:
 
 def _with_tangents(value: Any, outs: Sequence[Tensor]) -> Any:
     kept = value
+    if type(kept) is Packed and isinstance(kept.packed, Tensor) and kept.edge is not None:
+        if kept.edge[0] is OWN:
+            kept.packed._tangent = tangents_of(outs[kept.edge[1]])
+        return value
     while type(kept) is SavedDual or type(kept) is SavedLifted:
         kept = kept.saved
     if type(kept) is not tuple or kept[3] is None or kept[3][0] is not OWN:
@@ -389,7 +394,9 @@ def _transposed(
     grad_enabled, state.grad_enabled = state.grad_enabled, True
     try:
         cotangents = [
-            wrap(np.zeros_like(out._array)).requires_grad_() if op.can_differentiate(out) else None
+            lifted(wrap(np.zeros_like(out._array))).requires_grad_()
+            if op.can_differentiate(out)
+            else None
             for out in outs
         ]
         pulled = _pull_back(op, inputs, tangents, params, outs, cotangents)

@@ -13,11 +13,13 @@ import numpy as np
 
 from clew import errors
 from clew.autograd.context import FunctionCtx
+from clew.autograd.function_vmap import run_batched
 from clew.core.inplace import rebase
-from clew.core.node import Meta, Node, live_edge, save
+from clew.core.node import Edge, Meta, Node, live_edge, save
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE, next_sequence_number
 from clew.core.tensor import NoHistory, Tensor, alias
+from clew.ops.batching.level import innermost
 from clew.source import user_where
 
 _NO_META: Meta = ((), np.dtype(np.float32))
@@ -109,7 +111,7 @@ class Function(metaclass=FunctionMeta):
         ctx = cls._context_class()
         tensors = [value for value in args if isinstance(value, Tensor)]
         ctx._is_input_tensor = tuple(isinstance(value, Tensor) for value in args)
-        edges = tuple(live_edge(v) if isinstance(v, Tensor) else None for v in args)
+        edges = tuple(_edge_of(value) for value in args)
         ctx.needs_input_grad = tuple(edge is not None for edge in edges)
         versions = [0 if t._storage is INFERENCE else t._storage.version for t in tensors]
         output = _run_forward(cls, ctx, args, state)
@@ -123,6 +125,14 @@ class Function(metaclass=FunctionMeta):
         if state.intercept is not None:
             outputs = state.intercept(cls, args, {"ctx": ctx, "outputs": outputs})
         return outputs if isinstance(output, tuple) else outputs[0]
+
+
+def _edge_of(value: Any) -> Edge | None:
+    """Where an argument's gradient goes; inside vmap, histories from outside do not count."""
+    if not isinstance(value, Tensor):
+        return None
+    level = innermost()
+    return live_edge(value) if level is None or level.owns(value) else None
 
 
 def _bind(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -139,9 +149,17 @@ def _run_forward(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], s
     intercept = state.intercept
     if intercept is not None:
         state.intercept = intercept.inside_function()
-    state.grad_enabled = False
-    state.no_grad_reason = ctx._cut = NoHistory("no_grad", f"{cls.__name__}.forward", ctx._where)
     try:
+        level = innermost()
+        batched = level is not None and any(level.owns(value) for value in args)
+        output = run_batched(level, cls, Function, args) if level and batched else None
+        state.grad_enabled = False
+        state.no_grad_reason = ctx._cut = NoHistory(
+            "no_grad", f"{cls.__name__}.forward", ctx._where
+        )
+        if batched:
+            cls.setup_context(ctx, args, output)
+            return output
         if cls.setup_context is Function.setup_context:
             return cls.forward(ctx, *args)
         output = cls.forward(*args)

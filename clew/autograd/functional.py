@@ -11,6 +11,7 @@ from clew.autograd import forward_ad
 from clew.autograd.backward import grad
 from clew.autograd.mode import enable_grad
 from clew.core.tensor import Tensor, wrap
+from clew.ops.batching.level import running
 from clew.ops.joining import stack
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -207,12 +208,14 @@ def jacobian(
                 "torch.autograd.functional.jacobian: `create_graph=True` and "
                 '`strategy="forward-mode"` are not supported together (yet).'
             )
-        return _forward_jacobian(func, inputs)
+        return _forward_jacobian(func, inputs, vectorize)
     with enable_grad():
         is_tuple, outputs_tuple, leaves, outs = _run(func, inputs, create_graph, "jacobian")
         _check_independent(outs, strict)
         rows = tuple(
-            _jacobian_of_output(out, number, leaves, create_graph, strict)
+            _batched_rows(out, leaves, create_graph)
+            if vectorize
+            else _jacobian_of_output(out, number, leaves, create_graph, strict)
             for number, out in enumerate(outs)
         )
     result = tuple(_unpack(row, is_tuple) for row in rows)
@@ -236,17 +239,64 @@ def _jacobian_of_output(
     )
 
 
+def _batched_rows(
+    out: Tensor, leaves: tuple[Tensor, ...], create_graph: bool
+) -> tuple[Tensor, ...]:
+    """The same for all elements of the output at once."""
+    array = out._array
+    found: tuple[Any, ...] = (None,) * len(leaves)
+    if out.requires_grad and array.size:
+        seeds = wrap(np.eye(array.size, dtype=array.dtype).reshape(array.size, *array.shape))
+        found = grad(
+            out, leaves, seeds, allow_unused=True, create_graph=create_graph, retain_graph=True,
+            is_grads_batched=True,
+        )  # fmt: skip
+    shapes = [(*array.shape, *leaf._array.shape) for leaf in leaves]
+    return tuple(
+        wrap(np.zeros(shape, leaf._array.dtype))
+        if each is None
+        else _finish(each.reshape(shape), create_graph)
+        for each, leaf, shape in zip(found, leaves, shapes, strict=True)
+    )
+
+
 def _stacked(rows: list[Tensor], shape: tuple[int, ...], leaf: Tensor) -> Tensor:
     if not rows:
         return wrap(np.zeros((*shape, *leaf._array.shape), leaf._array.dtype))
     return stack(rows).reshape((*shape, *leaf._array.shape))
 
 
-def _forward_jacobian(func: Func, inputs: Any) -> Any:
+def _batched_columns(
+    func: Func, given: tuple[Tensor, ...], index: int
+) -> tuple[bool, tuple[Tensor, ...], list[np.ndarray]]:
+    """The derivatives of all outputs by all elements of one input, in one run."""
+    array = given[index]._array
+    seeds = wrap(np.eye(array.size, dtype=array.dtype).reshape(array.size, *array.shape))
+    with running(array.size) as level, forward_ad.dual_level():
+        dual = forward_ad.make_dual(given[index].detach(), level.lift(seeds))
+        args = [dual if i == index else each.detach() for i, each in enumerate(given)]
+        outputs_tuple, outs = _tensors(func(*args), OUTPUTS, "jacobian")
+        pairs = [forward_ad.unpack_dual(out) for out in outs]
+    columns = [level.result(_or_zeros(pair.tangent, pair.primal)) for pair in pairs]
+    return outputs_tuple, outs, [np.moveaxis(each._array, 0, -1) for each in columns]
+
+
+def _forward_jacobian(func: Func, inputs: Any, vectorize: bool) -> Any:
     is_tuple, given = _tensors(inputs, "inputs", "jacobian")
+    if vectorize:
+        found = [_batched_columns(func, given, index) for index in range(len(given))]
+        outputs_tuple, outs, _ = found[0]
+        rows = tuple(
+            tuple(
+                wrap(columns[number].reshape(out._array.shape + value._array.shape))
+                for (_, _, columns), value in zip(found, given, strict=True)
+            )
+            for number, out in enumerate(outs)
+        )
+        return _unpack(tuple(_unpack(row, is_tuple) for row in rows), outputs_tuple)
     by_input: list[list[list[np.ndarray]]] = []
     outputs_tuple = False
-    outs: tuple[Tensor, ...] = ()
+    outs = ()
     for index, value in enumerate(given):
         columns: list[list[np.ndarray]] = []
         for place in np.ndindex(value._array.shape):

@@ -1,12 +1,22 @@
-"""The networks of the training benchmarks, each written once against a torch-like module `t`.
+"""The networks of the benchmarks, each written once against a torch-like module `t`.
 
-A maker gives a function that computes the loss on data of its own, and the optimizer.
+A maker gives the network with data of its own, its loss and its optimizer.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
-Training = tuple[Callable[[], Any], Any]
+
+@dataclass(frozen=True)
+class Training:
+    """A network at work: `forward` on its data, `loss` of what that gives, and the optimizer."""
+
+    model: Any
+    forward: Callable[[], Any]
+    loss: Callable[[Any], Any]
+    optimizer: Any
 
 
 def mlp(t: Any) -> Training:
@@ -65,18 +75,25 @@ def gpt(width: int, layers: int, length: int, batch: int, heads: int) -> Callabl
     """A small GPT over 65 characters, AdamW."""
 
     def make(t: Any) -> Training:
-        model = _gpt_class(t)(width, layers, length, heads)
+        model = gpt_class(t)(width, layers, length, heads)
         optimizer = t.optim.AdamW(model.parameters(), lr=1e-3)
         x = t.randint(0, 65, (batch, length))
         y = t.randint(0, 65, (batch, length))
         cross_entropy = t.nn.functional.cross_entropy
-        return lambda: cross_entropy(model(x).view(-1, 65), y.view(-1)), optimizer
+        return Training(
+            model,
+            lambda: model(x),
+            lambda out: cross_entropy(out.view(-1, 65), y.view(-1)),
+            optimizer,
+        )
 
     return make
 
 
-def _gpt_class(t: Any) -> Any:
+def gpt_class(t: Any) -> Any:
+    """A GPT's class; `checkpoint=True` computes each block again in backward."""
     nn, functional = t.nn, t.nn.functional
+    checkpoint = import_module(f"{t.__name__}.utils.checkpoint").checkpoint
 
     class Block(nn.Module):  # type: ignore[name-defined]
         def __init__(self, width: int, heads: int) -> None:
@@ -97,8 +114,11 @@ def _gpt_class(t: Any) -> Any:
             return x + self.down(functional.gelu(self.up(self.norm2(x))))
 
     class GPT(nn.Module):  # type: ignore[name-defined]
-        def __init__(self, width: int, layers: int, length: int, heads: int) -> None:
+        def __init__(
+            self, width: int, layers: int, length: int, heads: int, checkpoint: bool = False
+        ) -> None:
             super().__init__()
+            self.checkpoint = checkpoint
             self.tokens, self.places = nn.Embedding(65, width), nn.Embedding(length, width)
             self.blocks = nn.ModuleList([Block(width, heads) for _ in range(layers)])
             self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 65, bias=False)
@@ -106,7 +126,10 @@ def _gpt_class(t: Any) -> Any:
         def forward(self, index: Any) -> Any:
             x = self.tokens(index) + self.places(t.arange(index.shape[1]))
             for block in self.blocks:
-                x = block(x)
+                if self.checkpoint:
+                    x = checkpoint(block, x, use_reentrant=False)
+                else:
+                    x = block(x)
             return self.head(self.norm(x))
 
     return GPT
@@ -137,15 +160,18 @@ def vae(t: Any) -> Training:
     model = nn.ModuleList([encoder, decoder, mean_of, log_of, out_of])
     x = t.rand(128, 784)
 
-    def loss() -> Any:
+    def forward() -> Any:
         hidden = functional.relu(encoder(x))
         mean, log = mean_of(hidden), log_of(hidden)
         z = mean + t.randn_like(mean) * (0.5 * log).exp()
-        image = t.sigmoid(out_of(functional.relu(decoder(z))))
+        return t.sigmoid(out_of(functional.relu(decoder(z)))), mean, log
+
+    def loss(out: Any) -> Any:
+        image, mean, log = out
         divergence = -0.5 * t.sum(1 + log - mean.pow(2) - log.exp())
         return functional.binary_cross_entropy(image, x, reduction="sum") + divergence
 
-    return loss, t.optim.Adam(model.parameters(), lr=1e-3)
+    return Training(model, forward, loss, t.optim.Adam(model.parameters(), lr=1e-3))
 
 
 def dqn(t: Any) -> Training:
@@ -156,17 +182,17 @@ def dqn(t: Any) -> Training:
     )
     states, actions, returns = t.randn(128, 4), t.randint(0, 2, (128, 1)), t.randn(128)
 
-    def loss() -> Any:
-        values = model(states).gather(1, actions).squeeze(1)
-        return nn.functional.smooth_l1_loss(values, returns)
+    def loss(out: Any) -> Any:
+        return nn.functional.smooth_l1_loss(out.gather(1, actions).squeeze(1), returns)
 
-    return loss, t.optim.Adam(model.parameters(), lr=1e-3)
+    optimizer = t.optim.Adam(model.parameters(), lr=1e-3)
+    return Training(model, lambda: model(states), loss, optimizer)
 
 
 def _classifier(t: Any, model: Any, shape: tuple[int, ...], optimizer: Any) -> Training:
     x, y = t.randn(*shape), t.randint(0, 10, (shape[0],))
     cross_entropy = t.nn.functional.cross_entropy
-    return lambda: cross_entropy(model(x), y), optimizer
+    return Training(model, lambda: model(x), lambda out: cross_entropy(out, y), optimizer)
 
 
 MODELS: dict[str, Callable[[Any], Training]] = {

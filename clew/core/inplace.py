@@ -320,7 +320,7 @@ def write_tangent(level: Any, target: Tensor, tangent: Tensor) -> None:
     else:
         base = view.base
         if level not in tangents_of(base):
-            level.give(base, base.new_zeros(base._array.shape))
+            level.give(base, tangent.new_zeros(base._array.shape))
         part = view.replay(tangents_of(base)[level])
         part.copy_(tangent)
         level.give(target, part)

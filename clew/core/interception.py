@@ -7,7 +7,7 @@ the one before it is in charge, and calls the operation again.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from clew.core.state import local
@@ -40,6 +40,10 @@ class Interceptor:
         results: Sequence[Any] = node.apply(grads) if outer is None else outer.run_node(node, grads)
         return results
 
+    def draw(self, shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Any]) -> Any:
+        """Random numbers of a shape."""
+        return drawn(shape, make, self.outer)
+
     def inside_function(self) -> Interceptor | None:
         """The chain for the inside of a custom function, which has a tangent rule of its own."""
         outer = None if self.outer is None else self.outer.inside_function()
@@ -50,6 +54,15 @@ class Interceptor:
         inside = copy.copy(self)
         inside.outer = outer
         return inside
+
+
+def drawn(
+    shape: tuple[int, ...],
+    make: Callable[[tuple[int, ...]], Any],
+    interceptor: Interceptor | None = None,
+) -> Any:
+    """Random numbers of a shape, made by a function of it; interceptors may want more of them."""
+    return make(shape) if interceptor is None else interceptor.draw(shape, make)
 
 
 def install(interceptor: Interceptor) -> None:

@@ -474,7 +474,10 @@ def _unpack_hooked(saved: Packed, holder: Node) -> Tensor:
         )
     node, output_nr = saved.edge or (None, 0)
     node = holder if node is OWN else node
-    return restore_like(result, node, output_nr)
+    tensor = restore_like(result, node, output_nr)
+    for level, tangent in tangents_of(result).items():
+        level.give(tensor, tangent)
+    return tensor
 
 
 def restore_like(tensor: Tensor, node: Node | None, output_nr: int) -> Tensor:

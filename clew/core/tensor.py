@@ -288,6 +288,14 @@ def alias(tensor: Tensor, array: np.ndarray | None = None) -> Tensor:
     return result
 
 
+def constant(tensor: Tensor) -> Tensor:
+    """The same value, with the same tangents, and without its history."""
+    result = alias(tensor)
+    for level, tangent in tangents_of(tensor).items():
+        level.give(result, tangent)
+    return result
+
+
 def every_value(tensor: Tensor) -> np.ndarray:
     """All values behind a tensor, for checks on them: inside vmap, those of every example."""
     while tensor._is_lifted:

@@ -46,6 +46,7 @@ class DataWatch:
         self.trained: dict[int, set[int]] = {}
         # By model and the lines that led to the evaluation.
         self.held_out: dict[Any, set[int]] = {}
+        self.common: dict[Any, set[int]] = {}  # of these, trained on before
         self.held_at: dict[Any, Counter[Line | None]] = {}
         self.held_names: dict[Any, Line | None] = {}
         self.datasets: dict[int, tuple[weakref.ref[Any], Line | None]] = {}
@@ -114,6 +115,8 @@ class DataWatch:
             lines[call.line] += 1
             if not _is_continuous(array):
                 return
+            common = self.common.setdefault(key, set())
+            common |= fresh & self.trained.get(id(module), set())
         rows |= fresh
 
     def dataset_made(self, dataset: Any) -> None:
@@ -121,23 +124,22 @@ class DataWatch:
 
     def made_at(self, tensor: Tensor) -> Line | None:
         """The line that made the data which a batch comes from, by the names around the call."""
-        best: tuple[int, Line | None] | None = None
         for frame in user_frames(2):
-            for names in (frame.f_locals, frame.f_globals):
-                for name, held in list(names.items()):
-                    size = _holds(held, tensor)
-                    if size is None or (best is not None and best[0] <= size):
-                        continue
-                    line = assigned_at(name, frame.f_code.co_filename)
-                    if line is not None:
-                        best = size, line
-            if best is not None:
-                return best[1]
             for held in list(frame.f_locals.values()):
                 dataset = getattr(held, "dataset", None)
                 entry = self.datasets.get(id(dataset))
                 if entry is not None and entry[0]() is dataset:
                     return entry[1]
+            best: tuple[int, Line] | None = None
+            for name, held in list(frame.f_locals.items()):
+                size = _holds(held, tensor)
+                if size is None or (best is not None and best[0] <= size):
+                    continue
+                line = assigned_at(name, frame.f_code.co_filename, code=frame.f_code)
+                if line is not None:
+                    best = size, line
+            if best is not None:
+                return best[1]
         return None
 
     def split(self, source: Tensor, out: Tensor) -> None:

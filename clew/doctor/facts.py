@@ -80,6 +80,7 @@ class ParamFacts:
         # Steps of optimizers that saw a gradient, and those that saw a stale sum.
         self.steps = 0
         self.stale_steps = 0
+        self.stale_updates = 0  # the same, by hand
         self.stale_at: Counter[Line | None] = Counter()
         self.wasted = 0  # gradients cleared before any step used them
         self.manual = 0

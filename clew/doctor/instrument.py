@@ -106,7 +106,6 @@ class Instrument:
 
         def run_inplace(original: Any) -> Any:
             def watched(state: Any, op: Op, inputs: tuple[Any, ...], params: Any) -> Tensor:
-                session.before_write(op, inputs, params)
                 out: Tensor = original(state, op, inputs, params)
                 session.written(op, state, inputs, params, out)
                 return out

@@ -46,14 +46,17 @@ class KeepWatch:
     def node_made(self, out: Tensor) -> None:
         if self.left:
             self.left -= 1
-            if out._node is not None:
+            if out._node is not None and not out._node.is_accumulator:
                 self.now.append(weakref.ref(out._node))
 
     def output_made(self, result: Any) -> None:
-        if isinstance(result, Tensor) and result._node is not None and len(self.now) < 16:
-            self.now.append(weakref.ref(result._node))
+        node = result._node if isinstance(result, Tensor) else None
+        if node is not None and not node.is_accumulator and len(self.now) < 16:
+            self.now.append(weakref.ref(node))
 
     def backward_ends(self, run: Any, begun: Any) -> None:
+        if not run.accumulate:
+            return
         for node in list(run.accounts)[:1]:
             if not node.is_accumulator and len(self.now) < 32:
                 self.now.append(weakref.ref(node))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,7 @@ class NumberWatch:
         self.total_norm = Series()
         self.ratio = Series()
         self.expects_overflow = False
+        self.growth: Counter[Line | None] = Counter()
         self.in_custom = 0  # custom functions whose backward is running
 
     # -- which steps are looked at closely ---------------------------------------------------
@@ -173,12 +175,25 @@ class NumberWatch:
         """Backward begins: if the loss is not finite, its origin is the finding."""
         if self.reported is not None or not isinstance(root, Tensor) or is_finite(root._array):
             return
+        if self.expects_overflow and not np.isnan(root._array).any():
+            return  # a gradient scaler tries scales until they fit
         entry = self.tainted.get(id(root))
         origin = entry[1] if entry is not None and entry[0]() is root else None
         if origin is None and self.candidates:
             origin = self.candidates[-1]
         self.reported = origin or Origin("loss", here(), backward=False)
         self.reported_loss = True
+
+    def scale(self, place: Place | None, inputs: tuple[Any, ...], out: Tensor) -> None:
+        """During the first iteration: by how much the operations of a line enlarge values."""
+        before = 0.0
+        for value in inputs:
+            if isinstance(value, Tensor) and value._node is not None:
+                if not value._node.is_accumulator and value._array.dtype.kind == "f":
+                    before = max(before, _rms(value._array))
+        after = _rms(out._array) if out._array.dtype.kind == "f" else 0.0
+        if before > 0 and after > 0 and math.isfinite(after / before):
+            self.growth[line_of(place)] += math.log10(after / before)
 
     # -- backward ----------------------------------------------------------------------------
 
@@ -323,6 +338,10 @@ class NumberWatch:
         if activity.window >= 6:
             activity.dead_shares.append(1.0 - float(activity.active.mean()))
             activity.active, activity.window = None, 0
+
+
+def _rms(array: np.ndarray) -> float:
+    return math.sqrt(_square(array) / array.size) if array.size else 0.0
 
 
 def _square(array: np.ndarray) -> float:

@@ -141,9 +141,16 @@ def loops_around(line: Line) -> list[int]:
     ]
 
 
-def assigned_at(name: str, file: str, before: int | None = None) -> Line | None:
-    """The last statement that assigns to a name (`x` or `self.x`), before a line if one is given."""
-    tree = tree_of(file)
+def assigned_at(
+    name: str, file: str, before: int | None = None, code: CodeType | None = None
+) -> Line | None:
+    """The last statement that assigns to a name (`x` or `self.x`).
+
+    Before a line, if one is given; inside a function, if its code is given.
+    """
+    tree: ast.AST | None = tree_of(file)
+    if code is not None and code.co_name != "<module>":
+        tree = function_tree(code)
     if tree is None:
         return None
     lines = [
@@ -158,6 +165,16 @@ def assigned_at(name: str, file: str, before: int | None = None) -> Line | None:
         and (before is None or node.lineno < before)
     ]
     return Line(file, max(lines)) if lines else None
+
+
+def function_tree(code: CodeType) -> ast.AST | None:
+    """The definition of a function, by its code."""
+    for node in _statements(code.co_filename):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == code.co_name:
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            if first == code.co_firstlineno:
+                return node
+    return None
 
 
 def dotted(node: ast.AST | None) -> str:

@@ -48,10 +48,10 @@ class Recorder:
         # Lines that cut history: reason, how often, and which leaves lay behind.
         self.cuts: dict[Line | None, Cut] = {}
         self.births: dict[int, tuple[weakref.ref[Tensor], Place | None]] = {}
-        self.joins: weakref.WeakKeyDictionary[Node, NoHistory] = weakref.WeakKeyDictionary()
         self.joined: Counter[Line | None] = Counter()
         self.kept: list[tuple[weakref.ref[Node], BackwardSite, int]] = []
         self.loss = Series()
+        self.loss_scale = 1.0
         self.last_loss: float | None = None
         self.last_backward_seq = -1
         self.last_site: BackwardSite | None = None
@@ -345,7 +345,8 @@ class Recorder:
     def _note_loss(self, site: BackwardSite, tensors: tuple[Any, ...]) -> None:
         root = tensors[0] if tensors else None
         if isinstance(root, Tensor) and root._array.size == 1:
-            value = float(root._array.reshape(-1)[0].real)
+            value = float(root._array.reshape(-1)[0].real) / self.loss_scale
+            self.loss_scale = 1.0
             self.last_loss = value
             site.losses.add(site.count, value)
             self.loss.add(self.backwards, value)
@@ -404,7 +405,7 @@ class Recorder:
             elif self.steps - when < 3:
                 waiting.append((reference, keeper, when))
         self.kept = waiting[-256:]
-        if run.keep_graph and not run.create_graph:
+        if run.keep_graph and not run.create_graph and run.accumulate:
             site.kept += 1
             inner = [n for n in run.accounts if not n.is_accumulator and hasattr(n, "plan")]
             # Any node with something saved would do; the oldest is the likeliest to be shared.
@@ -457,9 +458,11 @@ class Recorder:
 
     def history_joined(self, node: Node, reason: NoHistory) -> None:
         """A tensor that was cut off meets one that has a history."""
-        self.joins[node] = reason
         line = line_of(reason.where)
         self.joined[line] += 1
+        left = line_of(getattr(reason, "left_at", None))
+        if left is not None and left != line:
+            self.joined[left] += 1
 
     def used_without_grad(self, tensor: Tensor, place: Place | None) -> None:
         known = self.find(tensor)

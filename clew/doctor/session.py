@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
+import traceback
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from clew.core.op import Op
@@ -31,6 +34,23 @@ _SPLITS = frozenset({"slice", "index_select", "split", "split_with_sizes", "sele
 _STACKS = frozenset({"stack", "cat"})
 
 
+def event(method: Callable[..., Any]) -> Callable[..., Any]:
+    """An event handler: a mistake in it must not become an error of the user's program.
+
+    It is not hidden either: the report says that something failed, and what.
+    """
+
+    @functools.wraps(method)
+    def safe(self: Session, *args: Any) -> Any:
+        try:
+            return method(self, *args)
+        except Exception as error:
+            self.failed(error)
+            return None
+
+    return safe
+
+
 class Session:
     """Watches a run from `start` to `stop`."""
 
@@ -53,9 +73,11 @@ class Session:
         self.error: BaseException | None = None
         self.error_facts: dict[str, Any] = {}
         self.active = False
+        self.failures: list[str] = []
         # What rules tell each other: parameters whose fate is explained, and how training went.
         self.explained: set[int] = set()
         self.diverges = False
+        self.growth = 1.0
         self.too_fast = False
         self.schedules.is_scaled = self.precision.is_scaled
         self.data.batch = lambda: self.modes.batch
@@ -74,6 +96,11 @@ class Session:
             self.instrument.remove()
             self.active = False
 
+    def failed(self, error: Exception) -> None:
+        """The doctor itself made a mistake: it is reported, and the program goes on."""
+        if len(self.failures) < 8:
+            self.failures.append("".join(traceback.format_exception(error)).strip())
+
     def ended_by(self, error: BaseException) -> None:
         """The program ended by an exception, or by leaving."""
         status = "exit" if isinstance(error, SystemExit) else "exception"
@@ -83,6 +110,7 @@ class Session:
 
     # -- operations (hot: every operation passes here) -------------------------------------------
 
+    @event
     def op_ran(
         self, op: Op, state: Any, inputs: tuple[Any, ...], params: Any, out: Tensor
     ) -> None:
@@ -104,6 +132,8 @@ class Session:
             elif name in _STAIRS:
                 self.recorder.history_cut(NoHistory("stairs", name, out._node._where), out._node)
             self.keeping.node_made(out)
+            if not self.recorder.backwards and name not in QUIET and out._array.ndim > 1:
+                numbers.scale(out._node._where, inputs, out)
         elif not state.grad_enabled and self.recorder.stepping is None:
             for value in inputs:
                 if isinstance(value, Tensor) and value._requires_grad:
@@ -137,6 +167,7 @@ class Session:
             key = place, id(self.stack[-1]) if self.stack else 0
         self.numbers.activation(name, (name, key), place, out)
 
+    @event
     def view_made(self, op: Op, source: Tensor, params: Any, out: Tensor) -> None:
         if self.numbers.tainted:
             self.numbers.hand_on((source,), out)
@@ -145,9 +176,7 @@ class Session:
         elif op.name in _SPLITS and not self.stack:
             self.data.split(source, out)
 
-    def before_write(self, op: Op, inputs: tuple[Any, ...], params: Any) -> None:
-        """Before an in-place operation."""
-
+    @event
     def written(
         self, op: Op, state: Any, inputs: tuple[Any, ...], params: Any, out: Tensor
     ) -> None:
@@ -156,7 +185,7 @@ class Session:
         name = op.name
         if name not in QUIET:
             self.numbers.check(name + "_", inputs[1:], out)
-        if out._node is not None:
+        if out._node is not None and not out._node.is_accumulator:
             for value in inputs[1:]:
                 if isinstance(value, Tensor) and value._reason is not None:
                     self.recorder.history_joined(out._node, value._reason)
@@ -164,14 +193,26 @@ class Session:
                 self._activation(name, out)
             self.keeping.node_made(out)
         self.schedules.written(name, out)
+        self._updated_by_hand(out)
         self.copies.written(name, inputs, out)
+
+    def _updated_by_hand(self, out: Tensor) -> None:
+        """A parameter is written to outside an optimizer: with a stale gradient?"""
+        known = self.recorder.find(out)
+        if known is None:
+            entry = self.copies.aliases.get(id(out))
+            known = None if entry is None else self.recorder.params[entry[3]]
+        if known is not None and known.stale:
+            known.stale_updates += 1
 
     # -- histories -------------------------------------------------------------------------------
 
+    @event
     def history_cut(self, reason: NoHistory, node: Any) -> None:
         if self.recorder.stepping is None:
             self.recorder.history_cut(reason, node)
 
+    @event
     def value_left(self, tensor: Tensor, how: str) -> None:
         if tensor._requires_grad:
             node = tensor._node
@@ -182,18 +223,22 @@ class Session:
                 self.recorder.history_cut(reason, node)
         self.modes.value_left(how)
 
+    @event
     def mode_of_function(self, place: Place | None) -> None:
         reason = local.state.no_grad_reason
         if reason is not None:
             reason.where = place
 
+    @event
     def data_replaced(self, tensor: Tensor, value: Any) -> None:
         if isinstance(value, Tensor):
             self.copies.data_replaced(tensor, value)
 
+    @event
     def alias_made(self, tensor: Tensor, result: Tensor) -> None:
         self.copies.alias_made(tensor, result)
 
+    @event
     def grad_set(self, tensor: Tensor, value: Tensor | None) -> None:
         known = self.recorder.find(tensor)
         if known is None:
@@ -204,6 +249,7 @@ class Session:
         else:
             known.scaled_when = self.recorder.tick()
 
+    @event
     def saved_was_modified(
         self, node: Any, name: str, array: Any, storage: Any, version: int
     ) -> None:
@@ -213,12 +259,14 @@ class Session:
             "module": node.module_path, "seq": node._seq, "at": here(),
         }  # fmt: skip
 
+    @event
     def saved_was_modified_unseen(self, node: Any, name: str, array: Any, write: Any) -> None:
         self.copies.unseen_writes.setdefault(
             write[2],
             {"saved_at": node._where, "saved_by": node.name(), "writer": write[1], "count": 0},
         )["count"] += 1
 
+    @event
     def went_backward_twice(self, node: Any, freed: Any) -> None:
         self.error_facts = {
             "kind": "twice", "built_at": node._where, "op": node.name(), "freed_at": freed.where,
@@ -227,6 +275,7 @@ class Session:
 
     # -- backward --------------------------------------------------------------------------------
 
+    @event
     def backward_begins(self, run: Any, roots: Any) -> Any:
         tensors, self.roots = self.roots, ()
         if run.accumulate:
@@ -239,7 +288,10 @@ class Session:
             self.numbers.mark_outputs(roots)
         return self.recorder.backward_begins(run, roots, tensors)
 
+    @event
     def backward_ends(self, run: Any, begun: Any) -> None:
+        if begun is None:
+            return
         self.recorder.backward_ends(run, begun)
         if run.accumulate and not self.recorder.optimizers:
             members = [(known, tensor) for known, tensor, _ in begun[2]]
@@ -252,9 +304,11 @@ class Session:
 
     # -- optimizers ------------------------------------------------------------------------------
 
+    @event
     def optimizer_made(self, optimizer: Any) -> None:
         self.recorder.optimizer_made(optimizer, here())
 
+    @event
     def zero_grad(self, owner: Any) -> None:
         place = here()
         if isinstance(owner, Module):
@@ -265,6 +319,7 @@ class Session:
         from_line = self.recorder.optimizer_facts(owner).zero_at
         from_line[self.schedules.line(place)] += 1
 
+    @event
     def step_begins(self, optimizer: Any, has_closure: bool) -> None:
         facts = self.recorder.step_begins(optimizer, has_closure)
         members = self.recorder.members(facts)
@@ -274,6 +329,7 @@ class Session:
             self.data.first_step(members)
         self.numbers.step_begins([] if has_closure else members)
 
+    @event
     def step_ends(self, optimizer: Any) -> None:
         if self.numbers.sampling and self.recorder.stepping is not None:
             self.data.look_at_rows(self.recorder.members(self.recorder.stepping))
@@ -283,20 +339,25 @@ class Session:
         self.schedules.step_ends(optimizer)
         self.copies.step_ends()
 
+    @event
     def scheduler_made(self, scheduler: Any) -> None:
         self.schedules.made(scheduler)
 
+    @event
     def scheduler_steps(self, scheduler: Any) -> None:
         self.schedules.stepped(scheduler)
 
+    @event
     def clipping(self, tensors: list[Tensor]) -> None:
         self.schedules.clipping(tensors)
 
     # -- modules ---------------------------------------------------------------------------------
 
+    @event
     def module_made(self, module: Module) -> None:
         self.recorder.module_born(module, here())
 
+    @event
     def parameter_made(self, parameter: Any, data: Any) -> None:
         if isinstance(parameter, Tensor):
             place = here()
@@ -306,9 +367,13 @@ class Session:
                 reason = NoHistory("detach", "nn.Parameter(...)", place, node)
                 self.recorder.joined_again(reason)
 
+    @event
     def module_entered(self, module: Module, args: Any, kwargs: Any) -> Any:
         stack = self.stack
         stack.append(module)
+        facts = self.recorder.modules.get(id(module))
+        if facts is not None:
+            facts.calls += 1
         if len(stack) > 1:
             return None
         if args and isinstance(args[0], Tensor) and args[0]._array.ndim:
@@ -318,40 +383,49 @@ class Session:
                 known = self.recorder.find(value)
                 if known is not None:
                     known.used_as_input = True
-        facts = self.recorder.module_facts(module)
         if facts is not None and not facts.named:
             facts.named = True
             self.recorder.name_parameters(module)
         return self.modes.root_called(module, args)
 
+    @event
     def module_left(self, module: Module, entered: Any, result: Any) -> None:
         self.modes.root_left(module, entered, result)
         self.data.root_called(module, entered, result)
         self.keeping.output_made(result)
 
+    @event
     def mode_set(self, module: Module, mode: bool) -> None:
         if not any(each is module for each in self.stack):
             self.modes.mode_set(module, mode)
 
     # -- mixed precision, states -----------------------------------------------------------------
 
+    @event
     def scaled(self, scaler: Any, outputs: Any) -> None:
         self.precision.scaled(scaler)
         self.numbers.expects_overflow = bool(scaler.is_enabled())
+        if scaler.is_enabled():
+            self.recorder.loss_scale = float(scaler.get_scale())
 
+    @event
     def unscaled(self, scaler: Any, optimizer: Any) -> None:
         self.precision.unscaled(scaler, optimizer)
 
+    @event
     def scaler_steps(self, scaler: Any, optimizer: Any) -> None:
         self.precision.scaler_steps(scaler, optimizer)
         self.recorder.optimizer_facts(optimizer).attempts += 1
 
+    @event
     def autocast_entered(self, region: Any) -> None:
         self.precision.autocast_entered(region)
 
+    @event
     def state_taken(self, module: Module, state: Any) -> None:
         self.copies.state_taken(module, state)
 
+    @event
     def state_loaded(self, module: Module, state: Any) -> None:
         self.copies.state_loaded(module, state)
 
@@ -360,13 +434,12 @@ class Session:
     def prepare(self) -> None:
         """Before rules look: how training went as a whole."""
         self.explained.clear()
-        values = [abs(v) for v in self.recorder.loss.values]
-        finite = [v for v in values if math.isfinite(v)]
-        self.diverges = False
-        if len(finite) >= 3 and self.recorder.steps >= 3:
-            start = max(statistics.median(finite[:3]), 0.05)
-            lost = len(finite) < len(values)
-            self.diverges = max(finite) > start * (30.0 if lost else 300.0)
+        self.growth, self.diverges = 1.0, False
+        for site in self.recorder.sites.values():
+            growth, lost = growth_of(site.losses.values)
+            if site.count >= 3 and self.recorder.steps >= 3:
+                self.growth = max(self.growth, growth)
+                self.diverges |= growth > (30.0 if lost else 300.0)
         ratios = [v for v in self.numbers.ratio.values if math.isfinite(v)]
         self.too_fast = bool(ratios) and statistics.median(ratios) > 0.3
 
@@ -380,6 +453,7 @@ class Session:
         places += [o.born for o in self.recorder.optimizers.values()]
         return list(dict.fromkeys(place[0].co_filename for place in places if place is not None))
 
+    @event
     def asked_for_grad(self, tensor: Tensor) -> None:
         """Before `requires_grad_(True)`, which forgets why there was no history."""
         if tensor._reason is not None and len(self.recorder.overridden) < 10000:
@@ -396,6 +470,15 @@ class Session:
             exit=self.exit,
             iterations=self.recorder.steps or self.recorder.backwards,
         )
+
+
+def growth_of(losses: list[float]) -> tuple[float, bool]:
+    """By which factor a loss has grown, and whether it has become infinite or NaN."""
+    finite = [abs(v) for v in losses if math.isfinite(v)]
+    if len(finite) < 3:
+        return 1.0, False
+    start = max(statistics.median(finite[:3]), 0.05)
+    return max(finite) / start, len(finite) < len(losses)
 
 
 SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()

@@ -7,12 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew import errors
-from clew.core.interception import install, remove
 from clew.core.tensor import Tensor
 from clew.func.trees import Spec, broadcast, flatten, unflatten
-from clew.ops.batching.level import Batching
-from clew.ops.batching.rules import front
-from clew.ops.batching.tensor import BatchedTensor
+from clew.ops.batching.level import Batching, running
 from clew.ops.joining import cat
 
 Dims = int | tuple[Any, ...] | None
@@ -181,9 +178,7 @@ class _Vmap:
                     "BatchedTensor when out_dim is None" + errors.at_user_line()
                 )
             return level.lower(out)
-        physical = level.lower(out)
-        if not level.is_batched(out):
-            physical = front(physical, level.size)
+        physical = level.result(out)
         return physical.movedim(0, place) if place else physical
 
     def run_in_chunks(
@@ -205,21 +200,6 @@ class _Vmap:
         return unflatten(joined, spec)
 
 
-class running:
-    """The part of a program in which a vmap is in charge of every operation."""
-
-    def __init__(self, size: int, randomness: str = "error") -> None:
-        self.level = Batching(size, randomness)
-
-    def __enter__(self) -> Batching:
-        install(self.level)
-        return self.level
-
-    def __exit__(self, *exc: object) -> None:
-        remove(self.level)
-        self.level.is_open = False
-
-
 def lift(level: Batching, leaf: Any, dim: int | None) -> Any:
     """An argument as one example sees it."""
     if dim is None:
@@ -227,6 +207,3 @@ def lift(level: Batching, leaf: Any, dim: int | None) -> Any:
     with level.outside():
         physical = leaf.movedim(dim, 0) if dim else leaf
     return level.lift(physical)
-
-
-__all__ = ["BatchedTensor", "vmap"]

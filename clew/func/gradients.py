@@ -18,7 +18,7 @@ from clew import errors
 from clew.autograd.backward import grad as autograd_grad
 from clew.core.node import Node, live_edge, reachable
 from clew.core.state import local
-from clew.core.tensor import Tensor, alias, tangents_of, wrap
+from clew.core.tensor import Tensor, constant, wrap
 from clew.func.trees import Spec, flatten, map_leaves, unflatten
 from clew.ops.batching.level import has_history, lifted
 from clew.ops.views import ALIAS
@@ -79,15 +79,7 @@ class Tracking:
         """A result as those outside of this call see it: without the history that is only ours."""
         if not isinstance(value, Tensor) or not value.requires_grad:
             return value
-        return value if self.watched and self.is_foreign(value) else without_history(value)
-
-
-def without_history(tensor: Tensor) -> Tensor:
-    """The same value, and the same tangent, as a constant."""
-    result = alias(tensor)
-    for level, tangent in tangents_of(tensor).items():
-        level.give(result, tangent)
-    return result
+        return value if self.watched and self.is_foreign(value) else constant(value)
 
 
 @contextmanager
@@ -258,7 +250,9 @@ class Linearization:
     def push_forward(self, tangents: Sequence[Tensor]) -> list[Tensor]:
         """The products of the Jacobian with tangents: the pull-back, transposed."""
         with recording():
-            cotangents = [wrap(np.zeros_like(out._array)).requires_grad_() for out in self.outs]
+            cotangents = [
+                lifted(wrap(np.zeros_like(out._array))).requires_grad_() for out in self.outs
+            ]
             pulled = autograd_grad(
                 [out for out in self.outs if out.requires_grad] or self.outs, self.inputs,
                 [c for c, out in zip(cotangents, self.outs, strict=True) if out.requires_grad],

@@ -43,6 +43,11 @@ def widened(array: Array) -> Array:
     return array.astype(compute_dtype(array.dtype), copy=False)
 
 
+def row_by_row(array: Array) -> Array:
+    """The array, copied if its elements do not follow each other in memory row by row."""
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
 def is_inexact(dtype: DTypeLike) -> bool:
     """Whether values of the dtype are real or complex floating point numbers."""
     return compute_dtype(dtype).kind in "fc"

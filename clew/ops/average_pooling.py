@@ -26,6 +26,7 @@ from clew.ops.spatial import (
     check_pool_sizes,
     failure,
     integers,
+    keeps_format,
     located,
     not_implemented,
     pool_sizes,
@@ -36,6 +37,7 @@ from clew.ops.spatial import (
 Array = np.ndarray
 
 
+@keeps_format
 @located
 def _averaged(
     self: Array, *, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
@@ -120,6 +122,7 @@ ADJOINTS = {
 # -- adaptive ----------------------------------------------------------------------------------
 
 
+@keeps_format
 @located
 def _adaptive(self: Array, *, output_size: Shape) -> Array:
     batch = batch_axis(self, len(output_size))

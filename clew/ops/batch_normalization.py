@@ -27,6 +27,7 @@ from clew.ops.normalization import (
     statistics,
 )
 from clew.ops.rows import Row
+from clew.ops.spatial import keeps_format
 
 Array = np.ndarray
 Dims = tuple[int, ...]
@@ -482,6 +483,7 @@ def _instance_normalized(
 # -- group_norm ----------------------------------------------------------------------------
 
 
+@keeps_format
 def _group_norm(
     input: Array, weight: Array | None, bias: Array | None, *, num_groups: int, eps: float
 ) -> tuple[Array, Array, Array]:

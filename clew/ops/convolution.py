@@ -33,6 +33,7 @@ from clew.ops.spatial import (
     batched,
     failure,
     integers,
+    keeps_format,
     located,
     not_implemented,
     require_tensor,
@@ -51,6 +52,7 @@ _TYPE_NAMES = {"float32": "float", "float64": "double", "int64": "long", "int32"
 # -- the three operations, and two with a bias -------------------------------------------------
 
 
+@keeps_format
 @located
 def _convolution(
     input: Array, weight: Array, *, stride: Shape, padding: Pads, dilation: Shape, groups: int,
@@ -62,6 +64,7 @@ def _convolution(
     )  # fmt: skip
 
 
+@keeps_format
 @located
 def _convolution_bias(
     input: Array, weight: Array, bias: Array, *, stride: Shape, padding: Pads, dilation: Shape,
@@ -73,6 +76,7 @@ def _convolution_bias(
     )  # fmt: skip
 
 
+@keeps_format
 @located
 def _transposed(
     input: Array, weight: Array, *, output_shape: Shape, stride: Shape, padding: Pads,
@@ -84,6 +88,7 @@ def _transposed(
     )  # fmt: skip
 
 
+@keeps_format
 @located
 def _transposed_bias(
     input: Array, weight: Array, bias: Array, *, output_shape: Shape, stride: Shape,

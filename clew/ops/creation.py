@@ -115,7 +115,9 @@ def empty_like(
     **options: Unpack[Options],
 ) -> Tensor:
     """An uninitialised tensor of the same shape."""
-    return made("empty_like", array_like("empty_like", input, dtype, memory_format), options)
+    return made(
+        "empty_like", array_like("empty_like", input, dtype, memory_format), options, like=input
+    )
 
 
 @public(method=False, out=False)
@@ -129,7 +131,7 @@ def zeros_like(
     """Zeros in the shape of another tensor."""
     array = array_like("zeros_like", input, dtype, memory_format)
     array.fill(0)
-    return made("zeros_like", array, options)
+    return made("zeros_like", array, options, like=input)
 
 
 @public(method=False, out=False)
@@ -143,7 +145,7 @@ def ones_like(
     """Ones in the shape of another tensor."""
     array = array_like("ones_like", input, dtype, memory_format)
     array.fill(1)
-    return made("ones_like", array, options)
+    return made("ones_like", array, options, like=input)
 
 
 @public(method=False, out=False)
@@ -157,7 +159,9 @@ def full_like(
 ) -> Tensor:
     """One value in the shape of another tensor."""
     array = array_like("full_like", input, dtype, memory_format)
-    return made("full_like", _filled(array, fill_value, dtypes.of_array(array)), options)
+    return made(
+        "full_like", _filled(array, fill_value, dtypes.of_array(array)), options, like=input
+    )
 
 
 def new_empty(
@@ -165,7 +169,9 @@ def new_empty(
 ) -> Tensor:
     """An uninitialised tensor of this one's dtype."""
     kind = read_dtype("new_empty", dtype) or self.dtype
-    return made("new_empty", np.empty(read_size("new_empty", sizes, size), kind.np), options)
+    return made(
+        "new_empty", np.empty(read_size("new_empty", sizes, size), kind.np), options, like=self
+    )
 
 
 def new_zeros(
@@ -173,7 +179,9 @@ def new_zeros(
 ) -> Tensor:
     """Zeros of this tensor's dtype."""
     kind = read_dtype("new_zeros", dtype) or self.dtype
-    return made("new_zeros", np.zeros(read_size("new_zeros", sizes, size), kind.np), options)
+    return made(
+        "new_zeros", np.zeros(read_size("new_zeros", sizes, size), kind.np), options, like=self
+    )
 
 
 def new_ones(
@@ -181,7 +189,9 @@ def new_ones(
 ) -> Tensor:
     """Ones of this tensor's dtype."""
     kind = read_dtype("new_ones", dtype) or self.dtype
-    return made("new_ones", np.ones(read_size("new_ones", sizes, size), kind.np), options)
+    return made(
+        "new_ones", np.ones(read_size("new_ones", sizes, size), kind.np), options, like=self
+    )
 
 
 def new_full(
@@ -190,14 +200,16 @@ def new_full(
     """One value, in this tensor's dtype."""
     kind = read_dtype("new_full", dtype) or self.dtype
     array = np.empty(checked_size("new_full", size), kind.np)
-    return made("new_full", _filled(array, fill_value, kind), options)
+    return made("new_full", _filled(array, fill_value, kind), options, like=self)
 
 
 def new_empty_strided(
     self: Tensor, size: Any, stride: Any, *, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
     """An uninitialised tensor of this one's dtype with the given strides."""
-    return empty_strided(size, stride, dtype=dtype or self.dtype, **options)
+    made_strided = empty_strided(size, stride, dtype=dtype or self.dtype, **options)
+    alike: Tensor = self.alike(made_strided) if self._is_lifted else made_strided
+    return alike
 
 
 methods(

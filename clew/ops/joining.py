@@ -18,6 +18,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.ops import out_checks
 from clew.ops.copying import zeros
 from clew.ops.dims import is_int, numpy_names, wrap_dim
+from clew.ops.memory import joined_in_memory
 from clew.ops.slicing import SLICE
 from clew.ops.views import atleast_1d, atleast_2d, atleast_3d
 
@@ -30,11 +31,11 @@ Grads = tuple[Tensor | None, ...]
 
 def _catted(*tensors: np.ndarray, dim: int, dtype: np.dtype | None) -> np.ndarray:
     try:
-        return np.concatenate(tensors, dim, dtype=dtype)
+        return joined_in_memory(tensors, np.concatenate(tensors, dim, dtype=dtype))
     except (ValueError, np.exceptions.AxisError):
         # One-dimensional empty tensors are left out, whatever the shape of the others.
         joined = [each for each in tensors if each.shape != (0,)]
-        return np.concatenate(joined, dim, dtype=dtype)
+        return joined_in_memory(joined, np.concatenate(joined, dim, dtype=dtype))
 
 
 def _cat_parts(
@@ -59,7 +60,8 @@ def _cat_parts(
 
 def _stacked(*tensors: np.ndarray, dim: int, dtype: np.dtype | None) -> np.ndarray:
     place = (slice(None),) * dim + (None,)
-    return np.concatenate([each[place] for each in tensors], dim, dtype=dtype)
+    result = np.concatenate([each[place] for each in tensors], dim, dtype=dtype)
+    return joined_in_memory(tensors, result)
 
 
 def _stack_parts(g: Tensor, needs: tuple[bool, ...], dim: int) -> list[Tensor | None]:
@@ -131,7 +133,8 @@ def _quick_cat(tensors: Any, dim: int) -> Tensor | None:
         return None
     dim = wrap_dim(dim, arrays[0].ndim)
     params = {"dim": dim, "dtype": None}
-    return CAT.output(local.state, tuple(tensors), params, np.concatenate(arrays, dim))
+    joined = joined_in_memory(arrays, np.concatenate(arrays, dim))
+    return CAT.output(local.state, tuple(tensors), params, joined)
 
 
 def _uniform_arrays(tensors: Any) -> list[np.ndarray] | None:

@@ -101,6 +101,28 @@ def _order_of(wanted: memory_format, ndim: int) -> tuple[int, ...]:
     return order
 
 
+def in_format_of(source: np.ndarray, result: np.ndarray) -> np.ndarray:
+    """A result with channels last in memory where its source has them there."""
+    order = _channels_last_order(source)
+    if order is None or result.ndim != source.ndim:
+        return result
+    return np.ascontiguousarray(result.transpose(order)).transpose(np.argsort(order))
+
+
+def joined_in_memory(arrays: Sequence[np.ndarray], result: np.ndarray) -> np.ndarray:
+    """A result of joining arrays: row by row in memory unless channels are last in all of them."""
+    if result.flags.c_contiguous or all(_channels_last_order(each) for each in arrays):
+        return result
+    return np.ascontiguousarray(result)
+
+
+def _channels_last_order(array: np.ndarray) -> tuple[int, ...] | None:
+    for order in _CHANNELS_LAST.values():
+        if array.ndim == len(order) and array.transpose(order).flags.c_contiguous:
+            return order
+    return None
+
+
 def strides_in_elements(array: np.ndarray) -> tuple[int, ...]:
     """Strides as PyTorch counts them; a new array without elements has none in NumPy."""
     if array.size or 0 not in array.strides:

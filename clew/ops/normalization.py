@@ -20,7 +20,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.arrays import sum_of_products, widened
+from clew.kernels.arrays import row_by_row, sum_of_products, widened
 from clew.kernels.native.ufunc import over_columns, over_rows
 from clew.ops.joining import cat
 
@@ -120,6 +120,7 @@ def _row_kernel(kernel: Any, x: Array, weight: Array | None) -> Any:
 def _layer_norm(
     input: Array, weight: Array | None, bias: Array | None, *, normalized_ndim: int, eps: float
 ) -> tuple[Array, Array, Array]:
+    input = row_by_row(input)
     kernel = _row_kernel(_LAYER_NORM_KERNEL, input, weight)
     if kernel is not None and bias is not None:
         return _layer_norm_by_rows(kernel, input, weight, bias, normalized_ndim, eps)

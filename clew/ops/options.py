@@ -125,13 +125,24 @@ def _read_extent(function: str, position: int, n: Any) -> int:
         ) from None
 
 
-def made(function: str, array: np.ndarray, options: Options, out: Tensor | None = None) -> Tensor:
-    """The tensor around a new array, delivered into `out=` where one was given."""
+def made(
+    function: str,
+    array: np.ndarray,
+    options: Options,
+    out: Tensor | None = None,
+    like: Tensor | None = None,
+) -> Tensor:
+    """The tensor around a new array, delivered into `out=` where one was given.
+
+    Inside vmap, what is made `like` a tensor has examples of its own where that one has.
+    """
     check_options(function, options)
     if out is not None:
         refuse_history((), {}, out)
         return deliver(wrap(array), out)
     result = wrap(array)
+    if like is not None and like._is_lifted:
+        result = like.alike(result)
     if options and options.get("requires_grad") not in (None, False):
         require_bool("requires_grad", options["requires_grad"])
         require_grad(result)

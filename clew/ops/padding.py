@@ -20,7 +20,14 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.separable import AxisTable, apply_tables
-from clew.ops.spatial import Shape, failure, integers, not_implemented, require_tensor
+from clew.ops.spatial import (
+    Shape,
+    failure,
+    integers,
+    keeps_format,
+    not_implemented,
+    require_tensor,
+)
 
 Array = np.ndarray
 Pads = tuple[tuple[int, int], ...]
@@ -29,6 +36,7 @@ Pads = tuple[tuple[int, int], ...]
 # -- a constant --------------------------------------------------------------------------------
 
 
+@keeps_format
 def _filled(self: Array, *, pad: Shape, value: Any) -> Array:
     """`pad` lists (before, after) from the last dimension on."""
     ndim, sides = self.ndim, [(0, 0)] * self.ndim
@@ -115,6 +123,7 @@ def _tables(mode: str, spatial: Shape, pads: Pads) -> list[AxisTable]:
     return [_table(mode, n, *pair) for n, pair in zip(spatial, pads, strict=True)]
 
 
+@keeps_format
 def _copied(self: Array, *, mode: str, pads: Pads) -> Array:
     return apply_tables(self, _tables(mode, self.shape[-len(pads) :], pads))
 

@@ -30,6 +30,7 @@ from clew.ops.spatial import (
     check_pool_sizes,
     failure,
     integers,
+    keeps_format,
     located,
     not_implemented,
     pool_sizes,
@@ -94,6 +95,7 @@ def _pooled_op(name: str, forward: Any, dims: int, node: str, windows: bool = Fa
     )  # fmt: skip
 
 
+@keeps_format
 @located
 def _max_pooled(
     self: Array, *, kernel_size: Shape, stride: Shape, padding: Shape, dilation: Shape,
@@ -107,6 +109,7 @@ def _max_pooled(
     return (values, indices) if batch is self else (values[0], indices[0])
 
 
+@keeps_format
 @located
 def _adaptive_max(self: Array, *, output_size: Shape) -> Pair:
     batch = batch_axis(self, len(output_size))

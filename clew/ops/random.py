@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Unpack
 
@@ -13,7 +14,9 @@ from clew.backend import random as streams
 from clew.backend.device import CPU
 from clew.backend.device import device as device_type
 from clew.backend.layout import memory_format as format_type
+from clew.core.interception import drawn
 from clew.core.public import public
+from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.ops import memory
 from clew.ops.creation import array_like
@@ -119,8 +122,10 @@ def rand(
     """Uniform numbers from [0, 1)."""
     shape = read_size("rand", sizes, size)
     kind = float_dtype("rand", dtype, out)
-    array = streams.uniform(stream_of(generator), shape, kind.np)
-    return made("rand", array, options, out)
+    stream = stream_of(generator)
+    return _drawn(
+        shape, lambda shape: made("rand", streams.uniform(stream, shape, kind.np), options, out)
+    )
 
 
 @public(method=False, out=False)
@@ -135,8 +140,10 @@ def randn(
     """Standard normal numbers."""
     shape = read_size("randn", sizes, size)
     kind = float_dtype("randn", dtype, out)
-    array = streams.normal(stream_of(generator), shape, kind.np)
-    return made("randn", array, options, out)
+    stream = stream_of(generator)
+    return _drawn(
+        shape, lambda shape: made("randn", streams.normal(stream, shape, kind.np), options, out)
+    )
 
 
 @public(method=False, out=False)
@@ -154,8 +161,12 @@ def randint(
     low, high, size = _randint_arguments(args, low, high, size)
     kind = read_dtype("randint", dtype) or (dtypes.int64 if out is None else out.dtype)
     shape = checked_size("randint", size)
-    array = streams.randint(stream_of(generator), low, high, shape, kind.np)
-    return made("randint", array, options, out)
+    stream = stream_of(generator)
+
+    def make(shape: tuple[int, ...]) -> Tensor:
+        return made("randint", streams.randint(stream, low, high, shape, kind.np), options, out)
+
+    return _drawn(shape, make)
 
 
 def _randint_arguments(
@@ -188,7 +199,13 @@ def randperm(
 ) -> Tensor:
     """The integers below n in random order."""
     kind = read_dtype("randperm", dtype) or (dtypes.int64 if out is None else out.dtype)
-    return made("randperm", streams.randperm(stream_of(generator), int(n), kind.np), options, out)
+    stream = stream_of(generator)
+
+    def make(shape: tuple[int, ...]) -> Tensor:
+        rows = [streams.randperm(stream, int(n), kind.np) for _ in range(math.prod(shape[:-1]))]
+        return made("randperm", np.reshape(rows, shape), options, out)
+
+    return _drawn((int(n),), make)
 
 
 def _filled_like(
@@ -200,8 +217,17 @@ def _filled_like(
     draw: Callable[..., np.ndarray],
 ) -> Tensor:
     array = array_like(function, input, dtype, memory_format)
+    if local.state.intercept is not None:
+        return _drawn(
+            array.shape, lambda shape: made(function, draw(shape, array.dtype), options)
+        )
     fill_in_memory_order(array, draw)
     return made(function, array, options)
+
+
+def _drawn(shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
+    result: Tensor = drawn(shape, make, local.state.intercept)
+    return result
 
 
 def fill_in_memory_order(array: np.ndarray, draw: Callable[..., np.ndarray]) -> None:
@@ -241,7 +267,13 @@ def randn_like(
 ) -> Tensor:
     """Standard normal numbers in the shape of another tensor."""
     array = array_like("randn_like", input, dtype, memory_format)
-    _fill_normal(array, stream_of(generator), 0.0, 1.0)
+    stream = stream_of(generator)
+    if local.state.intercept is not None:
+        return _drawn(
+            array.shape,
+            lambda shape: made("randn_like", streams.normal(stream, shape, array.dtype), options),
+        )
+    _fill_normal(array, stream, 0.0, 1.0)
     return made("randn_like", array, options)
 
 

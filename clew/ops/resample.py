@@ -23,13 +23,14 @@ from clew.ops.average_pooling import (
     adaptive_avg_pool3d,
 )
 from clew.ops.dims import is_int
-from clew.ops.spatial import Shape, failure, located, not_implemented, require_tensor
+from clew.ops.spatial import Shape, failure, keeps_format, located, not_implemented, require_tensor
 from clew.source import user_stacklevel
 
 Array = np.ndarray
 Scales = tuple[float | None, ...] | None
 
 
+@keeps_format
 @located
 def _resized(
     self: Array, *, size: Shape, mode: str, align_corners: bool, scales: Scales, antialias: bool

@@ -17,7 +17,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.arrays import sum_of_products, widened
+from clew.kernels.arrays import row_by_row, sum_of_products, widened
 from clew.kernels.native.ufunc import over_rows
 from clew.ops.creation import empty_like, zeros_like
 from clew.ops.dims import numpy_names, wrap_dim
@@ -76,6 +76,7 @@ def _kernel_for(kernel: Any, array: Array, dim: int) -> Any:
 def _softmax(self: Array, *, dim: int) -> Array:
     if not self.size:
         return np.empty_like(self)
+    self = row_by_row(self)
     kernel = _kernel_for(_SOFTMAX_KERNEL, self, dim)
     if kernel is not None:
         return kernel(self)
@@ -122,6 +123,7 @@ SOFTMAX = Op("softmax", _softmax, grads={"self": _softmax_gradient}, bare=True)
 def _log_softmax(self: Array, *, dim: int) -> Array:
     if not self.size:
         return np.empty_like(self)
+    self = row_by_row(self)
     kernel = _kernel_for(_LOG_SOFTMAX_KERNEL, self, dim)
     if kernel is not None:
         return kernel(self)

@@ -12,6 +12,7 @@ import numpy as np
 from clew import errors
 from clew.core.tensor import Tensor
 from clew.kernels.pooling import pool_output_size
+from clew.ops.memory import in_format_of
 
 Shape = tuple[int, ...]
 
@@ -28,6 +29,24 @@ def located(kernel: Callable[..., Any]) -> Callable[..., Any]:
             return kernel(*arrays, **params)
         except (RuntimeError, ValueError) as error:
             raise type(error)(str(error) + errors.at_user_line()) from None
+
+    return run
+
+
+def keeps_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel, whose results have channels last in memory if its first array has them there.
+
+    Layout shows: in strides, in what `view` accepts, and in which element gets which random number.
+    """
+
+    @functools.wraps(kernel)
+    def run(*arrays: Any, **params: Any) -> Any:
+        result, source = kernel(*arrays, **params), arrays[0]
+        if source.flags.c_contiguous:
+            return result
+        if isinstance(result, tuple):
+            return tuple(in_format_of(source, each) for each in result)
+        return in_format_of(source, result)
 
     return run
 

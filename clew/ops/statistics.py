@@ -168,7 +168,7 @@ def _spread(op: Op, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, corre
 @numpy_names
 def var(
     input: Tensor,
-    dim: DimArgument = None,
+    dim: DimArgument | bool = None,
     unbiased: bool = _ABSENT,
     keepdim: bool = False,
     *,
@@ -182,7 +182,7 @@ def var(
 @numpy_names
 def std(
     input: Tensor,
-    dim: DimArgument = None,
+    dim: DimArgument | bool = None,
     unbiased: bool = _ABSENT,
     keepdim: bool = False,
     *,
@@ -196,7 +196,7 @@ def std(
 @numpy_names
 def var_mean(
     input: Tensor,
-    dim: DimArgument = None,
+    dim: DimArgument | bool = None,
     unbiased: bool = _ABSENT,
     keepdim: bool = False,
     *,
@@ -210,7 +210,7 @@ def var_mean(
 @numpy_names
 def std_mean(
     input: Tensor,
-    dim: DimArgument = None,
+    dim: DimArgument | bool = None,
     unbiased: bool = _ABSENT,
     keepdim: bool = False,
     *,

@@ -7,6 +7,7 @@ from clew.serialization.allowed import (
     get_safe_globals,
     safe_globals,
 )
+from clew.serialization.loading import Locations as MAP_LOCATION
 from clew.serialization.loading import (
     default_restore_location,
     get_unsafe_globals_in_checkpoint,
@@ -18,5 +19,5 @@ __all__ = [
     "save", "load", "safetensors", "default_restore_location",
     "add_safe_globals", "safe_globals", "get_safe_globals", "clear_safe_globals",
     "get_unsafe_globals_in_checkpoint",
-    "DEFAULT_PROTOCOL", "MAGIC_NUMBER", "PROTOCOL_VERSION",
+    "DEFAULT_PROTOCOL", "MAGIC_NUMBER", "MAP_LOCATION", "PROTOCOL_VERSION",
 ]  # fmt: skip

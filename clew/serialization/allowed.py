@@ -12,6 +12,7 @@ import argparse
 import collections
 import datetime
 import functools
+import importlib
 import pathlib
 import pickle
 import sys
@@ -322,6 +323,8 @@ def _own(full: str) -> Any:
     if full.startswith(_OWN_PACKAGES):
         module, _, name = full.rpartition(".")
         own_module = "clew" + module.removeprefix("torch")
+        # One of the packages above: they may not have been needed yet.
+        importlib.import_module(".".join(own_module.split(".")[:2]))
         value = getattr(sys.modules.get(own_module), name, None)
         if _is_own_class(value):
             return value

@@ -27,7 +27,7 @@ from clew.core.interception import Interceptor, install
 from clew.core.op import Op
 from clew.core.recording import INPUT, grad_mask
 from clew.core.state import local
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, constant, tangents_of
 from clew.source import user_where
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
@@ -135,6 +135,8 @@ class _Frame:
         self.check = determinism_check == "default"
         self.early_stop = early_stop
         self.autocast = autocast_as_it_is()
+        # Backward may run inside of a vmap that the block was not in.
+        self.intercept = local.state.intercept
         self.where = user_where()
         self.notes: list[_SavedNote] = []
         # Tensors that exist again, by backward run and index; a run takes each once.
@@ -175,6 +177,7 @@ class _Recomputation:
             default_generator.set_state(frame.rng_state)
         intercept = state.intercept
         watch = _Watch(frame, self)
+        state.intercept = frame.intercept
         watch.take_over()
         try:
             with enable_grad(), frame.autocast, frame.recompute_context, self.hooks(watch):
@@ -190,22 +193,23 @@ class _Recomputation:
         return self.found
 
     def hooks(self, watch: _Watch) -> saved_tensors_hooks:
-        def pack(tensor: Tensor) -> Any:
-            self.accept(watch, tensor)
-            return tensor.detach()
+        def pack(tensor: Tensor) -> Tensor:
+            return self.accept(watch, tensor)
 
         return saved_tensors_hooks(pack, lambda tensor: tensor)
 
-    def accept(self, watch: _Watch, tensor: Tensor) -> None:
+    def accept(self, watch: _Watch, tensor: Tensor) -> Tensor:
         index, notes = self.count, self.frame.notes
         self.count += 1
         if index >= len(notes):
             raise self.different_number(self.frame.note(watch, tensor))
         if self.frame.check:
             self.compare(notes[index], self.frame.note(watch, tensor), index)
-        self.found[index] = tensor.detach()
-        if self.frame.early_stop and self.count == len(notes):
+        kept = self.found[index] = constant(tensor)
+        if self.frame.early_stop and self.count == len(notes) and not tangents_of(tensor):
+            # (In forward mode the last outputs still have to get their tangents.)
             raise _StopRecomputation
+        return kept
 
     def stop_before(self, op: Op, inputs: tuple[Any, ...]) -> None:
         """Skip the last operation if all that it would save are its inputs, which exist."""

@@ -22,7 +22,12 @@ def judge(session: Session) -> list[Finding]:
     session.prepare()
     findings: list[Finding] = []
     for rule in RULES:
-        findings += rule.look(session)
+        try:
+            findings += rule.look(session)
+        except Exception as error:
+            session.failed(error)
+    for text in session.failures:
+        findings.append(Finding("doctor-failed", "info", f"a check failed: {text}", None))
     return ordered(demoted(findings))
 
 

@@ -302,7 +302,8 @@ class ParamUnused(Rule):
         ]
         by_line: dict[Line | None, list[ParamFacts]] = {}
         for known in unused:
-            by_line.setdefault(known.made_at, []).append(known)
+            if not self.is_conditional(session, known):
+                by_line.setdefault(known.made_at, []).append(known)
         return [
             self.finding(
                 f"{listed(params)} never take(s) part in a forward pass that is back-propagated",
@@ -315,6 +316,28 @@ class ParamUnused(Rule):
             )
             for line, params in by_line.items()
         ]
+
+
+    def is_conditional(self, session: Session, known: ParamFacts) -> bool:
+        """Whether its like is used elsewhere: in another model, or now and then (experts)."""
+        recorder = session.recorder
+        last = known.name.rsplit(".", 1)[-1]
+        for other in recorder.params.values():
+            if other.reached and other.made_at == known.made_at and other.root != known.root:
+                if other.name.rsplit(".", 1)[-1] == last:
+                    return True
+        numbered = re.match(r"(.*?)\.(\d+)\.", known.name)
+        if numbered is None:
+            return False
+        if re.search(r"expert|branch|task|head", numbered[1], re.IGNORECASE):
+            return True  # which of them is used depends on the data
+        prefix = numbered[1] + "."
+        counts = {
+            other.reached
+            for other in recorder.params.values()
+            if other.reached and other.root == known.root and other.name.startswith(prefix)
+        }
+        return len(counts) > 1
 
 
 class InplaceUnseen(Rule):

@@ -30,7 +30,7 @@ class MissingZeroGrad(Rule):
             if known.manual >= 2
             and not recorder.steps
             and not known.optimizers
-            and sum(known.stale_at.values()) >= max(2, 0.3 * known.manual)
+            and known.stale_updates >= max(2, 0.3 * known.manual)
         ]
         findings = []
         if stale:

@@ -168,7 +168,8 @@ class TargetNotDetached(Rule):
         recorder = session.recorder
         target = [recorder.params[n] for n in site.facts.get("target", ())]
         own = [k for k in target if k.number not in site.facts.get("input", ())]
-        if own and all(not k.optimizers and (k.manual or k.loaded) for k in own):
+        trained = any(recorder.params[n].optimizers for n in site.facts.get("input", ()))
+        if own and trained and all(not k.optimizers and (k.manual or k.loaded) for k in own):
             return f"{own[0].shown} belongs to a network that is not trained"
         if site.kind == "similarity":
             one, two = site.facts.get("target", frozenset()), site.facts.get("input", frozenset())

@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from clew.doctor.session import Session
 
 
-def diverged(session: Session) -> float:
-    """By which factor the loss has grown over the run; infinite when it ended in NaN."""
-    values = session.recorder.loss.values
-    finite = [abs(v) for v in values if math.isfinite(v)]
-    if len(finite) < 2:
-        return 1.0
-    start = max(statistics.median(finite[: max(1, min(3, len(finite) // 3))]), 1e-8)
-    return max(finite) / start
-
-
 def main_optimizer(session: Session) -> OptimizerFacts | None:
     stepping = [o for o in session.recorder.optimizers.values() if o.steps]
     return max(stepping, key=lambda o: o.steps) if stepping else None
@@ -196,6 +186,8 @@ class ExplodingGradient(Rule):
         line = None
         if known is not None:
             line = line_of(known.init_at) or known.made_at
+        if known is None or (known.gain or 0.0) < 2.0:
+            line = most(session.numbers.growth) or line
         return [
             self.finding(
                 f"the gradient norm is {first:.2e} at the first step, with a loss of {size:.2e}",
@@ -261,12 +253,12 @@ class BadLearningRate(Rule):
         if not ratios:
             return []
         if session.diverges:
-            return [self._too_high(optimizer, line, ratios, diverged(session))]
+            return [self._too_high(optimizer, line, ratios, session.growth)]
         typical = statistics.median(ratios)
         if typical > 0.4 and optimizer.steps >= 8 and not _learns(session):
-            return [self._too_high(optimizer, line, ratios, diverged(session))]
+            return [self._too_high(optimizer, line, ratios, session.growth)]
         if _thrown_around(session, ratios):
-            return [self._too_high(optimizer, line, ratios, diverged(session))]
+            return [self._too_high(optimizer, line, ratios, session.growth)]
         scheduled = any(s.optimizer == optimizer.number for s in session.schedules.schedulers.values())
         rates = optimizer.rates.values
         if len(rates) >= 8 and not scheduled and optimizer.first_rate:

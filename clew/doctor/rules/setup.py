@@ -141,9 +141,9 @@ class DataLeak(Rule):
             trained = data.trained.get(key[0], set())
             if len(held) < 4 or len(trained) < 4:
                 continue
-            common = len(held & trained)
+            common = len(data.common.get(key, ()))
             share = common / len(held)
-            if common < 2 or not 0.02 <= share <= 0.98:
+            if common < 4 or not 0.08 <= share <= 0.98:
                 continue
             line = data.held_names.get(key) or most(data.held_at.get(key, {}))  # type: ignore[arg-type]
             findings.append(

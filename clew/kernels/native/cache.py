@@ -1,8 +1,8 @@
 """Compiled code on disk, per user, so that a second process need not compile.
 
 An entry's name is a hash of everything that the code depends on, and its content begins with a hash
-of the rest. A file that is damaged, or that somebody else could have written, is not loaded but
-compiled anew. Writers replace files whole, so that readers never see half of one.
+of that name and the code. A file that is damaged, renamed, or that somebody else could have written
+is not loaded but compiled anew. Writers replace files whole: readers never see half of one.
 """
 
 from __future__ import annotations
@@ -18,12 +18,20 @@ from pathlib import Path
 MAGIC = b"clew code 1\n"
 
 
-def folder() -> Path:
-    """Where compiled code is kept: CLEW_CACHE_DIR, or clew's part of the user's cache folder."""
+def folder() -> Path | None:
+    """Where compiled code is kept: CLEW_CACHE_DIR, or clew's part of the user's cache folder.
+
+    None if the user has no home.
+    """
     given = os.environ.get("CLEW_CACHE_DIR")
     if given:
         return Path(given)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    base = os.environ.get("XDG_CACHE_HOME")
+    if not base:
+        try:
+            base = str(Path.home() / ".cache")
+        except RuntimeError:
+            return None
     return Path(base) / "clew" / "code"
 
 
@@ -39,11 +47,13 @@ def generator_version() -> str:
 def through(program: str, machine: str, compile: Callable[[], bytes]) -> bytes:
     """The compiled code of a program: from the cache, or compiled now and put there."""
     key = hashlib.sha256("\0".join((program, machine, generator_version())).encode()).hexdigest()
-    path = folder() / key
-    code = read(path)
+    place = folder()
+    if place is None:
+        return compile()
+    code = read(place / key)
     if code is None:
         code = compile()
-        write(path, code)
+        write(place / key, code)
     return code
 
 
@@ -60,7 +70,11 @@ def read(path: Path) -> bytes | None:
     if content[: len(MAGIC)] != MAGIC:
         return None
     code = content[head:]
-    return code if hashlib.sha256(code).digest() == content[len(MAGIC) : head] else None
+    return code if _digest(path, code) == content[len(MAGIC) : head] else None
+
+
+def _digest(path: Path, code: bytes) -> bytes:
+    return hashlib.sha256(path.name.encode() + code).digest()
 
 
 def is_private(status: os.stat_result) -> bool:
@@ -70,7 +84,7 @@ def is_private(status: os.stat_result) -> bool:
 
 def write(path: Path, code: bytes) -> None:
     """Put compiled code into the cache; a folder that cannot be written to is left alone."""
-    content = MAGIC + hashlib.sha256(code).digest() + code
+    content = MAGIC + _digest(path, code) + code
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not is_private(path.parent.stat()):

@@ -11,7 +11,7 @@ from clew.kernels.native.emitter import ITEMSIZE, LLVM_TYPE, MEMORY_TYPE, Emitte
 from clew.kernels.native.ir import Expr, Program, postorder
 from clew.kernels.native.loops import Loop, context_word, finish
 
-ROWS_PER_BLOCK = 128
+ROWS_PER_BLOCK = 32
 COLUMNS_PER_PIECE = 64
 
 
@@ -157,13 +157,15 @@ class _Sums:
 
     def end_block(self, j: str) -> None:
         e, dtype = self.e, self.dtype
-        total, error = e.sum_and_error(dtype, self.get(self.total, j), self.get(self.block, j))
+        total, lost, block = (self.get(each, j) for each in (self.total, self.lost, self.block))
+        total, lost = e.compensated(dtype, total, lost, block)
         self.put(self.total, j, total)
-        self.put(self.lost, j, e.arithmetic("fadd", dtype, self.get(self.lost, j), error))
+        self.put(self.lost, j, lost)
         self.put(self.block, j, literal(0.0, dtype))
 
     def result(self, j: str) -> str:
-        return self.e.corrected(self.dtype, self.get(self.total, j), self.get(self.lost, j))
+        total, lost = self.get(self.total, j), self.get(self.lost, j)
+        return self.e.arithmetic("fadd", self.dtype, total, lost)
 
 
 def _entry(e: Emitter, name: str, body: _Body) -> None:

@@ -83,21 +83,25 @@ class Emitter:
     def arithmetic(self, how: str, dtype: str, left: str, right: str) -> str:
         return self.value(f"{how} {LLVM_TYPE[dtype]} {left}, {right}")
 
-    def sum_and_error(self, dtype: str, left: str, right: str, name: str = "") -> tuple[str, str]:
-        """A sum, and the exact error of it, whichever operand is larger."""
-        total = self.value(f"fadd {LLVM_TYPE[dtype]} {left}, {right}", name)
-        part = self.arithmetic("fsub", dtype, total, left)
-        rest = self.arithmetic("fsub", dtype, total, part)
-        first = self.arithmetic("fsub", dtype, left, rest)
-        second = self.arithmetic("fsub", dtype, right, part)
-        return total, self.arithmetic("fadd", dtype, first, second)
+    def compensated(
+        self, dtype: str, total: str, lost: str, value: str, names: tuple[str, str] = ("", "")
+    ) -> tuple[str, str]:
+        """total + value, and what rounding has lost of it: to be added the next time.
 
-    def corrected(self, dtype: str, total: str, lost: str) -> str:
-        """A sum with its errors added; those of a sum that has overflowed are NaN, and unwanted."""
+        The error is exact, whichever operand is larger. If the sum has overflowed, it is NaN, and
+        zero is as good.
+        """
         llvm = LLVM_TYPE[dtype]
-        whole = self.arithmetic("fadd", dtype, total, lost)
-        sound = self.value(f"fcmp oeq {llvm} {lost}, {lost}")
-        return self.value(f"select i1 {sound}, {llvm} {whole}, {llvm} {total}")
+        value = self.arithmetic("fadd", dtype, value, lost)
+        new = self.value(f"fadd {llvm} {total}, {value}", names[0])
+        part = self.arithmetic("fsub", dtype, new, total)
+        rest = self.arithmetic("fsub", dtype, new, part)
+        first = self.arithmetic("fsub", dtype, total, rest)
+        second = self.arithmetic("fsub", dtype, value, part)
+        error = self.arithmetic("fadd", dtype, first, second)
+        sound = self.value(f"fcmp ord {llvm} {error}, {error}")
+        zero = literal(0.0, dtype)
+        return new, self.value(f"select i1 {sound}, {llvm} {error}, {llvm} {zero}", names[1])
 
     def load(self, dtype: str, address: str, suffix: str = "") -> str:
         memory = MEMORY_TYPE[dtype]

@@ -363,4 +363,5 @@ def _number(expr: Expr) -> str:
     value = expr.value
     if expr.op == "table":
         return ",".join(float(each).hex() for each in value)
-    return float(value).hex() if expr.op == "const" and expr.dtype in FLOATS else str(value)
+    is_float = expr.dtype in FLOATS and isinstance(value, (int, float))
+    return float(value).hex() if expr.op == "const" and is_float else str(value)

@@ -9,6 +9,14 @@ from typing import Any
 
 from clew.kernels.native import cache, team
 
+# Held while LLVM works, by the thread that uses it. A signal handler may come in between: hence
+# reentrant. A fork waits for it, so that no child begins with LLVM in the middle of something.
+lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+    )
+
 
 class Machine:
     """The LLVM that this process uses: target, passes, and the code loaded so far."""
@@ -37,12 +45,14 @@ class Machine:
         self.llvm.add_symbol(name, address)
 
     def object_code(self, text: str) -> bytes:
-        code: bytes = self.target.emit_object(self._optimized(text))
+        with lock:
+            code: bytes = self.target.emit_object(self._optimized(text))
         return code
 
     def assembly(self, text: str) -> str:
         """The machine code as text, for looking at."""
-        assembly: str = self.target.emit_assembly(self._optimized(text))
+        with lock:
+            assembly: str = self.target.emit_assembly(self._optimized(text))
         return assembly
 
     def _optimized(self, text: str) -> Any:
@@ -57,12 +67,13 @@ class Machine:
 
     def load(self, code: bytes, *names: str) -> list[int]:
         """The addresses of functions of compiled code."""
-        empty = self.llvm.parse_assembly("")
-        engine = self.llvm.create_mcjit_compiler(empty, self.target)
-        engine.add_object_file(self.llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        self.engines.append(engine)
-        return [engine.get_function_address(name) for name in names]
+        with lock:
+            empty = self.llvm.parse_assembly("")
+            engine = self.llvm.create_mcjit_compiler(empty, self.target)
+            engine.add_object_file(self.llvm.ObjectFileRef.from_data(code))
+            engine.finalize_object()
+            self.engines.append(engine)
+            return [engine.get_function_address(name) for name in names]
 
 
 def machine() -> Machine:
@@ -82,15 +93,6 @@ def _machine() -> Machine:
     found.team = team.Team(*addresses)
     found.team.use(_threads)
     return found
-
-
-# Held while LLVM works, by the thread that uses it. A signal handler may come in between: hence
-# reentrant. A fork waits for it, so that no child begins with LLVM in the middle of something.
-lock = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
-    )
 
 
 def _usual_threads() -> int:

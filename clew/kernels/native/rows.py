@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from clew.kernels.native.emitter import ITEMSIZE, LLVM_TYPE, MEMORY_TYPE, Emitter, literal
-from clew.kernels.native.ir import I32, Expr, Program, postorder, show
+from clew.kernels.native.ir import F64, I32, Expr, Program, postorder, show
 from clew.kernels.native.loops import context_word, entry, finish, loop_metadata
 
 # Elements of work per piece, and the rows' elements that are summed before a compensated addition.
 GRAIN = 16384
-BLOCK = 4096
+BLOCK = 512
 
 
 class Row:
@@ -250,9 +250,9 @@ class _RowLoop:
         e.line(f"{j} = phi i64 [ {begin}, %{before} ], [ {following}, %body{name} ]")
         sums = []
         for number, reduction in enumerate(reductions):
-            llvm = LLVM_TYPE[reduction.dtype]
+            llvm = LLVM_TYPE[self.accumulator(reduction)]
             value, updated = f"%acc{name}_{number}", f"%upd{name}_{number}"
-            start = literal(_START[reduction.value], reduction.dtype)
+            start = literal(_START[reduction.value], self.accumulator(reduction))
             e.line(f"{value} = phi {llvm} [ {start}, %{before} ], [ {updated}, %body{name} ]")
             sums.append((value, updated))
         values = dict(self.uniform)
@@ -264,13 +264,29 @@ class _RowLoop:
                 e.store(row.dtypes[number], values[id(root)], self.address(number, j), group)
         for (value, updated), reduction in zip(sums, reductions, strict=True):
             item = values[id(reduction.args[0])]
-            e.line(f"{updated} = {_step(e, reduction, value, item)}")
+            if self.accumulator(reduction) != reduction.dtype:
+                item = e.value(f"fpext float {item} to double")
+            step = _step(e, reduction.value, self.accumulator(reduction), value, item)
+            e.line(f"{updated} = {step}")
         e.line(f"{following} = add nuw nsw i64 {j}, 1")
         e.line(f"%jlast{name} = icmp eq i64 {following}, {end}")
         loop = loop_metadata(e)
         e.line(f"br i1 %jlast{name}, label %after{name}, label %body{name}, !llvm.loop {loop}")
         e.label(f"after{name}")
-        return [updated for _, updated in sums]
+        return [
+            updated
+            if self.accumulator(reduction) == reduction.dtype
+            else e.value(f"fptrunc double {updated} to float")
+            for (_, updated), reduction in zip(sums, reductions, strict=True)
+        ]
+
+    def accumulator(self, reduction: Expr) -> str:
+        """The type to add up a block in.
+
+        Elements at steps are added one after another, not in many lanes: that takes more digits.
+        """
+        is_sum = reduction.value in ("sum", "prod")
+        return F64 if is_sum and self.steps is not None else reduction.dtype
 
     def element(self, expr: Expr, level: int, j: str, values: dict[int, str], group: str) -> str:
         e = self.e
@@ -302,15 +318,14 @@ _START = {"sum": 0.0, "prod": 1.0, "max": float("-inf"), "min": float("inf")}
 _NAME = {"max": "maximum", "min": "minimum"}
 
 
-def _step(e: Emitter, reduction: Expr, value: str, item: str) -> str:
+def _step(e: Emitter, kind: str, dtype: str, value: str, item: str) -> str:
     """One turn of a reduction; sums may be reordered, which is what makes them vectors."""
-    llvm = LLVM_TYPE[reduction.dtype]
-    if reduction.value in _NAME:
-        suffix = {"float": "f32", "double": "f64"}[llvm]
-        intrinsic = f"@llvm.{_NAME[reduction.value]}.{suffix}"
+    llvm = LLVM_TYPE[dtype]
+    if kind in _NAME:
+        intrinsic = f"@llvm.{_NAME[kind]}.{dtype}"
         e.declare(f"{llvm} {intrinsic}({llvm}, {llvm})")
         return f"call {llvm} {intrinsic}({llvm} {value}, {llvm} {item})"
-    how = "fadd" if reduction.value == "sum" else "fmul"
+    how = "fadd" if kind == "sum" else "fmul"
     return f"{how} reassoc nsz {llvm} {value}, {item}"
 
 
@@ -331,12 +346,14 @@ class _Total:
             e.line(f"%lost{n} = phi {llvm} [ {self.zero}, %{before} ], [ %newlost{n}, %{join} ]")
 
     def add(self, value: str) -> None:
-        e, n, llvm = self.e, self.name, self.llvm
+        e, n = self.e, self.name
         if self.reduction.value != "sum":
-            e.line(f"%new{n} = {_step(e, self.reduction, '%' + n, value)}")
+            e.line(
+                f"%new{n} = {_step(e, self.reduction.value, self.reduction.dtype, f'%{n}', value)}"
+            )
             return
-        _, error = e.sum_and_error(self.reduction.dtype, f"%{n}", value, f"%new{n}")
-        e.line(f"%newlost{n} = fadd {llvm} %lost{n}, {error}")
+        names = f"%new{n}", f"%newlost{n}"
+        e.compensated(self.reduction.dtype, f"%{n}", f"%lost{n}", value, names)
 
     def end(self, before: str, join: str) -> None:
         e, n, llvm = self.e, self.name, self.llvm
@@ -348,4 +365,4 @@ class _Total:
         e, n = self.e, self.name
         if self.reduction.value != "sum":
             return f"%all{n}"
-        return e.corrected(self.reduction.dtype, f"%all{n}", f"%alllost{n}")
+        return e.arithmetic("fadd", self.reduction.dtype, f"%all{n}", f"%alllost{n}")

@@ -16,12 +16,12 @@ from typing import Any
 from clew import errors
 from clew.backend import dtypes
 from clew.core.inplace import apply_inplace, check_leaf, rebase
-from clew.core.interception import Interceptor, installed
+from clew.core.interception import Interceptor, drawn, install, installed, remove
 from clew.core.node import Edge, edge_of
 from clew.core.op import Op, become_view
 from clew.core.recording import OpNode, Plan, record
 from clew.core.state import State, local
-from clew.core.tensor import Tensor, forbid_view_write
+from clew.core.tensor import Tensor, forbid_view_write, tangents_of
 from clew.ops.batching import refusals
 from clew.ops.batching.rules import DECOMPOSED, RANDOM, Call, front, rule_of
 from clew.ops.batching.tensor import BatchedTensor, lift
@@ -44,18 +44,24 @@ class Batching(Interceptor):
         self.recording = local.state.grad_enabled
         # Whether there is such a record, so that the ops of a backward inside must be part of it.
         self.has_history = False
-        self.is_open = True
 
     def lift(self, physical: Tensor, is_batched: bool = True) -> BatchedTensor:
         if physical._requires_grad:
             self.has_history = True
         return lift(self, physical, is_batched)
 
+    def result(self, value: Tensor) -> Tensor:
+        """A tensor outside of this vmap, with the examples in front."""
+        physical: Tensor = self.lower(value)
+        return physical if self.is_batched(value) else front(physical, self.size)
+
     def lower(self, value: Any) -> Any:
         """What lies behind a tensor of this vmap; anything else as it is."""
-        if type(value) is BatchedTensor and value._level is self:
-            return value._physical
-        return value
+        return value._physical if self.owns(value) else value
+
+    def owns(self, value: Any) -> bool:
+        """Whether a value is a tensor of this vmap."""
+        return type(value) is BatchedTensor and value._level is self
 
     def is_batched(self, value: Any) -> bool:
         return type(value) is BatchedTensor and value._level is self and value._is_batched
@@ -101,10 +107,7 @@ class Batching(Interceptor):
 
     def tracks(self, inputs: Inputs) -> bool:
         """Whether gradients are taken inside of this vmap with respect to one of the inputs."""
-        return any(
-            type(value) is BatchedTensor and value._level is self and value.requires_grad
-            for value in inputs
-        )
+        return any([self.owns(value) and value.requires_grad for value in inputs])
 
     def edges(self, inputs: Inputs) -> tuple[int, list[Edge | None]]:
         """Which inputs require grad inside of this vmap, as a mask, and where gradients go.
@@ -113,7 +116,7 @@ class Batching(Interceptor):
         """
         mask, edges = 0, []
         for index, value in enumerate(inputs):
-            own = type(value) is BatchedTensor and value._level is self and value.requires_grad
+            own = self.owns(value) and value.requires_grad
             mask |= own << index
             edges.append(edge_of(value) if own else None)
         return mask, edges
@@ -122,7 +125,7 @@ class Batching(Interceptor):
         """Give outputs the history that gradients inside of this vmap follow."""
         state = local.state
         source = inputs[0] if inputs else None
-        if op.is_view and type(source) is BatchedTensor and source._level is self:
+        if op.is_view and self.owns(source):
             for index, out in enumerate(outs):
                 become_view(out, state, source, op, params, index if op.outputs != 1 else None)
         if not state.grad_enabled or not op.differentiable or not outs:
@@ -210,8 +213,9 @@ class Batching(Interceptor):
             raise refusals.randomness()
         with self.outside():
             if self.randomness == "same":
-                return make(shape)
-            return self.lift(make((self.size, *shape)))
+                same: Tensor = drawn(shape, make, self.outer)
+                return same
+            return self.lift(drawn((self.size, *shape), make, self.outer))
 
     def draw_like(self, op: Op, inputs: Inputs, batched: tuple[bool, ...], params: Params) -> Any:
         """A random operation with a new result."""
@@ -251,6 +255,20 @@ class Batching(Interceptor):
         return self
 
 
+class running:
+    """The part of a program in which a vmap is in charge of every operation."""
+
+    def __init__(self, size: int, randomness: str = "error") -> None:
+        self.level = Batching(size, randomness)
+
+    def __enter__(self) -> Batching:
+        install(self.level)
+        return self.level
+
+    def __exit__(self, *exc: object) -> None:
+        remove(self.level)
+
+
 def innermost() -> Batching | None:
     """The vmap whose function is running, if there is one."""
     return installed(Batching)
@@ -271,7 +289,7 @@ def lifted(tensor: Tensor) -> BatchedTensor | Tensor:
     level = innermost()
     if level is None or (type(tensor) is BatchedTensor and tensor._level is level):
         return tensor
-    return level.lift(tensor, is_batched=False)
-
-
-__all__ = ["Batching", "front", "innermost", "lifted"]
+    result = level.lift(tensor, is_batched=False)
+    for dual_level, tangent in tangents_of(tensor).items():
+        dual_level.give(result, tangent)
+    return result

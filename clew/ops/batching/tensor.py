@@ -108,6 +108,14 @@ class BatchedTensor(Tensor):
         result._node, result._output_nr = node, output_nr
         return result
 
+    def alike(self, tensor: Tensor) -> Tensor:
+        """A new tensor with memory for each example, if this one has examples."""
+        if not self._is_batched:
+            return tensor
+        with self._level.outside():
+            repeated = tensor.expand((self._level.size, *tensor._array.shape)).clone()
+        return self._level.lift(repeated)
+
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         dim = "0" if self._is_batched else "None"
         inner = repr(self._physical).replace("\n", "\n    ")
