@@ -15,6 +15,7 @@ from clew import (
     cpu,
     cuda,
     fft,
+    func,
     linalg,
     multiprocessing,
     nn,
@@ -80,6 +81,7 @@ from clew.backend.layout import (
 from clew.core.public import FUNCTIONS as _FUNCTIONS
 from clew.core.tensor import Size, Tensor
 from clew.cuda import OutOfMemoryError
+from clew.func.batching import vmap
 from clew.memory import memory_summary
 from clew.ops.random import Generator, default_generator
 from clew.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state

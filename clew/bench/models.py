@@ -19,13 +19,18 @@ class Training:
     optimizer: Any
 
 
-def mlp(t: Any) -> Training:
-    """784-512-256-10, batch 64, Adam."""
-    nn = t.nn
-    model = nn.Sequential(
-        nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 10)
-    )
-    return _classifier(t, model, (64, 784), t.optim.Adam(model.parameters(), lr=1e-3))
+def mlp(first: int, second: int, third: int, batch: int) -> Callable[[Any], Training]:
+    """Three linear layers with relu, into ten classes; Adam."""
+
+    def make(t: Any) -> Training:
+        nn = t.nn
+        model = nn.Sequential(
+            nn.Linear(first, second), nn.ReLU(), nn.Linear(second, third), nn.ReLU(),
+            nn.Linear(third, 10),
+        )  # fmt: skip
+        return _classifier(t, model, (batch, first), t.optim.Adam(model.parameters(), lr=1e-3))
+
+    return make
 
 
 def cnn(t: Any) -> Training:
@@ -71,11 +76,13 @@ def resnet18(t: Any) -> Training:
     return _classifier(t, model, (16, 3, 32, 32), optimizer)
 
 
-def gpt(width: int, layers: int, length: int, batch: int, heads: int) -> Callable[[Any], Training]:
-    """A small GPT over 65 characters, AdamW."""
+def gpt(
+    width: int, layers: int, length: int, batch: int, heads: int, checkpoint: bool = False
+) -> Callable[[Any], Training]:
+    """A small GPT over 65 characters, AdamW; with `checkpoint`, blocks run again in backward."""
 
     def make(t: Any) -> Training:
-        model = gpt_class(t)(width, layers, length, heads)
+        model = _gpt_class(t)(width, layers, length, heads, checkpoint)
         optimizer = t.optim.AdamW(model.parameters(), lr=1e-3)
         x = t.randint(0, 65, (batch, length))
         y = t.randint(0, 65, (batch, length))
@@ -90,8 +97,7 @@ def gpt(width: int, layers: int, length: int, batch: int, heads: int) -> Callabl
     return make
 
 
-def gpt_class(t: Any) -> Any:
-    """A GPT's class; `checkpoint=True` computes each block again in backward."""
+def _gpt_class(t: Any) -> Any:
     nn, functional = t.nn, t.nn.functional
     checkpoint = import_module(f"{t.__name__}.utils.checkpoint").checkpoint
 
@@ -115,7 +121,7 @@ def gpt_class(t: Any) -> Any:
 
     class GPT(nn.Module):  # type: ignore[name-defined]
         def __init__(
-            self, width: int, layers: int, length: int, heads: int, checkpoint: bool = False
+            self, width: int, layers: int, length: int, heads: int, checkpoint: bool
         ) -> None:
             super().__init__()
             self.checkpoint = checkpoint
@@ -196,7 +202,7 @@ def _classifier(t: Any, model: Any, shape: tuple[int, ...], optimizer: Any) -> T
 
 
 MODELS: dict[str, Callable[[Any], Training]] = {
-    "mlp": mlp,
+    "mlp": mlp(784, 512, 256, batch=64),
     "cnn": cnn,
     "resnet18": resnet18,
     "gpt_d64": gpt(64, 2, 32, 8, 4),
@@ -205,4 +211,17 @@ MODELS: dict[str, Callable[[Any], Training]] = {
     "lstm": lstm,
     "vae": vae,
     "dqn": dqn,
+}
+
+# For the grad modes: small, where the work around the arithmetic shows most, and medium.
+NETWORKS: dict[str, Callable[[Any], Training]] = {
+    "mlp_small": mlp(32, 32, 32, batch=8),
+    "mlp_medium": mlp(256, 256, 256, batch=64),
+    "transformer_small": gpt(32, 2, 16, 4, 4),
+    "transformer_medium": gpt(128, 4, 64, 8, 4),
+}
+
+# The same network with everything kept for backward, and with its blocks checkpointed.
+CHECKPOINTED: dict[str, tuple[Callable[[Any], Training], Callable[[Any], Training]]] = {
+    "transformer_8": (gpt(128, 8, 128, 8, 4), gpt(128, 8, 128, 8, 4, checkpoint=True)),
 }

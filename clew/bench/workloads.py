@@ -1,14 +1,20 @@
 """What is measured. Each workload is written once, against a torch-like module `t`."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from clew.bench.models import MODELS
+from clew.bench.models import CHECKPOINTED, MODELS, NETWORKS
 
 FORWARD = "forward"
 BACKWARD = "forward+backward"
 STEP = "step"
+PLAIN_STEP, CHECKPOINTED_STEP = "kept", "checkpointed"
+DEFAULT_MODE, NO_GRAD, INFERENCE = "default", "no_grad", "inference_mode"
+
+STEPS = (STEP, PLAIN_STEP, CHECKPOINTED_STEP)
+GRAD_MODES = (DEFAULT_MODE, NO_GRAD, INFERENCE)
 
 # The function to measure, made for an engine: it takes the input tensors and gives one tensor.
 Maker = Callable[[Any], Any]
@@ -17,7 +23,11 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Workload:
-    """One row of the benchmark: a function of small float32 tensors, and which passes to time."""
+    """One row of the benchmark: something to make for an engine, and what of it to time.
+
+    For `forward` and `forward+backward` it is a function of float32 tensors of these shapes; for
+    the grad modes and the train steps it is a `Training`, which has data of its own.
+    """
 
     group: str
     name: str
@@ -40,8 +50,10 @@ class Prepared:
 
 def prepare(workload: Workload, t: Any) -> Prepared:
     """Bind `workload` to the torch-like module `t`, on the same numbers for every engine."""
-    if workload.mode == STEP:
+    if workload.mode in STEPS:
         return _prepare_training(workload, t)
+    if workload.mode in GRAD_MODES:
+        return _prepare_inference(workload, t)
     function = workload.make(t)
     inputs = [_input(t, shape, i) for i, shape in enumerate(workload.shapes)]
 
@@ -69,16 +81,36 @@ def prepare(workload: Workload, t: Any) -> Prepared:
 def _prepare_training(workload: Workload, t: Any) -> Prepared:
     """One train step: clear the gradients, forward, backward, optimizer; weights by the seed."""
     t.manual_seed(0)
-    loss, optimizer = workload.make(t)
+    training = workload.make(t)
 
     def step() -> Any:
-        optimizer.zero_grad()
-        value = loss()
+        training.optimizer.zero_grad()
+        value = training.loss(training.forward())
         value.backward()
-        optimizer.step()
+        training.optimizer.step()
         return value
 
     return Prepared(step, lambda: [float(step().detach()) for _ in range(3)])
+
+
+def _prepare_inference(workload: Workload, t: Any) -> Prepared:
+    """The forward of a network for evaluation, in a grad mode that is entered for each call."""
+    t.manual_seed(0)
+    training = workload.make(t)
+    training.model.eval()
+    mode: Any = {DEFAULT_MODE: nullcontext, NO_GRAD: t.no_grad, INFERENCE: t.inference_mode}[
+        workload.mode
+    ]
+
+    def forward() -> Any:
+        with mode():
+            return training.forward()
+
+    def answer() -> list[float]:
+        out = forward()
+        return _numbers(out[0] if isinstance(out, tuple) else out)
+
+    return Prepared(forward, answer)
 
 
 def _input(t: Any, shape: Shape, which: int) -> Any:
@@ -173,7 +205,18 @@ def _all_workloads() -> tuple[Workload, ...]:
         for mode in (FORWARD, BACKWARD)
     ]
     training = [Workload("train", name, STEP, make, ()) for name, make in MODELS.items()]
-    return (*small, *training)
+    inference = [Workload("inference", name, INFERENCE, make, ()) for name, make in MODELS.items()]
+    modes = [
+        Workload("modes", name, mode, make, ())
+        for name, make in NETWORKS.items()
+        for mode in GRAD_MODES
+    ]
+    checkpoint = [
+        Workload("checkpoint", name, mode, make, ())
+        for name, pair in CHECKPOINTED.items()
+        for mode, make in zip((PLAIN_STEP, CHECKPOINTED_STEP), pair, strict=True)
+    ]
+    return (*small, *training, *inference, *modes, *checkpoint)
 
 
 WORKLOADS: dict[str, Workload] = {workload.id: workload for workload in _all_workloads()}

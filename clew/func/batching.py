@@ -151,7 +151,7 @@ class _Vmap:
 
     def places(self, outs: list[Any], spec: Spec) -> list[Any]:
         places = broadcast(self.out_dims, spec)
-        if places is None and spec.kind is None and isinstance(self.out_dims, tuple):
+        if places is None and spec.is_leaf() and isinstance(self.out_dims, tuple):
             places = list(self.out_dims) if len(self.out_dims) == 1 else None
         if places is None:
             raise ValueError(

@@ -225,7 +225,7 @@ def jacfwd(
             return (*pushed.tangents, *(flatten(pushed.aux)[0] if has_aux else ()))
 
         columns = vmap(column, randomness=randomness)(*_identity_rows(leaves))
-        count = seen["spec"].count
+        count = seen["spec"].num_leaves
         jacobian = unflatten(
             [_split_columns(each, leaves, spec) for each in columns[:count]], seen["spec"]
         )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from clew import errors
 from clew.core.tensor import Tensor
@@ -22,7 +21,9 @@ def stack_module_state(models: Sequence[Module]) -> tuple[Tensors, Tensors]:
     With `functional_call` and `vmap` an ensemble runs as one module does.
     """
     if not models:
-        raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+        raise RuntimeError(
+            "stack_module_state: Expected at least one model, got 0." + errors.at_user_line()
+        )
     if any(model.training for model in models) and not all(model.training for model in models):
         raise RuntimeError(
             "stack_module_state: Expected all models to have the same training/eval mode."
@@ -35,42 +36,38 @@ def stack_module_state(models: Sequence[Module]) -> tuple[Tensors, Tensors]:
                 "stack_module_state: Expected all models to be of the same class.\n"
                 f"  There are {first.__name__} and {type(model).__name__}." + errors.at_user_line()
             )
-    parameters = [dict(model.named_parameters()) for model in models]
-    buffers = [dict(model.named_buffers()) for model in models]
-    stacked = {name: _stacked_leaves([each[name] for each in parameters]) for name in parameters[0]}
-    return stacked, {name: _stacked_leaves([each[name] for each in buffers]) for name in buffers[0]}
+    return (
+        _stacked([dict(model.named_parameters()) for model in models]),
+        _stacked([dict(model.named_buffers()) for model in models]),
+    )
 
 
-def _stacked_leaves(tensors: list[Any]) -> Tensor:
+def _stacked(states: list[Tensors]) -> Tensors:
+    return {name: _stacked_leaf(name, [state[name] for state in states]) for name in states[0]}
+
+
+def _stacked_leaf(name: str, tensors: list[Tensor]) -> Tensor:
     """One leaf for many: what is trained is the whole ensemble."""
-    if len({each.requires_grad for each in tensors}) > 1:
+    wants = tensors[0].requires_grad
+    if any(each.requires_grad != wants for each in tensors):
         raise RuntimeError(
-            "stack_module_state: Expected the parameters of one name to agree in requires_grad: "
-            "some are frozen and some are not." + errors.at_user_line()
+            f"Expected {name} to have the same .requires_grad for all models: in some it is frozen."
+            + errors.at_user_line()
         )
-    wants_gradient = tensors[0].requires_grad
-    return stack([each.detach() for each in tensors]).requires_grad_(wants_gradient)
+    stacked: Tensor = stack([each.detach() for each in tensors])
+    return stacked.requires_grad_() if wants else stacked
 
 
-class _Any(Protocol):
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """`func` as if it were made of out-of-place operations.
 
-
-def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> _Any:
-    """`func` without effects on its arguments: what it writes to are copies of them.
-
-    Writes to a copy inside of `func` are as good as none, so there is nothing else to remove.
+    That is a promise to tracers, which see the operations. Here nothing but results can be seen,
+    and those are the same with and without: the function itself keeps the promise.
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
             "functionalize(f, remove='mutations'): received invalid argument for remove=. Valid "
-            "options are:\n     remove='mutations': all inplace and out= operators will be removed "
-            "from the program, and replaced with their out-of-place equivalents.\n     "
-            "remove='mutations_and_views': In addition to the above, all aliasing operators {view} "
-            "will be replaced with their non-aliasing counterparts, {view}_copy.\n"
+            f"options are: remove='mutations' and remove='mutations_and_views'. Got {remove!r}"
             + errors.at_user_line()
         )
     return func
-
-
-_ = copy

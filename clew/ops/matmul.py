@@ -66,7 +66,16 @@ def batch_times(a: Any, b: Any) -> Any:
     """The products of corresponding matrices of two batches, of arrays or of tensors."""
     if type(a) is not Array:
         return BMM(a, b)
+    if a.shape[-1] == 1 == b.shape[-2] and a.dtype.kind in "fc":
+        return _outer_products(a, b)
     return narrowed(for_blas(a), for_blas(b), np.matmul)
+
+
+def _outer_products(a: Array, b: Array) -> Array:
+    """Columns times rows, where BLAS has nothing to add up; the longer side lies in memory."""
+    if a.shape[-2] <= b.shape[-1]:
+        return np.multiply(a, b)
+    return np.multiply(a.swapaxes(-2, -1), b.swapaxes(-2, -1)).swapaxes(-2, -1)
 
 
 def narrowed(a: Array, b: Array, product: Callable[[Array, Array], Any]) -> Array:

@@ -122,6 +122,24 @@ def main(torch):
             x.view(-1, three).shape[0], F.one_hot(torch.arange(three), three),
         ]  # fmt: skip
         result["legacy_mean"] = nn.MSELoss(reduce=False)(a, b)
+
+    class Bounded(nn.Parameter):
+        """A parameter that knows its bounds, made as libraries make tensors of their own."""
+
+        def __new__(cls, data, low=-1.0, requires_grad=True):
+            instance = torch.Tensor._make_subclass(cls, data, requires_grad)
+            instance.low = low
+            return instance
+
+    bounded = Bounded(torch.full((3,), -2.0))
+    holder = nn.Linear(1, 1)
+    holder.bounded = bounded
+    handle = bounded.register_hook(lambda g: g * 10)
+    (bounded - bounded.low).square().sum().backward()
+    result["subclass"] = [type(bounded).__name__, bounded.low, bounded.grad, bounded.is_leaf]
+    result["registered"] = [n for n, _ in holder.named_parameters()]
+    result["handle"] = isinstance(handle, torch.utils.hooks.RemovableHandle)
+    torch._C._log_api_usage_once("a library of one's own")
     logits = torch.zeros(4, dtype=torch.float64)
     mixed = F.binary_cross_entropy_with_logits(logits, torch.ones(4))
     result["mixed"] = [mixed, F.huber_loss(logits.float(), torch.ones(4, dtype=torch.float64))]

@@ -30,8 +30,8 @@ DTYPE = {
     F64: np.dtype(np.float64), I32: np.dtype(np.int32), I64: np.dtype(np.int64),
     BOOL: np.dtype(np.bool_),
 }  # fmt: skip
-# An array this large is worth compiling for, and so is a kernel called this often.
-LARGE, OFTEN = 4096, 100
+# From this size on a kernel on all threads is quicker than one of NumPy's own functions.
+LARGE = 4096
 
 Loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
 # Inputs and outputs of one loop.
@@ -77,7 +77,6 @@ class Kernel:
         # bfloat16, which is last, is added when it has been compiled.
         self.signatures = sorted(signatures, key=lambda types: BF16 in types[0])
         self.cost = cost
-        self.calls = 0
         self.ready: set[np.dtype] = set()
         self._by_dtype = {DTYPE[ins[0]]: index for index, (ins, _) in enumerate(self.signatures)}
         self._make_ufunc(core)
@@ -103,19 +102,16 @@ class Kernel:
         )  # fmt: skip
 
     def when(self, array: np.ndarray) -> Any:
-        """The ufunc, where it pays to have it: for large arrays, or when it is called often.
+        """The ufunc, compiled for the array's dtype; None for other dtypes than the kernel's.
 
-        None for other dtypes than the kernel's, and where it does not pay: a short program over
-        small arrays should not wait for a compiler.
+        It depends on nothing else, so that a function gives the same bits however often it is
+        called.
         """
         dtype = array.dtype
         if dtype in self.ready:
             return self.ufunc
         index = self._by_dtype.get(dtype)
         if index is None:
-            return None
-        self.calls += 1
-        if array.size < LARGE and self.calls <= OFTEN:
             return None
         self.make_ready(index)
         return self.ufunc

@@ -9,12 +9,13 @@ import numpy as np
 from clew.core.op import OPS
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.recurrent import spans
 from clew.ops.attention import scaled_dot_product_attention
 from clew.ops.batching.rules import Call, decomposed, front, rules
 from clew.ops.batching.tensor import BatchedTensor
 from clew.ops.joining import cat
 from clew.ops.linear import linear
-from clew.ops.recurrent import lstm_gates, spans
+from clew.ops.recurrent import lstm_gates
 
 # -- normalisations ----------------------------------------------------------------------------
 
@@ -96,7 +97,10 @@ def _attention(call: Call) -> Any:
         mask = padded.expand((*leading, *padded._array.shape[2:])).flatten(0, 1)
     if mask is not None and mask.requires_grad and local.state.grad_enabled:
         # The fused operation has no gradient for the mask.
-        out, logsumexp = scaled_dot_product_attention(*flat, mask, **call.params), flat[0].sum(-1)
+        out, logsumexp = (
+            scaled_dot_product_attention(flat[0], flat[1], flat[2], mask, **call.params),
+            flat[0].sum(-1),
+        )
     else:
         out, logsumexp = call.op(*flat, mask, **call.params)
     return tuple(each.reshape((*leading, *each._array.shape[1:])) for each in (out, logsumexp))

@@ -124,7 +124,7 @@ class Batching(Interceptor):
     def connect(self, op: Op, inputs: Inputs, params: Params, outs: tuple[Tensor, ...]) -> None:
         """Give outputs the history that gradients inside of this vmap follow."""
         state = local.state
-        source = inputs[0] if inputs else None
+        source: Any = inputs[0] if inputs else None
         if op.is_view and self.owns(source):
             for index, out in enumerate(outs):
                 become_view(out, state, source, op, params, index if op.outputs != 1 else None)

@@ -7,7 +7,6 @@ from typing import Any
 from clew.core.tensor import Tensor
 from clew.ops.batching import refusals
 from clew.ops.batching.rules import Call, front, rules
-from clew.ops.clamping import where
 
 
 def _reduced(losses: Tensor, reduction: str) -> Tensor:
@@ -66,7 +65,7 @@ def _nll_loss(call: Call) -> Tensor:
     if weight is not None or reduction == "mean":
         weights = _class_weights(target, weight, True, ignored, scores.dtype)
     if weight is not None:
-        losses = where(weights == 0, 0, losses * weights)
+        losses = losses * weights
     if reduction == "none":
         return losses
     dims = tuple(range(1, losses._array.ndim))
@@ -92,7 +91,7 @@ def _nll_loss_backward(call: Call) -> Tensor:
     elif weight is not None:
         weights = _class_weights(target, weight, True, params["ignore_index"], grad.dtype)
     if weight is not None:
-        grad = where(weights == 0, 0, grad * weights)
+        grad = grad * weights
     classes = shape if rank > 1 else (1, *shape)
     rows = call.size * classes[0]
     params |= {"reduction": "none", "shape": (rows, *classes[1:])}
