@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
 from clew.kernels.arrays import Array
+from clew.kernels.native.ufunc import elementwise
 
 Spans = list[tuple[int, int]]
 
@@ -61,6 +63,29 @@ def _ready_for_steps(w_hh: Array, scale: Array | None) -> Array:
 # -- LSTM: gates i, f, g, o ----------------------------------------------------------------
 
 
+@elementwise("lstm_step", 9, outputs=6, cost=16)
+def _LSTM_KERNEL(
+    xi: Any, xf: Any, xg: Any, xo: Any, hi: Any, hf: Any, hg: Any, ho: Any, before: Any
+) -> Any:
+    """The gates, the cell and the hidden state; sigmoids come with half their argument."""
+    i, f, o = (0.5 + 0.5 * (x + h).tanh() for x, h in ((xi, hi), (xf, hf), (xo, ho)))
+    g = (xg + hg).tanh()
+    cell = f * before + i * g
+    return i, f, g, o, cell, o * cell.tanh()
+
+
+@elementwise("lstm_step_backward", 8, outputs=5, cost=4)
+def _LSTM_BACKWARD_KERNEL(
+    i: Any, f: Any, g: Any, o: Any, cell: Any, before: Any, dh: Any, dc: Any
+) -> Any:
+    """The gradients of the gates' arguments, and of the cell before."""
+    tanh = cell.tanh()
+    dc = dc + dh * o * (1.0 - tanh * tanh)
+    of_i, of_f = dc * g * (i - i * i), dc * before * (f - f * f)
+    of_g, of_o = dc * i * (1.0 - g * g), dh * tanh * (o - o * o)
+    return of_i, of_f, of_g, of_o, dc * f
+
+
 def lstm_forward(
     x: Array,
     w_ih: Array,
@@ -86,12 +111,20 @@ def lstm_forward(
     h, c = h0.copy(), c0.copy()
     products = np.empty((batch, 4 * size), x.dtype)
     full = np.empty((batch, size), x.dtype)
+    if bias is not None:
+        gates += bias.reshape(4, 1, size)
+    kernel = _LSTM_KERNEL.when(gates)
     for begin, end in steps:
         count = end - begin
         gate, cell, before = gates[:, begin:end], cells[begin:end], c[:count]
         product = np.matmul(h[:count], weight, products[:count])
-        if bias is not None:
-            product += bias
+        if kernel is not None:
+            hidden = full[:count]
+            kernel(*gate, *_gate_by_gate(product), before, out=(*gate, cell, hidden))
+            before[...] = cell
+            out[begin:end] = hidden if w_hr is None else hidden @ w_hr.T
+            h[:count] = out[begin:end]
+            continue
         gate += _gate_by_gate(product)
         np.tanh(gate, gate)
         i, f, g, o = gate
@@ -133,8 +166,19 @@ def lstm_backward(
     before = states_before(cells, c0, steps)
     arrivals, slopes = np.empty((2, 4, batch, size), gates.dtype)
     tanhs, throughs = np.empty((2, batch, size), gates.dtype)
+    kernel = _LSTM_BACKWARD_KERNEL.when(gates) if w_hr is None else None
     for begin, end in reversed(steps):
         count = end - begin
+        if kernel is not None:
+            dh, dc, of_gate = of_h[:count], of_c[:count], of_gates[begin:end]
+            if of_out is not None:
+                dh += of_out[begin:end]
+            kernel(
+                *gates[:, begin:end], cells[begin:end], before[begin:end], dh, dc,
+                out=(*_gate_by_gate(of_gate), dc),
+            )  # fmt: skip
+            np.matmul(of_gate, w_hh, dh)
+            continue
         gate, found, slope = gates[:, begin:end], arrivals[:, :count], slopes[:, :count]
         i, f, g, o = gate
         dh, dc = of_h[:count], of_c[:count]
