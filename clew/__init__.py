@@ -126,16 +126,19 @@ globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)
 _LAZY = frozenset(
     {
         "_C", "__config__", "_dynamo", "_inductor", "_utils", "accelerator", "compiler",
-        "distributed", "distributions", "func", "fx", "hub", "jit", "mps", "optim", "overrides",
+        "distributed", "distributions", "doctor", "func", "fx", "hub", "jit", "mps", "optim", "overrides",
         "profiler", "serialization", "signal", "storage", "testing", "torch_version", "types",
         "utils", "xpu",
     }
 )  # fmt: skip
-_LAZY_NAMES = {"compile": "compiler", "load": "serialization", "save": "serialization"}
+_LAZY_NAMES = {
+    "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
+}  # fmt: skip
 
 if _TYPE_CHECKING:
-    from clew import optim, profiler, serialization, signal, testing, utils
+    from clew import doctor, optim, profiler, serialization, signal, testing, utils
     from clew.compiler import compile
+    from clew.doctor import graph
     from clew.serialization import load, save
 
 

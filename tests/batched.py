@@ -64,9 +64,7 @@ class Batch:
         ]
 
     def example(self, number: int, batched: tuple[bool, ...]) -> list[Any]:
-        return [
-            self.examples[number if own else 0][index] for index, own in enumerate(batched)
-        ]
+        return [self.examples[number if own else 0][index] for index, own in enumerate(batched)]
 
 
 def batches(case: OpCase, dtype: torch.dtype = torch.float64) -> Iterator[Batch]:

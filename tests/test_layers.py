@@ -41,6 +41,7 @@ RANKS: tuple[frozenset[str], ...] = (
             "serialization",
         }
     ),
+    frozenset({"doctor"}),
     frozenset({"__init__"}),
     frozenset({"bench"}),
     frozenset({"cli"}),

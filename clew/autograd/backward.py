@@ -15,7 +15,8 @@ from clew.autograd.graph import GradientEdge
 from clew.core import engine
 from clew.core.node import Edge, live_edge, retain
 from clew.core.tensor import Tensor, wrap
-from clew.ops.batching.level import running
+from clew.ops.batching import refusals
+from clew.ops.batching.level import innermost, running
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -40,6 +41,8 @@ def backward(
     if inputs is not None and not len(as_tuple(inputs)):
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = as_tuple(tensors)
+    if innermost() is not None:
+        raise refusals.backward()
     for tensor in as_tuple(inputs):
         if not isinstance(tensor, Tensor):
             continue

@@ -8,10 +8,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 import clew
 from clew import aliasing
 from clew.cli.run import _Ending, _module, _NotFound, _script
+from clew.doctor.findings import Report
+from clew.doctor.live import LiveServer
+from clew.doctor.page import page
 from clew.doctor.session import Session
+from clew.doctor.terminal import show
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -22,19 +28,30 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "       clew doctor [options] -m module [args ...]",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the findings as JSON")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report to look at")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with charts")
+    parser.add_argument("--live", action="store_true", help="serve that page while the script runs")
+    parser.add_argument("--port", type=int, default=0, help="for --live (default: a free one)")
     parser.add_argument(
         "--check", action="store_true", help="exit with 1 when there is an error or a warning"
     )
     parser.add_argument("--quiet", action="store_true", help="print no report")
+    parser.add_argument(
+        "--remarks", action="store_true", help="also print findings that are no bugs"
+    )
+    add_program(parser)
+    parser.set_defaults(run=run, parser=parser)
+
+
+def add_program(parser: argparse.ArgumentParser) -> None:
+    """The program to run: the last option, as all that follows is its own."""
     rest: dict[str, Any] = {"nargs": argparse.REMAINDER}
     parser.add_argument("-m", dest="module", metavar="module", help="run a module", **rest)
     parser.add_argument("script", nargs="?", help="the program; all that follows is its own")
     parser.add_argument("args", help=argparse.SUPPRESS, **rest)
-    parser.set_defaults(run=run, parser=parser)
 
 
-def run(args: argparse.Namespace) -> int:
+def load(args: argparse.Namespace) -> tuple[Any, Any, str]:
+    """The program's `__main__` and code, with `sys.argv` as it expects it, and its name."""
     if args.module:
         target, arguments = args.module[0], args.module[1:]
     elif args.script is not None and args.module is None:
@@ -42,16 +59,21 @@ def run(args: argparse.Namespace) -> int:
     else:
         args.parser.error("which program? Give a script, or -m and a module")
     aliasing.install()
-    session = Session()
+    main, code = _module(target) if args.module else _script(target)
+    sys.argv = [main.__file__ if args.module else target, *arguments]  # type: ignore[list-item]
+    sys.modules["__main__"] = main
+    return main, code, target
+
+
+def run(args: argparse.Namespace) -> int:
     ending = _Ending()
     try:
-        main, code = _module(target) if args.module else _script(target)
+        main, code, target = load(args)
     except _NotFound as error:
         print(f"clew doctor: {error}", file=sys.stderr)
         return 2
-    sys.argv = [main.__file__ if args.module else target, *arguments]  # type: ignore[list-item]
-    sys.modules["__main__"] = main
-    status = 0
+    session = Session()
+    server = _serve(session, target, args.port) if args.live else None
     leaving: SystemExit | None = None
     session.start()
     try:
@@ -61,17 +83,16 @@ def run(args: argparse.Namespace) -> int:
         leaving = error
     except BaseException as error:
         session.ended_by(error)
-        status = 1
     finally:
         session.stop()
-    report = session.report(target)
-    write(report, args)
-    problem = session.error
-    if problem is not None and leaving is None:
-        status = ending.report(problem)
+        report = session.report(target)
+        _write(report, args)
+    status = 0 if session.error is None else ending.report(session.error)
+    sys.stdout.flush()
     if not args.quiet:
-        sys.stdout.flush()
-        show(report)
+        show(report, Console(stderr=True), remarks=args.remarks)
+    if server is not None:
+        server.stop()
     if args.check and report.problems:
         return 1
     if leaving is not None:
@@ -79,14 +100,19 @@ def run(args: argparse.Namespace) -> int:
     return status
 
 
-def write(report: Any, args: argparse.Namespace) -> None:
+def _write(report: Report, args: argparse.Namespace) -> None:
     """The files that were asked for."""
     if args.json is not None:
         content = json.dumps(report.as_json(clew.version.clew), indent=1, default=str)
         args.json.write_text(content + "\n", encoding="utf-8")
+    if args.html is not None:
+        args.html.write_text(page(report), encoding="utf-8")
 
 
-def show(report: Any) -> None:
-    """The report for the terminal, on stderr: stdout is the program's."""
-    for finding in report.findings:
-        print(f"{finding.severity}: {finding.rule}: {finding.line}: {finding.message}", file=sys.stderr)
+def _serve(session: Session, target: str, port: int) -> LiveServer:
+    server = LiveServer(
+        lambda script: page(session.report(target), script=script, refresh=True), port
+    )
+    server.start()
+    print(f"clew doctor: {server.address}", file=sys.stderr, flush=True)
+    return server

@@ -5,10 +5,10 @@ import sys
 from collections.abc import Sequence
 
 import clew
-from clew.cli import bench, demo, doctor, info, optable, run
+from clew.cli import bench, demo, doctor, graph, info, optable, run
 
 # Each module offers add_parser(subparsers), which sets `run` on the parsed arguments.
-_COMMANDS = (demo, run, doctor, bench, info, optable)
+_COMMANDS = (demo, run, doctor, graph, bench, info, optable)
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -20,6 +20,8 @@ class Interceptor:
 
     # Whether tensors may carry forward-mode tangents because of this one.
     carries_tangents = False
+    # Whether tensors may stand for many examples because of this one.
+    has_examples = False
 
     outer: Interceptor | None = None
 

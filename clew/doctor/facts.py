@@ -21,7 +21,7 @@ SERIES_LENGTH = 400
 class Series:
     """Numbers over the steps of a run, in bounded memory: every second point goes when full."""
 
-    __slots__ = ("every", "points", "_seen")
+    __slots__ = ("_seen", "every", "points")
 
     def __init__(self) -> None:
         self.points: list[tuple[int, float]] = []

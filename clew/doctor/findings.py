@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -72,11 +73,25 @@ class Report:
     exit: Exit = field(default_factory=Exit)
     iterations: int = 0
     series: dict[str, Any] = field(default_factory=dict)
+    graph: Any = None
 
     @property
     def problems(self) -> list[Finding]:
         """The findings that are more than remarks."""
         return [finding for finding in self.findings if finding.severity != "info"]
+
+    def __str__(self) -> str:
+        lines = [f"{f.severity}: {f.rule} at {f.line}: {f.message}" for f in self.problems]
+        return "\n".join(lines) or "nothing to report"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td><b>{html.escape(f.rule)}</b></td><td>{html.escape(str(f.line))}</td>"
+            f"<td style='text-align:left'>{html.escape(f.message)}<br><i>{html.escape(f.fix)}</i>"
+            "</td></tr>"
+            for f in self.problems
+        )
+        return f"<table>{rows}</table>" if rows else "<p>nothing to report</p>"
 
     def as_json(self, version: str) -> dict[str, Any]:
         return {

@@ -137,6 +137,7 @@ def _columns(rows: dict[int, list[int]], edges: set[tuple[int, int]]) -> dict[in
         users[b].append(a)
     columns: dict[int, int] = {}
     for rank in sorted(rows):
+
         def wanted(number: int) -> float:
             above = [columns[u] for u in users[number] if u in columns]
             return sum(above) / len(above) if above else 0.0

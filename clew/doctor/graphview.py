@@ -105,7 +105,8 @@ def graph(tensors: Tensor | Iterable[Tensor], model: Module | None = None) -> Gr
     edges = [edge_of(root)[0] for root in roots if root.requires_grad]
     if not edges:
         raise RuntimeError(
-            "this tensor has no graph: it does not require grad\n  clew.why_no_grad(tensor) says why"
+            "this tensor has no graph: it does not require grad\n"
+            "  clew.why_no_grad(tensor) says why."
         )
     return snapshot(edges, parameter_names([model] if model is not None else None))
 
@@ -199,6 +200,7 @@ def tree_lines(view: GraphView) -> list[str]:
     """The graph as a tree: what is used twice is shown once and referred to afterwards."""
     lines: list[str] = []
     shown: set[int] = set()
+    depths = depths_of(view)
     todo: list[tuple[int, str, str]] = [(root, "", "") for root in reversed(view.roots)]
     while todo:
         number, here, below = todo.pop()
@@ -208,19 +210,33 @@ def tree_lines(view: GraphView) -> list[str]:
             continue
         shown.add(number)
         lines.append(f"{here}#{number} {node.label}  {node.facts}")
-        # A chain is not indented: most graphs are long chains with short branches.
-        chain = len(node.inputs) == 1
-        for place, each in reversed(list(enumerate(node.inputs))):
-            last = place == len(node.inputs) - 1
-            if chain or last:
-                todo.append((each, f"{below}└ " if not chain else f"{below}│ "[:-2], below))
-            else:
-                todo.append((each, f"{below}├ ", f"{below}│ "))
+        # Short branches are indented, and the longest path goes on straight below them: graphs
+        # are long chains with short branches.
+        ordered = sorted(node.inputs, key=lambda n: depths[n])
+        todo += [(each, below, below) for each in ordered[-1:]]
+        todo += [(each, f"{below}├ ", f"{below}│ ") for each in reversed(ordered[:-1])]
     if view.cut_off:
         lines.append(f"… only the first {len(view.nodes)} nodes are shown")
     held = size_text(view.saved)
     lines.append(f"{len(view.nodes)} nodes, {held} saved for backward")
     return lines
+
+
+def depths_of(view: GraphView) -> list[int]:
+    """The length of the longest path from each node to a leaf, without recursion."""
+    depths = [-1] * len(view.nodes)
+    for start in view.roots:
+        todo = [start]
+        while todo:
+            number = todo[-1]
+            waiting = [each for each in view.nodes[number].inputs if depths[each] < 0]
+            if waiting and depths[number] < 0:
+                todo += waiting
+                continue
+            todo.pop()
+            inputs = view.nodes[number].inputs
+            depths[number] = 1 + max((depths[each] for each in inputs), default=-1)
+    return depths
 
 
 def as_json(view: GraphView) -> dict[str, Any]:

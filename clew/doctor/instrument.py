@@ -28,8 +28,8 @@ from clew.nn.parameter import Parameter
 from clew.nn.utils import clip_grad
 from clew.ops import leaving
 from clew.optim import lr_scheduler
-from clew.utils.data.dataset import Subset, TensorDataset
 from clew.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+from clew.utils.data.dataset import Subset, TensorDataset
 
 # `clew.autograd.backward` is a function and hides the module of the same name.
 _BACKWARD = sys.modules["clew.autograd.backward"]
@@ -205,7 +205,7 @@ class Instrument:
             return watched
 
         def run_class(original: Any) -> Any:
-            class WatchedRun(original):  # type: ignore[misc]  # the class is whatever is there
+            class WatchedRun(original):
                 def run(self, roots: Any, grads: Any, where: Any) -> None:
                     begun = session.backward_begins(self, roots)
                     super().run(roots, grads, where)

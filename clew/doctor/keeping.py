@@ -128,10 +128,11 @@ def find_holder(nodes: list[Node], spaces: list[dict[str, Any]], files: list[str
 
 
 def _all_frames() -> list[FrameType]:
-    frames, frame = [], sys._getframe(1)
+    frames: list[FrameType] = []
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         frames.append(frame)
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return frames
 
 
@@ -203,7 +204,8 @@ def _storing_line(name: str, files: list[str]) -> Line | None:
             if _stores(node, short):
                 found.append(Line(file, node.lineno))  # type: ignore[attr-defined]
     in_loops = [line for line in found if loops_around(line)]
-    return (in_loops or found or [None])[-1]
+    chosen = in_loops or found
+    return chosen[-1] if chosen else None
 
 
 def _stores(node: ast.AST, name: str) -> bool:

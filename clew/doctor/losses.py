@@ -224,9 +224,7 @@ class LossWatch:
             site.facts["sum_of_exp"] = round(float(np.median(totals)), 3)
             site.used = site.count
 
-    def _softmax(
-        self, scores: Tensor, params: Any, out: Tensor, name: str = "softmax"
-    ) -> None:
+    def _softmax(self, scores: Tensor, params: Any, out: Tensor, name: str = "softmax") -> None:
         array = scores._array
         dim = params.get("dim") if params else None
         if dim is None or array.ndim < 2 or out._node is None:
@@ -271,7 +269,8 @@ def _ops_behind(node: Node | None, depth: int = 12) -> list[str]:
     """The names of the last operations behind a node, newest first."""
     if node is None:
         return []
-    names, todo = [], [node]
+    names: list[str] = []
+    todo = [node]
     while todo and len(names) < depth:
         current = todo.pop(0)
         names.append(op_name(current))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections import Counter
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ import numpy as np
 from clew.core.node import Node
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.doctor.graphs import through_moves
 from clew.doctor.facts import Activity, ParamFacts, Series
+from clew.doctor.graphs import through_moves
 from clew.doctor.places import Line, Place, here, line_of
 from clew.doctor.recorder import Recorder
 
@@ -88,7 +88,8 @@ class NumberWatch:
         self.total_norm = Series()
         self.ratio = Series()
         self.expects_overflow = False
-        self.growth: Counter[Line | None] = Counter()
+        # For each line of the first forward: by how many orders of magnitude it enlarges.
+        self.growth: defaultdict[Line | None, float] = defaultdict(float)
         self.in_custom = 0  # custom functions whose backward is running
 
     # -- which steps are looked at closely ---------------------------------------------------
@@ -188,9 +189,13 @@ class NumberWatch:
         """During the first iteration: by how much the operations of a line enlarge values."""
         before = 0.0
         for value in inputs:
-            if isinstance(value, Tensor) and value._node is not None:
-                if not value._node.is_accumulator and value._array.dtype.kind == "f":
-                    before = max(before, _rms(value._array))
+            if (
+                isinstance(value, Tensor)
+                and value._node is not None
+                and not value._node.is_accumulator
+                and value._array.dtype.kind == "f"
+            ):
+                before = max(before, _rms(value._array))
         after = _rms(out._array) if out._array.dtype.kind == "f" else 0.0
         if before > 0 and after > 0 and math.isfinite(after / before):
             self.growth[line_of(place)] += math.log10(after / before)
@@ -329,14 +334,15 @@ class NumberWatch:
             return
         axis = 1 if array.ndim in (3, 4, 5) and array.ndim != 3 else array.ndim - 1
         over = tuple(i for i in range(array.ndim) if i != axis)
-        active = (array > 0).any(axis=over)
+        active: Any = (array > 0).any(axis=over)
         if activity.active is None or activity.active.shape != active.shape:
-            activity.active, activity.window = active, 0
+            activity.window = 0
         else:
-            activity.active = activity.active | active
+            active = activity.active | active
+        activity.active = active
         activity.window += 1
         if activity.window >= 6:
-            activity.dead_shares.append(1.0 - float(activity.active.mean()))
+            activity.dead_shares.append(1.0 - float(active.mean()))
             activity.active, activity.window = None, 0
 
 
@@ -373,4 +379,6 @@ def _describe(inputs: tuple[Any, ...], out: np.ndarray) -> str:
         elif isinstance(value, int | float):
             parts.append(f"{value:.4g}")
     where = f" at index {list(index)}" if index else ""
-    return f"{len(bad)} of {out.size} elements; first{where}, from {', '.join(parts) or 'its inputs'}"
+    return (
+        f"{len(bad)} of {out.size} elements; first{where}, from {', '.join(parts) or 'its inputs'}"
+    )

@@ -49,6 +49,8 @@ class Recorder:
         self.cuts: dict[Line | None, Cut] = {}
         self.births: dict[int, tuple[weakref.ref[Tensor], Place | None]] = {}
         self.joined: Counter[Line | None] = Counter()
+        # For the picture of the graph: what was cut off from the nodes of the first iteration.
+        self.joins: weakref.WeakKeyDictionary[Node, str] = weakref.WeakKeyDictionary()
         self.kept: list[tuple[weakref.ref[Node], BackwardSite, int]] = []
         self.loss = Series()
         self.loss_scale = 1.0
@@ -414,7 +416,7 @@ class Recorder:
                 self.kept.append((weakref.ref(node), site, self.steps))
 
     def backward_ends(self, run: Run, begun: Any) -> None:
-        site, stack, leaves, factor = begun
+        _, stack, leaves, factor = begun
         self.backwards += 1
         now = self.tick()
         closure = self.stepping is not None
@@ -460,6 +462,8 @@ class Recorder:
         """A tensor that was cut off meets one that has a history."""
         line = line_of(reason.where)
         self.joined[line] += 1
+        if len(self.joins) < 64 and not self.backwards:
+            self.joins[node] = f"{reason.op} at {line}"
         left = line_of(getattr(reason, "left_at", None))
         if left is not None and left != line:
             self.joined[left] += 1

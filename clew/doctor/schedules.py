@@ -120,7 +120,11 @@ class ScheduleWatch:
             return  # the clipping function itself
         for known in self.recorder.by_id.values():
             tensor = known.ref()
-            if tensor is not None and tensor._grad is not None and tensor._grad._array is out._array:
+            if (
+                tensor is not None
+                and tensor._grad is not None
+                and tensor._grad._array is out._array
+            ):
                 if name.startswith("clamp"):
                     self._clamped(known, tensor)
                 else:

@@ -14,8 +14,11 @@ from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import NoHistory, Tensor
 from clew.doctor.copies import CopyWatch
+from clew.doctor.curves import curves
 from clew.doctor.data import DataWatch
+from clew.doctor.facts import Series
 from clew.doctor.findings import Exit, Report
+from clew.doctor.graphview import GraphView, saved_bytes, snapshot
 from clew.doctor.instrument import Instrument
 from clew.doctor.keeping import KeepWatch
 from clew.doctor.losses import WATCHED, LossWatch
@@ -24,6 +27,7 @@ from clew.doctor.numbers import QUIET, QUIET_BACKWARD, NumberWatch
 from clew.doctor.places import Line, Place, here
 from clew.doctor.precision import PrecisionWatch
 from clew.doctor.recorder import Recorder
+from clew.doctor.rules import judge
 from clew.doctor.schedules import ScheduleWatch
 from clew.nn.modules.module import Module
 
@@ -31,6 +35,7 @@ _ACTIVATIONS = frozenset({"relu", "sigmoid", "tanh", "threshold", "clamp_min.num
 # Their derivative is zero wherever it exists.
 _STAIRS = frozenset({"round", "floor", "ceil", "trunc", "sign", "heaviside", "sgn"})
 _SPLITS = frozenset({"slice", "index_select", "split", "split_with_sizes", "select"})
+_LARGEST_PICTURE = 4000
 _STACKS = frozenset({"stack", "cat"})
 
 
@@ -68,6 +73,8 @@ class Session:
         self.schedules = ScheduleWatch(self.recorder)
         self.instrument = Instrument(self)
         self.roots: tuple[Any, ...] = ()
+        self.held = Series()  # bytes that graphs hold when backward begins
+        self.picture: GraphView | None = None
         self.stack: list[Module] = []
         self.exit = Exit()
         self.error: BaseException | None = None
@@ -111,9 +118,7 @@ class Session:
     # -- operations (hot: every operation passes here) -------------------------------------------
 
     @event
-    def op_ran(
-        self, op: Op, state: Any, inputs: tuple[Any, ...], params: Any, out: Tensor
-    ) -> None:
+    def op_ran(self, op: Op, state: Any, inputs: tuple[Any, ...], params: Any, out: Tensor) -> None:
         name = op.name
         numbers = self.numbers
         if name not in QUIET:
@@ -286,7 +291,23 @@ class Session:
             self.modes.backward_begins(run)
             self.data.backward_begins(run, roots)
             self.numbers.mark_outputs(roots)
+            if self.numbers.sampling:
+                self._measure(run, roots)
         return self.recorder.backward_begins(run, roots, tensors)
+
+    def _measure(self, run: Any, roots: Any) -> None:
+        """What the graph holds, and once, what it looks like."""
+        owned: set[int] = set()
+        held = sum(saved_bytes(node, owned) for node in run.accounts)
+        self.held.add(self.recorder.steps, held)
+        if self.picture is None and len(run.accounts) <= _LARGEST_PICTURE:
+            names = {
+                id(tensor): known.name
+                for known in self.recorder.params.values()
+                if known.name and (tensor := known.ref()) is not None
+            }
+            cuts = {node._seq: [reason] for node, reason in self.recorder.joins.items()}
+            self.picture = snapshot([node for node, _ in roots], names, cuts)
 
     @event
     def backward_ends(self, run: Any, begun: Any) -> None:
@@ -462,13 +483,14 @@ class Session:
 
     def report(self, script: str = "") -> Report:
         """Judge what was seen so far."""
-        from clew.doctor.rules import judge
-
+        findings = judge(self)
         return Report(
-            findings=judge(self),
+            findings=findings,
             script=script,
             exit=self.exit,
             iterations=self.recorder.steps or self.recorder.backwards,
+            series=curves(self),
+            graph=self.picture,
         )
 
 

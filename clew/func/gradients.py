@@ -19,6 +19,7 @@ from clew.autograd.backward import grad as autograd_grad
 from clew.core.node import Node, live_edge, reachable
 from clew.core.state import local
 from clew.core.tensor import Tensor, constant, wrap
+from clew.func.captures import guarded
 from clew.func.trees import Spec, flatten, map_leaves, unflatten
 from clew.ops.batching.level import has_history, lifted
 from clew.ops.views import ALIAS
@@ -162,7 +163,8 @@ def grad_and_value(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> F
         leaves, spec = flatten(chosen(args, argnums))
         with recording():
             tracked = [tracking.track(leaf) for leaf in leaves]
-            result = func(*replaced(args, argnums, unflatten(tracked, spec)), **kwargs)
+            with guarded(func):
+                result = func(*replaced(args, argnums, unflatten(tracked, spec)), **kwargs)
             out, aux = split_aux(result, has_aux, "grad_and_value(f)(*args)")
             _check_scalar(out)
             grads = gradients_of(tracking, [out], tracked, [None])
@@ -232,7 +234,8 @@ class Linearization:
         leaves, self.input_spec = flatten(primals)
         with recording():
             self.inputs = [self.tracking.track(leaf) for leaf in leaves]
-            result = func(*unflatten(self.inputs, self.input_spec))
+            with guarded(func):
+                result = func(*unflatten(self.inputs, self.input_spec))
         result, self.aux = split_aux(result, has_aux, what)
         self.outs, self.output_spec = flatten(result)
         check_tensors(self.outs, what)

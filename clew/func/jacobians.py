@@ -13,6 +13,7 @@ from clew.autograd.forward_ad import DualLevel
 from clew.core.interception import install, remove
 from clew.core.tensor import Tensor, wrap
 from clew.func.batching import vmap
+from clew.func.captures import guarded
 from clew.func.gradients import (
     Argnums,
     Func,
@@ -45,7 +46,8 @@ class Pushed:
         install(level)
         try:
             duals = [level.dual(leaf, tangent) for leaf, tangent in zip(leaves, given, strict=True)]
-            result, aux = split_aux(func(*unflatten(duals, spec)), has_aux, what)
+            with guarded(func):
+                result, aux = split_aux(func(*unflatten(duals, spec)), has_aux, what)
             outs, self.spec = flatten(result)
             check_tensors(outs, what)
             found = [level.tangent(out) for out in outs]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from clew.doctor.facts import OptimizerFacts, ParamFacts
@@ -317,15 +318,14 @@ class ParamUnused(Rule):
             for line, params in by_line.items()
         ]
 
-
     def is_conditional(self, session: Session, known: ParamFacts) -> bool:
         """Whether its like is used elsewhere: in another model, or now and then (experts)."""
         recorder = session.recorder
         last = known.name.rsplit(".", 1)[-1]
         for other in recorder.params.values():
-            if other.reached and other.made_at == known.made_at and other.root != known.root:
-                if other.name.rsplit(".", 1)[-1] == last:
-                    return True
+            is_like = other.made_at == known.made_at and other.name.rsplit(".", 1)[-1] == last
+            if is_like and other.reached and other.root != known.root:
+                return True
         numbered = re.match(r"(.*?)\.(\d+)\.", known.name)
         if numbered is None:
             return False
@@ -379,7 +379,7 @@ class GraphLeak(Rule):
                 "iterations are still alive",
                 leak.line,
                 fix="keep loss.item() or x.detach() instead",
-                why="each kept tensor holds the whole graph behind it: memory grows with every step",
+                why="each kept tensor holds the graph behind it: memory grows with every step",
                 evidence={"graphs_alive": leak.alive},
                 confidence=0.93,
             )
@@ -399,7 +399,7 @@ class RetainGraphMisuse(Rule):
             growing = (
                 len(sizes) >= 4
                 and sizes[-1] > 1.5 * sizes[0]
-                and all(b > a for a, b in zip(sizes, sizes[1:]))
+                and all(b > a for a, b in pairwise(sizes))
             )
             if site.kept_needed and not growing:
                 continue

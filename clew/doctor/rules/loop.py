@@ -50,7 +50,9 @@ class MissingZeroGrad(Rule):
             line, role = wrong, "clears other gradients"
         share = max(known.stale_steps / max(known.steps, 1) for known in stale)
         step = most(owners[0].step_at) if owners else None
-        text = f"{len(stale)} gradient(s) ({listed(stale)}) still hold the gradient of earlier steps"
+        text = (
+            f"{len(stale)} gradient(s) ({listed(stale)}) still hold the gradient of earlier steps"
+        )
         if role:
             text += f"; the zero_grad() at {line} clears others"
         return self.finding(

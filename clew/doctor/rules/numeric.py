@@ -187,7 +187,8 @@ class ExplodingGradient(Rule):
         if known is not None:
             line = line_of(known.init_at) or known.made_at
         if known is None or (known.gain or 0.0) < 2.0:
-            line = most(session.numbers.growth) or line
+            growth = session.numbers.growth
+            line = max(growth, key=lambda place: growth[place]) if growth else line
         return [
             self.finding(
                 f"the gradient norm is {first:.2e} at the first step, with a loss of {size:.2e}",
@@ -259,7 +260,9 @@ class BadLearningRate(Rule):
             return [self._too_high(optimizer, line, ratios, session.growth)]
         if _thrown_around(session, ratios):
             return [self._too_high(optimizer, line, ratios, session.growth)]
-        scheduled = any(s.optimizer == optimizer.number for s in session.schedules.schedulers.values())
+        scheduled = any(
+            s.optimizer == optimizer.number for s in session.schedules.schedulers.values()
+        )
         rates = optimizer.rates.values
         if len(rates) >= 8 and not scheduled and optimizer.first_rate:
             late = statistics.median(rates[len(rates) // 2 :])
@@ -343,10 +346,11 @@ class BadInit(Rule):
             by_line.setdefault(line_of(known.init_at) or known.made_at, []).append(known)
         line, params = max(by_line.items(), key=lambda item: len(item[1]))
         zero = params[0].constant == 0.0
+        steps = max(params[0].steps, params[0].manual)
         what = "all zero" if zero else "all equal"
         return [
             self.finding(
-                f"{listed(params)} start(s) {what}, and after {max(params[0].steps, params[0].manual)} steps the units "
+                f"{listed(params)} start(s) {what}, and after {steps} steps the units "
                 "are still identical",
                 line,
                 fix="initialise weights at random (the default of nn.Linear is)",

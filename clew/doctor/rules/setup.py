@@ -97,8 +97,8 @@ class SchedulerMisuse(Rule):
             return "", None
         if facts.idle >= 2 or (not optimizer.steps and any(o.steps for o in optimizers.values())):
             return (
-                f"{facts.kind} belongs to an optimizer that does not step (any more): the one in use "
-                "keeps its rate",
+                f"{facts.kind} belongs to an optimizer that does not step (any more): the one in "
+                "use keeps its rate",
                 line_of(facts.born) or at,
             )
         per_batch = facts.steps >= 0.9 * optimizer.steps and optimizer.steps >= 8
@@ -220,8 +220,8 @@ class BatchMixing(Rule):
             if two and not square and batch is not None and (batch in rows or len(rows) > 1):
                 findings.append(
                     self.finding(
-                        f"{site.text} runs over the batch axis: each sample's output depends on the "
-                        "others in its batch",
+                        f"{site.text} runs over the batch axis: each sample's output depends on "
+                        "the others in its batch",
                         site.line,
                         fix=f"{site.text}(dim=-1), or the axis that is meant",
                         evidence={"shapes": [list(s) for s in shapes]},

@@ -197,9 +197,13 @@ class _Place:
 
     def check(self, tensor: Any) -> None:
         """Raise if the place or what comes there is no tensor."""
-        if self.registry is None and self.before is not self:
+        if (
+            self.registry is None
+            and self.before is not self
+            and not isinstance(self.before, Tensor)
+        ):
             _require_tensor(f"attribute `{self.path}`: {self.before}", self.before)
-        if tensor is not None:
+        if tensor is not None and not isinstance(tensor, Tensor):
             _require_tensor(f"{tensor}", tensor)
 
     def put(self, tensor: Any) -> None:

@@ -35,6 +35,8 @@ Params = dict[str, Any]
 class Batching(Interceptor):
     """One vmap, while its function runs."""
 
+    has_examples = True
+
     def __init__(self, size: int, randomness: str = "error") -> None:
         self.size = size
         self.randomness = randomness

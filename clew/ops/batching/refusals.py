@@ -34,6 +34,14 @@ def values(what: str) -> RuntimeError:
     )
 
 
+def backward() -> RuntimeError:
+    return RuntimeError(
+        "backward() called inside a functorch transform. This is not supported, please use "
+        "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
+        "transforms.\n  Gradients inside of vmap: torch.func.grad(loss)(x)" + errors.at_user_line()
+    )
+
+
 def escaped(what: str) -> RuntimeError:
     return RuntimeError(
         "Either your tensor may have escaped from inside a function being vmapped and this is a "

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.core.node import Node
+from clew.core.state import local
 from clew.core.tensor import NoHistory, Tensor, _new
 from clew.ops.batching import refusals
 
@@ -32,18 +33,26 @@ _VIEWS = frozenset({
 })  # fmt: skip
 
 
+def _refusal(what: str) -> RuntimeError:
+    """Why an operation on values is refused: it looks at them, or its vmap has ended."""
+    link = local.state.intercept
+    while link is not None and not link.has_examples:
+        link = link.outer
+    return refusals.escaped(what) if link is None else refusals.values(f"`{what}`")
+
+
 class Example(np.ndarray):
     """The array of a batched tensor: it tells its shape, dtype and strides, not its values."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        raise refusals.values(f"`{ufunc.__name__}`")
+        raise _refusal(ufunc.__name__)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func in _VIEWS:
             return super().__array_function__(func, types, args, kwargs)
         if func in _SHAPE_ONLY:
             return func(*map(_without_guard, args), **kwargs)
-        raise refusals.values(f"`{func.__name__}`")
+        raise _refusal(func.__name__)
 
     def item(self, *args: Any) -> Any:
         raise refusals.item()
@@ -60,7 +69,7 @@ def _without_guard(value: Any) -> Any:
 
 def _guarded(name: str) -> Callable[..., Any]:
     def method(self: Example, *args: Any, **kwargs: Any) -> Any:
-        raise refusals.values(f"`{name}`")
+        raise _refusal(name)
 
     method.__name__ = method.__qualname__ = name
     return method
@@ -121,14 +130,29 @@ class BatchedTensor(Tensor):
         inner = repr(self._physical).replace("\n", "\n    ")
         return f"BatchedTensor(lvl={self._level.depth}, bdim={dim}, value=\n    {inner}\n)"
 
+    __str__ = __repr__
+
     def __format__(self, spec: str) -> str:
         return repr(self) if not spec else super().__format__(spec)
 
+    def __bool__(self) -> bool:
+        if self._is_batched:
+            raise refusals.control_flow()
+        return bool(self._physical)
+
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        raise refusals.values(".numpy()")
+        if self._is_batched:
+            raise refusals.values(".numpy()")
+        array: np.ndarray = self._physical.numpy(force=force)
+        return array
 
     def tolist(self) -> Any:
-        raise refusals.values(".tolist()")
+        if self._is_batched:
+            raise refusals.values(".tolist()")
+        return self._physical.tolist()
+
+    def backward(self, *args: Any, **kwargs: Any) -> None:
+        raise refusals.backward()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise refusals.values("pickling")

@@ -1,0 +1,162 @@
+"""vmap over every row of tests/cases/*, against the loop over the examples and torch.func.vmap."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import clew
+import clew.func
+from clew.core.elementwise import Elementwise
+from clew.core.op import OPS
+from clew.ops.batching.rules import DECOMPOSED, RULES
+
+from . import oracle
+from .batched import EXAMPLES, Batch, batches, check_gradients, check_values, choices
+from .sampling import OpCase
+from .test_ops import CASES
+
+# Rows that cannot be batched, and the first words that say so.
+DYNAMIC = "vmap: We do not support batching operators that can"
+REFUSED = {
+    "nonzero": DYNAMIC,
+    "nonzero-as_tuple": DYNAMIC,
+    "argwhere": DYNAMIC,
+    "masked_select": DYNAMIC,
+    "bincount": DYNAMIC,
+    "unique": DYNAMIC,
+    # `where(condition)` is nonzero.
+    "where": DYNAMIC,
+    # One Python bool for all examples.
+    "allclose": "vmap: `all` asks for the values",
+    "equal": "vmap: `array_equal` asks for the values",
+    # The number of classes is read off the values.
+    "nn.functional.one_hot": "vmap: `max` asks for the values",
+    # The size of the result is the sum of the repeats.
+    "repeat_interleave": "vmap: `less` asks for the values",
+    "as_strided": "vmap: there is no batching rule for `as_strided`",
+    "nn.functional.embedding_bag": "vmap: there is no batching rule for `embedding_bag`",
+    "nn.functional.ctc_loss": "vmap: there is no batching rule for `ctc_loss`",
+    "multinomial": "vmap: called random operation",
+}
+GRADIENT_REFUSED = {
+    # The gradient reads the places of the samples off the grid.
+    "nn.functional.grid_sample-bilinear": "vmap: ",
+    "nn.functional.grid_sample-nearest": "vmap: ",
+    "nn.functional.grid_sample-bicubic": "vmap: ",
+}
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def runs_in_a_loop(batch: Batch, batched: tuple[bool, ...]) -> bool:
+    """Samples that are there to be refused are refused without vmap, too."""
+    try:
+        for number in range(EXAMPLES):
+            batch(*batch.example(number, batched))
+    except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError):
+        return False
+    return True
+
+
+def run(
+    case: OpCase, check: Callable[[Batch, tuple[bool, ...]], None], refused: dict[str, str],
+    samples: int,
+) -> None:  # fmt: skip
+    failed = []
+    for batch in itertools.islice(batches(case), samples):
+        for batched in choices(len(batch.examples[0])):
+            if not runs_in_a_loop(batch, batched):
+                continue
+            try:
+                check(batch, batched)
+            except Exception as error:
+                text = str(error)
+                if case.id in refused and text.startswith(refused[case.id]):
+                    continue
+                shapes = [tuple(t.shape) for t in batch.examples[0]]
+                failed.append(f"{shapes} batched {batched}: {type(error).__name__}: {text[:300]}")
+    assert not failed, f"{len(failed)} calls fail\n" + "\n".join(failed)
+
+
+@every_case
+def test_values(case: OpCase) -> None:
+    run(case, check_values, REFUSED, 100)
+
+
+@every_case
+def test_gradients(case: OpCase) -> None:
+    def check(batch: Batch, batched: tuple[bool, ...]) -> None:
+        try:
+            check_gradients(batch, batched)
+        except NotImplementedError as error:
+            assert "derivative" in str(error)
+
+    run(case, check, REFUSED | GRADIENT_REFUSED, 3)
+
+
+def _torch_vmap(batch: Batch, case: OpCase, stacked: list[Any]) -> Any:
+    def function(*tensors: Any) -> tuple[Any, ...]:
+        there = iter(tensors)
+        args, kwargs = oracle.to_torch(batch.template)
+        from .batched import replace_tensors, tensors_of
+
+        args, kwargs = replace_tensors((args, kwargs), there)
+        return tuple(tensors_of(case.torch_function()(*args, **kwargs)))
+
+    return torch.func.vmap(function)(*[oracle.to_torch(each) for each in stacked])
+
+
+@every_case
+def test_same_as_torch(case: OpCase) -> None:
+    """Where torch.func.vmap takes a row, the results agree."""
+    for batch in itertools.islice(batches(case), 2):
+        every = (True,) * len(batch.examples[0])
+        if not runs_in_a_loop(batch, every):
+            continue
+        stacked = batch.stacked(every)
+        try:
+            expected = _torch_vmap(batch, case, stacked)
+        except Exception:
+            # What PyTorch cannot batch is compared with the loop, above.
+            continue
+        if case.id in REFUSED:
+            continue
+        actual = clew.vmap(batch)(*stacked)
+        for ours, theirs in zip(actual, expected, strict=True):
+            np.testing.assert_allclose(
+                oracle.to_numpy(ours), oracle.to_numpy(theirs), rtol=1e-6, atol=1e-8, equal_nan=True
+            )
+
+
+def test_every_operation_has_a_rule_or_says_why_not() -> None:
+    missing = {
+        name
+        for name, op in OPS.items()
+        if name not in RULES and name not in DECOMPOSED and not isinstance(op, Elementwise)
+    }
+    # Parts of grid_sample's gradient, whose index is an array.
+    assert missing <= {"grid_gather", "grid_scatter"}, missing
+
+
+def test_no_rule_is_left_over() -> None:
+    made_on_demand = ("index", "_index")
+    left = {
+        name
+        for name in (*RULES, *DECOMPOSED)
+        if name not in OPS and not name.startswith(made_on_demand)
+    }
+    assert not left
