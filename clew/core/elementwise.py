@@ -17,6 +17,7 @@ from clew.backend import dtypes
 from clew.core.op import Formula, Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.native.twins import LARGE, TWINS
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 _ndarray = np.ndarray
@@ -52,6 +53,8 @@ class Elementwise(Op):
             kinks=kinks, non_differentiable=non_differentiable,
         )  # fmt: skip
         self.rule = rule
+        # The same function compiled, for large arrays.
+        self.twin = TWINS.get(forward) if isinstance(forward, np.ufunc) else None
 
     def compute(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> np.ndarray:
         compute, result = self.result_dtype(inputs)
@@ -90,7 +93,10 @@ class Elementwise(Op):
             else:
                 return False
         try:
-            self.forward(*operands, out=target)
+            if self.twin is not None and target.size >= LARGE:
+                self.twin.when(target)(*operands, out=target)
+            else:
+                self.forward(*operands, out=target)
         except (ValueError, OverflowError, TypeError):
             return False  # the usual way finds the words for it
         return True
@@ -136,7 +142,7 @@ def _as_operand(value: Any, compute: dtypes.dtype) -> Any:
 
 def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
     """The function `op(input)`, with a short path for float32 and float64."""
-    forward = op.forward
+    forward, twin = op.forward, op.twin
 
     def function(input: Tensor) -> Tensor:
         state = local.state
@@ -147,6 +153,8 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
         dtype = array.dtype
         if (dtype is not F32 and dtype is not F64) or state.intercept is not None:
             return op(input)
+        if twin is not None and array.size >= LARGE:
+            return op.output(state, (input,), NO_PARAMS, twin.when(array)(array))
         return op.output(state, (input,), NO_PARAMS, forward(array))
 
     return _named(function, op.name)
@@ -154,7 +162,7 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
 
 def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], Any]:
     """`op(input, other)` with a short path for float32 and float64; one may be a Python number."""
-    forward = op.forward
+    forward, twin = op.forward, op.twin
     # Where a complex result turns real there is more to do than to compute.
     has_short_path = op.rule != REAL
 
@@ -180,7 +188,10 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
         if type(right) is float:
             right = dtypes.as_scalar(right, dtype)
         try:
-            result = forward(array, right)
+            if twin is not None and array.size >= LARGE:
+                result = twin.when(array)(array, right)
+            else:
+                result = forward(array, right)
         except (ValueError, OverflowError):
             return op(input, other)  # the usual way finds the words for it
         return op.output(state, (input, other), NO_PARAMS, result)
