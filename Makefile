@@ -10,7 +10,7 @@ INSTALLED_TEST := $(VENV)/.installed-test
 INSTALLED_BENCH := $(VENV)/.installed-bench
 
 .NOTPARALLEL:
-.PHONY: demo test lint types unit bench format clean
+.PHONY: demo test lint types unit bench doctor-score format clean
 
 demo: $(INSTALLED)
 	$(BIN)/clew demo
@@ -30,6 +30,9 @@ unit: $(INSTALLED_TEST)
 
 bench: $(INSTALLED_BENCH)
 	$(BIN)/clew bench
+
+doctor-score: $(INSTALLED_TEST)
+	$(BIN)/python -m tests.doctor_score
 
 format: $(INSTALLED_TEST)
 	$(BIN)/ruff check --fix .

@@ -126,9 +126,9 @@ globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)
 _LAZY = frozenset(
     {
         "_C", "__config__", "_dynamo", "_inductor", "_utils", "accelerator", "compiler",
-        "distributed", "distributions", "doctor", "func", "fx", "hub", "jit", "mps", "optim", "overrides",
-        "profiler", "serialization", "signal", "storage", "testing", "torch_version", "types",
-        "utils", "xpu",
+        "distributed", "distributions", "doctor", "func", "fx", "hub", "jit", "mps", "optim",
+        "overrides", "profiler", "serialization", "signal", "storage", "testing", "torch_version",
+        "types", "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {

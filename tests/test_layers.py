@@ -51,7 +51,7 @@ LIBRARY = next(i for i, parts in enumerate(RANKS) if "nn" in parts)
 
 # Packages that clew works without: only these may be imported inside a function.
 OPTIONAL = frozenset(
-    {"llvmlite", "torch", "jax", "cupy", "matplotlib", "mpi4py", "onnx", "safetensors"}
+    {"llvmlite", "torch", "jax", "cupy", "matplotlib", "mpi4py", "onnx", "plotly", "safetensors"}
 )
 NEVER_AT_IMPORT = frozenset({"torch", "jax", "cupy", "matplotlib"})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import weakref
 from collections import Counter
 from typing import Any
@@ -11,7 +12,16 @@ import numpy as np
 
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.doctor.places import Line, Place, assigned_at, dotted, here, line_of, statement_at
+from clew.doctor.places import (
+    Line,
+    Place,
+    assigned_at,
+    dotted,
+    here,
+    line_of,
+    statement_at,
+    user_frames,
+)
 from clew.doctor.recorder import Recorder
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
@@ -30,6 +40,7 @@ class CopyWatch:
         self.stacks: Counter[Line | None] = Counter()
         self.stack_of: dict[Line | None, Line | None] = {}
         self.aliases: dict[int, tuple[weakref.ref[Tensor], Place | None, int, int]] = {}
+        self.same_object: dict[Line, tuple[str, str]] = {}
         self.unseen_writes: dict[Any, dict[str, Any]] = {}
 
     # -- states ----------------------------------------------------------------------------------
@@ -150,7 +161,25 @@ class CopyWatch:
             self.used((out, *inputs[1:]))
 
     def step_ends(self) -> None:
-        """Aliases are looked at when they are used; nothing happens at a step."""
+        """Now and then: does a name that promises a copy mean the model that is trained?"""
+        steps = self.recorder.steps
+        if steps in (2, 8, 32, 128):
+            for frame in user_frames(2):
+                self.look_at_names(frame.f_locals, frame.f_code.co_filename)
+
+    def look_at_names(self, names: Any, file: str) -> None:
+        """Two names for one model, one of which says that it is another one."""
+        for space in (names, *(vars(v) for v in list(names.values()) if _is_plain_object(v))):
+            held: dict[int, list[str]] = {}
+            for name, value in list(space.items()):
+                if isinstance(value, Module):
+                    held.setdefault(id(value), []).append(name)
+            for same in held.values():
+                copies = [name for name in same if _COPY.search(name)]
+                if len(same) > 1 and copies and len(copies) < len(same):
+                    line = assigned_at(copies[0], file) or assigned_at(f"self.{copies[0]}", file)
+                    if line is not None and _is_plain_assignment(line):
+                        self.same_object[line] = copies[0], same[0]
 
     # -- stacks of remembered tensors --------------------------------------------------------------
 
@@ -173,6 +202,20 @@ class CopyWatch:
             line = line_of(here())
             self.stacks[line] += 1
             self.stack_of.setdefault(line, self.recorder.born_at(first))
+
+
+_COPY = re.compile(r"target|(^|_)ema|best|teacher|old|snapshot|backup|copy|initial", re.IGNORECASE)
+
+
+def _is_plain_object(value: Any) -> bool:
+    """An object of a class of the user's, whose attributes may be models."""
+    return type(value).__module__ == "__main__" and hasattr(value, "__dict__")
+
+
+def _is_plain_assignment(line: Line) -> bool:
+    """`a = b`: one name given to what another one means."""
+    statement = statement_at(line)
+    return isinstance(statement, ast.Assign) and bool(dotted(statement.value))
 
 
 def address(array: np.ndarray) -> int:

@@ -147,6 +147,7 @@ class OptimizerFacts:
         self.steps = 0
         self.attempts = 0  # by a gradient scaler
         self.last_step = -1
+        self.last_count = 0  # how many steps all optimizers had taken at the last one of this
         self.seq = -1  # the place of the last step in the order of graph nodes
         self.step_at: Counter[Line | None] = Counter()
         self.zero_at: Counter[Line | None] = Counter()

@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.core.node import Node
 from clew.core.tensor import Tensor
-from clew.doctor.graphs import inputs_of, kept, op_name, through_moves, walk
+from clew.doctor.graphs import inputs_of, kept, number_saved, op_name, through_moves, walk
 from clew.doctor.places import Line, Place, here, line_of
 from clew.doctor.recorder import Recorder
 
@@ -64,6 +64,7 @@ class LossWatch:
     def op_ran(self, name: str, inputs: tuple[Any, ...], params: Any, out: Tensor) -> None:
         if name == "mul":
             self._product(inputs[0], inputs[1], out)
+            self._outer(inputs[0], inputs[1], out)
         elif name in ("sub", "rsub") or name in PAIRED:
             self._pair(name, inputs, out)
         elif name in ("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"):
@@ -105,6 +106,22 @@ class LossWatch:
         if name in PAIRED or name == "sub":
             self._target(name, a, b, out)
 
+    def _outer(self, a: Any, b: Any, out: Tensor) -> None:
+        """(N, 1) times (N,), where one of them is data: a target that broadcasts."""
+        if isinstance(a, Tensor) and isinstance(b, Tensor) and out._node is not None:
+            size = a._array.size
+            if (
+                size > 1
+                and b._array.size == size
+                and out._array.size == size * size
+                and a._array.ndim != b._array.ndim
+                and a._requires_grad != b._requires_grad
+            ):
+                shapes = list(a._array.shape), list(b._array.shape)
+                text = f"{shapes[0]} against {shapes[1]}"
+                site = self.note("broadcast", out._node._where, text, node=out._node)
+                site.facts = {"shapes": list(shapes), "pairs": size * size}
+
     def _expanded_pair(self, name: str, a: Tensor, b: Tensor) -> bool:
         """Whether a loss function has expanded both of its operands."""
         if a._array.shape != b._array.shape:
@@ -137,6 +154,9 @@ class LossWatch:
         site = self.note("product", node._where, "mul", node=node)
         if site.count <= 2:
             site.facts["left"], site.facts["right"] = _ops_behind(a._node), _ops_behind(b._node)
+            site.facts["left_leaves"] = _leaf_numbers(self.recorder, a)
+            site.facts["right_leaves"] = _leaf_numbers(self.recorder, b)
+            site.facts["steps"] = self.recorder.steps
             for side, tensor in (("left", a), ("right", b)):
                 source = through_moves(tensor._node)
                 site.facts[f"{side}_difference"] = (
@@ -153,9 +173,10 @@ class LossWatch:
                 key = "similarity"
             site = self.note(key, out._node._where, name, node=out._node)
             if site.count <= 3:
+                site.facts["steps"] = self.recorder.steps
                 site.facts["target"] = _leaf_numbers(self.recorder, b)
                 site.facts["input"] = _leaf_numbers(self.recorder, a)
-                site.facts["target_ops"] = _ops_behind(b._node)
+                site.facts["bootstrap"] = is_bootstrap(b._node) or is_bootstrap(a._node)
                 site.facts["target_line"] = line_of(b._node._where) if b._node else None
                 site.facts["input_line"] = line_of(a._node._where) if a._node else None
 
@@ -208,6 +229,15 @@ class LossWatch:
         array = input._array
         if not input._requires_grad or array.ndim < 1 or not array.size:
             return
+        if target._requires_grad:
+            site = self.note("both-sides", here(), "kl_div")
+            site.used = site.count
+            if site.count <= 3:
+                site.facts["steps"] = self.recorder.steps
+                site.facts["target"] = _leaf_numbers(self.recorder, target)
+                site.facts["input"] = _leaf_numbers(self.recorder, input)
+                node = target._node
+                site.facts["target_line"] = line_of(node._where) if node is not None else None
         name = op_name(through_moves(input._node))
         totals = np.exp(array.astype(np.float64)).sum(axis=-1)
         if name in ("softmax", "sigmoid") or (
@@ -235,13 +265,54 @@ class LossWatch:
 
     # -- at backward -----------------------------------------------------------------------------
 
-    def backward_begins(self, nodes: Any) -> None:
+    def backward_begins(self, run: Any, roots: Any) -> None:
         """Which of the noted operations take part in this backward."""
-        if self.nodes:
-            for node in nodes:
-                site = self.nodes.get(node._seq)
-                if site is not None:
-                    site.used += 1
+        if not self.nodes:
+            return
+        near = {id(node) for node in near_root([node for node, _ in roots])}
+        for node in run.accounts:
+            site = self.nodes.get(node._seq)
+            if site is not None and (site.kind != "broadcast" or id(node) in near):
+                site.used += 1
+
+
+def near_root(roots: list[Node]) -> list[Node]:
+    """The nodes between a loss and the last layers with weights."""
+    found, seen = list(roots), set(map(id, roots))
+    todo = list(roots)
+    while todo and len(found) < 400:
+        behind = inputs_of(todo.pop())
+        if any(
+            (leaf := through_moves(each)) is not None
+            and leaf.is_accumulator
+            and len(leaf._shape) >= 2
+            for each in behind
+        ):
+            continue
+        for each in behind:
+            if id(each) not in seen and not each.is_accumulator:
+                seen.add(id(each))
+                found.append(each)
+                todo.append(each)
+    return found
+
+
+def is_bootstrap(node: Node | None) -> bool:
+    """Whether a target is a reward plus a discounted estimate: r + gamma * v."""
+    node = through_moves(node)
+    if op_name(node) not in ("add", "add.scaled") or node is None:
+        return False
+    if not any(edge is None for edge in node._edges):
+        return False
+    for _ in range(4):
+        behind = [through_moves(each) for each in inputs_of(node)]
+        node = next((each for each in behind if op_name(each) == "mul"), None)
+        if node is None:
+            return False
+        number = number_saved(node)
+        if number is not None and 0.3 < number <= 1.0:
+            return True
+    return False
 
 
 def _is_expanded(array: np.ndarray) -> bool:

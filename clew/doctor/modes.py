@@ -90,6 +90,7 @@ class ModeWatch:
         self.waiting: list[RootCall] = []
         self.trained: list[RootCall] = []
         self.now: EvalSite | None = None
+        self.dropout_in_eval: Counter[Line | None] = Counter()
         self.batch: int | None = None
 
     def facts(self, module: Module) -> ModeFacts:
@@ -138,8 +139,11 @@ class ModeWatch:
             self.now.metrics += 1
             self.now = None
 
-    def value_left(self, how: str) -> None:
-        """Values that leave without a metric say nothing about what they are for."""
+    def dropout_ran(self, stack: list[Module]) -> None:
+        """Dropout is active although the module that runs is in evaluation mode."""
+        module = stack[-1]
+        if not module.training and not isinstance(module, _DropoutNd):
+            self.dropout_in_eval[line_of(here())] += 1
 
     def backward_begins(self, run: Any) -> None:
         rest = []

@@ -141,6 +141,24 @@ def loops_around(line: Line) -> list[int]:
     ]
 
 
+def epoch_loop(line: Line) -> int | None:
+    """The length of a loop `for epoch in range(n)` around a line, where n is a number."""
+    for node in _statements(line.file):
+        if (
+            isinstance(node, ast.For)
+            and isinstance(node.target, ast.Name)
+            and "epoch" in node.target.id.lower()
+            and node.lineno <= line.line <= (node.end_lineno or node.lineno)
+            and isinstance(node.iter, ast.Call)
+            and dotted(node.iter.func) == "range"
+            and len(node.iter.args) == 1
+            and isinstance(node.iter.args[0], ast.Constant)
+        ):
+            value = node.iter.args[0].value
+            return value if isinstance(value, int) else None
+    return None
+
+
 def assigned_at(
     name: str, file: str, before: int | None = None, code: CodeType | None = None
 ) -> Line | None:

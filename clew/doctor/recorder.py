@@ -254,6 +254,7 @@ class Recorder:
         facts.steps += 1
         self.steps += 1
         facts.last_step = self.tick()
+        facts.last_count = self.steps
         facts.step_at[line_of(here())] += 1
         facts.seq = next_sequence_number()
         rate = optimizer.param_groups[0].get("lr") if optimizer.param_groups else None

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.doctor.places import Line, Place, here, line_of
+from clew.doctor.places import Line, Place, epoch_loop, here, line_of, user_frames
 from clew.doctor.recorder import Recorder
 
 
@@ -27,8 +27,23 @@ class SchedulerFacts:
         self.before_first = False
         # Steps since the scheduler's optimizer last moved, while another one did.
         self.idle = 0
+        self.epochs: int | None = None  # how many epochs the program says it runs
         self.seen: tuple[int, int] = (0, 0)
         self.outer: tuple[Place, ...] = ()
+
+
+def epochs_here() -> int | None:
+    """The number of epochs, by the names of variables or the loop around the running line."""
+    for frame in user_frames(2):
+        for names in (frame.f_locals, frame.f_globals):
+            for name, value in names.items():
+                if isinstance(value, int) and name.lower() in _EPOCHS and value > 1:
+                    return value
+        line = Line(frame.f_code.co_filename, frame.f_lineno)
+        count = epoch_loop(line)
+        if count is not None:
+            return count
+    return None
 
 
 class ClipFacts:
@@ -42,6 +57,7 @@ class ClipFacts:
         self.still_scaled = 0
 
 
+_EPOCHS = frozenset({"epochs", "num_epochs", "n_epochs", "max_epochs", "total_epochs"})
 _SETTINGS = ("T_max", "step_size", "gamma", "total_steps", "T_0", "total_iters", "milestones")
 
 
@@ -88,6 +104,8 @@ class ScheduleWatch:
         elif known.steps > facts.seen[0]:
             facts.idle = 0
         facts.seen = known.steps, self.recorder.steps
+        if not facts.steps:
+            facts.epochs = epochs_here()
         facts.steps += 1
         facts.step_at[line_of(here())] += 1
         if len(facts.at_step) < 2000:

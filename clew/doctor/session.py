@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import statistics
+import sys
 import traceback
 import weakref
 from collections.abc import Callable
@@ -100,6 +101,9 @@ class Session:
         if self.active:
             if self.keeping.leak is None:
                 self.keeping.look()
+            main = sys.modules.get("__main__")
+            if main is not None and self.recorder.steps:
+                self.copies.look_at_names(vars(main), getattr(main, "__file__", None) or "")
             self.instrument.remove()
             self.active = False
 
@@ -146,6 +150,8 @@ class Session:
             self.modes.op_without_grad(name)
         if name in WATCHED:
             self.losses.op_ran(name, inputs, params, out)
+        if name == "_dropout_noise" and self.stack:
+            self.modes.dropout_ran(self.stack)
         if name in _STACKS:
             self.copies.stacked(inputs, out)
         if self.copies.aliases:
@@ -226,7 +232,6 @@ class Session:
             if node is not None and (last is None or node._seq > last[0]):
                 reason = NoHistory("exit", how, here())
                 self.recorder.history_cut(reason, node)
-        self.modes.value_left(how)
 
     @event
     def mode_of_function(self, place: Place | None) -> None:
@@ -286,7 +291,7 @@ class Session:
         if run.accumulate:
             if tensors:
                 self.numbers.loss_seen(tensors[0])
-            self.losses.backward_begins(run.accounts)
+            self.losses.backward_begins(run, roots)
             self.precision.backward_begins(run, tensors)
             self.modes.backward_begins(run)
             self.data.backward_begins(run, roots)

@@ -54,12 +54,12 @@ def main(torch):
     criterion = nn.BCELoss()
     fixed_noise = torch.randn(4, nz, 1, 1)
     real_label, fake_label = 1.0, 0.0
-    optimizerD = optim.Adam(netD.parameters(), lr=2e-3, betas=(0.5, 0.999))
-    optimizerG = optim.Adam(netG.parameters(), lr=2e-3, betas=(0.5, 0.999))
+    optimizerD = optim.Adam(netD.parameters(), lr=5e-4, betas=(0.5, 0.999))
+    optimizerG = optim.Adam(netG.parameters(), lr=5e-4, betas=(0.5, 0.999))
     dataset = torch.utils.data.TensorDataset(real_images)
     dataloader = torch.utils.data.DataLoader(dataset, batch_size=batch, shuffle=True, num_workers=0)
     log = []
-    for epoch in range(4):
+    for epoch in range(3):
         for i, data in enumerate(dataloader, 0):
             netD.zero_grad()
             real = data[0]

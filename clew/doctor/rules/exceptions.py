@@ -19,6 +19,7 @@ from clew.doctor.places import (
     tree_of,
 )
 from clew.doctor.rules.base import Rule, most
+from clew.nn.modules.module import Module
 from clew.source import INTERNAL_PACKAGES
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class FromException(Rule):
             return [self._named("loss-activation-mismatch", text.split("\n")[0], line)]
         if "NoneType" in text and frames:
             return self.gradient_is_none(session, frames, text)
+        if "Using a target size" in text or "target size" in text.lower():
+            return [self._named("loss-broadcast.refused", text.split("\n")[0], line)]
         if "empty parameter list" in text:
             return [self._named("param-not-in-optimizer", text.split("\n")[0], line)]
         if "No inf checks were recorded" in text:
@@ -312,6 +315,17 @@ def misspelling(frames: list[tuple[FrameType, Line]]) -> Line | None:
         found = misspelled_in(file)
         if found is not None:
             return found
+    for frame, _ in frames:
+        tree = tree_of(frame.f_code.co_filename)
+        for node in ast.walk(tree) if tree is not None else ():
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.ctx, ast.Store)
+                and node.attr == "requires_grad"
+                and isinstance(_evaluate(node.value, frame), Module)
+            ):
+                # A module has no such flag: the assignment makes a new attribute.
+                return Line(frame.f_code.co_filename, node.lineno)
     return None
 
 
@@ -337,7 +351,8 @@ def _evaluate(node: ast.AST, frame: FrameType) -> Any:
         if isinstance(held, Tensor):
             return held.detach() if node.attr == "data" else None
         registered = getattr(held, "__dict__", {})
-        for names in (registered, *(registered.get(k, {}) for k in ("_parameters", "_buffers"))):
+        kinds = ("_parameters", "_buffers", "_modules")
+        for names in (registered, *(registered.get(kind, {}) for kind in kinds)):
             if isinstance(names, dict) and node.attr in names:
                 return names[node.attr]
     return None

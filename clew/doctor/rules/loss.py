@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from clew.doctor.facts import ParamFacts
 from clew.doctor.findings import Finding
 from clew.doctor.losses import LossSite
 from clew.doctor.places import Line, dotted, line_of, statement_at
@@ -88,7 +89,7 @@ class TargetNotDetached(Rule):
         findings = []
         for site in session.losses.sites.values():
             if site.kind == "product":
-                findings += self._advantage(site)
+                findings += self._advantage(session, site)
                 continue
             if site.kind not in ("both-sides", "difference", "similarity") or site.used < 2:
                 continue
@@ -114,7 +115,7 @@ class TargetNotDetached(Rule):
             )
         return findings + self._moved_targets(session, findings)
 
-    def _advantage(self, site: LossSite) -> list[Finding]:
+    def _advantage(self, session: Session, site: LossSite) -> list[Finding]:
         """A log-probability weighted by a difference that carries another network's graph."""
         if site.used < 2:
             return []
@@ -124,6 +125,23 @@ class TargetNotDetached(Rule):
                 "logsumexp" in behind or "log_softmax" in behind or "log" in behind
             )
             named = bool(re.search(r"adv|td_err|delta", site.line.text if site.line else ""))
+            weights = site.facts.get(f"{side}_leaves", frozenset())
+            scores = site.facts.get(f"{other}_leaves", frozenset())
+            params = [session.recorder.params[n] for n in weights]
+            teacher = bool(params) and not weights & scores and self.is_idle(session, site, params)
+            if teacher and "log_softmax" in behind:
+                session.explained.update(weights)
+                return [
+                    self.finding(
+                        f"the soft targets of this loss stay in the graph: {params[0].shown} "
+                        "belongs to a network that no optimizer moves here",
+                        site.line,
+                        fix="compute the teacher's output under torch.no_grad()",
+                        parameters=names_of(params),
+                        evidence={"times": site.used},
+                        confidence=0.85,
+                    )
+                ]
             if site.facts.get(f"{side}_difference") and (is_log_prob or named):
                 return [
                     self.finding(
@@ -137,6 +155,15 @@ class TargetNotDetached(Rule):
                     )
                 ]
         return []
+
+    def is_idle(self, session: Session, site: LossSite, params: list[ParamFacts]) -> bool:
+        """Whether no optimizer that holds these parameters steps while this loss is in use."""
+        if not all(known.is_parameter for known in params):
+            return False
+        holders = {number for known in params for number in known.optimizers}
+        optimizers = [o for o in session.recorder.optimizers.values() if o.number in holders]
+        seen = site.facts.get("steps", 0)
+        return all(o.last_count <= seen for o in optimizers)
 
     def _moved_targets(self, session: Session, found: list[Finding]) -> list[Finding]:
         """Gradients into a network that is moved by averaging or copying, not by an optimizer."""
@@ -171,6 +198,10 @@ class TargetNotDetached(Rule):
         trained = any(recorder.params[n].optimizers for n in site.facts.get("input", ()))
         if own and trained and all(not k.optimizers and (k.manual or k.loaded) for k in own):
             return f"{own[0].shown} belongs to a network that is not trained"
+        if trained and len(own) == len(target) and target and self.is_idle(session, site, own):
+            return f"{own[0].shown} belongs to a network that no optimizer moves here"
+        if site.facts.get("bootstrap"):
+            return "it is a reward plus a discounted estimate"
         if site.kind == "similarity":
             one, two = site.facts.get("target", frozenset()), site.facts.get("input", frozenset())
             if one < two or two < one:

@@ -39,6 +39,17 @@ class TrainEvalMode(Rule):
                     confidence=0.92,
                 )
             )
+        for line, count in session.modes.dropout_in_eval.items():
+            findings.append(
+                self.finding(
+                    "dropout is active while the model is in evaluation mode",
+                    line,
+                    fix="F.dropout(x, p, training=self.training), or nn.Dropout",
+                    why="F.dropout does not know the mode of the module: its default is training",
+                    evidence={"times": count},
+                    confidence=0.85,
+                )
+            )
         for site in session.modes.sites.values():
             named = site.line is not None and _is_evaluation(site.line)
             if site.deliberate or not (site.metrics or named):
@@ -93,6 +104,9 @@ class SchedulerMisuse(Rule):
         optimizers = {o.number: o for o in session.recorder.optimizers.values()}
         optimizer = optimizers.get(facts.optimizer) if facts.optimizer is not None else None
         at = most(facts.step_at)
+        active = [o for o in optimizers.values() if o.steps >= 10]
+        if not facts.steps and active and session.exit.status != "exception":
+            return f"{facts.kind} is made and never stepped: the rate stays", line_of(facts.born)
         if optimizer is None or facts.steps < 2:
             return "", None
         if facts.idle >= 2 or (not optimizer.steps and any(o.steps for o in optimizers.values())):
@@ -111,6 +125,14 @@ class SchedulerMisuse(Rule):
                     "per batch: the rate goes up and down again",
                     at,
                 )
+        length = facts.settings.get("step_size") or facts.settings.get("T_max")
+        epochs = facts.epochs
+        if per_batch and length and epochs and length <= epochs and facts.steps >= 2 * epochs:
+            return (
+                f"{facts.kind} counts {length:.0f} steps of {epochs} epochs, and is stepped "
+                f"{facts.steps} times, once per batch",
+                at,
+            )
         decays = ("StepLR", "ExponentialLR", "MultiStepLR", "LambdaLR", "MultiplicativeLR")
         if per_batch and facts.kind in decays and first and rates:
             early = rates[len(rates) // 2]
@@ -179,6 +201,17 @@ class AliasedBuffer(Rule):
                     confidence=0.93,
                 )
             )
+        for line, (name, other) in copies.same_object.items():
+            if line not in copies.useless_loads:
+                findings.append(
+                    self.finding(
+                        f"{name} is not a copy: it is another name for {other}, and moves with it",
+                        line,
+                        fix="copy.deepcopy(model)",
+                        why="assignment gives an object a second name",
+                        confidence=0.85,
+                    )
+                )
         for line, (name, other) in copies.shared_data.items():
             findings.append(
                 self.finding(

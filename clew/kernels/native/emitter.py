@@ -177,7 +177,10 @@ class Emitter:
         name = self.tables.setdefault(text, f"@table{len(self.tables)}")
         integer = LLVM_TYPE[expr.args[0].dtype]
         place = self.value(f"getelementptr inbounds {llvm}, ptr {name}, {integer} {index}")
-        return self.value(f"load {llvm}, ptr {place}, align {ITEMSIZE[expr.dtype]}")
+        # Nobody writes there: loops over it can become vector code.
+        return self.value(
+            f"load {llvm}, ptr {place}, align {ITEMSIZE[expr.dtype]}, !llvm.access.group !0"
+        )
 
     def conversion(self, expr: Expr, value: str) -> str:
         have, want = expr.args[0].dtype, expr.dtype
