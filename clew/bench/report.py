@@ -8,9 +8,33 @@ from typing import Any
 from rich.table import Table
 
 from clew.bench.runner import ENGINES, Result
-from clew.bench.workloads import BACKWARD, FORWARD, STEP
+from clew.bench.workloads import (
+    BACKWARD,
+    CHECKPOINTED_STEP,
+    DEFAULT_MODE,
+    FORWARD,
+    INFERENCE,
+    NO_GRAD,
+    PLAIN_STEP,
+    STEP,
+)
 
-_PASS = {FORWARD: "fwd", BACKWARD: "fwd+bwd", STEP: "train step"}
+_PASS = {
+    FORWARD: "fwd",
+    BACKWARD: "fwd+bwd",
+    STEP: "train step",
+    PLAIN_STEP: "train step",
+    CHECKPOINTED_STEP: "checkpointed",
+    DEFAULT_MODE: "fwd, default",
+    NO_GRAD: "fwd, no_grad",
+    INFERENCE: "fwd, inference",
+}
+
+# Within a group, which modes' times are compared with each other: the first by the second.
+_COMPARED = {
+    "modes": ((NO_GRAD, DEFAULT_MODE), (INFERENCE, DEFAULT_MODE), (INFERENCE, NO_GRAD)),
+    "checkpoint": ((CHECKPOINTED_STEP, PLAIN_STEP),),
+}
 
 
 def median_us(result: Result, engine: str) -> float:
@@ -32,7 +56,11 @@ def _round_ratios(result: Result) -> list[float]:
 
 def ratio_spread(result: Result) -> tuple[float, float]:
     """The middle half of the ratios of single rounds (with few rounds: all of them)."""
-    ratios = sorted(_round_ratios(result))
+    return _middle_half(_round_ratios(result))
+
+
+def _middle_half(ratios: list[float]) -> tuple[float, float]:
+    ratios = sorted(ratios)
     if len(ratios) < 4:
         return ratios[0], ratios[-1]
     first, _, third = statistics.quantiles(ratios, n=4, method="inclusive")
@@ -83,11 +111,37 @@ def summary_lines(results: Sequence[Result]) -> Iterator[str]:
                 f"{group}, {mode}: geometric mean of clew/torch {mean:.2f}; "
                 f"clew no slower in {faster} of {len(ratios)}"
             )
+    yield from _comparisons(results)
     for result in results:
         for engine, error in result.errors.items():
             yield f"{engine} cannot run {result.workload.id}: {error}"
         if result.answers_differ:
             yield f"the engines give different numbers in {result.workload.id}"
+
+
+def _comparisons(results: Sequence[Result]) -> Iterator[str]:
+    """What the modes of one network cost by each other, for each engine by itself."""
+    by_id = {result.workload.id: result for result in results if result.ok}
+    for result in by_id.values():
+        for mode, other in _COMPARED.get(result.workload.group, ()):
+            stem = f"{result.workload.group}/{result.workload.name}"
+            base = by_id.get(f"{stem}/{other}")
+            if result.workload.mode == mode and base is not None:
+                for engine in ENGINES:
+                    yield f"{stem}, {engine}: {_comparison(result, base, engine)}"
+
+
+def _comparison(result: Result, base: Result, engine: str) -> str:
+    ratios = [a / b for a, b in zip(result.seconds[engine], base.seconds[engine])]
+    low, high = _middle_half(ratios)
+    text = (
+        f"{result.workload.mode} takes {statistics.median(ratios):.3f} ({low:.3f}..{high:.3f}) "
+        f"of the time of {base.workload.mode}"
+    )
+    if result.step_mib:
+        needed, kept = result.step_mib[engine], base.step_mib[engine]
+        text += f" and {needed:.1f} of {kept:.1f} MiB ({1 - needed / kept:.0%} less)"
+    return text
 
 
 def _kind(result: Result) -> tuple[str, str]:
@@ -105,6 +159,7 @@ def _result_json(result: Result) -> dict[str, Any]:
         "median_us": {engine: median_us(result, engine) for engine in result.seconds},
         "ratio": None if result.errors else ratio(result),
         "ratio_spread": None if result.errors else ratio_spread(result),
+        "step_mib": result.step_mib,
         "errors": result.errors,
         "answers_differ": result.answers_differ,
     }

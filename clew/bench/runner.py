@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import groupby
 from types import TracebackType
 from typing import Any, Self
 
@@ -32,6 +33,8 @@ class Result:
     seconds: dict[str, list[float]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     answers_differ: bool = False
+    # Where memory is measured, too: MiB that one step needs, by engine.
+    step_mib: dict[str, float] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -44,12 +47,13 @@ class EngineProcess:
     def __init__(self, engine: str, threads: int) -> None:
         self.engine = engine
         limits = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        self.environment = {**os.environ, **dict.fromkeys(limits, str(threads))}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "clew.bench.worker", engine],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **dict.fromkeys(limits, str(threads))},
+            env=self.environment,
         )
         self.version: str = self._receive()["ready"]
 
@@ -95,29 +99,60 @@ def check_engines() -> None:
         )
 
 
-def run_workload(
-    workload: Workload, engines: Sequence[EngineProcess], rounds: int, round_seconds: float
-) -> Result:
+def run_together(
+    workloads: Sequence[Workload],
+    engines: Sequence[EngineProcess],
+    rounds: int,
+    round_seconds: float,
+) -> list[Result]:
+    """Measure workloads that are to be compared with each other: all in every round."""
+    results = [_prepared(workload, engines, round_seconds) for workload in workloads]
+    turns = [
+        (result, engine)
+        for result in results
+        for engine in engines
+        if engine.engine in result.seconds
+    ]
+    for number in range(rounds):
+        # Who goes first changes every round: nobody always runs in another's warm wake.
+        for result, engine in turns if number % 2 == 0 else reversed(turns):
+            reply = engine.ask(do="round", id=result.workload.id)
+            if "error" in reply:
+                raise BenchError(
+                    f"{result.workload.id} failed in {engine.engine}: {reply['error']}"
+                )
+            result.seconds[engine.engine].append(reply["seconds"])
+    for engine in engines:
+        engine.ask(do="forget")
+    return results
+
+
+def _prepared(workload: Workload, engines: Sequence[EngineProcess], round_seconds: float) -> Result:
     result = Result(workload)
     answers = []
     for engine in engines:
         reply = engine.ask(do="prepare", id=workload.id, seconds=round_seconds)
         if "error" in reply:
             result.errors[engine.engine] = reply["error"]
-        else:
-            answers.append(reply["answer"])
-            result.seconds[engine.engine] = []
+            continue
+        answers.append(reply["answer"])
+        result.seconds[engine.engine] = []
+        if workload.measures_memory:
+            result.step_mib[engine.engine] = _step_mib(workload, engine)
     result.answers_differ = len(answers) == 2 and not _agree(*answers)
-
-    running = [engine for engine in engines if engine.engine in result.seconds]
-    for number in range(rounds):
-        # Who goes first changes every round: neither always runs in the other's warm wake.
-        for engine in running if number % 2 == 0 else reversed(running):
-            reply = engine.ask(do="round")
-            if "error" in reply:
-                raise BenchError(f"{workload.id} failed in {engine.engine}: {reply['error']}")
-            result.seconds[engine.engine].append(reply["seconds"])
     return result
+
+
+def _step_mib(workload: Workload, engine: EngineProcess) -> float:
+    """The memory of one step, from a fresh process: a peak cannot be measured twice in one."""
+    command = [sys.executable, "-m", "clew.bench.memory", engine.engine, workload.id]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=engine.environment)
+    if done.returncode:
+        raise BenchError(f"the memory of {workload.id} could not be measured in {engine.engine}")
+    found = json.loads(done.stdout)
+    if found["unreached"]:
+        raise BenchError(f"{workload.id}: no gradient for {', '.join(found['unreached'])}")
+    return float(found["mib"])
 
 
 def _agree(first: list[float], second: list[float]) -> bool:
@@ -132,13 +167,13 @@ def run_benchmark(
     rounds: int,
     round_seconds: float,
     threads: int,
-    on_result: Callable[[Result], None],
+    on_results: Callable[[int], None],
 ) -> tuple[list[Result], dict[str, str]]:
-    """All results, and the version of each engine; `on_result` hears of each as it comes."""
+    """All results, and the version of each engine; `on_results` hears how many there are."""
     check_engines()
-    results = []
+    results: list[Result] = []
     with EngineProcess("clew", threads) as ours, EngineProcess("torch", threads) as theirs:
-        for workload in workloads:
-            results.append(run_workload(workload, (ours, theirs), rounds, round_seconds))
-            on_result(results[-1])
+        for _, together in groupby(workloads, lambda workload: (workload.group, workload.name)):
+            results += run_together(list(together), (ours, theirs), rounds, round_seconds)
+            on_results(len(results))
     return results, {"clew": ours.version, "torch": theirs.version}

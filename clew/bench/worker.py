@@ -3,9 +3,11 @@
 Started as `python -m clew.bench.worker ENGINE`. The requests:
 
     {"do": "prepare", "id": WORKLOAD, "seconds": S}  ->  {"answer": [...], "calls": N}
-    {"do": "round"}                                  ->  {"seconds": seconds of one call}
+    {"do": "round", "id": WORKLOAD}                  ->  {"seconds": seconds of one call}
+    {"do": "forget"}                                 ->  {}
 
 `prepare` also finds how many calls of the workload last about S seconds; a round times that many.
+Several workloads may be prepared at a time, to be timed by turns; `forget` drops them all.
 A failing request is answered with {"error": "Type: message"}, and the worker goes on.
 """
 
@@ -20,40 +22,43 @@ from clew.bench.workloads import WORKLOADS, Prepared, prepare
 
 
 class Worker:
-    """An engine's module, and the workload that was prepared last."""
+    """An engine's module, and the prepared workloads with their numbers of calls."""
 
     def __init__(self, engine: str) -> None:
         self.module = importlib.import_module(engine)
-        self.prepared: Prepared | None = None
-        self.calls = 1
+        self.prepared: dict[str, tuple[Prepared, int]] = {}
 
     def handle(self, request: dict[str, Any]) -> dict[str, Any]:
         if request["do"] == "prepare":
             return self.prepare(request["id"], request["seconds"])
-        return self.time_round()
+        if request["do"] == "forget":
+            self.prepared.clear()
+            return {}
+        return self.time_round(request["id"])
 
     def prepare(self, workload_id: str, seconds: float) -> dict[str, Any]:
-        self.prepared = prepare(WORKLOADS[workload_id], self.module)
-        answer = self.prepared.answer()
-        self.calls = 1
-        while (elapsed := self._elapsed()) < seconds:
+        prepared = prepare(WORKLOADS[workload_id], self.module)
+        answer = prepared.answer()
+        calls = 1
+        while (elapsed := _elapsed(prepared, calls)) < seconds:
             # Aim a little past the goal, growing at most tenfold: the first calls are slow.
             growth = min(10.0, 1.1 * seconds / max(elapsed, 1e-9))
-            self.calls = max(self.calls + 1, int(self.calls * growth))
-        return {"answer": answer, "calls": self.calls}
+            calls = max(calls + 1, int(calls * growth))
+        self.prepared[workload_id] = prepared, calls
+        return {"answer": answer, "calls": calls}
 
-    def time_round(self) -> dict[str, Any]:
+    def time_round(self, workload_id: str) -> dict[str, Any]:
+        prepared, calls = self.prepared[workload_id]
         gc.collect()
-        return {"seconds": self._elapsed() / self.calls}
+        return {"seconds": _elapsed(prepared, calls) / calls}
 
-    def _elapsed(self) -> float:
-        if self.prepared is None:
-            raise RuntimeError("a round was asked for before a workload was prepared")
-        run = self.prepared.run
-        started = time.perf_counter()
-        for _ in range(self.calls):
-            run()
-        return time.perf_counter() - started
+
+def _elapsed(prepared: Prepared, calls: int) -> float:
+    run = prepared.run
+    started = time.perf_counter()
+    for _ in range(calls):
+        run()
+    return time.perf_counter() - started
 
 
 def main() -> None:

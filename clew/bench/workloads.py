@@ -39,6 +39,11 @@ class Workload:
     def id(self) -> str:
         return f"{self.group}/{self.name}/{self.mode}"
 
+    @property
+    def measures_memory(self) -> bool:
+        """Whether the memory of a step is of interest, besides its time."""
+        return self.mode in (PLAIN_STEP, CHECKPOINTED_STEP)
+
 
 @dataclass(frozen=True)
 class Prepared:

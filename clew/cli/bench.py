@@ -73,5 +73,5 @@ def _measure(
             rounds=args.rounds,
             round_seconds=args.round_ms / 1e3,
             threads=args.threads,
-            on_result=lambda _: progress.advance(task),
+            on_results=lambda count: progress.update(task, completed=count),
         )

@@ -118,10 +118,10 @@ class SchedulerMisuse(Rule):
         per_batch = facts.steps >= 0.9 * optimizer.steps and optimizer.steps >= 8
         first, rates = optimizer.first_rate, optimizer.rates.values
         if per_batch and facts.kind == "CosineAnnealingLR":
-            length = facts.settings.get("T_max", 0)
-            if length and facts.steps > 1.5 * length:
+            period = facts.settings.get("T_max", 0)
+            if period and facts.steps > 1.5 * period:
                 return (
-                    f"CosineAnnealingLR(T_max={length:.0f}) is stepped {facts.steps} times, once "
+                    f"CosineAnnealingLR(T_max={period:.0f}) is stepped {facts.steps} times, once "
                     "per batch: the rate goes up and down again",
                     at,
                 )

@@ -162,7 +162,7 @@ class Emitter:
         if op in _INTRINSICS:
             names = _INTRINSICS if floating else _INTEGER_INTRINSICS
             return self.call(names[op], dtype, args)
-        if op == "select":
+        if op in ("select", "rare"):
             result = LLVM_TYPE[expr.dtype]
             return self.value(f"select i1 {args[0]}, {result} {args[1]}, {result} {args[2]}")
         if op == "table":

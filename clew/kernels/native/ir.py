@@ -37,7 +37,7 @@ PRIMITIVES: dict[str, str] = {
 # Operations with rules of their own, and the number of their operands.
 SPECIAL = {
     "input": 0, "const": 0, "select": 3, "convert": 1, "bits": 1, "from_bits": 1, "table": 1,
-    "reduce": 1, "index": 0, "size": 0, "keep": 1,
+    "rare": 3, "reduce": 1, "index": 0, "size": 0, "keep": 1,
 }  # fmt: skip
 # What only rows have.
 ALONG_ROWS = ("reduce", "index", "size", "keep")
@@ -217,6 +217,26 @@ def where(condition: Expr, yes: Any, no: Any) -> Expr:
     return Expr("select", yes.dtype, (condition, yes, yes.like(no)))
 
 
+def rarely(condition: Expr, rare: Expr, common: Expr) -> Expr:
+    """where(condition, rare, common), where the condition hardly ever holds, and rare is slow.
+
+    Loops may look first whether it holds for any of many elements, and leave the slow part out.
+    """
+    return Expr("rare", common.dtype, (condition, rare, common))
+
+
+def commonly(roots: list[Expr]) -> list[Expr]:
+    """The same expressions for elements none of which is a rare case."""
+    made: dict[int, Expr] = {}
+    for expr in postorder(roots):
+        if expr.op == "rare":
+            made[id(expr)] = made[id(expr.args[2])]
+        else:
+            args = tuple(made[id(arg)] for arg in expr.args)
+            made[id(expr)] = Expr(expr.op, expr.dtype, args, expr.value)
+    return [made[id(root)] for root in roots]
+
+
 def apply(op: str, *args: Expr) -> Expr:
     rule = PRIMITIVES[op]
     return Expr(op, BOOL if rule.endswith(">b") else args[0].dtype, args)
@@ -282,8 +302,8 @@ def _problem(expr: Expr) -> str | None:
 
 def _problem_of_special(expr: Expr, types: list[str]) -> str | None:
     op, dtype, value = expr.op, expr.dtype, expr.value
-    if op == "select" and types != [BOOL, dtype, dtype]:
-        return f"select needs bool and twice one type, not {', '.join(types)}"
+    if op in ("select", "rare") and types != [BOOL, dtype, dtype]:
+        return f"{op} needs bool and twice one type, not {', '.join(types)}"
     if op == "bits" and INTEGER_OF.get(types[0]) != dtype:
         return f"bits of {types[0]} are not {dtype}"
     if op == "from_bits" and FLOAT_OF.get(types[0]) != dtype:

@@ -7,10 +7,14 @@ context and runs the body over all elements, or has the thread team run it over 
 from __future__ import annotations
 
 from clew.kernels.native.emitter import ITEMSIZE, MEMORY_TYPE, Emitter
-from clew.kernels.native.ir import Program, postorder
+from clew.kernels.native.ir import Expr, Program, commonly, postorder
 
 # Work below this many elements is not worth a second thread; more is cut into pieces of this size.
 GRAIN = 16384
+# Elements that are looked through for rare cases before they are computed: so few that the second
+# time they come from the cache.
+BLOCK = 1024
+_GROUP = ", !llvm.access.group !0"
 LOOP_SIGNATURE = "ptr %args, ptr %dims, ptr %steps, ptr %data"
 
 
@@ -57,6 +61,8 @@ def _elementwise_body(e: Emitter, program: Program, scalars: tuple[int, ...]) ->
     dtypes, inputs = program.dtypes, len(program.inputs)
     count = len(dtypes)
     e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
+    # In the first block, where it becomes a register.
+    e.line("%found = alloca i32")
     pointers = [context_word(e, index, "ptr") for index in range(count)]
     steps = [context_word(e, count + index, "i64") for index in range(count)]
     usual = [frozenset(scalars)]
@@ -70,9 +76,11 @@ def _elementwise_body(e: Emitter, program: Program, scalars: tuple[int, ...]) ->
         e.line(f"br i1 {matches}, label %usual{version}, label %next{version}")
         e.label(f"usual{version}")
         layout: list[str | int] = [0 if i in zero else ITEMSIZE[d] for i, d in enumerate(dtypes)]
-        _elementwise_loop(e, program, pointers, layout)
+        _Elements(e, program, pointers, layout).emit()
+        e.line("ret void")
         e.label(f"next{version}")
-    _elementwise_loop(e, program, pointers, list(steps))
+    _Elements(e, program, pointers, list(steps)).emit()
+    e.line("ret void")
     e.lines.append("}")
     finish(e)
 
@@ -87,51 +95,80 @@ def context_word(e: Emitter, index: int, llvm: str) -> str:
     return e.value(f"load {llvm}, ptr {place}")
 
 
-def _elementwise_loop(
-    e: Emitter, program: Program, pointers: list[str], layout: list[str | int]
-) -> None:
-    """for i in range(begin, end), with known steps (numbers) or any (names of values)."""
-    dtypes, inputs = program.dtypes, len(program.inputs)
-    known = {}
-    for index in range(inputs):
-        if layout[index] == 0:
-            known[index] = e.load(dtypes[index], pointers[index])
-    start, head, done = e.fresh("start"), e.fresh("head"), e.fresh("done")
-    e.line("%some" + head + " = icmp slt i64 %begin, %end")
-    e.line(f"br i1 %some{head}, label %{start}, label %{done}")
-    e.label(start)
-    e.line(f"br label %{head}")
-    e.label(head)
-    i, following = f"%i{head}", f"%following{head}"
-    e.line(f"{i} = phi i64 [ %begin, %{start} ], [ {following}, %{head} ]")
+class _Elements:
+    """Loops over elements with known steps (numbers) or any (names of values)."""
 
-    def address(index: int) -> str:
-        step = layout[index]
-        if isinstance(step, int):
-            memory = MEMORY_TYPE[dtypes[index]]
-            return e.value(f"getelementptr inbounds {memory}, ptr {pointers[index]}, i64 {i}")
-        offset = e.value(f"mul i64 {i}, {step}")
-        return e.value(f"getelementptr inbounds i8, ptr {pointers[index]}, i64 {offset}")
+    def __init__(
+        self, e: Emitter, program: Program, pointers: list[str], layout: list[str | int]
+    ) -> None:
+        self.e, self.program, self.pointers, self.layout = e, program, pointers, layout
+        self.known = {
+            index: e.load(dtype, pointers[index])
+            for index, dtype in enumerate(program.inputs)
+            if layout[index] == 0
+        }
 
-    group = ", !llvm.access.group !0"
-    values: dict[int, str] = {}
-    for expr in postorder(program.roots):
-        if expr.op == "input":
-            number = expr.value
-            if number in known:
-                values[id(expr)] = known[number]
+    def emit(self) -> None:
+        """for i in range(begin, end); rare cases are looked for in one block after another."""
+        roots = self.program.roots
+        rare = [expr.args[0] for expr in postorder(roots) if expr.op == "rare"]
+        if not rare:
+            self.store(roots, "%begin", "%end")
+            return
+        e, name = self.e, self.e.fresh("case")
+        block = Loop(e, "%begin", "%end", BLOCK)
+        stop = e.value(f"add i64 {block.i}, {BLOCK}")
+        over = e.value(f"icmp sgt i64 {stop}, %end")
+        last = e.value(f"select i1 {over}, i64 %end, i64 {stop}")
+        found = self.any_of(commonly(rare), block.i, last)
+        e.line(f"br i1 {found}, label %rare{name}, label %common{name}")
+        for case, chosen in (("rare", roots), ("common", commonly(roots))):
+            e.label(case + name)
+            self.store(chosen, block.i, last)
+            e.line(f"br label %either{name}")
+        e.label(f"either{name}")
+        block.close()
+
+    def store(self, roots: list[Expr], begin: str, end: str) -> None:
+        loop = Loop(self.e, begin, end, parallel=True)
+        values = self.values(roots, loop.i)
+        for number, root in enumerate(roots, len(self.program.inputs)):
+            place = self.address(number, loop.i)
+            self.e.store(self.program.dtypes[number], values[id(root)], place, _GROUP)
+        loop.close()
+
+    def any_of(self, conditions: list[Expr], begin: str, end: str) -> str:
+        """Whether a condition holds for an element."""
+        e = self.e
+        e.line("store i32 0, ptr %found")
+        loop = Loop(e, begin, end, parallel=True)
+        values = self.values(conditions, loop.i)
+        for condition in conditions:
+            bit = e.value(f"zext i1 {values[id(condition)]} to i32")
+            so_far = e.value("load i32, ptr %found")
+            e.line(f"store i32 {e.value(f'or i32 {so_far}, {bit}')}, ptr %found")
+        loop.close()
+        return e.value(f"icmp ne i32 {e.value('load i32, ptr %found')}, 0")
+
+    def values(self, roots: list[Expr], i: str) -> dict[int, str]:
+        e, values = self.e, {}
+        for expr in postorder(roots):
+            if expr.op != "input":
+                values[id(expr)] = e.operation(expr, [values[id(arg)] for arg in expr.args])
+            elif expr.value in self.known:
+                values[id(expr)] = self.known[expr.value]
             else:
-                values[id(expr)] = e.load(dtypes[number], address(number), group)
-        else:
-            values[id(expr)] = e.operation(expr, [values[id(arg)] for arg in expr.args])
-    for number, root in enumerate(program.roots, inputs):
-        e.store(dtypes[number], values[id(root)], address(number), group)
-    e.line(f"{following} = add nuw nsw i64 {i}, 1")
-    e.line(f"%last{head} = icmp eq i64 {following}, %end")
-    loop = loop_metadata(e)
-    e.line(f"br i1 %last{head}, label %{done}, label %{head}, !llvm.loop {loop}")
-    e.label(done)
-    e.line("ret void")
+                dtype = self.program.inputs[expr.value]
+                values[id(expr)] = e.load(dtype, self.address(expr.value, i), _GROUP)
+        return values
+
+    def address(self, index: int, i: str) -> str:
+        e, step = self.e, self.layout[index]
+        if isinstance(step, int):
+            memory = MEMORY_TYPE[self.program.dtypes[index]]
+            return e.value(f"getelementptr inbounds {memory}, ptr {self.pointers[index]}, i64 {i}")
+        offset = e.value(f"mul i64 {i}, {step}")
+        return e.value(f"getelementptr inbounds i8, ptr {self.pointers[index]}, i64 {offset}")
 
 
 def loop_metadata(e: Emitter) -> str:

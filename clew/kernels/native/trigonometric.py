@@ -2,7 +2,8 @@
 
 Arguments of any size are reduced exactly. x · 2/π is needed modulo 4 only, and x is a whole number
 times a power of two: so 2/π times that power, modulo 4, can be put into a table by the exponent,
-with as many bits as the worst case needs. No argument takes a path of its own.
+with as many bits as the worst case needs. Where all arguments are of moderate size, two or three
+subtractions of parts of π/2 do.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import functools
 import math
 from fractions import Fraction
+from typing import Any
 
 from clew.kernels.native.elementary import (
     DOUBLE,
@@ -18,7 +20,7 @@ from clew.kernels.native.elementary import (
     two_product,
     two_sum,
 )
-from clew.kernels.native.ir import F32, F64, Expr, table, where
+from clew.kernels.native.ir import F32, F64, Expr, rarely, table, where
 
 # sin(r) = r + r z S(z), cos(r) = 1 - z/2 + z² C(z) with z = r², for |r| <= π/4
 _SIN_SINGLE = -0.166666548822, 0.00833217390813, -0.000195166921682
@@ -40,6 +42,9 @@ _ATAN_DOUBLE = (
     0.038142011902585219238, -0.01798660547267311815,
 )  # fmt: skip
 _HALF_PI = 1.5707963267948966, 6.1232339957367658861e-17
+# The first part has 33 bits: times a number of 20 bits it is exact.
+_HALF_PI_IN_THREE = 1.5707963267341256, 6.077100506506192e-11, 3.5215598651832e-27
+_MODERATE_SINGLE, _MODERATE_DOUBLE = 2.0**30, 2.0**20
 
 
 # -- the table of 2/π ------------------------------------------------------------------------
@@ -126,14 +131,41 @@ def _whole(turns: Expr) -> Expr:
     return (turns + DOUBLE.shifter).bits()
 
 
+def _turned_moderate_single(x: Expr) -> tuple[Expr, Expr]:
+    """The same for moderate float32."""
+    wide = x.convert(F64)
+    turns = (wide * (2 / math.pi)).rint()
+    rest = turns.fma(-_HALF_PI[1], turns.fma(-_HALF_PI[0], wide))
+    return _whole(turns), rest.convert(F32)
+
+
+def _turned_moderate_double(x: Expr) -> tuple[Expr, Expr, Expr]:
+    """The same for moderate float64."""
+    turns = (x * (2 / math.pi)).rint()
+    high, middle, low = _HALF_PI_IN_THREE
+    product, error = two_product(turns, x.like(middle))
+    angle, rest = two_sum(turns.fma(-high, x), -product)
+    rest = turns.fma(-low, rest - error)
+    return _whole(turns), *fast_two_sum(angle, rest)
+
+
+def _turned(x: Expr) -> tuple[Expr, ...]:
+    is_large = x.abs() > (_MODERATE_SINGLE if x.dtype == F32 else _MODERATE_DOUBLE)
+    if x.dtype == F32:
+        cases: Any = zip(_turned_single(x), _turned_moderate_single(x), strict=True)
+    else:
+        cases = zip(_turned_double(x), _turned_moderate_double(x), strict=True)
+    return tuple(rarely(is_large, any_size, moderate) for any_size, moderate in cases)
+
+
 def _sin_and_cos(x: Expr) -> tuple[Expr, Expr, Expr]:
     """Quarter turns, and sine and cosine of the rest."""
     if x.dtype == F32:
-        turns, r = _turned_single(x)
+        turns, r = _turned(x)
         z = r * r
         sine = (r * z).fma(polynomial(_SIN_SINGLE, z), r)
         return turns, sine, (z * z).fma(polynomial(_COS_SINGLE, z), z.fma(-0.5, 1.0))
-    turns, r, low = _turned_double(x)
+    turns, r, low = _turned(x)
     z = r * r
     sine = r + (r * z).fma(polynomial(_SIN_DOUBLE, z), z.fma(-0.5, 1.0) * low)
     half = z * 0.5
