@@ -2,6 +2,10 @@
 
 # ruff: noqa: F401  # the names here are for users
 
+# isort: off
+from clew import collector as _collector  # first of all: it is still until the last line
+
+# isort: on
 import math as _math
 import sys as _sys
 from importlib import import_module as _import_module
@@ -162,3 +166,4 @@ def __getattr__(name: str) -> _Any:
 
 
 _explain_missing(__name__)
+_collector.resume()

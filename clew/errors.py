@@ -35,10 +35,14 @@ def shape_list(shape: Sequence[int]) -> str:
     return "[" + ", ".join(map(str, shape)) + "]"
 
 
+# What leads to the user's line in a message.
+AT = "\n  at "
+
+
 def at_user_line() -> str:
     """A closing line that names the user's line that is running now."""
     where = user_where()
-    return "" if where is None else f"\n  at {describe(where)}"
+    return "" if where is None else f"{AT}{describe(where)}"
 
 
 def _in_module(node: Node) -> str:

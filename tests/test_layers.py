@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "clew"
 
 # From bottom to top. A part may import its own rank and every rank below it.
 RANKS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "source"}),
+    frozenset({"errors", "source", "collector"}),
     frozenset({"backend"}),
     frozenset({"kernels"}),
     frozenset({"core"}),

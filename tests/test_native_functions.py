@@ -148,6 +148,24 @@ def test_double_precision_of_error_functions(name: str) -> None:
     assert_close(name, kernel(name)(x), want, x)
 
 
+@needs_extended_precision
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_arguments_none_of_which_is_large(name: str, dtype: type) -> None:
+    """They are reduced in another way, up to the numbers that are just not large."""
+    random = np.random.default_rng(0)
+    limit = 2.0**30 if dtype is np.float32 else 2.0**20
+    quarters = random.integers(-int(limit / 2), int(limit / 2), 100_000) * (np.pi / 2)
+    spread = limit * 2.0 ** random.uniform(-40, 0, 100_000) * random.choice([-1, 1], 100_000)
+    x = np.concatenate([quarters, spread, random.uniform(-7, 7, 100_000), [limit, -limit]])
+    x = x.astype(dtype)
+    want = getattr(np, name)(x.astype(np.longdouble)).astype(WIDE[dtype])
+    assert_close(name, kernel(name)(x), want, x)
+    # The slow way gives the same to the last digit or two.
+    with_large = kernel(name)(np.append(x, dtype(1e30)))
+    np.testing.assert_array_max_ulp(with_large[:-1], kernel(name)(x), 2)
+
+
 # Multiples of π/2 come no closer to a float32 or a float64 than to these.
 NEAREST_TO_MULTIPLE = {
     np.float32: math.ldexp(16367173.0, 72),

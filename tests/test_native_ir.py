@@ -21,6 +21,7 @@ from clew.kernels.native.ir import (
     Program,
     const,
     position,
+    rarely,
     show,
     table,
     validate,
@@ -51,6 +52,7 @@ REFUSED: list[tuple[Callable[[], Expr], str]] = [
     (lambda: Expr("select", F32, (B, X)), "select takes 3 operands, not 2"),
     (lambda: where(N, X, X), "select needs bool and twice one type, not i32, f32, f32"),
     (lambda: where(B, X, Y), "select needs bool and twice one type, not bool, f32, f64"),
+    (lambda: rarely(B, X, Y), "rare needs bool and twice one type, not bool, f32, f64"),
     (lambda: Expr("bits", I64, (X,)), "bits of f32 are not i64"),
     (lambda: Expr("from_bits", F64, (N,)), "bits of f64 are not i32"),
     (lambda: table([1.0, 2.0], X), "table needs floats and an integer index, not f32"),
@@ -139,6 +141,14 @@ def test_printing_is_stable(name: str, dtype: str) -> None:
     first, second = (str(trace(call, inputs, [dtype])) for _ in range(2))
     assert first == second
     assert first.count("\n") > 2
+
+
+def test_expressions_without_their_rare_cases() -> None:
+    inner = rarely(X > 9.0, X.exp(), X * 2.0)
+    outer = rarely(inner > 9.0, inner.log(), inner + 1.0)
+    first, second = ir.commonly([outer, X])
+    assert show(first, second) == show(X * 2.0 + 1.0, X)
+    assert ir.commonly([inner, inner])[0] is not inner
 
 
 def test_printing_tells_constants_apart() -> None:

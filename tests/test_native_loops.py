@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.kernels.native import jit
-from clew.kernels.native.ir import F32, F64, I32, I64, position, where
+from clew.kernels.native.ir import F32, F64, I32, I64, position, rarely, where
 from clew.kernels.native.ufunc import elementwise, over_columns, over_rows
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -207,6 +207,30 @@ def test_a_signature_must_fit_the_formula() -> None:
         too_short.when(large)
     with pytest.raises(TypeError, match="output 0 does not fit: its formula has one value for"):
         too_long.when(large)
+
+
+@elementwise("test_rare", 2)
+def RARE(x: Any, y: Any) -> Any:
+    root = rarely(x > 9.0, x.square() - 1.0, x * 3.0)
+    return rarely(root < -9.0, x.like(7.0), root + y)
+
+
+@settings(max_examples=60, deadline=None)
+@given(places=st.lists(st.integers(0, 4999), max_size=3), step=st.sampled_from([1, 2, -3]))
+def test_rare_cases_anywhere(places: list[int], step: int) -> None:
+    """Whether a block has one or none, each element gets what its own condition says."""
+    random = np.random.default_rng(0)
+    x = random.uniform(-1, 1, (5000 * abs(step),))[::step]
+    for number, place in enumerate(places):
+        x[place] = [10.0, -5.0, math.nan][number]
+    y = random.normal(size=5000)
+    root = np.where(x > 9.0, x * x - 1.0, x * 3.0)
+    want = np.where(root < -9.0, 7.0, root + y)
+    np.testing.assert_allclose(RARE.ufunc(x, y), want, rtol=1e-15)
+    with_number = np.where(root < -9.0, 7.0, root + 2.0)
+    np.testing.assert_allclose(RARE.ufunc(x, 2.0), with_number, rtol=1e-15)
+    assert RARE.ufunc(x, y, out=y) is y
+    np.testing.assert_allclose(y, want, rtol=1e-15)
 
 
 # -- half precision --------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ def results():
 
 jit.set_threads(1)
 wanted = results()
+before_workers = len(os.listdir("/proc/self/task"))
 
 def check(times=1):
     for _ in range(times):
@@ -40,10 +42,10 @@ def check(times=1):
 """
 
 
-def run(program: str) -> None:
+def run(program: str, before: str = "") -> None:
     """Run a program; when its time is over, end it with all its children."""
     process = subprocess.Popen(
-        [sys.executable, "-c", BEGINNING + program],
+        [sys.executable, "-c", before + BEGINNING + program],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
     try:
@@ -71,6 +73,23 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 assert not failed, failed
 """)
+
+
+def test_machines_without_a_team_give_the_same(tmp_path: Path) -> None:
+    without = "from clew.kernels.native import team\nteam.HAS_WORKERS = False\n"
+    for name, before, workers in (("together", "", 3), ("alone", without, 0)):
+        path = str(tmp_path / name)
+        run(
+            f"""
+jit.set_threads(4)
+check(2)
+assert len(os.listdir("/proc/self/task")) == before_workers + {workers}
+with open({path!r}, "wb") as file:
+    file.write(b"".join(wanted))
+""",
+            before,
+        )
+    assert (tmp_path / "together").read_bytes() == (tmp_path / "alone").read_bytes() != b""
 
 
 def test_first_use_by_many_threads() -> None:

@@ -54,13 +54,6 @@ REFUSED = {
     "nn.functional.ctc_loss": "vmap: there is no batching rule for `ctc_loss`",
     "multinomial": "vmap: called random operation",
 }
-GRADIENT_REFUSED = {
-    # The gradient reads the places of the samples off the grid.
-    "nn.functional.grid_sample-bilinear": "vmap: ",
-    "nn.functional.grid_sample-nearest": "vmap: ",
-    "nn.functional.grid_sample-bicubic": "vmap: ",
-}
-
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 
 
@@ -116,7 +109,7 @@ def test_gradients(case: OpCase) -> None:
             if "derivative" not in str(error) and "not differentiable" not in str(error):
                 raise
 
-    run(case, check, REFUSED | GRADIENT_REFUSED, 3)
+    run(case, check, REFUSED, 3)
 
 
 def _torch_vmap(batch: Batch, case: OpCase, stacked: list[Any]) -> Any:

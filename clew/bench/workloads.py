@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.bench.models import CHECKPOINTED, MODELS, NETWORKS
+from clew.bench.transforms import TRANSFORMS
 
 FORWARD = "forward"
 BACKWARD = "forward+backward"
 STEP = "step"
+CALL = "call"
 PLAIN_STEP, CHECKPOINTED_STEP = "kept", "checkpointed"
 DEFAULT_MODE, NO_GRAD, INFERENCE = "default", "no_grad", "inference_mode"
 
@@ -26,7 +28,8 @@ class Workload:
     """One row of the benchmark: something to make for an engine, and what of it to time.
 
     For `forward` and `forward+backward` it is a function of float32 tensors of these shapes; for
-    the grad modes and the train steps it is a `Training`, which has data of its own.
+    the grad modes and the train steps it is a `Training`, which has data of its own; for `call` it is
+    a function of nothing.
     """
 
     group: str
@@ -60,6 +63,8 @@ def prepare(workload: Workload, t: Any) -> Prepared:
     if workload.mode in GRAD_MODES:
         return _prepare_inference(workload, t)
     function = workload.make(t)
+    if workload.mode == CALL:
+        return Prepared(function, lambda: [float(each.abs().sum()) for each in function()])
     inputs = [_input(t, shape, i) for i, shape in enumerate(workload.shapes)]
 
     def forward() -> Any:
@@ -221,7 +226,8 @@ def _all_workloads() -> tuple[Workload, ...]:
         for name, pair in CHECKPOINTED.items()
         for mode, make in zip((PLAIN_STEP, CHECKPOINTED_STEP), pair, strict=True)
     ]
-    return (*small, *training, *inference, *modes, *checkpoint)
+    transforms = [Workload("func", name, CALL, make, ()) for name, make in TRANSFORMS.items()]
+    return (*small, *training, *inference, *modes, *checkpoint, *transforms)
 
 
 WORKLOADS: dict[str, Workload] = {workload.id: workload for workload in _all_workloads()}

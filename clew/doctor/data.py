@@ -12,7 +12,7 @@ import numpy as np
 from clew.core.tensor import Tensor
 from clew.doctor.facts import ParamFacts
 from clew.doctor.graphs import inputs_of, op_name
-from clew.doctor.losses import reduction_of
+from clew.doctor.losses import ops_behind, reduction_of
 from clew.doctor.places import Line, Place, assigned_at, here, line_of, stack_here, user_frames
 from clew.doctor.recorder import Recorder
 from clew.nn.modules.module import Module
@@ -46,6 +46,7 @@ class DataWatch:
         self.trained: dict[int, set[int]] = {}
         # By model and the lines that led to the evaluation.
         self.held_out: dict[Any, set[int]] = {}
+        self.settled: dict[Any, int] = {}  # calls in a row that brought no new training row
         self.common: dict[Any, set[int]] = {}  # of these, trained on before
         self.held_at: dict[Any, Counter[Line | None]] = {}
         self.held_names: dict[Any, Line | None] = {}
@@ -106,8 +107,12 @@ class DataWatch:
             rows = self.held_out.setdefault(key, set())
         if len(rows) > _ROWS:
             return
-        count = min(array.shape[0], 512)
+        if training and self.settled.get(key, 0) > 20 and self.calls % 8:
+            return  # the training rows are known by now
+        count = min(array.shape[0], 256)
         fresh = {hash(array[i].tobytes()) for i in range(count)}
+        if training:
+            self.settled[key] = self.settled.get(key, 0) + 1 if fresh <= rows else 0
         if not training:
             lines = self.held_at.setdefault(key, Counter())
             if call.line not in lines:
@@ -170,7 +175,7 @@ class DataWatch:
         found: dict[str, list[tuple[Line | None, int, float]]] = {"mean": [], "sum": []}
         for node, factor in terms_of(roots[0][0]):
             kind = reduction_of(node)
-            if kind is not None:
+            if kind is not None and "gather" not in ops_behind(node):
                 size = _reduced_rows(node)
                 found[kind].append((line_of(node._where), size, factor))
         for mean_line, mean_rows, _ in found["mean"]:

@@ -44,7 +44,7 @@ class LossWatch:
         self.sites: dict[tuple[str, Line | None], LossSite] = {}
         self.nodes: dict[int, LossSite] = {}
         self.functions: Counter[str] = Counter()
-        self.batch_sizes: Counter[int] = Counter()
+        self.rows: Counter[int] = Counter()  # how many targets losses had
 
     def note(
         self, kind: str, place: Place | None, text: str, other: Place | None = None,
@@ -73,6 +73,7 @@ class LossWatch:
             self._log_softmax(inputs[0], out)
         elif name == "nll_loss":
             self._nll(inputs[0], out)
+            self._count_rows(inputs[1])
         elif name == "binary_cross_entropy_with_logits":
             self._with_logits(inputs[0], out)
         elif name == "softmax":
@@ -103,8 +104,14 @@ class LossWatch:
                 f"{list(shape_a)} against {list(shape_b)}", node=out._node,
             )  # fmt: skip
             site.facts = {"shapes": [list(shape_a), list(shape_b)], "pairs": size * size}
+        if name in PAIRED:
+            self._count_rows(b)
         if name in PAIRED or name == "sub":
             self._target(name, a, b, out)
+
+    def _count_rows(self, target: Any) -> None:
+        if isinstance(target, Tensor) and target._array.ndim and len(self.rows) < 100:
+            self.rows[target._array.shape[0]] += 1
 
     def _outer(self, a: Any, b: Any, out: Tensor) -> None:
         """(N, 1) times (N,), where one of them is data: a target that broadcasts."""
@@ -153,7 +160,7 @@ class LossWatch:
         node = out._node
         site = self.note("product", node._where, "mul", node=node)
         if site.count <= 2:
-            site.facts["left"], site.facts["right"] = _ops_behind(a._node), _ops_behind(b._node)
+            site.facts["left"], site.facts["right"] = ops_behind(a._node), ops_behind(b._node)
             site.facts["left_leaves"] = _leaf_numbers(self.recorder, a)
             site.facts["right_leaves"] = _leaf_numbers(self.recorder, b)
             site.facts["steps"] = self.recorder.steps
@@ -336,7 +343,7 @@ def _leaf_numbers(recorder: Recorder, tensor: Tensor) -> frozenset[int]:
     return frozenset(found)
 
 
-def _ops_behind(node: Node | None, depth: int = 12) -> list[str]:
+def ops_behind(node: Node | None, depth: int = 12) -> list[str]:
     """The names of the last operations behind a node, newest first."""
     if node is None:
         return []

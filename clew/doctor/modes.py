@@ -10,7 +10,7 @@ from clew.core.node import Node
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.doctor.facts import OptimizerFacts
-from clew.doctor.places import Line, here, line_of
+from clew.doctor.places import Line, Place, here, line_of
 from clew.doctor.recorder import Recorder
 from clew.nn.modules.batchnorm import _BatchNorm
 from clew.nn.modules.dropout import _DropoutNd
@@ -80,6 +80,16 @@ def is_sensitive(module: Module) -> bool:
     return isinstance(module, _DropoutNd) and module.p > 0
 
 
+class SequenceFacts:
+    """A recurrent or attention layer that expects time first."""
+
+    def __init__(self, born: Place | None, line: Line | None, shape: tuple[int, ...]) -> None:
+        self.born = born
+        self.line = line
+        self.shape = shape
+        self.count = 0
+
+
 class ModeWatch:
     """Sees calls of models, `train()` and `eval()`."""
 
@@ -91,6 +101,7 @@ class ModeWatch:
         self.trained: list[RootCall] = []
         self.now: EvalSite | None = None
         self.dropout_in_eval: Counter[Line | None] = Counter()
+        self.sequences: dict[str, SequenceFacts] = {}
         self.batch: int | None = None
 
     def facts(self, module: Module) -> ModeFacts:
@@ -138,6 +149,20 @@ class ModeWatch:
         if self.now is not None and name in METRICS:
             self.now.metrics += 1
             self.now = None
+
+    def sequence_layer(self, module: Module, args: Any) -> None:
+        """A layer with a time axis is called: which of its two first axes is time?"""
+        first = args[0] if args else None
+        if not isinstance(first, Tensor) or first._array.ndim != 3 or not first._array.size:
+            return
+        name = type(module).__name__
+        facts = self.sequences.get(name)
+        if facts is None:
+            known = self.recorder.module_facts(module)
+            born = None if known is None else known.born
+            shape = tuple(first._array.shape)
+            facts = self.sequences[name] = SequenceFacts(born, line_of(here()), shape)
+        facts.count += 1
 
     def dropout_ran(self, stack: list[Module]) -> None:
         """Dropout is active although the module that runs is in evaluation mode."""

@@ -186,7 +186,7 @@ class Recorder:
 
     def _look_at_gradients(self, facts: OptimizerFacts) -> None:
         """Before a step: which gradients are there, and which were cleared since backward."""
-        has = cleared = 0
+        has = cleared = once = 0
         cleared_by: Counter[Line | None] = Counter()
         summed: Counter[Any] = Counter()
         divided = False
@@ -196,12 +196,16 @@ class Recorder:
             if facts.steps and known.value_mark != number_mark(tensor):
                 known.manual += 1
             fresh = known.last_reached > facts.last_step
-            if grad is not None and not self._is_cleared_in_place(known, grad):
+            if grad is not None and (
+                known.grad_mark == number_mark(grad) or not self._is_cleared_in_place(known, grad)
+            ):
                 has += 1
                 known.steps += 1
                 if known.stale or self._is_left_over(known, facts):
                     known.stale_steps += 1
                     known.stale_at[line_of(known.pending[-1][0][0]) if known.pending else None] += 1
+                elif len(known.pending) == 1:
+                    once += 1
                 elif known.pending:
                     counts = Counter((stack, factor) for stack, factor, _ in known.pending)
                     key, times = counts.most_common(1)[0]
@@ -217,7 +221,9 @@ class Recorder:
             if cleared:
                 facts.cleared_steps += 1
                 facts.cleared_by[cleared_by.most_common(1)[0][0]] += 1
-        if summed:
+        if once and not summed:
+            facts.summed[1] += 1
+        elif summed:
             ((site, factor), times), _ = summed.most_common(1)[0]
             facts.summed[times] += 1
             if not divided and times > 1 and not _is_divided(factor, times):

@@ -121,8 +121,16 @@ class Session:
 
     # -- operations (hot: every operation passes here) -------------------------------------------
 
-    @event
     def op_ran(self, op: Op, state: Any, inputs: tuple[Any, ...], params: Any, out: Tensor) -> None:
+        # Every operation passes here: `@event` would cost as much as the common case does.
+        try:
+            self._op_ran(op, state, inputs, params, out)
+        except Exception as error:
+            self.failed(error)
+
+    def _op_ran(
+        self, op: Op, state: Any, inputs: tuple[Any, ...], params: Any, out: Tensor
+    ) -> None:
         name = op.name
         numbers = self.numbers
         if name not in QUIET:
@@ -400,6 +408,8 @@ class Session:
         facts = self.recorder.modules.get(id(module))
         if facts is not None:
             facts.calls += 1
+            if facts.calls < 4 and module.__dict__.get("batch_first") is False:
+                self.modes.sequence_layer(module, args)
         if len(stack) > 1:
             return None
         if args and isinstance(args[0], Tensor) and args[0]._array.ndim:

@@ -87,8 +87,8 @@ def _read_inputs(
     ]
     if not sizes:
         raise ValueError(
-            f"{what}: at least one input must be vmapped over: every entry of in_dims is None."
-            + errors.at_user_line()
+            "vmap: Expected at least one Tensor to vmap over\n  Every entry of in_dims is None: "
+            f"{in_dims}" + errors.at_user_line()
         )
     if len(set(sizes)) != 1:
         raise ValueError(

@@ -25,6 +25,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels import grid as kernel
 from clew.kernels.arrays import compute_dtype, widened
 from clew.kernels.resample import cubic_slopes, cubic_weights
+from clew.ops.batching.level import over_samples
 from clew.ops.joining import stack
 from clew.ops.spatial import Shape, failure, integers, located, not_implemented, require_tensor
 from clew.source import user_stacklevel
@@ -121,6 +122,20 @@ def _of_sample(
 ) -> tuple[Tensor | None, Tensor | None]:  # fmt: skip
     if g._array.dtype != compute_dtype(g._array.dtype):
         g, input, grid = g.float(), input.float(), grid.float()
+    gradients: tuple[Tensor | None, Tensor | None] = over_samples(
+        "grid_sample's gradient",
+        lambda g, input, grid: _composed(
+            g, input, grid, needs, mode, padding_mode, align_corners
+        ),
+        g, input, grid,
+    )  # fmt: skip
+    return gradients
+
+
+def _composed(
+    g: Tensor, input: Tensor, grid: Tensor, needs: tuple[bool, ...], mode: str,
+    padding_mode: str, align_corners: bool,
+) -> tuple[Tensor | None, Tensor | None]:  # fmt: skip
     spatial = input._array.shape[2:]
     options = (spatial, mode, padding_mode, align_corners)
     axes = _axes(grid, *options)

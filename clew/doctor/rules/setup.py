@@ -136,10 +136,11 @@ class SchedulerMisuse(Rule):
         decays = ("StepLR", "ExponentialLR", "MultiStepLR", "LambdaLR", "MultiplicativeLR")
         if per_batch and facts.kind in decays and first and rates:
             early = rates[len(rates) // 2]
-            if early < 2e-3 * first:
+            steep = facts.kind == "ExponentialLR" and facts.settings.get("gamma", 1.0) <= 0.95
+            if early < 2e-3 * first or (steep and rates[-1] < 1e-3 * first):
                 return (
-                    f"{facts.kind} is stepped once per batch: halfway through the run the rate has "
-                    f"fallen from {first:.1e} to {early:.1e}",
+                    f"{facts.kind} is stepped once per batch: the rate falls from {first:.1e} to "
+                    f"{early:.1e} halfway through the run, and to {rates[-1]:.1e}",
                     at,
                 )
         if facts.kind == "OneCycleLR":
@@ -259,6 +260,21 @@ class BatchMixing(Rule):
                         fix=f"{site.text}(dim=-1), or the axis that is meant",
                         evidence={"shapes": [list(s) for s in shapes]},
                         confidence=0.88,
+                    )
+                )
+        rows = set(session.losses.rows)
+        for module, facts in session.modes.sequences.items():
+            length, batch_size = facts.shape[:2]
+            if length in rows and batch_size not in rows and batch_size > 1 and facts.count >= 2:
+                findings.append(
+                    self.finding(
+                        f"{module} takes (time, batch, features), and gets {list(facts.shape)}: "
+                        f"it runs over the {length} samples as if they were time steps",
+                        line_of(facts.born) or facts.line,
+                        fix="batch_first=True",
+                        related=[(facts.line, "called here")],
+                        evidence={"shape": list(facts.shape), "targets": length},
+                        confidence=0.85,
                     )
                 )
         for line, swap in session.data.swaps.items():

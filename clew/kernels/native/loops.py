@@ -151,7 +151,8 @@ class _Elements:
         return e.value(f"icmp ne i32 {e.value('load i32, ptr %found')}, 0")
 
     def values(self, roots: list[Expr], i: str) -> dict[int, str]:
-        e, values = self.e, {}
+        e = self.e
+        values: dict[int, str] = {}
         for expr in postorder(roots):
             if expr.op != "input":
                 values[id(expr)] = e.operation(expr, [values[id(arg)] for arg in expr.args])

@@ -12,16 +12,54 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import signal
+import sys
 import threading
 from typing import Any
 
 SPINS = 4000
 MOST_THREADS = 64
 _FUTEX, _WAIT, _WAKE = 202, 128, 129  # Linux on x86-64; private futexes
+# Elsewhere the calling thread does all the work, piece after piece as the team would.
+HAS_WORKERS = sys.platform == "linux" and platform.machine() == "x86_64"
+
+_ALONE = """
+define void @clew_run(ptr %fn, ptr %context, i64 %total, i64 %grain) {
+entry:
+  br label %piece
+piece:
+  %from = phi i64 [ 0, %entry ], [ %to, %piece ]
+  %next = add i64 %from, %grain
+  %beyond = icmp sgt i64 %next, %total
+  %to = select i1 %beyond, i64 %total, i64 %next
+  call void %fn(ptr %context, i64 %from, i64 %to)
+  %over = icmp sge i64 %to, %total
+  br i1 %over, label %out, label %piece
+out:
+  ret void
+}
+
+define ptr @clew_worker(ptr %place) {
+  ret ptr null
+}
+
+define void @clew_set_workers(i32 %count) {
+  ret void
+}
+
+define void @clew_forget() {
+  ret void
+}
+"""
 
 
 def source() -> str:
+    """The LLVM module of the team."""
+    return _together() if HAS_WORKERS else _ALONE
+
+
+def _together() -> str:
     return f"""
 @workers = global i32 0
 @busy = global i32 0
@@ -201,10 +239,13 @@ class Team:
         self._forget = ctypes.CFUNCTYPE(None)(forget)
         self._started = 0
         self._lock = threading.Lock()
-        os.register_at_fork(after_in_child=self._after_fork)
+        if HAS_WORKERS:
+            os.register_at_fork(after_in_child=self._after_fork)
 
     def use(self, threads: int) -> None:
         """Let kernels run on this many threads, the calling one included."""
+        if not HAS_WORKERS:
+            return
         workers = min(threads, MOST_THREADS) - 1
         with self._lock:
             # Signals are for Python's threads: a worker inherits that all are blocked.

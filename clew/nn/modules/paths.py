@@ -67,7 +67,7 @@ def path_of(module: Module) -> str:
 
 # -- errors ------------------------------------------------------------------------------------
 
-_EXPLAINED = (RuntimeError, ValueError, IndexError, TypeError)
+_EXPLAINED = (RuntimeError, ValueError, IndexError, TypeError, AssertionError)
 
 
 def tell_module(
@@ -80,7 +80,11 @@ def tell_module(
     if not isinstance(error, _EXPLAINED) or not _is_own(error.__traceback__):
         return
     if len(error.args) == 1 and isinstance(error.args[0], str):
-        error.args = (error.args[0] + _description(module, args, kwargs),)
+        text = error.args[0]
+        if errors.AT not in text:
+            # Raised without a line, as Python's own errors are: the line that called the module.
+            text += errors.at_user_line()
+        error.args = (text + _description(module, args, kwargs),)
 
 
 def _is_own(trace: TracebackType | None) -> bool:

@@ -127,9 +127,14 @@ def _recurrent(call: Call) -> Any:
         inputs[position] = _interleaved(values[position])
     sizes = tuple(count * call.size for count in call.params["batch_sizes"])
     results = call.op(*inputs, **dict(call.params, batch_sizes=sizes))
-    return tuple(
-        each.reshape((-1, call.size, *each._array.shape[1:])).transpose(0, 1) for each in results
-    )
+    return tuple(_uninterleaved(each, call.size) for each in results)
+
+
+def _uninterleaved(tensor: Tensor, size: int) -> Tensor:
+    """Rows of each example by itself; what is kept for each gate has the gates in front."""
+    *gates, _, width = tensor._array.shape
+    apart: Tensor = tensor.reshape((*gates, -1, size, width)).movedim(-2, 0)
+    return apart
 
 
 def _has_own_weights(*weights: Any) -> bool:

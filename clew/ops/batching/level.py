@@ -295,3 +295,23 @@ def lifted(tensor: Tensor) -> BatchedTensor | Tensor:
     for dual_level, tangent in tangents_of(tensor).items():
         dual_level.give(result, tangent)
     return result
+
+
+def over_samples(name: str, function: Callable[..., Any], *tensors: Tensor) -> Any:
+    """A function of batches that looks at values, run on the samples of all examples at once.
+
+    It is not followed by gradients inside of the vmap, only by those outside.
+    """
+    level = innermost()
+    if level is None or not any(map(level.owns, tensors)):
+        return function(*tensors)
+    if local.state.grad_enabled and level.tracks(tensors):
+        raise refusals.no_rule(name, "inside of vmap it has no gradient")
+    with level.outside():
+        flat = [level.result(tensor).flatten(0, 1) for tensor in tensors]
+        found = function(*flat)
+        apart = [
+            None if each is None else each.reshape((level.size, -1, *each._array.shape[1:]))
+            for each in found
+        ]
+    return tuple(None if each is None else level.lift(each) for each in apart)
