@@ -10,6 +10,7 @@ from rich.table import Table
 from clew.bench.runner import ENGINES, Result
 from clew.bench.workloads import (
     BACKWARD,
+    CALL,
     CHECKPOINTED_STEP,
     DEFAULT_MODE,
     FORWARD,
@@ -28,6 +29,7 @@ _PASS = {
     DEFAULT_MODE: "fwd, default",
     NO_GRAD: "fwd, no_grad",
     INFERENCE: "fwd, inference",
+    CALL: "call",
 }
 
 # Within a group, which modes' times are compared with each other: the first by the second.

@@ -28,8 +28,8 @@ class Workload:
     """One row of the benchmark: something to make for an engine, and what of it to time.
 
     For `forward` and `forward+backward` it is a function of float32 tensors of these shapes; for
-    the grad modes and the train steps it is a `Training`, which has data of its own; for `call` it is
-    a function of nothing.
+    the grad modes and the train steps it is a `Training`, which has data of its own; for `call` it
+    is a function without arguments.
     """
 
     group: str

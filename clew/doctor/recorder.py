@@ -36,6 +36,8 @@ class Recorder:
     def __init__(self) -> None:
         self.params: dict[int, ParamFacts] = {}
         self.by_id: dict[int, ParamFacts] = {}
+        self.next_number = 0
+        self.prune_at = 512
         self.optimizers: dict[int, OptimizerFacts] = {}
         self.modules: dict[int, ModuleFacts] = {}
         self.sites: dict[Any, BackwardSite] = {}
@@ -73,7 +75,10 @@ class Recorder:
         known = self.by_id.get(id(tensor))
         if known is not None and known.ref() is tensor:
             return known
-        made = ParamFacts(tensor, len(self.params))
+        if len(self.by_id) >= self.prune_at:
+            self._forget_passing_leaves()
+        made = ParamFacts(tensor, self.next_number)
+        self.next_number += 1
         made.is_parameter = isinstance(tensor, Parameter)
         born = self.births.get(id(tensor))
         if born is not None and born[0]() is tensor:
@@ -82,6 +87,14 @@ class Recorder:
         self.params[made.number] = made
         self.by_id[id(tensor)] = made
         return made
+
+    def _forget_passing_leaves(self) -> None:
+        """Drop what is known of leaves that lived for an iteration, such as perturbed inputs."""
+        for key, known in list(self.by_id.items()):
+            if known.ref() is None and not known.is_parameter and not known.optimizers:
+                del self.by_id[key]
+                self.params.pop(known.number, None)
+        self.prune_at = len(self.by_id) + 512
 
     def find(self, tensor: Any) -> ParamFacts | None:
         known = self.by_id.get(id(tensor))

@@ -123,6 +123,8 @@ class Session:
 
     def op_ran(self, op: Op, state: Any, inputs: tuple[Any, ...], params: Any, out: Tensor) -> None:
         # Every operation passes here: `@event` would cost as much as the common case does.
+        if state.backward_runs and not self.numbers.in_custom:
+            return  # the formulas of a gradient are not the user's
         try:
             self._op_ran(op, state, inputs, params, out)
         except Exception as error:
@@ -327,12 +329,13 @@ class Session:
         if begun is None:
             return
         self.recorder.backward_ends(run, begun)
+        self.numbers.backward_done(begun[2], run.accumulate)
         if run.accumulate and not self.recorder.optimizers:
             members = [(known, tensor) for known, tensor, _ in begun[2]]
             self.data.first_step(members)
             if self.numbers.sampling:
                 self.data.look_at_rows(members)
-        self.numbers.backward_done(begun[2], run.accumulate)
+            self.numbers.choose(self.recorder.backwards)
         self.precision.backward_ends(run, begun[2])
         self.keeping.backward_ends(run, begun)
 

@@ -79,11 +79,12 @@ def multi_head_attention_forward(
     if bias_k is not None and bias_v is not None:
         k, v = cat([k, bias_k.repeat(1, batch, 1)]), cat([v, bias_v.repeat(1, batch, 1)])
         attn_mask, key_padding_mask = _one_wider(attn_mask), _one_wider(key_padding_mask)
-    q = _split_heads(q, batch * num_heads)
-    k = _split_heads(k, batch * num_heads) if static_k is None else static_k
-    v = _split_heads(v, batch * num_heads) if static_v is None else static_v
+    count, head_width = batch * num_heads, width // num_heads
+    q = _split_heads(q, count, head_width)
+    k = _split_heads(k, count, head_width) if static_k is None else static_k
+    v = _split_heads(v, count, head_width) if static_v is None else static_v
     if add_zero_attn:
-        shape = (batch * num_heads, 1, width // num_heads)
+        shape = (count, 1, head_width)
         k, v = cat([k, k.new_zeros(shape)], 1), cat([v, v.new_zeros(shape)], 1)
         attn_mask, key_padding_mask = _one_wider(attn_mask), _one_wider(key_padding_mask)
     attn_mask = _merged(attn_mask, key_padding_mask, batch, num_heads, k._array.shape[1])
@@ -295,10 +296,10 @@ def _separately_projected(
     return q, k, v
 
 
-def _split_heads(tensor: Tensor, count: int) -> Tensor:
+def _split_heads(tensor: Tensor, count: int, width: int) -> Tensor:
     """(L, N, heads * width) as (N * heads, L, width)."""
     length = tensor._array.shape[0]
-    result: Tensor = tensor.reshape(length, count, -1).transpose(0, 1)
+    result: Tensor = tensor.reshape(length, count, width).transpose(0, 1)
     return result
 
 

@@ -97,7 +97,8 @@ class TargetNotDetached(Rule):
             if not reason:
                 continue
             numbers = site.facts.get("target", frozenset())
-            params = [session.recorder.params[n] for n in sorted(numbers)]
+            known_params = session.recorder.params
+            params = [known_params[n] for n in sorted(numbers) if n in known_params]
             session.explained.update(k.number for k in params if not k.optimizers)
             findings.append(
                 self.finding(
@@ -127,7 +128,7 @@ class TargetNotDetached(Rule):
             named = bool(re.search(r"adv|td_err|delta", site.line.text if site.line else ""))
             weights = site.facts.get(f"{side}_leaves", frozenset())
             scores = site.facts.get(f"{other}_leaves", frozenset())
-            params = [session.recorder.params[n] for n in weights]
+            params = [k for n in weights if (k := session.recorder.params.get(n)) is not None]
             teacher = bool(params) and not weights & scores and self.is_idle(session, site, params)
             if teacher and "log_softmax" in behind:
                 session.explained.update(weights)
@@ -193,9 +194,11 @@ class TargetNotDetached(Rule):
 
     def reason(self, session: Session, site: LossSite) -> str:
         recorder = session.recorder
-        target = [recorder.params[n] for n in site.facts.get("target", ())]
+        known_params = recorder.params
+        target = [known_params[n] for n in site.facts.get("target", ()) if n in known_params]
         own = [k for k in target if k.number not in site.facts.get("input", ())]
-        trained = any(recorder.params[n].optimizers for n in site.facts.get("input", ()))
+        inputs = site.facts.get("input", ())
+        trained = any(known_params[n].optimizers for n in inputs if n in known_params)
         if own and trained and all(not k.optimizers and (k.manual or k.loaded) for k in own):
             return f"{own[0].shown} belongs to a network that is not trained"
         if trained and len(own) == len(target) and target and self.is_idle(session, site, own):
