@@ -27,6 +27,9 @@ from clew.ops.views import UNSAFE_RESHAPE
 
 Array = np.ndarray
 
+# The number of elements from which a product of vectors costs more than a call of NumPy.
+_LARGE_PRODUCT = 8192
+
 # How PyTorch's messages about unequal dtypes spell them.
 C_NAMES = {
     "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short",
@@ -73,9 +76,16 @@ def batch_times(a: Any, b: Any) -> Any:
 
 def _outer_products(a: Array, b: Array) -> Array:
     """Columns times rows, where BLAS has nothing to add up; the longer side lies in memory."""
-    if a.shape[-2] <= b.shape[-1]:
+    rows, columns = a.shape[-2], b.shape[-1]
+    if rows > columns:
+        return _outer_products(b.swapaxes(-2, -1), a.swapaxes(-2, -1)).swapaxes(-2, -1)
+    if a.ndim != 3 or a.shape[0] != b.shape[0] or rows * columns < _LARGE_PRODUCT:
         return np.multiply(a, b)
-    return np.multiply(a.swapaxes(-2, -1), b.swapaxes(-2, -1)).swapaxes(-2, -1)
+    out = np.empty((len(a), rows, columns), a.dtype)
+    for column, row, target in zip(a, b, out, strict=True):
+        # NumPy is nearly twice as fast over two dimensions as over three.
+        np.multiply(column, row, target)
+    return out
 
 
 def narrowed(a: Array, b: Array, product: Callable[[Array, Array], Any]) -> Array:
