@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.backend.dtypes import as_scalar
 from clew.core.inplace import apply_inplace
 from clew.core.op import OPS
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.kernels.native.functions import softplus as log1p_exp
+from clew.kernels.native.ir import where as choose
 from clew.kernels.native.ufunc import elementwise
-from clew.kernels.special_functions import erf as erf_array
 from clew.ops.arithmetic import conj
 from clew.ops.rows import FLOATS, INEXACT, Row
 from clew.ops.transcendental import sigmoid_array
@@ -40,6 +42,13 @@ def with_dims(forward: Callable[..., Array]) -> Callable[..., Array]:
         return forward(*[array.reshape(1) for array in arrays], **params).reshape(())
 
     return function
+
+
+def run_kernel(kernel: Any, *arrays: Array, numbers: tuple[float, ...] = ()) -> Array:
+    """What a compiled kernel makes of arrays of one float type, and of numbers."""
+    dtype = arrays[0].dtype
+    result: Array = kernel.when(arrays[0])(*arrays, *[as_scalar(n, dtype) for n in numbers])
+    return result
 
 
 def require_tensor(function: str, input: Any) -> None:
@@ -65,22 +74,25 @@ def relu_(input: Tensor) -> Tensor:
 # -- elu, selu, celu -----------------------------------------------------------------------
 
 
-@with_dims
+@elementwise("elu", 4, scalars=(1, 2, 3), cost=4)
+def _ELU_KERNEL(x: Any, scale: Any, low: Any, input_scale: Any) -> Any:
+    return choose(x > 0.0, x * scale, (x * input_scale).expm1() * low)
+
+
+@elementwise("elu_backward", 5, scalars=(2, 3, 4), cost=4)
+def _ELU_BACKWARD_KERNEL(g: Any, x: Any, scale: Any, low: Any, input_scale: Any) -> Any:
+    return g * choose(x > 0.0, scale, (x * input_scale).exp() * (low * input_scale))
+
+
 def _elu(self: Array, *, alpha: float, scale: float, input_scale: float) -> Array:
-    low = np.expm1(np.minimum(self, 0) * input_scale)
-    low *= alpha * scale
-    return np.where(self > 0, self * scale, low)
+    return run_kernel(_ELU_KERNEL, self, numbers=(scale, alpha * scale, input_scale))
 
 
-@with_dims
 def _elu_backward(
     grad_output: Array, self: Array, *, alpha: float, scale: float, input_scale: float
 ) -> Array:
-    slope = np.exp(np.minimum(self, 0) * input_scale)
-    slope *= alpha * scale * input_scale
-    np.copyto(slope, scale, where=self > 0)
-    slope *= grad_output
-    return slope
+    numbers = scale, alpha * scale, input_scale
+    return run_kernel(_ELU_BACKWARD_KERNEL, grad_output, self, numbers=numbers)
 
 
 def _elu_curvature(
@@ -187,15 +199,6 @@ INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
 CUBIC = 0.044715
 
 
-def _tanh_argument(self: Array) -> Array:
-    inner = self * self
-    inner *= CUBIC
-    inner += 1
-    inner *= self
-    inner *= SQRT_2_OVER_PI
-    return inner
-
-
 def _normal_distribution(x: Any) -> Any:
     return (1.0 + (x * SQRT_HALF).erf()) * 0.5
 
@@ -224,55 +227,12 @@ _GELU_BACKWARD_KERNELS = {
 }
 
 
-@with_dims
 def _gelu(self: Array, *, approximate: str) -> Array:
-    kernel = _GELU_KERNELS[approximate].when(self)
-    if kernel is not None:
-        return kernel(self)
-    if approximate == "tanh":
-        gate = _tanh_argument(self)
-        gate = np.tanh(gate, out=gate)
-    else:
-        gate = erf_array(self * SQRT_HALF)
-    gate += 1
-    gate *= self
-    gate *= 0.5
-    return gate
+    return run_kernel(_GELU_KERNELS[approximate], self)
 
 
-def _gelu_slope_tanh(self: Array) -> Array:
-    tanh = np.tanh(_tanh_argument(self))
-    slope = self * self
-    slope *= 3 * CUBIC
-    slope += 1
-    slope *= self
-    slope *= SQRT_2_OVER_PI
-    slope *= 1 - tanh * tanh
-    slope += tanh
-    slope += 1
-    slope *= 0.5
-    return slope
-
-
-@with_dims
 def _gelu_backward(grad_output: Array, self: Array, *, approximate: str) -> Array:
-    kernel = _GELU_BACKWARD_KERNELS[approximate].when(self)
-    if kernel is not None:
-        return kernel(grad_output, self)
-    if approximate == "tanh":
-        slope = _gelu_slope_tanh(self)
-    else:
-        density = self * self
-        density *= -0.5
-        density = np.exp(density, out=density)
-        density *= self
-        density *= INV_SQRT_2PI
-        slope = erf_array(self * SQRT_HALF)
-        slope += 1
-        slope *= 0.5
-        slope += density
-    slope *= grad_output
-    return slope
+    return run_kernel(_GELU_BACKWARD_KERNELS[approximate], grad_output, self)
 
 
 def _gelu_curvature(g: Tensor, grad_output: Tensor, self: Tensor, approximate: str) -> Tensor:
@@ -382,33 +342,21 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     return _run(SILU, input, inplace)
 
 
-def _softplus_array(self: Array) -> Array:
-    """log(1 + exp(x)) without overflow."""
-    tail = np.abs(self)
-    np.negative(tail, out=tail)
-    np.exp(tail, out=tail)
-    np.log1p(tail, out=tail)
-    tail += np.maximum(self, 0)
-    return tail
+_MISH_KERNEL = elementwise("mish", 1, cost=8)(lambda x: x * log1p_exp(x).tanh())
 
 
-@with_dims
+@elementwise("mish_backward", 2, cost=8)
+def _MISH_BACKWARD_KERNEL(g: Any, x: Any) -> Any:
+    tanh = log1p_exp(x).tanh()
+    return g * (tanh + x * x.sigmoid() * (1.0 - tanh * tanh))
+
+
 def _mish(self: Array) -> Array:
-    gate = _softplus_array(self)
-    gate = np.tanh(gate, out=gate)
-    gate *= self
-    return gate
+    return run_kernel(_MISH_KERNEL, self)
 
 
-@with_dims
 def _mish_backward(grad_output: Array, self: Array) -> Array:
-    tanh = np.tanh(_softplus_array(self))
-    slope = 1 - tanh * tanh
-    slope *= sigmoid_array(self)
-    slope *= self
-    slope += tanh
-    slope *= grad_output
-    return slope
+    return run_kernel(_MISH_BACKWARD_KERNEL, grad_output, self)
 
 
 def _mish_curvature(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
@@ -437,24 +385,22 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
 # -- softplus, logsigmoid ------------------------------------------------------------------
 
 
-@with_dims
+@elementwise("softplus", 3, scalars=(1, 2), cost=8)
+def _SOFTPLUS_KERNEL(x: Any, beta: Any, threshold: Any) -> Any:
+    return choose(x * beta > threshold, x, log1p_exp(x * beta) / beta)
+
+
+@elementwise("softplus_backward", 4, scalars=(2, 3), cost=4)
+def _SOFTPLUS_BACKWARD_KERNEL(g: Any, x: Any, beta: Any, threshold: Any) -> Any:
+    return choose(x * beta > threshold, g, g * (x * beta).sigmoid())
+
+
 def _softplus(self: Array, *, beta: float, threshold: float) -> Array:
-    scaled = self * beta
-    straight = scaled > threshold
-    np.exp(scaled, out=scaled)
-    np.log1p(scaled, out=scaled)
-    scaled /= beta
-    np.copyto(scaled, self, where=straight)
-    return scaled
+    return run_kernel(_SOFTPLUS_KERNEL, self, numbers=(beta, threshold))
 
 
-@with_dims
 def _softplus_backward(grad_output: Array, self: Array, *, beta: float, threshold: float) -> Array:
-    scaled = self * beta
-    slope = sigmoid_array(scaled)
-    np.copyto(slope, 1, where=scaled > threshold)
-    slope *= grad_output
-    return slope
+    return run_kernel(_SOFTPLUS_BACKWARD_KERNEL, grad_output, self, numbers=(beta, threshold))
 
 
 def _softplus_curvature(
@@ -488,18 +434,18 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     return _run(SOFTPLUS, input, False, beta=beta, threshold=threshold)
 
 
-@with_dims
+_LOG_SIGMOID_KERNEL = elementwise("log_sigmoid", 1, cost=8)(lambda x: -log1p_exp(-x))
+_LOG_SIGMOID_BACKWARD_KERNEL = elementwise("log_sigmoid_backward", 2, cost=4)(
+    lambda g, x: g * (-x).sigmoid()
+)
+
+
 def _log_sigmoid(self: Array) -> Array:
-    tail = np.exp(-np.abs(self))
-    np.log1p(tail, out=tail)
-    return np.minimum(self, 0) - tail
+    return run_kernel(_LOG_SIGMOID_KERNEL, self)
 
 
-@with_dims
 def _log_sigmoid_backward(grad_output: Array, self: Array) -> Array:
-    slope = sigmoid_array(np.negative(self))
-    slope *= grad_output
-    return slope
+    return run_kernel(_LOG_SIGMOID_BACKWARD_KERNEL, grad_output, self)
 
 
 def _log_sigmoid_curvature(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:

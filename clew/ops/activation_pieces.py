@@ -16,7 +16,9 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
-from clew.ops.activation import require_tensor, with_dims
+from clew.kernels.native.ir import where as choose
+from clew.kernels.native.ufunc import elementwise
+from clew.ops.activation import require_tensor, run_kernel, with_dims
 from clew.ops.dims import require_bool, wrap_dim
 from clew.ops.joining import cat
 from clew.ops.rows import FLOATS, Row
@@ -269,15 +271,27 @@ def softsign(input: Tensor) -> Tensor:
 # -- leaky_relu, rrelu, prelu --------------------------------------------------------------
 
 
+@elementwise("leaky_relu", 2, scalars=(1,))
+def _LEAKY_KERNEL(x: Any, slope: Any) -> Any:
+    return choose(x > 0.0, x, x * slope)
+
+
+@elementwise("leaky_relu_backward", 3, scalars=(2,))
+def _LEAKY_BACKWARD_KERNEL(g: Any, x: Any, slope: Any) -> Any:
+    return choose(x > 0.0, g, g * slope)
+
+
 def _leaky(self: Array, *, negative_slope: float) -> Array:
-    return np.where(self > 0, self, self * negative_slope)
+    return run_kernel(_LEAKY_KERNEL, self, numbers=(negative_slope,))
+
+
+def _leaky_backward(grad_output: Array, self: Array, *, negative_slope: float) -> Array:
+    return run_kernel(_LEAKY_BACKWARD_KERNEL, grad_output, self, numbers=(negative_slope,))
 
 
 LEAKY_RELU_BACKWARD: Row = Row(
     "leaky_relu_backward",
-    lambda grad_output, self, *, negative_slope: np.where(
-        self > 0, grad_output, grad_output * negative_slope
-    ),
+    _leaky_backward,
     grads={
         "grad_output": lambda g, self, negative_slope: LEAKY_RELU_BACKWARD(
             g, self, negative_slope=negative_slope
