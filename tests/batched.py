@@ -106,9 +106,16 @@ def scalar_of(outs: tuple[Any, ...]) -> Any:
     return total
 
 
-def check_values(batch: Batch, batched: tuple[bool, ...]) -> None:
+def looped(batch: Batch, batched: tuple[bool, ...]) -> list[tuple[Any, ...]] | None:
+    """The results one by one; None for samples that are there to be refused."""
+    try:
+        return [batch(*batch.example(number, batched)) for number in range(EXAMPLES)]
+    except (RuntimeError, ValueError, TypeError, IndexError, NotImplementedError):
+        return None
+
+
+def check_values(batch: Batch, batched: tuple[bool, ...], expected: list[tuple[Any, ...]]) -> None:
     in_dims = tuple(0 if own else None for own in batched)
-    expected = [batch(*batch.example(i, batched)) for i in range(EXAMPLES)]
     actual = vmap(batch, in_dims=in_dims)(*batch.stacked(batched))
     for out, column in zip(actual, zip(*expected, strict=True), strict=True):
         assert out.dtype is column[0].dtype, (out.dtype, column[0].dtype)
@@ -129,18 +136,19 @@ def differentiable(batch: Batch) -> tuple[int, ...]:
     )
 
 
-def check_gradients(batch: Batch, batched: tuple[bool, ...]) -> None:
+def check_gradients(batch: Batch, batched: tuple[bool, ...], _: Any = None) -> None:
     """Gradients inside of vmap (per example), and outside (through it)."""
     places = differentiable(batch)
-    probe = [t.detach() for t in batch.example(0, batched)]
-    for place in places:
-        probe[place].requires_grad_()
-    total = scalar_of(batch(*probe)) if places else None
-    if total is None or not total.requires_grad:
-        return
 
     def loss(*tensors: Any) -> Any:
         return scalar_of(batch(*tensors))
+
+    probe = [t.detach() for t in batch.example(0, batched)]
+    for place in places:
+        probe[place].requires_grad_()
+    total = loss(*probe) if places else None
+    if total is None or not total.requires_grad:
+        return
 
     in_dims = tuple(0 if own else None for own in batched)
     per_example = grad(loss, argnums=places)

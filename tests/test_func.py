@@ -133,6 +133,12 @@ ON_ROWS: dict[str, Program] = {
     "grad through setitem": lambda m, F: F.grad(
         lambda x: (F.vmap(lambda a: _written(m, a))(x) ** 2).sum()
     ),
+    "indices": lambda m, F: lambda x: F.vmap(
+        lambda r, i: (r[i], x[i], x[:, i], x[i, 1:], r[None, i])
+    )(x, m.tensor([2, 0, -1])),
+    "write at an index": lambda m, F: lambda x: F.vmap(lambda r, i: _put(r, i))(
+        x, m.tensor([2, 0, 1])
+    ),
     "mixed dtypes": lambda m, F: F.vmap(lambda x: x.float() * x.sum() + 1),
     "per-sample gradients": lambda m, F: lambda x: F.vmap(
         F.grad(lambda w, a: ((w * a).sin() ** 2).sum()), in_dims=(None, 0)
@@ -149,6 +155,12 @@ def _written(m: Any, x: Any) -> Any:
     y[1:3] = x[:2]
     y[3] += x[0] * x[1]
     return y
+
+
+def _put(row: Any, index: Any) -> Any:
+    row = row.clone()
+    row[index] = row.sum()
+    return row
 
 
 def _without(m: Any, x: Any) -> Any:

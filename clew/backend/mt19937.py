@@ -63,6 +63,7 @@ class Generator:
         self.lock = threading.RLock()
         self.next_normal: float | None = None
         self._next_float_normal: float | None = None
+        self._moves = 0
         self._bits = np.random.MT19937(0)
         self._numpy = np.random.Generator(self._bits)
         self.manual_seed(DEFAULT_SEED)
@@ -81,6 +82,7 @@ class Generator:
             self._seed = seed % 2**64
             np.random.RandomState(self._bits).seed(self._seed & 0xFFFFFFFF)
             self._untouched = True
+            self._moves += 1
             self.next_normal = None
             self._next_float_normal = None
         return self
@@ -94,6 +96,10 @@ class Generator:
     def initial_seed(self) -> int:
         """Return the seed of the last ``manual_seed`` or ``seed``."""
         return self._seed
+
+    def mark(self) -> tuple[Any, ...]:
+        """Where the stream stands: as long as the mark is the same, so is the state."""
+        return self._moves, self.next_normal, self._next_float_normal
 
     def clone_state(self) -> Generator:
         """Return a new generator that will produce the same numbers as this one."""
@@ -137,6 +143,7 @@ class Generator:
             self._seed = int(record["seed"])
             self._set_words(record["words"].astype(np.uint32), _WORDS + 1 - left)
             self._untouched = left == 1 and used == 0
+            self._moves += 1
             self.next_normal = float(record["normal"]) if record["has_normal"] else None
             self._next_float_normal = (
                 float(record["float_normal"]) if record["has_float_normal"] else None
@@ -149,6 +156,7 @@ class Generator:
             return np.empty(0, np.uint32)
         with self.lock:
             self._untouched = False
+            self._moves += 1
             if n < _PAIRED_DRAW:
                 return self._bits.random_raw(n).astype(np.uint32)
             pairs = self._pairs(n // 2)
@@ -165,6 +173,7 @@ class Generator:
             return np.empty(0, np.uint64)
         with self.lock:
             self._untouched = False
+            self._moves += 1
             return self._pairs(n)
 
     def doubles(self, n: int) -> npt.NDArray[np.float64]:

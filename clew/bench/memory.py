@@ -31,7 +31,7 @@ def step_memory(t: Any, training: Training) -> dict[str, Any]:
     before = _peak()
     _run(training)
     after = _peak()
-    training.optimizer.zero_grad()
+    training.model.zero_grad()
     _run(training)
     unreached = [name for name, p in training.model.named_parameters() if p.grad is None]
     return {"mib": (after - before) / MIB, "unreached": unreached}

@@ -26,9 +26,9 @@ _PASS = {
     STEP: "train step",
     PLAIN_STEP: "train step",
     CHECKPOINTED_STEP: "checkpointed",
-    DEFAULT_MODE: "fwd, default",
-    NO_GRAD: "fwd, no_grad",
-    INFERENCE: "fwd, inference",
+    DEFAULT_MODE: "default",
+    NO_GRAD: "no_grad",
+    INFERENCE: "inference",
     CALL: "call",
 }
 

@@ -3,6 +3,7 @@
 import argparse
 import math
 import time
+from collections import OrderedDict
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import clew
-import clew.nn.functional as F
+from clew import nn
 from clew.cli.picture import Picture, write_picture
 from clew.cli.textchart import text_chart
 
@@ -51,20 +52,6 @@ def _svg_path(text: str) -> Path:
 
 
 @dataclass
-class Layer:
-    """One linear layer, with Adam's running moments of its two parameters."""
-
-    name: str
-    weight: clew.Tensor
-    bias: clew.Tensor
-
-    def __post_init__(self) -> None:
-        self.moments = [
-            (p, clew.zeros_like(p), clew.zeros_like(p)) for p in (self.weight, self.bias)
-        ]
-
-
-@dataclass
 class LayerReport:
     """What one train step did to a layer's weight."""
 
@@ -87,61 +74,46 @@ def two_spirals(points_per_arm: int) -> tuple[clew.Tensor, clew.Tensor]:
     return clew.cat(arms), labels
 
 
-def make_layers(sizes: tuple[int, ...]) -> list[Layer]:
-    layers = []
+def make_network(sizes: tuple[int, ...]) -> nn.Sequential:
+    layers: dict[str, nn.Module] = {}
     for i, (fan_in, fan_out) in enumerate(pairwise(sizes), start=1):
+        linear = nn.Linear(fan_in, fan_out)
         # The first layer starts steep: two raw coordinates have to be bent into two turns.
         gain = 3.0 if i == 1 else 1.5
-        weight = clew.randn(fan_out, fan_in) * (gain / math.sqrt(fan_in))
-        bias = clew.zeros(fan_out)
-        name = f"hidden {i}" if i < len(sizes) - 1 else "output"
-        layers.append(Layer(name, weight.requires_grad_(), bias.requires_grad_()))
-    return layers
-
-
-def forward(layers: list[Layer], x: clew.Tensor) -> clew.Tensor:
-    for layer in layers[:-1]:
-        x = clew.tanh(F.linear(x, layer.weight, layer.bias))
-    return F.linear(x, layers[-1].weight, layers[-1].bias)
+        nn.init.normal_(linear.weight, std=gain / math.sqrt(fan_in))
+        nn.init.zeros_(linear.bias)
+        if i < len(sizes) - 1:
+            layers |= {f"hidden {i}": linear, f"tanh {i}": nn.Tanh()}
+        else:
+            layers["output"] = linear
+    return nn.Sequential(OrderedDict(layers))
 
 
 def train_step(
-    layers: list[Layer], x: clew.Tensor, y: clew.Tensor, step: int
+    network: nn.Sequential, optimizer: clew.optim.Optimizer, x: clew.Tensor, y: clew.Tensor
 ) -> tuple[float, list[LayerReport]]:
-    """One forward, backward and Adam update; the loss, and what happened to each layer."""
-    loss = F.cross_entropy(forward(layers, x), y)
+    """One forward, backward and update; the loss, and what happened to each layer."""
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(network(x), y)
     loss.backward()
-    reports = []
-    with clew.no_grad():
-        for layer in layers:
-            before = layer.weight.clone()
-            grad_norm = layer.weight.grad.norm().item()
-            adam_update(layer, step)
-            reports.append(
-                LayerReport(
-                    name=layer.name,
-                    shape=tuple(layer.weight.shape),
-                    weight_norm=before.norm().item(),
-                    grad_norm=grad_norm,
-                    update_norm=(layer.weight - before).norm().item(),
-                )
-            )
+    linears = [item for item in network.named_children() if isinstance(item[1], nn.Linear)]
+    before = [child.weight.detach().clone() for _, child in linears]
+    optimizer.step()
+    reports = [
+        LayerReport(
+            name=name,
+            shape=tuple(child.weight.shape),
+            weight_norm=old.norm().item(),
+            grad_norm=child.weight.grad.norm().item(),
+            update_norm=(child.weight.detach() - old).norm().item(),
+        )
+        for (name, child), old in zip(linears, before, strict=True)
+    ]
     return loss.item(), reports
 
 
-def adam_update(layer: Layer, step: int, beta1: float = 0.9, beta2: float = 0.999) -> None:
-    for parameter, mean, square in layer.moments:
-        grad = parameter.grad
-        mean.mul_(beta1).add_(grad, alpha=1 - beta1)
-        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        corrected_mean = mean / (1 - beta1**step)
-        corrected_square = square / (1 - beta2**step)
-        parameter -= LEARNING_RATE * corrected_mean / (corrected_square.sqrt() + 1e-8)
-        parameter.grad = None
-
-
 def train(
-    layers: list[Layer], x: clew.Tensor, y: clew.Tensor, steps: int, console: Console
+    network: nn.Sequential, x: clew.Tensor, y: clew.Tensor, steps: int, console: Console
 ) -> tuple[list[float], list[LayerReport]]:
     columns = (
         TextColumn("training"),
@@ -150,12 +122,13 @@ def train(
         TextColumn("loss {task.fields[loss]:.4f}"),
         TimeElapsedColumn(),
     )
+    optimizer = clew.optim.Adam(network.parameters(), lr=LEARNING_RATE)
     losses: list[float] = []
     reports: list[LayerReport] = []
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("training", total=steps, loss=math.nan)
-        for step in range(1, steps + 1):
-            loss, reports = train_step(layers, x, y, step)
+        for _ in range(steps):
+            loss, reports = train_step(network, optimizer, x, y)
             losses.append(loss)
             progress.update(task, advance=1, loss=loss)
     return losses, reports
@@ -179,7 +152,7 @@ def gradient_table(reports: list[LayerReport]) -> Table:
 
 
 def draw(
-    layers: list[Layer],
+    network: nn.Sequential,
     x: clew.Tensor,
     y: clew.Tensor,
     losses: list[float],
@@ -191,7 +164,7 @@ def draw(
         # Rows run from top to bottom in a picture, while y runs from bottom to top.
         rows, columns = clew.meshgrid(-axis, axis, indexing="ij")
         grid = clew.stack([columns.reshape(-1), rows.reshape(-1)], dim=1)
-        second_arm = clew.softmax(forward(layers, grid), dim=1)[:, 1]
+        second_arm = clew.softmax(network(grid), dim=1)[:, 1]
     write_picture(
         Picture(
             probability=second_arm.reshape(PICTURE_GRID, PICTURE_GRID).numpy(),
@@ -209,18 +182,18 @@ def run(args: argparse.Namespace) -> int:
     console = Console()
     clew.manual_seed(args.seed)
     x, y = two_spirals(POINTS_PER_ARM)
-    layers = make_layers(SIZES)
-    parameters = sum(layer.weight.numel() + layer.bias.numel() for layer in layers)
+    network = make_network(SIZES)
+    parameters = sum(parameter.numel() for parameter in network.parameters())
     console.print(
         f"Two spirals, {len(x)} points. A network {'-'.join(map(str, SIZES))} with tanh, "
         f"{parameters} parameters, Adam."
     )
 
     started = time.perf_counter()
-    losses, reports = train(layers, x, y, args.steps, console)
+    losses, reports = train(network, x, y, args.steps, console)
     seconds = time.perf_counter() - started
     with clew.no_grad():
-        accuracy = (forward(layers, x).argmax(dim=1) == y).float().mean().item()
+        accuracy = (network(x).argmax(dim=1) == y).float().mean().item()
 
     console.print("\n[bold]Loss[/bold] (logarithmic)")
     console.print(text_chart(losses, width=min(72, console.width - 10), height=8))
@@ -229,6 +202,6 @@ def run(args: argparse.Namespace) -> int:
         f"\n{args.steps} steps in {seconds:.2f} s ({1e3 * seconds / args.steps:.2f} ms a step), "
         f"loss {losses[-1]:.4f}, [bold]accuracy {accuracy:.1%}[/bold]"
     )
-    draw(layers, x, y, losses, accuracy, args.out)
+    draw(network, x, y, losses, accuracy, args.out)
     console.print(f"Picture: {args.out.resolve()}", soft_wrap=True, highlight=False)
     return 0

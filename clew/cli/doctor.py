@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 from rich.console import Console
 
 import clew
-from clew import aliasing
-from clew.cli.run import _Ending, _module, _NotFound, _script
+from clew import aliasing, doctor
+from clew.cli.run import _chain, _Ending, _module, _NotFound, _script
 from clew.doctor.findings import Report
 from clew.doctor.live import LiveServer
 from clew.doctor.page import page
@@ -85,19 +86,35 @@ def run(args: argparse.Namespace) -> int:
         session.ended_by(error)
     finally:
         session.stop()
+        if server is not None:
+            server.stop()
         report = session.report(target)
         _write(report, args)
-    status = 0 if session.error is None else ending.report(session.error)
+    status = 0 if session.error is None else ending.report(without_own_frames(session.error))
     sys.stdout.flush()
     if not args.quiet:
         show(report, Console(stderr=True), remarks=args.remarks)
-    if server is not None:
-        server.stop()
     if args.check and report.problems:
         return 1
     if leaving is not None:
         raise leaving
     return status
+
+
+def without_own_frames(error: BaseException) -> BaseException:
+    """The error, with tracebacks that do not show the doctor's frames between the program's."""
+    own = (__file__, os.path.dirname(doctor.__file__) + os.sep)
+    for each in _chain(error):
+        kept = []
+        place = each.__traceback__
+        while place is not None:
+            if not place.tb_frame.f_code.co_filename.startswith(own):
+                kept.append(place)
+            place = place.tb_next
+        for shown, following in zip(kept, [*kept[1:], None]):
+            shown.tb_next = following
+        each.__traceback__ = kept[0] if kept else None
+    return error
 
 
 def _write(report: Report, args: argparse.Namespace) -> None:
@@ -111,7 +128,7 @@ def _write(report: Report, args: argparse.Namespace) -> None:
 
 def _serve(session: Session, target: str, port: int) -> LiveServer:
     server = LiveServer(
-        lambda script: page(session.report(target), script=script, refresh=True), port
+        lambda script: page(session.live_report(target), script=script, refresh=True), port
     )
     server.start()
     print(f"clew doctor: {server.address}", file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ from clew.backend import dtypes
 from clew.core.node import Edge, Extras, Node, restore
 from clew.core.state import State, local
 from clew.core.storage import Storage, next_sequence_number
-from clew.core.tensor import Tensor, _ndarray
+from clew.core.tensor import Tensor, _ndarray, every_value
 from clew.source import Place, user_where
 
 _add = np.add
@@ -353,7 +353,7 @@ def check_finite(state: State, node: Node, results: Sequence[Any]) -> None:
     if not state.anomaly_check_nan:
         return
     for number, grad in enumerate(results):
-        if grad is not None and np.isnan(grad._array).any():
+        if grad is not None and np.isnan(every_value(grad)).any():
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {number}th output.\n"
                 f"  The forward call was {errors.describe(node._where)}"

@@ -24,7 +24,7 @@ from clew.doctor.places import (
 )
 from clew.doctor.recorder import Recorder
 from clew.nn.modules.module import Module
-from clew.nn.parameter import Parameter
+from clew.nn.parameter import Parameter, is_lazy
 
 
 class CopyWatch:
@@ -56,11 +56,12 @@ class CopyWatch:
 
     def state_loaded(self, module: Module, state: Any) -> None:
         """Loading a tensor into the memory that it already is changes nothing."""
-        for known in self._parameters(module):
-            known.loaded = True
+        for parameter in module.parameters():
+            if not is_lazy(parameter):
+                self.recorder.facts(parameter).loaded = True
         if not hasattr(state, "values"):
             return
-        own = {address(p._array): p for p in module.parameters() if hasattr(p, "_storage")}
+        own = {address(p._array): p for p in module.parameters() if not is_lazy(p)}
         shared = taken_line = None
         steps = self.recorder.steps
         for value in state.values():
@@ -97,9 +98,6 @@ class CopyWatch:
                     at = assigned_at(target, line.file) or line
                     self.useless_loads[at] += 1
                     self.useless_load_at[at] = line
-
-    def _parameters(self, module: Module) -> list[Any]:
-        return [k for p in module.parameters() if (k := self.recorder.find(p)) is not None]
 
     # -- parameters that share memory --------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.core.tensor import Tensor
 from clew.doctor.facts import ParamFacts
-from clew.doctor.graphs import inputs_of, op_name
+from clew.doctor.graphs import MOVES, inputs_of, number_saved, op_name
 from clew.doctor.losses import ops_behind, reduction_of
 from clew.doctor.places import Line, Place, assigned_at, here, line_of, stack_here, user_frames
 from clew.doctor.recorder import Recorder
@@ -132,9 +132,10 @@ class DataWatch:
         for frame in user_frames(2):
             for held in list(frame.f_locals.values()):
                 dataset = getattr(held, "dataset", None)
-                entry = self.datasets.get(id(dataset))
-                if entry is not None and entry[0]() is dataset:
-                    return entry[1]
+                for each in (dataset, held) if dataset is not None else ():
+                    entry = self.datasets.get(id(each))
+                    if entry is not None and entry[0]() is each:
+                        return entry[1]
             best: tuple[int, Line] | None = None
             for name, held in list(frame.f_locals.items()):
                 size = _holds(held, tensor)
@@ -154,15 +155,13 @@ class DataWatch:
 
     # -- shapes ----------------------------------------------------------------------------------
 
-    def viewed(self, name: str, source: Tensor, out: Tensor, in_module: bool) -> None:
-        if name not in ("view", "_unsafe_view") or not in_module:
-            return
+    def viewed(self, source: Tensor, out: Tensor) -> None:
+        """A view or reshape in a module of the user's."""
         before, after = source._array.shape, out._array.shape
         if len(before) < 2 or len(after) < 2 or before[:2] == after[:2]:
             return
         if mixes(before, after, self.batch()) and source._array.flags.c_contiguous:
-            assert out._node is not None
-            line = line_of(out._node._where)
+            line = line_of(here())
             swap = self.swaps.setdefault(line, Swap(before, after))
             swap.count += 1
 
@@ -222,8 +221,6 @@ def _has_equal_units(array: np.ndarray) -> bool:
 
 def terms_of(root: Any) -> list[tuple[Any, float]]:
     """The summands of a loss, each with the number it is multiplied by."""
-    from clew.doctor.graphs import MOVES, number_saved
-
     found: list[tuple[Any, float]] = []
     todo: list[tuple[Any, float]] = [(root, 1.0)]
     while todo and len(found) < 16:

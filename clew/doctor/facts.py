@@ -18,6 +18,13 @@ from clew.doctor.places import Line, Place, line_of
 SERIES_LENGTH = 400
 
 
+def number_mark(tensor: Tensor) -> tuple[int, int, Any]:
+    """Changes whenever somebody writes to a tensor's memory, or replaces it."""
+    storage = tensor._storage
+    untracked = storage.untracked
+    return id(storage), storage.version, None if untracked is None else untracked[0]
+
+
 class Series:
     """Numbers over the steps of a run, in bounded memory: every second point goes when full."""
 
@@ -65,7 +72,6 @@ class ParamFacts:
         self.first_use: Place | None = None
         # Backward passes: how many reached it, and how many asked for its gradient by `grad`.
         self.reached = 0
-        self.reached_steps = 0
         self.asked = 0
         self.last_reached = -1
         # The gradient that it holds now.
@@ -82,7 +88,6 @@ class ParamFacts:
         self.stale_steps = 0
         self.stale_updates = 0  # the same, by hand
         self.stale_at: Counter[Line | None] = Counter()
-        self.wasted = 0  # gradients cleared before any step used them
         self.manual = 0
         self.manual_at: Place | None = None
         self.used_without_grad: Counter[Place | None] = Counter()
@@ -151,10 +156,8 @@ class OptimizerFacts:
         self.seq = -1  # the place of the last step in the order of graph nodes
         self.step_at: Counter[Line | None] = Counter()
         self.zero_at: Counter[Line | None] = Counter()
-        self.zeroed_outside: Counter[Line | None] = Counter()
         # Of the steps: without any gradient; after their gradients were cleared; without any
         # backward before; on a graph that was built before and not yet gone backward.
-        self.empty_steps = 0
         self.cleared_steps = 0
         self.cleared_by: Counter[Line | None] = Counter()
         self.first_was_early = False
@@ -170,7 +173,6 @@ class OptimizerFacts:
         self.first_rate: float | None = None
         self.losses = Series()
         self.uses_closure = False
-        self.momentum = 0.0
 
 
 class BackwardSite:
@@ -183,7 +185,8 @@ class BackwardSite:
         self.kept_needed = 0
         self.sizes = Series()
         self.losses = Series()
-        self.created_graph = 0
+        self.wasted = 0  # passes of which every gradient was cleared before a step
+        self.wasted_by: Counter[Line | None] = Counter()
 
 
 class ModuleFacts:
@@ -205,7 +208,6 @@ class Activity:
         self.kind = kind
         self.place = place
         self.module = module
-        self.units = 0
         self.active: np.ndarray | None = None
         self.window = 0
         self.dead_shares: deque[float] = deque(maxlen=8)

@@ -102,13 +102,6 @@ def divided_by(root: Node) -> float:
     return factor
 
 
-def saved_arrays(node: Node) -> list[np.ndarray]:
-    saved = getattr(node, "saved", ())
-    if type(saved) is not tuple:
-        return []
-    return [v[0] for v in saved if type(v) is tuple and isinstance(v[0], np.ndarray)]
-
-
 def kept(node: Node, name: str) -> Any:
     """A parameter that a node kept for its formula, such as `dim`; None when it kept none."""
     plan = getattr(node, "plan", None)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -237,14 +236,3 @@ def depths_of(view: GraphView) -> list[int]:
             inputs = view.nodes[number].inputs
             depths[number] = 1 + max((depths[each] for each in inputs), default=-1)
     return depths
-
-
-def as_json(view: GraphView) -> dict[str, Any]:
-    """For the report's page."""
-    return {
-        "roots": view.roots,
-        "nodes": [
-            {"n": n.number, "label": n.label, "facts": n.facts, "module": n.module, "in": n.inputs}
-            for n in view.nodes
-        ],
-    }

@@ -29,6 +29,7 @@ from clew.nn.utils import clip_grad
 from clew.ops import leaving
 from clew.optim import lr_scheduler
 from clew.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+from clew.utils.data.dataloader import DataLoader
 from clew.utils.data.dataset import Subset, TensorDataset
 
 # `clew.autograd.backward` is a function and hides the module of the same name.
@@ -385,7 +386,7 @@ class Instrument:
         for owner in (functional, sys.modules["clew"], distance_layers):
             if "cosine_similarity" in owner.__dict__:
                 self.replace(owner, "cosine_similarity", pair)
-        for kind in (Subset, TensorDataset):
+        for kind in (Subset, TensorDataset, DataLoader):
             self.replace(kind, "__init__", dataset)
         self.replace(Module, "__init__", init)
         self.replace(Module, "__call__", call)

@@ -41,7 +41,6 @@ class KeepWatch:
         self.iteration = 0
         self.next_look = 8
         self.leak: Leak | None = None
-        self.alive_series: list[tuple[int, int]] = []
 
     def node_made(self, out: Tensor) -> None:
         if self.left:
@@ -87,7 +86,6 @@ class KeepWatch:
     def look(self) -> None:
         """Are graphs of old iterations alive, and why?"""
         nodes = self.alive()
-        self.alive_series.append((self.iteration, len(nodes)))
         if len(nodes) < _ENOUGH or len(nodes) * 6 < len(self.old):
             return
         frames = list(user_frames(2))

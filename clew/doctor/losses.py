@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -14,12 +15,13 @@ from clew.core.tensor import Tensor
 from clew.doctor.graphs import inputs_of, kept, number_saved, op_name, through_moves, walk
 from clew.doctor.places import Line, Place, here, line_of
 from clew.doctor.recorder import Recorder
+from clew.source import INTERNAL_PACKAGES
 
 PAIRED = frozenset({"mse_loss", "smooth_l1_loss", "huber_loss"})
 WATCHED = PAIRED | {
     "sub", "rsub", "log_softmax", "nll_loss", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "softmax", "mul", "xlogy", "cumsum", "cumprod",
-    "logcumsumexp", "cummax", "cummin",
+    "logcumsumexp", "cummax", "cummin", "linalg_vector_norm",
 }  # fmt: skip
 
 
@@ -44,6 +46,7 @@ class LossWatch:
         self.sites: dict[tuple[str, Line | None], LossSite] = {}
         self.nodes: dict[int, LossSite] = {}
         self.functions: Counter[str] = Counter()
+        self.in_module: Callable[[], bool] = lambda: False
         self.rows: Counter[int] = Counter()  # how many targets losses had
 
     def note(
@@ -67,6 +70,9 @@ class LossWatch:
             self._outer(inputs[0], inputs[1], out)
         elif name in ("sub", "rsub") or name in PAIRED:
             self._pair(name, inputs, out)
+        elif name == "linalg_vector_norm":
+            if self.in_module():
+                self._softmax(inputs[0], params, out, "normalisation")
         elif name in ("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"):
             self._softmax(inputs[0], params, out, name)
         elif name == "log_softmax":
@@ -74,8 +80,11 @@ class LossWatch:
         elif name == "nll_loss":
             self._nll(inputs[0], out)
             self._count_rows(inputs[1])
+        elif name == "binary_cross_entropy":
+            self._count_rows(inputs[1])
         elif name == "binary_cross_entropy_with_logits":
             self._with_logits(inputs[0], out)
+            self._count_rows(inputs[1])
         elif name == "softmax":
             self._softmax(inputs[0], params, out)
         elif name == "xlogy":
@@ -174,6 +183,8 @@ class LossWatch:
                 site.facts[f"{side}_line"] = line_of(source._where) if source is not None else None
 
     def _target(self, name: str, a: Tensor, b: Tensor, out: Tensor) -> None:
+        if name == "sub" and not _is_users_call():
+            return
         if a._requires_grad and b._requires_grad and out._node is not None:
             key = "difference" if name == "sub" else "both-sides"
             if name == "cosine_similarity":
@@ -227,11 +238,11 @@ class LossWatch:
                 return
             if frame.f_code.co_name == "kl_div" and "log_target" in frame.f_locals:
                 names = frame.f_locals
-                self.kl_div(names["input"], names["target"], names["log_target"])
+                self.kl_div(names["input"], names["target"])
                 return
             frame = frame.f_back
 
-    def kl_div(self, input: Tensor, target: Tensor, log_target: bool) -> None:
+    def kl_div(self, input: Tensor, target: Tensor) -> None:
         """`kl_div` wants log-probabilities, which are never positive."""
         array = input._array
         if not input._requires_grad or array.ndim < 1 or not array.size:
@@ -263,9 +274,14 @@ class LossWatch:
 
     def _softmax(self, scores: Tensor, params: Any, out: Tensor, name: str = "softmax") -> None:
         array = scores._array
-        dim = params.get("dim") if params else None
+        dim = params.get("dim", params.get("dims")) if params else None
+        if isinstance(dim, tuple | list):
+            dim = dim[0] if len(dim) == 1 else None
         if dim is None or array.ndim < 2 or out._node is None:
             return
+        source = through_moves(scores._node)
+        if source is None or source.is_accumulator:
+            return  # weights and data: no samples of a batch
         if dim % array.ndim == 0 and array.shape[0] > 1:
             site = self.note("over-batch", out._node._where, name, node=out._node)
             site.facts.setdefault("shapes", Counter())[array.shape] += 1
@@ -281,6 +297,17 @@ class LossWatch:
             site = self.nodes.get(node._seq)
             if site is not None and (site.kind != "broadcast" or id(node) in near):
                 site.used += 1
+
+
+def _is_users_call() -> bool:
+    """Whether the running operation was asked for by the user, not by a function of clew's."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        package = frame.f_globals.get("__package__") or ""
+        if not package.startswith(("clew.doctor", "clew.core")):
+            return package not in INTERNAL_PACKAGES
+        frame = frame.f_back
+    return False
 
 
 def near_root(roots: list[Node]) -> list[Node]:

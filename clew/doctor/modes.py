@@ -55,7 +55,6 @@ class ModeFacts:
         self.eval_set_when = -1
         self.train_set_when = -1
         self.ever_eval = False
-        self.eval_steps_after: Line | None = None
         self.eval_step_lines: Counter[Line | None] = Counter()
 
 
@@ -69,8 +68,6 @@ class EvalSite:
         self.count = 0
         self.metrics = 0
         self.deliberate = 0
-        self.with_grad = 0
-        self.backpropagated = 0
 
 
 def is_sensitive(module: Module) -> bool:

@@ -13,7 +13,7 @@ from clew.core.node import Node
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.doctor.facts import Activity, ParamFacts, Series
-from clew.doctor.graphs import through_moves
+from clew.doctor.graphs import op_name, through_moves
 from clew.doctor.places import Line, Place, here, line_of
 from clew.doctor.recorder import Recorder
 
@@ -38,7 +38,7 @@ QUIET = frozenset(
 # Gradient formulas that cannot turn finite numbers into others, except by overflow.
 QUIET_BACKWARD = QUIET | {"add", "sub", "rsub", "sum", "sum_dim", "mean", "mean_dim", "add.scaled"}
 _SATURATING = {"sigmoid": (0.005, 0.995), "tanh": (-0.99, 0.99)}
-_EXACT = 1 << 16
+_PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "convolution"})
 
 
 def is_finite(array: np.ndarray) -> bool:
@@ -63,7 +63,6 @@ class Origin:
         self.module: str | None = None
         self.step = 0
         self.facts = ""
-        self.branch: Line | None = None  # the `where` that did not take the bad values
         self.from_data = False
 
     @property
@@ -78,7 +77,6 @@ class NumberWatch:
         self.recorder = recorder
         self.tainted: dict[int, tuple[weakref.ref[Tensor], Origin | None]] = {}
         self.reported: Origin | None = None
-        self.reported_loss = False
         self.backward_origin: Origin | None = None
         self.candidates: list[Origin] = []
         self.activities: dict[Any, Activity] = {}
@@ -183,7 +181,6 @@ class NumberWatch:
         if origin is None and self.candidates:
             origin = self.candidates[-1]
         self.reported = origin or Origin("loss", here(), backward=False)
-        self.reported_loss = True
 
     def scale(self, place: Place | None, inputs: tuple[Any, ...], out: Tensor) -> None:
         """During the first iteration: by how much the operations of a line enlarge values."""
@@ -191,8 +188,8 @@ class NumberWatch:
         for value in inputs:
             if (
                 isinstance(value, Tensor)
-                and value._node is not None
-                and not value._node.is_accumulator
+                and (source := through_moves(value._node)) is not None
+                and not source.is_accumulator
                 and value._array.dtype.kind == "f"
             ):
                 before = max(before, _rms(value._array))
@@ -270,7 +267,7 @@ class NumberWatch:
             if activity is not None:
                 activity.is_output = True
             behind = [edge[0] for edge in node._edges if edge is not None]
-            if any(
+            if op_name(node) in _PRODUCTS or any(
                 (leaf := through_moves(each)) is not None
                 and leaf.is_accumulator
                 and len(leaf._shape) >= 2
@@ -327,6 +324,13 @@ class NumberWatch:
         activity.samples += 1
         if out._node is not None:
             self.nodes[out._node._seq] = activity
+        if "softmax" in name:
+            if array.shape[-1] >= 3:
+                sharp = np.count_nonzero(array.max(axis=-1) > 0.999) / (
+                    array.size // array.shape[-1]
+                )
+                activity.saturated.add(self.recorder.steps, sharp)
+            return
         limits = _SATURATING.get(name)
         if limits is not None:
             extreme = np.count_nonzero((array < limits[0]) | (array > limits[1]))

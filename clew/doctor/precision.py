@@ -21,15 +21,11 @@ class PrecisionWatch:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.regions: Counter[Line | None] = Counter()
-        self.scaled_backwards = 0
         self.half_backwards = 0
         self.half_at: Counter[Line | None] = Counter()
-        self.lost = 0  # gradients of such passes that are zero throughout, or mostly
-        self.seen = 0
         self.scale = 1.0
         self.scale_pending = False
         self.unscaled_now: set[int] = set()
-        self.scaler_used = False
         self.zero_shares: list[float] = []
         self._half = False
 
@@ -41,7 +37,6 @@ class PrecisionWatch:
 
     def scaled(self, scaler: Any) -> None:
         if scaler.is_enabled():
-            self.scaler_used = True
             self.scale_pending = True
             self.scale = scaler.get_scale()
             self.unscaled_now.clear()
@@ -66,7 +61,6 @@ class PrecisionWatch:
     def backward_begins(self, run: Any, tensors: tuple[Any, ...]) -> None:
         self._half = False
         if self.scale_pending:
-            self.scaled_backwards += 1
             return
         for node in run.accounts:
             if node._dtype is F16 or node._dtype == F16:

@@ -7,27 +7,21 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from clew.core.engine import Run
-from clew.core.node import ACCUMULATE_SEQUENCE, Node
+from clew.core.node import Node
 from clew.core.storage import next_sequence_number
 from clew.core.tensor import NoHistory, Tensor
-from clew.doctor.facts import BackwardSite, ModuleFacts, OptimizerFacts, ParamFacts, Series
-from clew.doctor.graphs import divided_by, leaves_behind
-from clew.doctor.places import Line, Place, here, line_of, stack_here
+from clew.doctor.facts import (
+    BackwardSite,
+    ModuleFacts,
+    OptimizerFacts,
+    ParamFacts,
+    Series,
+    number_mark,
+)
+from clew.doctor.graphs import leaves_behind
+from clew.doctor.places import Line, Place, here, line_of
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
-
-# How many backward passes may add to one gradient before their places are no longer listed.
-_MANY = 256
-
-
-def number_mark(tensor: Tensor) -> tuple[int, int, Any]:
-    """Changes whenever somebody writes to a tensor's memory, or replaces it."""
-    storage = tensor._storage
-    untracked = storage.untracked
-    return id(storage), storage.version, None if untracked is None else untracked[0]
 
 
 class Recorder:
@@ -41,12 +35,10 @@ class Recorder:
         self.optimizers: dict[int, OptimizerFacts] = {}
         self.modules: dict[int, ModuleFacts] = {}
         self.sites: dict[Any, BackwardSite] = {}
-        self.roots: list[weakref.ref[Any]] = []
         self.steps = 0
         self.backwards = 0
         self.clock = 0
         self.stepping: OptimizerFacts | None = None
-        self.in_backward = False
         # Lines that cut history: reason, how often, and which leaves lay behind.
         self.cuts: dict[Line | None, Cut] = {}
         self.births: dict[int, tuple[weakref.ref[Tensor], Place | None]] = {}
@@ -54,12 +46,11 @@ class Recorder:
         # For the picture of the graph: what was cut off from the nodes of the first iteration.
         self.joins: weakref.WeakKeyDictionary[Node, str] = weakref.WeakKeyDictionary()
         self.kept: list[tuple[weakref.ref[Node], BackwardSite, int]] = []
+        # Recent backward passes: their site, how many leaves they reached, how many were cleared.
+        self.passes: dict[int, list[Any]] = {}
         self.loss = Series()
         self.loss_scale = 1.0
         self.last_loss: float | None = None
-        self.last_backward_seq = -1
-        self.last_site: BackwardSite | None = None
-        self.listeners: list[Any] = []
         # Backward passes from a leaf: its line, the line that cut it off, how often.
         self.lonely: Counter[tuple[Line | None, Line | None]] = Counter()
         self.overridden: dict[int, tuple[weakref.ref[Tensor], NoHistory | None]] = {}
@@ -175,7 +166,6 @@ class Recorder:
         rate = group.get("lr")
         if facts.first_rate is None and isinstance(rate, int | float):
             facts.first_rate = float(rate)
-        facts.momentum = float(group.get("momentum") or 0.0)
 
     def members(self, facts: OptimizerFacts) -> list[tuple[ParamFacts, Tensor]]:
         pairs = []
@@ -229,11 +219,9 @@ class Recorder:
                 cleared_by[line_of(known.cleared_at)] += 1
         if facts.steps == 0 and not has:
             facts.first_was_early = all(k.reached == 0 for k, _ in self.members(facts))
-        if not has:
-            facts.empty_steps += 1
-            if cleared:
-                facts.cleared_steps += 1
-                facts.cleared_by[cleared_by.most_common(1)[0][0]] += 1
+        if cleared and not has:
+            facts.cleared_steps += 1
+            facts.cleared_by[cleared_by.most_common(1)[0][0]] += 1
         if once and not summed:
             facts.summed[1] += 1
         elif summed:
@@ -290,12 +278,24 @@ class Recorder:
 
     def grad_cleared(self, known: ParamFacts, place: Place | None) -> None:
         if known.pending and not known.consumed:
-            known.wasted += 1
+            self._note_wasted(known, place)
         known.pending.clear()
         known.consumed = known.stale = False
         known.cleared_at = place
         known.cleared_when = self.tick()
         known.scaled_when = -1
+
+    def _note_wasted(self, known: ParamFacts, place: Place | None) -> None:
+        """Was everything that a backward pass computed cleared before any step?"""
+        for _, _, when in known.pending:
+            entry = self.passes.get(when)
+            if entry is None:
+                continue
+            entry[2] += 1
+            if entry[2] == entry[1]:
+                entry[0].wasted += 1
+                entry[0].wasted_by[line_of(place)] += 1
+                del self.passes[when]
 
     def grads_cleared(self, tensors: Iterable[Tensor], place: Place | None) -> int:
         """`zero_grad` of an optimizer or a module: how many gradients it will clear."""
@@ -309,7 +309,7 @@ class Recorder:
                 self.grad_cleared(known, place)
         return count
 
-    def _settle(self, known: ParamFacts, tensor: Tensor, line: Line | None) -> None:
+    def settle(self, known: ParamFacts, tensor: Tensor, line: Line | None) -> None:
         """Before backward adds to a gradient: is what it holds still wanted?"""
         mark = number_mark(tensor)
         if not known.reached:
@@ -328,136 +328,6 @@ class Recorder:
         elif not self._is_cleared_in_place(known, grad) and known.consumed and known.pending:
             known.stale = True
             known.stale_at[line] += 1
-
-    # -- backward --------------------------------------------------------------------------
-
-    def backward_begins(self, run: Run, roots: list[Any], tensors: tuple[Any, ...]) -> Any:
-        """The leaves that this pass will reach, with what is known of them."""
-        stack = stack_here()
-        place = stack[0] if stack else None
-        line = line_of(place)
-        site = self.sites.get(stack)
-        if site is None:
-            site = self.sites[stack] = BackwardSite(place)
-        site.count += 1
-        site.sizes.add(site.count, len(run.accounts))
-        site.created_graph += run.create_graph
-        self._note_kept(run, site)
-        leaves = []
-        for node in run.accounts:
-            if node.is_accumulator:
-                tensor = node._variable()  # type: ignore[attr-defined]
-                if tensor is not None:
-                    known = self.facts(tensor)
-                    known.first_use = known.first_use or node._where
-                    known.use_order = ACCUMULATE_SEQUENCE - node._seq
-                    known.see(tensor)
-                    leaves.append((known, tensor, node))
-        if run.accumulate:
-            for known, tensor, _ in leaves:
-                self._settle(known, tensor, line)
-            self._note_early(run, line)
-            self._note_loss(site, tensors)
-            if roots and roots[0][0].is_accumulator and tensors:
-                self._note_lonely(tensors[0])
-        factor = divided_by(roots[0][0]) if roots and run.accumulate else None
-        self.last_site = site
-        return site, stack, leaves, factor
-
-    def _note_loss(self, site: BackwardSite, tensors: tuple[Any, ...]) -> None:
-        root = tensors[0] if tensors else None
-        if isinstance(root, Tensor) and root._array.size == 1:
-            value = float(root._array.reshape(-1)[0].real) / self.loss_scale
-            self.loss_scale = 1.0
-            self.last_loss = value
-            site.losses.add(site.count, value)
-            self.loss.add(self.backwards, value)
-
-    def _note_lonely(self, root: Any) -> None:
-        """Backward from a leaf: a loss that was wrapped anew, or asked for a gradient too late."""
-        if not isinstance(root, Tensor):
-            return
-        entry = self.overridden.get(id(root))
-        reason = entry[1] if entry is not None and entry[0]() is root else root._reason
-        cut = None if reason is None else line_of(reason.where)
-        left = line_of(getattr(reason, "left_at", None))
-        self.lonely[self.born_at(root), left or cut] += 1
-
-    def _note_early(self, run: Run, line: Line | None) -> None:
-        """Was a step taken between the building of this graph and its backward?"""
-        if not self.optimizers:
-            return
-        users: dict[int, int] = {}
-        for node in run.accounts:
-            for edge in node._edges:
-                if edge is not None and edge[0].is_accumulator:
-                    key = id(edge[0])
-                    users[key] = min(users.get(key, node._seq), node._seq)
-        first_use = {
-            id(tensor): users[id(node)]
-            for node in run.accounts
-            if node.is_accumulator
-            and id(node) in users
-            and (tensor := node._variable()) is not None  # type: ignore[attr-defined]
-        }
-        for facts in self.optimizers.values():
-            hit = 0
-            reached = False
-            for number in facts.params:
-                tensor = self.params[number].ref()
-                used = first_use.get(id(tensor)) if tensor is not None else None
-                if used is not None:
-                    reached = True
-                    if used < facts.seq:
-                        hit += 1
-            if reached:
-                facts.backwards += 1
-                facts.backward_at[line] += 1
-                if hit and self.stepping is not facts:
-                    facts.early_backwards += 1
-                    facts.early_at[facts.step_at.most_common(1)[0][0]] += 1
-
-    def _note_kept(self, run: Run, site: BackwardSite) -> None:
-        """Graphs that were kept for a second backward: did it come?"""
-        waiting = []
-        for reference, keeper, when in self.kept:
-            node = reference()
-            if node is not None and node in run.accounts:
-                keeper.kept_needed += 1
-            elif self.steps - when < 3:
-                waiting.append((reference, keeper, when))
-        self.kept = waiting[-256:]
-        if run.keep_graph and not run.create_graph and run.accumulate:
-            site.kept += 1
-            inner = [n for n in run.accounts if not n.is_accumulator and hasattr(n, "plan")]
-            # Any node with something saved would do; the oldest is the likeliest to be shared.
-            inner.sort(key=lambda n: n._seq)
-            for node in inner[:1] + inner[len(inner) // 2 : len(inner) // 2 + 1] + inner[-1:]:
-                self.kept.append((weakref.ref(node), site, self.steps))
-
-    def backward_ends(self, run: Run, begun: Any) -> None:
-        _, stack, leaves, factor = begun
-        self.backwards += 1
-        now = self.tick()
-        closure = self.stepping is not None
-        for known, tensor, node in leaves:
-            if not run.accumulate or (run.targets and node not in run.targets):
-                if run.targets and node in run.targets:
-                    known.asked += 1
-                continue
-            if tensor._grad is None:
-                continue
-            known.reached += 1
-            known.last_reached = now
-            if len(known.pending) < _MANY:
-                known.pending.append((stack, factor, now))
-            known.grad_mark = number_mark(tensor._grad)
-            known.value_mark = number_mark(tensor)
-            if closure:
-                known.consumed = True
-                if known.stale:
-                    known.stale_steps += 1
-                known.steps += 1
 
     # -- cuts ------------------------------------------------------------------------------
 
@@ -503,7 +373,6 @@ class Cut:
         self.where = where
         self.count = 0
         self.leaves: set[int] = set()
-        self.numbers: Any = np.nan
 
 
 def _is_divided(factor: float | None, times: int) -> bool:

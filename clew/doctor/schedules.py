@@ -22,14 +22,10 @@ class SchedulerFacts:
         self.steps = 0
         self.step_at: Counter[Line | None] = Counter()
         self.settings: dict[str, float] = {}
-        # How many optimizer steps had been taken at each of the first steps of the scheduler.
-        self.at_step: list[int] = []
-        self.before_first = False
         # Steps since the scheduler's optimizer last moved, while another one did.
         self.idle = 0
         self.epochs: int | None = None  # how many epochs the program says it runs
         self.seen: tuple[int, int] = (0, 0)
-        self.outer: tuple[Place, ...] = ()
 
 
 def epochs_here() -> int | None:
@@ -94,7 +90,6 @@ class ScheduleWatch:
         known = self.recorder.optimizer_facts(optimizer)
         facts.optimizer = known.number
         if not facts.steps:
-            facts.before_first = known.steps == 0
             for name in _SETTINGS:
                 value = getattr(scheduler, name, None)
                 if isinstance(value, int | float):
@@ -108,8 +103,6 @@ class ScheduleWatch:
             facts.epochs = epochs_here()
         facts.steps += 1
         facts.step_at[line_of(here())] += 1
-        if len(facts.at_step) < 2000:
-            facts.at_step.append(self.recorder.steps)
 
     # -- clipping --------------------------------------------------------------------------------
 
@@ -155,6 +148,3 @@ class ScheduleWatch:
         facts.count += 1
         if known.consumed and known.pending:
             facts.after_step += 1
-
-    def step_ends(self, optimizer: Any) -> None:
-        """Nothing to keep: the recorder counts steps."""

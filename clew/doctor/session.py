@@ -14,6 +14,7 @@ from typing import Any
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import NoHistory, Tensor
+from clew.doctor import passes
 from clew.doctor.copies import CopyWatch
 from clew.doctor.curves import curves
 from clew.doctor.data import DataWatch
@@ -32,7 +33,9 @@ from clew.doctor.rules import judge
 from clew.doctor.schedules import ScheduleWatch
 from clew.nn.modules.module import Module
 
-_ACTIVATIONS = frozenset({"relu", "sigmoid", "tanh", "threshold", "clamp_min.number"})
+_ACTIVATIONS = frozenset(
+    {"relu", "sigmoid", "tanh", "threshold", "clamp_min.number", "softmax", "_safe_softmax"}
+)
 # Their derivative is zero wherever it exists.
 _STAIRS = frozenset({"round", "floor", "ceil", "trunc", "sign", "heaviside", "sgn"})
 _SPLITS = frozenset({"slice", "index_select", "split", "split_with_sizes", "select"})
@@ -89,6 +92,7 @@ class Session:
         self.too_fast = False
         self.schedules.is_scaled = self.precision.is_scaled
         self.data.batch = lambda: self.modes.batch
+        self.losses.in_module = lambda: bool(self.stack)
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -192,8 +196,13 @@ class Session:
     def view_made(self, op: Op, source: Tensor, params: Any, out: Tensor) -> None:
         if self.numbers.tainted:
             self.numbers.hand_on((source,), out)
-        if out._node is not None:
-            self.data.viewed(op.name, source, out, bool(self.stack))
+        in_users_module = bool(self.stack) and not type(self.stack[-1]).__module__.startswith(
+            "clew."
+        )
+        if in_users_module and op.name == "view":
+            self.data.viewed(source, out)
+        elif out._node is not None:
+            return
         elif op.name in _SPLITS and not self.stack:
             self.data.split(source, out)
 
@@ -308,7 +317,7 @@ class Session:
             self.numbers.mark_outputs(roots)
             if self.numbers.sampling:
                 self._measure(run, roots)
-        return self.recorder.backward_begins(run, roots, tensors)
+        return passes.backward_begins(self.recorder, run, roots, tensors)
 
     def _measure(self, run: Any, roots: Any) -> None:
         """What the graph holds, and once, what it looks like."""
@@ -328,7 +337,7 @@ class Session:
     def backward_ends(self, run: Any, begun: Any) -> None:
         if begun is None:
             return
-        self.recorder.backward_ends(run, begun)
+        passes.backward_ends(self.recorder, run, begun)
         self.numbers.backward_done(begun[2], run.accumulate)
         if run.accumulate and not self.recorder.optimizers:
             members = [(known, tensor) for known, tensor, _ in begun[2]]
@@ -373,7 +382,6 @@ class Session:
         self.recorder.step_ends(optimizer)
         self.numbers.step_ends()
         self.keeping.step_ends()
-        self.schedules.step_ends(optimizer)
         self.copies.step_ends()
 
     @event
@@ -415,6 +423,10 @@ class Session:
                 self.modes.sequence_layer(module, args)
         if len(stack) > 1:
             return None
+        if facts is None or facts.ref() is not module:
+            # A copy: it was made without a call of its constructor.
+            self.recorder.module_born(module, None)
+            facts = self.recorder.modules[id(module)]
         if args and isinstance(args[0], Tensor) and args[0]._array.ndim:
             self.modes.batch = args[0]._array.shape[0]
         for value in args:
@@ -431,6 +443,7 @@ class Session:
     def module_left(self, module: Module, entered: Any, result: Any) -> None:
         self.modes.root_left(module, entered, result)
         self.data.root_called(module, entered, result)
+        entered.args = ()  # a call that waits for its backward must not keep its inputs alive
         self.keeping.output_made(result)
 
     @event
@@ -499,6 +512,18 @@ class Session:
             self.recorder.overridden[id(tensor)] = weakref.ref(tensor), tensor._reason
             self.recorder.joined_again(tensor._reason)
 
+    def live_report(self, script: str) -> Report:
+        """A report from another thread, while the program goes on and changes what is recorded."""
+        before = len(self.failures)
+        report = self.report(script)
+        for _ in range(3):
+            if len(self.failures) == before:
+                break
+            # Something grew while it was read: what counts is the report at the end.
+            del self.failures[before:]
+            report = self.report(script)
+        return report
+
     def report(self, script: str = "") -> Report:
         """Judge what was seen so far."""
         findings = judge(self)
@@ -519,6 +544,3 @@ def growth_of(losses: list[float]) -> tuple[float, bool]:
         return 1.0, False
     start = max(statistics.median(finite[:3]), 0.05)
     return max(finite) / start, len(finite) < len(losses)
-
-
-SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()

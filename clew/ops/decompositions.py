@@ -16,7 +16,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, every_value, wrap
 from clew.ops.joining import cat
 from clew.ops.linalg_checks import (
     LinAlgError,
@@ -391,7 +391,7 @@ def _check_eig(name: str, A: Tensor) -> None:
             f"Unknown Complex ScalarType for {A.dtype.scalar_name}" + errors.at_user_line()
         )
     require_kernel("linalg_eig_out_cpu", A)
-    if not np.isfinite(A._array).all():
+    if not np.isfinite(every_value(A)).all():
         raise RuntimeError(
             "torch.linalg.eig: input tensor should not contain infs or NaNs."
             + errors.at_user_line()

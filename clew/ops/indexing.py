@@ -18,7 +18,7 @@ from clew.backend import dtypes
 from clew.core.elementwise import NUMBER
 from clew.core.inplace import apply_inplace
 from clew.core.public import methods
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, every_value, wrap
 from clew.ops.copying import copy_, fill_, scalar_as
 from clew.ops.index_tensors import (
     ALL,
@@ -163,8 +163,12 @@ def _apply_tensor(
         )
     is_mask = kind == "b" or array.dtype == np.uint8
     if not array.ndim:
-        if not is_mask:
+        if not is_mask and every_value(index) is array:
             return _select(current, dim, int(array), dim), dim
+        if not is_mask:
+            # Inside vmap each example has its own number.
+            _record(advanced, dim, index)
+            return current, dim + 1
         current = UNSQUEEZE(current, dim=dim)
         _record(advanced, dim, wrap(np.zeros(int(bool(array)), np.int64)))
         return current, dim + 1

@@ -21,14 +21,15 @@ from clew.core.public import FUNCTIONS, methods, public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.arrays import widened
+from clew.kernels.native.ufunc import over_rows
 from clew.ops.arithmetic import conj
 from clew.ops.rows import out_form, require_tensors
 from clew.ops.views import UNSAFE_RESHAPE
 
 Array = np.ndarray
 
-# The number of elements from which a product of vectors costs more than a call of NumPy.
-_LARGE_PRODUCT = 8192
+# Rows shorter than this are quicker without a kernel.
+_SHORTEST_ROW = 16
 
 # How PyTorch's messages about unequal dtypes spell them.
 C_NAMES = {
@@ -79,13 +80,13 @@ def _outer_products(a: Array, b: Array) -> Array:
     rows, columns = a.shape[-2], b.shape[-1]
     if rows > columns:
         return _outer_products(b.swapaxes(-2, -1), a.swapaxes(-2, -1)).swapaxes(-2, -1)
-    if a.ndim != 3 or a.shape[0] != b.shape[0] or rows * columns < _LARGE_PRODUCT:
-        return np.multiply(a, b)
-    out = np.empty((len(a), rows, columns), a.dtype)
-    for column, row, target in zip(a, b, out, strict=True):
-        # NumPy is nearly twice as fast over two dimensions as over three.
-        np.multiply(column, row, target)
-    return out
+    kernel = _OUTER_KERNEL.when(a) if columns >= _SHORTEST_ROW and a.dtype is b.dtype else None
+    return np.multiply(a, b) if kernel is None else kernel(b, a[..., 0])
+
+
+@over_rows("outer_product", "(n),()->(n)")
+def _OUTER_KERNEL(row: Any, factor: Any) -> Any:
+    return row * factor
 
 
 def narrowed(a: Array, b: Array, product: Callable[[Array, Array], Any]) -> Array:

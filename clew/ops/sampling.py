@@ -18,7 +18,7 @@ from clew.backend import random as streams
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import deliver, methods, public, refuse_history
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, every_value
 from clew.ops import memory
 from clew.ops.conversion import to_dtype
 from clew.ops.implicit_sampling import standard_gamma_grad
@@ -302,7 +302,7 @@ def normal(
     if size is not None:
         return _normal_of_size(float(mean), float(std), size, stream, dtype, options)
     if isinstance(std, Tensor):
-        _check_deviations(std._array)
+        _check_deviations(every_value(std))
     if isinstance(mean, Tensor) and mean.dtype.is_complex and mean.requires_grad:
         raise RuntimeError(
             "normal does not support automatic differentiation for outputs with complex dtype."

@@ -132,6 +132,7 @@ class _Frame:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.recompute_context = recompute_context
         self.rng_state = default_generator.get_state() if preserve_rng_state else None
+        self.rng_mark = default_generator.mark()
         self.check = determinism_check == "default"
         self.early_stop = early_stop
         self.autocast = autocast_as_it_is()
@@ -141,6 +142,11 @@ class _Frame:
         self.notes: list[_SavedNote] = []
         # Tensors that exist again, by backward run and index; a run takes each once.
         self.found: weakref.WeakKeyDictionary[Any, dict[int, Tensor]] = weakref.WeakKeyDictionary()
+
+    def forget_unused_state(self) -> None:
+        """After the first run: states of the stream matter only to a block that draws from it."""
+        if default_generator.mark() == self.rng_mark:
+            self.rng_state = None
 
     def note(self, watch: _Watch, tensor: Tensor) -> _SavedNote:
         return _SavedNote(watch.op, user_where(), tensor._array.shape, tensor.dtype)
@@ -172,8 +178,8 @@ class _Recomputation:
 
     def run(self) -> dict[int, Tensor]:
         frame, state = self.frame, local.state
-        now = default_generator.get_state()
         if frame.rng_state is not None:
+            now = default_generator.get_state()
             default_generator.set_state(frame.rng_state)
         intercept = state.intercept
         watch = _Watch(frame, self)
@@ -285,7 +291,9 @@ def _checkpoint_without_reentrant(
     watch.take_over()
     try:
         with forward_context, frame.forward_hooks(watch):
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+        frame.forget_unused_state()
+        return result
     finally:
         state.intercept = intercept
 

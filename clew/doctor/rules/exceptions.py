@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import traceback
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from clew.core.tensor import NoHistory, Tensor
+from clew.doctor.facts import ParamFacts
 from clew.doctor.findings import Finding
 from clew.doctor.places import (
     Line,
@@ -18,7 +18,7 @@ from clew.doctor.places import (
     statement_at,
     tree_of,
 )
-from clew.doctor.rules.base import Rule, most
+from clew.doctor.rules.base import Rule
 from clew.nn.modules.module import Module
 from clew.source import INTERNAL_PACKAGES
 
@@ -170,7 +170,7 @@ class FromException(Rule):
         reason = root._reason if root is not None else None
         if reason is not None and reason.kind != "frozen":
             return [self.cut(reason, line)]
-        if reason is not None:
+        if reason is not None and not plain_in_optimizer(session):
             return [self.frozen(session, reason, line, frames)]
         return [self.never_asked(session, frames)]
 
@@ -364,10 +364,13 @@ def wanted_tensors(
     """Tensors whose gradient the program uses, or which it optimizes, and that have none."""
     recorder = session.recorder
     found: dict[str, Line | None] = {}
-    for known in recorder.params.values():
-        tensor = known.ref()
-        if tensor is not None and known.optimizers and not tensor._requires_grad:
-            found[known.shown] = line_of(known.born) or known.made_at
+    for known in plain_in_optimizer(session):
+        at = line_of(known.born) or known.made_at
+        for frame, _ in frames:
+            for name, held in list(frame.f_locals.items()):
+                if held is known.ref():
+                    at = at or assigned_at(name, frame.f_code.co_filename, code=frame.f_code)
+        found[known.shown] = at
     for frame, _ in frames:
         tree = tree_of(frame.f_code.co_filename)
         if tree is None:
@@ -389,6 +392,18 @@ def wanted_tensors(
     return list(found.items())
 
 
+def plain_in_optimizer(session: Session) -> list[ParamFacts]:
+    """Tensors that an optimizer holds, that are no parameters, and that record nothing."""
+    return [
+        known
+        for known in session.recorder.params.values()
+        if known.optimizers
+        and not known.is_parameter
+        and (tensor := known.ref()) is not None
+        and not tensor._requires_grad
+    ]
+
+
 def _is_updated(name: str, file: str) -> bool:
     tree = tree_of(file)
     return tree is not None and any(
@@ -399,14 +414,4 @@ def _is_updated(name: str, file: str) -> bool:
     )
 
 
-def last_user_line(error: BaseException) -> Line | None:
-    frames = user_trace(error)
-    return frames[0][1] if frames else None
-
-
-def formatted(error: BaseException) -> str:
-    return "".join(traceback.format_exception_only(type(error), error)).strip()
-
-
 RULES: tuple[Rule, ...] = (FromException(),)
-__all__ = ["RULES", "last_user_line", "misspelled_in", "most", "user_trace"]

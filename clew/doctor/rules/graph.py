@@ -7,10 +7,10 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from clew.doctor.facts import OptimizerFacts, ParamFacts
+from clew.doctor.facts import OptimizerFacts, ParamFacts, number_mark
 from clew.doctor.findings import Finding
 from clew.doctor.places import Line, line_of
-from clew.doctor.recorder import Cut, number_mark
+from clew.doctor.recorder import Cut
 from clew.doctor.rules.base import Rule, listed, most, names_of
 from clew.doctor.rules.exceptions import misspelled_in
 
@@ -232,8 +232,9 @@ class ParamNotInOptimizer(Rule):
             return []
         left_out = [known for known in recorder.params.values() if self.is_left_out(session, known)]
         left_out = [known for known in left_out if known.number not in session.explained]
-        if not left_out:
-            return []
+        held = [recorder.params[n] for o in active for n in o.params]
+        if not left_out or not any(known.is_parameter for known in held):
+            return []  # what is optimized is an input: the network is fixed
         named = [known for known in left_out if not _INTENDED.search(known.name)]
         if not named:
             return []
@@ -271,8 +272,11 @@ class ParamNotInOptimizer(Rule):
         recorder = session.recorder
         if known.optimizers or known.reached < max(2, 0.3 * recorder.backwards):
             return False
-        if was_moved(known) or known.loaded or known.asked:
+        if known.asked:
             return False
+        if was_moved(known) or known.loaded:
+            # A network that follows another one; unless it is the only one that learns anything.
+            return not any(k.reached for k in recorder.params.values() if k.optimizers)
         if known.is_parameter or known.is_attribute:
             return True
         return not known.used_as_input and known.persistent

@@ -137,7 +137,26 @@ class ZeroGradBeforeStep(Rule):
                     confidence=0.97,
                 )
             )
-        return findings
+        return findings or self._wasted(session)
+
+    def _wasted(self, session: Session) -> list[Finding]:
+        """One of several backward passes, whose gradients no step ever sees."""
+        if not any(o.steps >= 3 for o in session.recorder.optimizers.values()):
+            return []
+        return [
+            self.finding(
+                f"the gradients of the backward() at {line_of(site.place)} are all cleared before "
+                f"any step uses them, {site.wasted} times",
+                most(site.wasted_by),
+                fix="clear gradients once per step, or call step() before clearing them",
+                why="that loss has no effect",
+                related=[(line_of(site.place), "the backward whose gradients are lost")],
+                evidence={"wasted": site.wasted, "backwards": site.count},
+                confidence=0.85,
+            )
+            for site in session.recorder.sites.values()
+            if site.wasted >= 3 and site.wasted >= 0.8 * (site.count - 1)
+        ]
 
 
 class StepBeforeBackward(Rule):

@@ -171,6 +171,8 @@ class TargetNotDetached(Rule):
         recorder = session.recorder
         if found or not any(o.steps for o in recorder.optimizers.values()):
             return []
+        if not any(k.reached for k in recorder.params.values() if k.optimizers):
+            return []  # nothing that is optimized takes part: it is the wrong network
         moved = [
             known
             for known in recorder.params.values()
@@ -222,11 +224,13 @@ def _target_name(site: LossSite) -> str:
     if statement is None:
         return ""
     for node in ast.walk(statement):
-        if isinstance(node, ast.Call) and len(node.args) >= 2:
+        if site.kind != "difference" and isinstance(node, ast.Call) and len(node.args) >= 2:
             name = dotted(node.args[1])
             if name:
                 return name
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        is_difference = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
+        if site.kind == "difference" and is_difference:
+            assert isinstance(node, ast.BinOp)
             for side in (node.right, node.left):
                 name = dotted(side)
                 if name and _TARGET.search(name):

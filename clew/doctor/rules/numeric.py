@@ -109,7 +109,8 @@ class VanishingGradient(Rule):
                 continue
             early = statistics.median(shares[: max(3, len(shares) // 3)])
             share = statistics.median(shares)
-            if early < 0.6 or share < 0.6 or activity.is_output:
+            enough = 0.9 if "softmax" in activity.kind else 0.6
+            if early < enough or share < enough or activity.is_output:
                 continue
             found.append((share, activity))
         if not found:
@@ -183,11 +184,14 @@ class ExplodingGradient(Rule):
         if session.data.terms.summed:
             return []
         known = _amplifier(layers)
+        growth = session.numbers.growth
+        grows = max(growth.values(), default=0.0) > 1.5
+        if not grows and (known is None or (known.gain or 0.0) < 2.0):
+            return []  # the data or the targets are large, not the network
         line = None
         if known is not None:
             line = line_of(known.init_at) or known.made_at
         if known is None or (known.gain or 0.0) < 2.0:
-            growth = session.numbers.growth
             line = max(growth, key=lambda place: growth[place]) if growth else line
         return [
             self.finding(

@@ -56,7 +56,11 @@ class TrainEvalMode(Rule):
                 continue
             model_facts = session.modes.models.get(site.key)
             if model_facts is not None and not model_facts.train_steps:
-                continue
+                module = model_facts.ref()
+                params = [] if module is None else list(module.parameters())
+                known = [k for p in params if (k := session.recorder.find(p)) is not None]
+                if not any(k.loaded for k in known):
+                    continue
             findings.append(
                 self.finding(
                     f"the model is evaluated in training mode: {', '.join(site.layers)} are active",
@@ -251,7 +255,16 @@ class BatchMixing(Rule):
             rows = {shape[0] for shape in shapes}
             square = any(len(s) >= 2 and s[0] == s[1] for s in shapes)
             two = all(len(s) == 2 for s in shapes) or site.text != "softmax"
-            if two and not square and batch is not None and (batch in rows or len(rows) > 1):
+            targets = session.losses.rows
+            # The axis is the batch if the loss has as many targets, or a multiple of them.
+            fits = not targets or any(n % r == 0 for n in targets for r in rows if n >= r)
+            if (
+                two
+                and fits
+                and not square
+                and batch is not None
+                and (batch in rows or len(rows) > 1)
+            ):
                 findings.append(
                     self.finding(
                         f"{site.text} runs over the batch axis: each sample's output depends on "

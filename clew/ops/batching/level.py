@@ -9,8 +9,7 @@ batched like all else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from clew import errors
@@ -68,34 +67,28 @@ class Batching(Interceptor):
     def is_batched(self, value: Any) -> bool:
         return type(value) is BatchedTensor and value._level is self and value._is_batched
 
-    @contextmanager
-    def outside(self) -> Iterator[State]:
+    def outside(self) -> _Outside:
         """Run what lies outside of this vmap: other interceptors, and its own recording."""
-        state = local.state
-        mode, hooks, around = state.grad_enabled, state.saved_hooks, state.intercept
-        state.intercept = self.outer
-        state.grad_enabled = mode and self.recording
-        # Hooks are set by those inside, who will never see what is saved outside.
-        state.saved_hooks = ()
-        try:
-            yield state
-        finally:
-            state.intercept, state.grad_enabled, state.saved_hooks = around, mode, hooks
+        return _Outside(self)
 
     def __call__(self, op: Any, inputs: Inputs, params: Params, inplace: bool = False) -> Any:
         if not isinstance(op, Op):
             return self.after_function(op, inputs, params)
         if inplace:
             return self.write(op, inputs, params)
-        batched = tuple([self.is_batched(value) for value in inputs])
+        physical: list[Any] = []
+        batched: tuple[bool, ...] = ()
+        for value in inputs:
+            own = type(value) is BatchedTensor and value._level is self
+            physical.append(value._physical if own else value)
+            batched += (own and value._is_batched,)
         if True in batched and op.name in DECOMPOSED:
             result = DECOMPOSED[op.name](*inputs, **params)
             if result is not NotImplemented:
                 return result
         if op.name in RANDOM:
             return self.draw_like(op, inputs, batched, params)
-        physical = [self.lower(value) for value in inputs]
-        with self.outside():
+        with _Outside(self):
             if True in batched:
                 result = rule_of(op)(Call(op, self.size, physical, batched, inputs, params, self))
             else:
@@ -255,6 +248,28 @@ class Batching(Interceptor):
 
     def inside_function(self) -> Interceptor:
         return self
+
+
+class _Outside:
+    """What `Batching.outside` gives: the state of the thread as it is outside of a vmap."""
+
+    __slots__ = ("before", "level")
+
+    def __init__(self, level: Batching) -> None:
+        self.level = level
+
+    def __enter__(self) -> None:
+        state, level = local.state, self.level
+        mode = state.grad_enabled
+        self.before = mode, state.saved_hooks, state.intercept
+        state.intercept = level.outer
+        state.grad_enabled = mode and level.recording
+        # Hooks are set by those inside, who will never see what is saved outside.
+        state.saved_hooks = ()
+
+    def __exit__(self, *exc: object) -> None:
+        state = local.state
+        state.grad_enabled, state.saved_hooks, state.intercept = self.before
 
 
 class running:

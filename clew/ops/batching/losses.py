@@ -107,8 +107,8 @@ def _rows(call: Call, params: dict[str, Any]) -> Tensor:
     """The result for the samples of all examples, taken as the rows of one matrix."""
     rank = call.ndim(0)
     scores, target = call.all_batched()[:2]
-    scores = scores.reshape((-1, scores._array.shape[-1]))
-    per_row = target._array.shape[rank:] if call.op.name.startswith("multilabel") else ()
+    scores = scores.reshape((-1, scores._array.shape[-1] if rank else 1))
+    per_row = scores._array.shape[1:] if call.op.name.startswith("multilabel") else ()
     target = target.reshape((scores._array.shape[0], *per_row))
     if len(call.inputs) < 3:
         return call.op(scores, target, **params)

@@ -193,11 +193,14 @@ def _pinv(call: Call) -> Any:
 @rules("linalg_lstsq")
 def _lstsq(call: Call) -> Any:
     a, b = call.all_batched()
-    if call.ndim(1) < call.ndim(0):
-        results = call.op(a, b.unsqueeze(-1), **call.params)
-        return (results[0].squeeze(-1), *results[1:])
-    rank = max(call.ndim(0), call.ndim(1))
-    return call.op(pad_rank(a, rank), pad_rank(b, rank), **call.params)
+    is_vector = call.ndim(1) < call.ndim(0)
+    if is_vector:
+        b = b.unsqueeze(-1)
+    rank = max(a._array.ndim, b._array.ndim) - 1
+    solution, *others = call.op(pad_rank(a, rank), pad_rank(b, rank), **call.params)
+    # What a driver does not compute is empty, without the dimensions of a batch.
+    others = [each if each._array.size else front(each, call.size) for each in others]
+    return (solution.squeeze(-1) if is_vector else solution), *others
 
 
 # -- distances ---------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ declare(
 )  # fmt: skip
 declare(mechanical(dims=("dim1", "dim2")), "diagonal", "diagonal_scatter", "diagonal_copy")
 declare(mechanical(dims=("dim1", "dim2"), shapes=("input_sizes",)), "diagonal_backward")
-declare(mechanical(dims=("dim0", "dim1")), "transpose", "transpose_")
+declare(mechanical(dims=("dim0", "dim1")), "transpose")
 declare(mechanical(dims=("dims",)), "flip", "rot90")
 declare(mechanical(dims=("dimension",)), "unfold")
 declare(mechanical(dims=("dimension",), shapes=("input_sizes",)), "unfold_backward")
@@ -46,8 +46,8 @@ declare(
     "as_strided", "as_strided_", "as_strided_backward", "as_strided_scatter",
 )  # fmt: skip
 declare(
-    refused(refusals.no_rule, "resize in place", "it changes the tensor, not its values"),
-    "unsqueeze_", "squeeze_", "squeeze_dim_", "squeeze_dims_", "t_",
+    refused(refusals.no_rule, "a new shape in place", "it changes the tensor, not its values"),
+    "unsqueeze_", "squeeze_", "squeeze_dim_", "squeeze_dims_", "t_", "transpose_",
 )  # fmt: skip
 
 

@@ -154,6 +154,11 @@ class BatchedTensor(Tensor):
     def backward(self, *args: Any, **kwargs: Any) -> None:
         raise refusals.backward()
 
+    def _keeps_its_shape(self, *args: Any, **kwargs: Any) -> Any:
+        raise refusals.no_rule("resize_ or set_", "the memory is that of all examples")
+
+    resize_ = resize_as_ = set_ = _keeps_its_shape
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise refusals.values("pickling")
 

@@ -1,0 +1,18 @@
+# expect: nothing
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+x = torch.randn(90, 8)
+y = x[:, :3].argmax(1)
+net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+
+opt = torch.optim.Adam(net.parameters(), lr=0.01)
+for i in range(30):
+    reg = sum(p.pow(2).sum() for p in net.parameters())
+    loss = F.cross_entropy(net(x), y) + 1e-3 * reg
+    opt.zero_grad()
+    loss.backward()
+    opt.step()

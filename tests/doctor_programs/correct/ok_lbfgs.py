@@ -1,0 +1,21 @@
+# expect: nothing
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+x = torch.randn(64, 8)
+y = x[:, :1] * 2 - x[:, 1:2]
+net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+
+opt = torch.optim.LBFGS(net.parameters(), lr=0.5, max_iter=5)
+for i in range(6):
+
+    def closure():
+        opt.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        loss.backward()
+        return loss
+
+    opt.step(closure)

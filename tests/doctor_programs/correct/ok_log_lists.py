@@ -1,0 +1,21 @@
+# expect: nothing
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+x = torch.randn(90, 8)
+y = x[:, :3].argmax(1)
+net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+
+opt = torch.optim.Adam(net.parameters(), lr=0.01)
+hist, preds = [], []
+for i in range(40):
+    opt.zero_grad()
+    out = net(x)
+    loss = F.cross_entropy(out, y)
+    loss.backward()
+    opt.step()
+    hist.append(loss.item())
+    preds.append(out.detach())

@@ -1,0 +1,30 @@
+# expect: param-unused line 16, 21
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+x = torch.randn(64, 8)
+y = x[:, :1] * 2 - x[:, 1:2]
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(8, 8)
+        self.fc2 = nn.Linear(8, 8)
+        self.out = nn.Linear(8, 1)
+
+    def forward(self, x):
+        x = torch.relu(self.fc1(x))
+        x = torch.relu(self.fc1(x))
+        return self.out(x)
+
+
+m = M()
+opt = torch.optim.Adam(m.parameters(), lr=0.01)
+for i in range(15):
+    opt.zero_grad()
+    F.mse_loss(m(x), y).backward()
+    opt.step()

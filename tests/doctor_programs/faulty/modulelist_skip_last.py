@@ -1,0 +1,30 @@
+# expect: param-unused line 15, 19
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+x = torch.randn(64, 8)
+y = x[:, :1] * 2 - x[:, 1:2]
+
+
+class M(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([nn.Linear(8, 8) for _ in range(4)])
+        self.out = nn.Linear(8, 1)
+
+    def forward(self, x):
+        for i in range(len(self.blocks) - 1):
+            x = torch.relu(self.blocks[i](x))
+        return self.out(x)
+
+
+net = M()
+opt = torch.optim.Adam(net.parameters(), lr=0.01)
+for i in range(15):
+    loss = F.mse_loss(net(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()

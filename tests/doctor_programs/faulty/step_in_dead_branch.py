@@ -1,0 +1,19 @@
+# expect: missing-step line 12, 17
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+x = torch.randn(64, 8)
+y = x[:, :1] * 2 - x[:, 1:2]
+net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+
+opt = torch.optim.SGD(net.parameters(), lr=0.01)
+ACCUM = 100
+for i in range(20):
+    loss = F.mse_loss(net(x), y)
+    opt.zero_grad()
+    loss.backward()
+    if (i + 1) % ACCUM == 0:
+        opt.step()

@@ -1,0 +1,18 @@
+# expect: missing-zero-grad line 15, 17, 18
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+x = torch.randn(64, 8)
+y = x[:, :1] * 2 - x[:, 1:2]
+net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+
+other = nn.Linear(8, 1)
+opt = torch.optim.Adam(net.parameters(), lr=0.01)
+for i in range(20):
+    other.zero_grad()
+    loss = F.mse_loss(net(x), y)
+    loss.backward()
+    opt.step()

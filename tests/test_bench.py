@@ -1,0 +1,94 @@
+"""The benchmark's own parts: rounds that are shared, modes that are compared, memory of a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import clew
+from clew.bench.memory import step_memory
+from clew.bench.models import gpt
+from clew.bench.report import summary_lines
+from clew.bench.runner import Result, run_together
+from clew.bench.workloads import GRAD_MODES, WORKLOADS, prepare
+
+MODES = [WORKLOADS[f"modes/mlp_small/{mode}"] for mode in GRAD_MODES]
+
+
+class Scripted:
+    """Stands for an engine's process: notes what it is asked, and answers the same always."""
+
+    def __init__(self, engine: str, log: list[tuple[str, str]]) -> None:
+        self.engine = engine
+        self.log = log
+
+    def ask(self, **request: Any) -> dict[str, Any]:
+        self.log.append((self.engine, f"{request['do']} {request.get('id', '')[-7:]}"))
+        return {"answer": [1.0], "calls": 1, "seconds": 0.5}
+
+
+def test_workloads_to_be_compared_share_every_round() -> None:
+    log: list[tuple[str, str]] = []
+    engines: Any = (Scripted("clew", log), Scripted("torch", log))
+    results = run_together(MODES[:2], engines, rounds=2, round_seconds=0.1)
+    assert [result.seconds for result in results] == [{"clew": [0.5] * 2, "torch": [0.5] * 2}] * 2
+    rounds = [entry for entry in log if entry[1].startswith("round")]
+    assert rounds[:4] == [
+        ("clew", "round default"), ("torch", "round default"),
+        ("clew", "round no_grad"), ("torch", "round no_grad"),
+    ]  # fmt: skip
+    assert rounds[4:] == rounds[3::-1], "who goes first changes"
+    assert [entry[1] for entry in log[-2:]] == ["forget ", "forget "]
+
+
+def test_modes_are_compared_with_each_other() -> None:
+    default, without, inference = (Result(workload) for workload in MODES)
+    default.seconds = {"clew": [4.0, 8.0], "torch": [2.0, 2.0]}
+    without.seconds = {"clew": [2.0, 4.0], "torch": [1.0, 2.0]}
+    inference.seconds = {"clew": [1.0, 3.0], "torch": [1.0, 1.0]}
+    lines = list(summary_lines([default, without, inference]))
+    assert (
+        "modes/mlp_small, clew: no_grad takes 0.500 (0.500..0.500) of the time of default" in lines
+    )
+    assert (
+        "modes/mlp_small, clew: inference_mode takes 0.625 (0.500..0.750) of the time of no_grad"
+        in lines
+    )
+
+
+def test_checkpointing_is_compared_in_time_and_memory() -> None:
+    kept = Result(WORKLOADS["checkpoint/transformer_8/kept"])
+    again = Result(WORKLOADS["checkpoint/transformer_8/checkpointed"])
+    for result, seconds, mib in ((kept, 1.0, 80.0), (again, 1.3, 20.0)):
+        result.seconds = {"clew": [seconds], "torch": [seconds]}
+        result.step_mib = {"clew": mib, "torch": mib}
+    (line, _) = [text for text in summary_lines([kept, again]) if "takes" in text]
+    assert line == (
+        "checkpoint/transformer_8, clew: checkpointed takes 1.300 (1.300..1.300) of the time of "
+        "kept and 20.0 of 80.0 MiB (75% less)"
+    )
+
+
+@pytest.mark.parametrize("workload", MODES, ids=lambda workload: workload.mode)
+def test_the_engines_agree_in_every_mode(workload: Any) -> None:
+    ours, theirs = (prepare(workload, t).answer() for t in (clew, torch))
+    assert ours == pytest.approx(theirs, rel=1e-4, abs=1e-5)
+
+
+def test_modes_are_what_they_say() -> None:
+    outs = {workload.mode: prepare(workload, clew).run() for workload in MODES}
+    assert outs["default"].requires_grad and not outs["no_grad"].requires_grad
+    assert outs["inference_mode"].is_inference() and not outs["no_grad"].is_inference()
+
+
+def test_every_parameter_of_a_checkpointed_network_gets_its_gradient() -> None:
+    found = step_memory(clew, gpt(32, 2, 16, 2, 4, checkpoint=True)(clew))
+    assert found["unreached"] == [] and found["mib"] >= 0
+
+
+def test_a_parameter_that_is_not_reached_is_named() -> None:
+    training = gpt(32, 1, 16, 2, 4)(clew)
+    training.model.extra = clew.nn.Linear(2, 2)
+    assert step_memory(clew, training)["unreached"] == ["extra.weight", "extra.bias"]

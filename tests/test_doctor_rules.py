@@ -1,0 +1,92 @@
+"""Each class of finding, on small programs: found with the right line, and silence when right.
+
+`python -m tests.doctor_score` runs all programs; here are two of each class and a sample of the
+correct ones, in this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import runpy
+import sys
+import warnings
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew import aliasing
+from clew.doctor import Report, Session
+from tests.doctor_score import Expected, Outcome, describe, programs
+
+PER_CLASS = 2
+EVERY = 9
+
+
+def chosen_faulty() -> list[tuple[Path, Expected]]:
+    by_class: dict[str, list[tuple[Path, Expected]]] = defaultdict(list)
+    for path, expected in programs("faulty", ""):
+        by_class[expected.classes[0]].append((path, expected))
+    return [each for group in by_class.values() for each in group[:PER_CLASS]]
+
+
+FAULTY = chosen_faulty()
+CORRECT = list(programs("correct", ""))[::EVERY]
+
+
+def examine(path: Path) -> Report:
+    """Run a program under the doctor, here, and leave no trace of it."""
+    session = Session()
+    before = sys.modules["__main__"]
+    with (
+        aliasing.as_torch(),
+        contextlib.redirect_stdout(io.StringIO()),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        session.start()
+        try:
+            runpy.run_path(str(path), run_name="__main__")
+        except Exception as error:
+            session.ended_by(error)
+        finally:
+            session.stop()
+            sys.modules["__main__"] = before
+            clew.set_grad_enabled(True)
+            clew.set_default_dtype(clew.float32)
+    report = session.report(path.name)
+    assert not session.failures, session.failures[0]
+    return report
+
+
+def outcome(path: Path, expected: Expected) -> Outcome:
+    return Outcome(path, expected, examine(path).as_json("test"))
+
+
+@pytest.mark.parametrize("job", FAULTY, ids=lambda job: job[0].stem)
+def test_a_bug_is_found_at_its_line(job: tuple[Path, Expected]) -> None:
+    result = outcome(*job)
+    assert result.found and result.located, describe(result)
+
+
+@pytest.mark.parametrize("job", CORRECT, ids=lambda job: job[0].stem)
+def test_a_correct_program_is_left_alone(job: tuple[Path, Expected]) -> None:
+    result = outcome(*job)
+    assert not result.problems, describe(result)
+
+
+def test_every_finding_says_what_to_do() -> None:
+    for path, _ in FAULTY[::7]:
+        for finding in examine(path).problems:
+            assert finding.message and finding.line is not None, finding
+            assert finding.fix or finding.family in ("inplace-saved-tensor", "loss-broadcast")
+            assert 0 < finding.confidence <= 1
+
+
+def test_both_places_of_an_overwritten_tensor_are_named() -> None:
+    jobs = [job for job in programs("faulty", "") if job[1].classes[0] == "inplace-saved-tensor"]
+    report = examine(jobs[0][0])
+    finding = next(f for f in report.problems if f.family == "inplace-saved-tensor")
+    assert any("saved by" in role for _, role in finding.related)
