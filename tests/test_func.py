@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -302,6 +303,59 @@ def test_batched_gradients_and_vectorized_jacobians() -> None:
         np.testing.assert_allclose(to_numpy(ours.detach()), to_numpy(theirs.detach()), rtol=1e-9)
 
 
+def test_same_names_and_arguments_as_torch() -> None:
+    for name in torch.func.__all__:
+        ours = inspect.signature(getattr(clew.func, name)).parameters
+        theirs = inspect.signature(getattr(torch.func, name)).parameters
+        assert list(ours) == list(theirs), name
+        assert [p.default for p in ours.values()] == [p.default for p in theirs.values()], name
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lengths"),
+    [
+        ("b c d e -> e b d c", {}),
+        ("b c d e -> b (c d) e", {}),
+        ("b c (d s) e -> b (c s) d e", {"s": 2}),
+        ("... e -> e ...", {}),
+        ("b ... -> (...) b", {}),
+        ("b 1 d e -> (b d) e", {}),
+        ("b c d e -> b c 1 d e", {}),
+    ],
+)
+def test_rearrange(pattern: str, lengths: dict[str, int]) -> None:
+    values = np.arange(2 * (1 if " 1 d" in pattern[:8] else 3) * 4 * 5).reshape(2, -1, 4, 5)
+    ours = clew.func.rearrange(clew.tensor(values), pattern, **lengths)
+    theirs = torch.func.rearrange(torch.tensor(values), pattern, **lengths)
+    np.testing.assert_array_equal(to_numpy(ours), to_numpy(theirs))
+
+
+def test_rearrange_refuses_what_does_not_fit() -> None:
+    for pattern in ("b c -> b", "b c d -> b c d", "b b -> b b", "(b c) d -> b c d", "b c"):
+        with pytest.raises(ValueError, match="rearrange"):
+            clew.func.rearrange(clew.ones(2, 3), pattern)
+
+
+def test_batch_norms_without_running_statistics() -> None:
+    model = clew.nn.Sequential(clew.nn.Linear(4, 3), clew.nn.BatchNorm1d(3))
+    x = clew.randn(5, 6, 4)
+    with pytest.raises(RuntimeError, match="inplace arithmetic"):
+        clew.vmap(model)(x)
+    assert clew.func.replace_all_batch_norm_modules_(model) is model
+    assert clew.allclose(clew.vmap(model)(x)[2], model(x[2]), atol=1e-6)
+
+
+def test_looking_behind_a_batched_tensor() -> None:
+    seen = []
+
+    def f(x: Any) -> Any:
+        seen.append(clew.func.debug_unwrap(x))
+        return x
+
+    clew.vmap(clew.vmap(f))(clew.ones(2, 3, 4))
+    assert tuple(seen[0].shape) == (2, 3, 4) and type(seen[0]) is clew.Tensor
+
+
 def test_vmap_counts_its_operations_once() -> None:
     """No loop over the examples: the number of operations does not grow with their number."""
 
@@ -315,23 +369,47 @@ def test_vmap_counts_its_operations_once() -> None:
 
 @pytest.mark.parametrize("randomness", ["same", "different"])
 def test_randomness(randomness: str) -> None:
-    x = clew.zeros(5, 3)
+    x = clew.zeros(5, 8)
 
     def drawn(function: Callable[[Any], Any]) -> np.ndarray:
         clew.manual_seed(0)
         return np.asarray(clew.vmap(function, randomness=randomness)(x).numpy())
 
     for function in (
-        lambda a: a + clew.rand(3),
-        lambda a: a + clew.randn(3),
-        lambda a: a + clew.randint(0, 1000, (3,)),
-        lambda a: a + clew.randperm(3),
+        lambda a: a + clew.rand(8),
+        lambda a: a + clew.randn(8),
+        lambda a: a + clew.randint(0, 1000, (8,)),
+        lambda a: a + clew.randperm(8),
         lambda a: a + clew.rand_like(a),
         lambda a: a + clew.randn_like(a),
+        lambda a: a.clone().normal_(),
+        lambda a: clew.empty_like(a).uniform_(),
+        lambda a: clew.nn.functional.dropout(a + 1, 0.5),
+        lambda a: clew.nn.functional.rrelu(a - 1, training=True),
     ):
         rows = drawn(function)
         distinct = len({tuple(row) for row in rows.round(6).tolist()})
         assert distinct == 1 if randomness == "same" else distinct > 1
+
+
+def test_writes_made_of_several_operations() -> None:
+    def program(m: Any) -> Any:
+        x = m.tensor(ROWS)
+
+        def f(a: Any, index: Any) -> Any:
+            a = a.clone()
+            a.put_(index, a[:2] * 2)
+            a.masked_scatter_(a > 0, a.clone().sin())
+            a.mul_(2).add_(a.detach())
+            return a
+
+        index = m.tensor([[0, 3], [1, 2], [2, 1]])
+        return m.func.vmap(f)(x, index), m.func.vmap(m.func.grad(lambda a, i: f(a, i).sum()))(
+            x, index
+        )
+
+    for ours, theirs in zip(program(clew), program(torch), strict=True):
+        np.testing.assert_allclose(to_numpy(ours), to_numpy(theirs), rtol=1e-9)
 
 
 def test_random_numbers_are_pytorchs() -> None:

@@ -40,6 +40,7 @@ class CopyWatch:
         self.stacks: Counter[Line | None] = Counter()
         self.stack_of: dict[Line | None, Line | None] = {}
         self.aliases: dict[int, tuple[weakref.ref[Tensor], Place | None, int, int]] = {}
+        self.arrays: list[tuple[weakref.ref[Any], Place | None, int, int]] = []
         self.same_object: dict[Line, tuple[str, str]] = {}
         self.unseen_writes: dict[Any, dict[str, Any]] = {}
 
@@ -133,6 +134,28 @@ class CopyWatch:
         entry = weakref.ref(result, forget), here(), self.recorder.steps, number
         aliases[key] = entry
 
+    def exposed(self, array: Any) -> None:
+        """NumPy sees the memory of a parameter: remembered as long as the array lives."""
+        if len(self.arrays) > 4096 or not isinstance(array, np.ndarray) or not array.size:
+            return
+        where = address(array)
+        for known in self.recorder.by_id.values():
+            tensor = known.ref()
+            if known.is_parameter and tensor is not None and address(tensor._array) == where:
+                self.arrays.append((weakref.ref(array), here(), self.recorder.steps, known.number))
+                return
+
+    def kept_aliases(self) -> None:
+        """Several aliases of one parameter, from one line and different steps: a list of them."""
+        self.arrays = [entry for entry in self.arrays if entry[0]() is not None]
+        steps: dict[Any, set[int]] = {}
+        for _, place, step, number in (*self.arrays, *self.aliases.values()):
+            steps.setdefault((place, number), set()).add(step)
+        for (place, _), seen in steps.items():
+            line = line_of(place)
+            if len(seen) >= 3 and max(seen) - min(seen) >= 2:
+                self.useless_loads[line] += 1
+
     def used(self, inputs: tuple[Any, ...]) -> None:
         """An old alias of a parameter meets the parameter itself: it was meant as a copy."""
         for value in inputs:
@@ -162,6 +185,7 @@ class CopyWatch:
         """Now and then: does a name that promises a copy mean the model that is trained?"""
         steps = self.recorder.steps
         if steps in (2, 8, 32, 128):
+            self.kept_aliases()
             for frame in user_frames(2):
                 self.look_at_names(frame.f_locals, frame.f_code.co_filename)
 
@@ -172,12 +196,28 @@ class CopyWatch:
             for name, value in list(space.items()):
                 if isinstance(value, Module):
                     held.setdefault(id(value), []).append(name)
+            self._shared_parameters(space, file)
             for same in held.values():
                 copies = [name for name in same if _COPY.search(name)]
                 if len(same) > 1 and copies and len(copies) < len(same):
                     line = assigned_at(copies[0], file) or assigned_at(f"self.{copies[0]}", file)
                     if line is not None and _is_plain_assignment(line):
                         self.same_object[line] = copies[0], same[0]
+
+    def _shared_parameters(self, space: Any, file: str) -> None:
+        """A model that is called a teacher or a target, built of the parameters of another one."""
+        models = [(name, m) for name, m in list(space.items()) if isinstance(m, Module)]
+        for name, module in models:
+            if not _COPY.search(name):
+                continue
+            own = _parameter_ids(module)
+            for other, model in models:
+                if model is module or _COPY.search(other) or not own:
+                    continue
+                if own == _parameter_ids(model):
+                    line = assigned_at(name, file) or assigned_at(f"self.{name}", file)
+                    if line is not None:
+                        self.same_object[line] = name, other
 
     # -- stacks of remembered tensors --------------------------------------------------------------
 
@@ -200,6 +240,10 @@ class CopyWatch:
             line = line_of(here())
             self.stacks[line] += 1
             self.stack_of.setdefault(line, self.recorder.born_at(first))
+
+
+def _parameter_ids(module: Module) -> frozenset[int]:
+    return frozenset(id(parameter) for parameter in module.parameters())
 
 
 _COPY = re.compile(r"target|(^|_)ema|best|teacher|old|snapshot|backup|copy|initial", re.IGNORECASE)

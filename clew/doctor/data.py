@@ -98,7 +98,8 @@ class DataWatch:
         if array[0].size < 2:
             return
         self.calls += 1
-        key: Any = id(module)
+        facts = self.recorder.module_facts(module)
+        key: Any = -1 if facts is None else facts.number
         training = call.grad and call.training
         if training:
             rows = self.trained.setdefault(key, set())
@@ -113,16 +114,25 @@ class DataWatch:
         fresh = {hash(array[i].tobytes()) for i in range(count)}
         if training:
             self.settled[key] = self.settled.get(key, 0) + 1 if fresh <= rows else 0
-        if not training:
-            lines = self.held_at.setdefault(key, Counter())
-            if call.line not in lines:
-                self.held_names[key] = self.made_at(args[0])
-            lines[call.line] += 1
-            if not _is_continuous(array):
-                return
-            common = self.common.setdefault(key, set())
-            common |= fresh & self.trained.get(id(module), set())
+            call.rows = key, fresh  # they count when the call's result has gone backward
+            return
+        lines = self.held_at.setdefault(key, Counter())
+        if call.line not in lines:
+            self.held_names[key] = self.made_at(args[0])
+        lines[call.line] += 1
+        if not _is_continuous(array):
+            return
+        common = self.common.setdefault(key, set())
+        common |= fresh & self.trained.get(key[0], set())
         rows |= fresh
+
+    def went_backward(self, calls: list[Any]) -> None:
+        """Calls whose results have gone backward: their rows have been trained on."""
+        for call in calls:
+            if call.rows is not None:
+                key, rows = call.rows
+                self.trained.setdefault(key, set()).update(rows)
+                call.rows = None
 
     def dataset_made(self, dataset: Any) -> None:
         self.datasets[id(dataset)] = weakref.ref(dataset), line_of(here())
@@ -202,6 +212,8 @@ def mixes(before: tuple[int, ...], after: tuple[int, ...], batch: int | None) ->
         heads = after[0] // second
         if heads > 1 and after[2] * heads == before[2]:
             return True
+    if batch == first == after[1] and after[0] not in (1, first) and len(after) >= 3:
+        return True
     return (
         batch is not None
         and batch > 1

@@ -187,6 +187,7 @@ class BackwardSite:
         self.losses = Series()
         self.wasted = 0  # passes of which every gradient was cleared before a step
         self.wasted_by: Counter[Line | None] = Counter()
+        self.wasted_of: set[int] = set()  # the optimizers that would have used them
 
 
 class ModuleFacts:

@@ -29,6 +29,7 @@ from clew.nn.utils import clip_grad
 from clew.ops import leaving
 from clew.optim import lr_scheduler
 from clew.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+from clew.source import INTERNAL_PACKAGES
 from clew.utils.data.dataloader import DataLoader
 from clew.utils.data.dataset import Subset, TensorDataset
 
@@ -161,7 +162,15 @@ class Instrument:
                 session.grad_set(self, value)
                 original.fset(self, value)
 
-            return property(original.fget, set_grad, original.fdel)
+            def get_grad(self: Tensor) -> Tensor | None:
+                grad: Tensor | None = original.fget(self)
+                if grad is not None:
+                    package = sys._getframe(1).f_globals.get("__package__")
+                    if package not in INTERNAL_PACKAGES:
+                        session.grad_read(self)
+                return grad
+
+            return property(get_grad, set_grad, original.fdel)
 
         def told(event: Callable[..., None]) -> Callable[[Any], Any]:
             def make(original: Any) -> Any:
@@ -184,6 +193,16 @@ class Instrument:
 
         self.replace(Tensor, "requires_grad_", requires_grad_)
         self.replace(NoHistory, "cuts", cuts)
+
+        def expose(original: Any) -> Any:
+            def watched(storage: Any, array: Any, how: str) -> Any:
+                result = original(storage, array, how)
+                session.memory_exposed(result)
+                return result
+
+            return watched
+
+        self.replace(leaving, "expose", expose)
         self.replace(leaving, "_note_exit", note_exit)
         for kind in (mode._GradMode, mode.inference_mode, mode.set_grad_enabled):
             self.replace(kind, "__enter__", enter)

@@ -71,17 +71,15 @@ class KeepWatch:
             self.look()
 
     def alive(self) -> list[Node]:
-        """One live node of every old iteration that still has one, newest first."""
-        found = []
+        """Live nodes of old iterations, newest first, all made by the line that has the most."""
+        found: dict[Any, list[Node]] = {}
         for iteration, references in reversed(self.old):
             if self.iteration - iteration < _OLD:
                 continue
-            for reference in references:
-                node = reference()
-                if node is not None:
-                    found.append(node)
-                    break
-        return found
+            nodes = [node for reference in references if (node := reference()) is not None]
+            for place, node in {node._where: node for node in nodes}.items():
+                found.setdefault(place, []).append(node)
+        return max(found.values(), key=len, default=[])
 
     def look(self) -> None:
         """Are graphs of old iterations alive, and why?"""

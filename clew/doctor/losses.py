@@ -21,7 +21,8 @@ PAIRED = frozenset({"mse_loss", "smooth_l1_loss", "huber_loss"})
 WATCHED = PAIRED | {
     "sub", "rsub", "log_softmax", "nll_loss", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "softmax", "mul", "xlogy", "cumsum", "cumprod",
-    "logcumsumexp", "cummax", "cummin", "linalg_vector_norm",
+    "logcumsumexp", "cummax", "cummin", "linalg_vector_norm", "mean_dim", "sum_dim", "amax",
+    "addmm", "mm", "sort",
 }  # fmt: skip
 
 
@@ -46,6 +47,8 @@ class LossWatch:
         self.sites: dict[tuple[str, Line | None], LossSite] = {}
         self.nodes: dict[int, LossSite] = {}
         self.functions: Counter[str] = Counter()
+        # Recent reductions over the batch axis, by the place of their node in the graph's order.
+        self.pools: dict[int, tuple[Place | None, tuple[int, ...], str]] = {}
         self.in_module: Callable[[], bool] = lambda: False
         self.rows: Counter[int] = Counter()  # how many targets losses had
 
@@ -73,6 +76,13 @@ class LossWatch:
         elif name == "linalg_vector_norm":
             if self.in_module():
                 self._softmax(inputs[0], params, out, "normalisation")
+        elif name in ("mean_dim", "sum_dim", "amax"):
+            self._pooled(inputs[0], params, out, name)
+        elif name in ("addmm", "mm"):
+            self._linear(inputs)
+        elif name == "sort":
+            if self.in_module():
+                self._softmax(inputs[0], params, out, "sort")
         elif name in ("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"):
             self._softmax(inputs[0], params, out, name)
         elif name == "log_softmax":
@@ -117,6 +127,30 @@ class LossWatch:
             self._count_rows(b)
         if name in PAIRED or name == "sub":
             self._target(name, a, b, out)
+
+    def _pooled(self, source: Any, params: Any, out: Tensor, name: str) -> None:
+        """A reduction over the batch axis inside a module: what a layer makes of it is shared."""
+        dims = params.get("dim", params.get("dims")) if params else None
+        dims = dims if isinstance(dims, tuple | list) else (dims,)
+        if 0 not in dims or out._node is None or source._array.ndim < 2 or not self.in_module():
+            return
+        if through_moves(source._node) is None or len(self.pools) > 64:
+            self.pools.clear()
+        if source._node is not None and source._array.shape[0] > 1:
+            self.pools[out._node._seq] = out._node._where, tuple(source._array.shape), name
+
+    def _linear(self, inputs: tuple[Any, ...]) -> None:
+        """A layer with weights runs on something that was pooled over the batch."""
+        if not self.pools:
+            return
+        for value in inputs:
+            node = through_moves(value._node) if isinstance(value, Tensor) else None
+            found = self.pools.get(node._seq) if node is not None else None
+            if found is not None:
+                place, shape, name = found
+                site = self.note("over-batch", place, name.removesuffix("_dim"))
+                site.used = site.count
+                site.facts.setdefault("shapes", Counter())[shape] += 1
 
     def _count_rows(self, target: Any) -> None:
         if isinstance(target, Tensor) and target._array.ndim and len(self.rows) < 100:
@@ -277,13 +311,16 @@ class LossWatch:
         dim = params.get("dim", params.get("dims")) if params else None
         if isinstance(dim, tuple | list):
             dim = dim[0] if len(dim) == 1 else None
-        if dim is None or array.ndim < 2 or out._node is None:
+        if dim is None or array.ndim < 2 or (out._node is None and not self.in_module()):
             return
         source = through_moves(scores._node)
-        if source is None or source.is_accumulator:
-            return  # weights and data: no samples of a batch
+        if source is not None and source.is_accumulator:
+            return  # weights: no samples of a batch
         if dim % array.ndim == 0 and array.shape[0] > 1:
-            site = self.note("over-batch", out._node._where, name, node=out._node)
+            place = here() if out._node is None else out._node._where
+            site = self.note("over-batch", place, name, node=out._node)
+            if out._node is None:
+                site.used = site.count
             site.facts.setdefault("shapes", Counter())[array.shape] += 1
 
     # -- at backward -----------------------------------------------------------------------------

@@ -38,6 +38,7 @@ class RootCall:
         self.active = False  # whether a sensitive layer is in training mode
         self.node: weakref.ref[Node] | None = None
         self.clock = 0
+        self.rows: tuple[Any, set[int]] | None = None  # what it was given, row by row
 
 
 class ModeFacts:
@@ -173,6 +174,8 @@ class ModeWatch:
             node = call.node() if call.node is not None else None
             if node is not None and node in run.accounts:
                 self.trained.append(call)
+                if len(self.trained) > 64:
+                    del self.trained[:32]
             elif node is not None:
                 rest.append(call)
         self.waiting = rest[-64:]

@@ -31,6 +31,8 @@ class Recorder:
         self.params: dict[int, ParamFacts] = {}
         self.by_id: dict[int, ParamFacts] = {}
         self.next_number = 0
+        self.modules_made = 0
+        self.optimizers_made = 0
         self.prune_at = 512
         self.optimizers: dict[int, OptimizerFacts] = {}
         self.modules: dict[int, ModuleFacts] = {}
@@ -101,7 +103,9 @@ class Recorder:
         return line_of(entry[1]) if entry is not None and entry[0]() is tensor else None
 
     def module_born(self, module: Module, place: Place | None) -> None:
-        self.modules[id(module)] = ModuleFacts(module, len(self.modules), place)
+        # Counted, because the identity of a module that is gone may be given to another one.
+        self.modules_made += 1
+        self.modules[id(module)] = ModuleFacts(module, self.modules_made, place)
 
     def module_facts(self, module: Module) -> ModuleFacts | None:
         facts = self.modules.get(id(module))
@@ -141,15 +145,23 @@ class Recorder:
     # -- optimizers ------------------------------------------------------------------------
 
     def optimizer_made(self, optimizer: Any, place: Place | None) -> None:
-        made = OptimizerFacts(optimizer, len(self.optimizers), place)
-        self.optimizers[id(optimizer)] = made
+        made = self._new_optimizer(optimizer, place)
         self.take_params(made, optimizer)
+
+    def _new_optimizer(self, optimizer: Any, place: Place | None) -> OptimizerFacts:
+        made = OptimizerFacts(optimizer, self.optimizers_made, place)
+        self.optimizers_made += 1
+        before = self.optimizers.get(id(optimizer))
+        if before is not None:
+            # What was learnt of an optimizer that is gone stays, under a key of its own.
+            self.optimizers[-1 - before.number] = before
+        self.optimizers[id(optimizer)] = made
+        return made
 
     def optimizer_facts(self, optimizer: Any) -> OptimizerFacts:
         known = self.optimizers.get(id(optimizer))
         if known is None or known.ref() is not optimizer:
-            known = OptimizerFacts(optimizer, len(self.optimizers), None)
-            self.optimizers[id(optimizer)] = known
+            known = self._new_optimizer(optimizer, None)
             self.take_params(known, optimizer)
         return known
 
@@ -285,6 +297,11 @@ class Recorder:
         known.cleared_when = self.tick()
         known.scaled_when = -1
 
+    def grad_used(self, known: ParamFacts) -> None:
+        """The program reads a gradient itself: the passes behind it were not in vain."""
+        for _, _, when in known.pending:
+            self.passes.pop(when, None)
+
     def _note_wasted(self, known: ParamFacts, place: Place | None) -> None:
         """Was everything that a backward pass computed cleared before any step?"""
         for _, _, when in known.pending:
@@ -295,6 +312,7 @@ class Recorder:
             if entry[2] == entry[1]:
                 entry[0].wasted += 1
                 entry[0].wasted_by[line_of(place)] += 1
+                entry[0].wasted_of |= known.optimizers
                 del self.passes[when]
 
     def grads_cleared(self, tensors: Iterable[Tensor], place: Place | None) -> int:

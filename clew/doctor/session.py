@@ -107,6 +107,7 @@ class Session:
                 self.keeping.look()
             main = sys.modules.get("__main__")
             if main is not None and self.recorder.steps:
+                self.copies.kept_aliases()
                 self.copies.look_at_names(vars(main), getattr(main, "__file__", None) or "")
             self.instrument.remove()
             self.active = False
@@ -279,6 +280,16 @@ class Session:
             known.scaled_when = self.recorder.tick()
 
     @event
+    def grad_read(self, tensor: Tensor) -> None:
+        known = self.recorder.find(tensor)
+        if known is not None:
+            self.recorder.grad_used(known)
+
+    @event
+    def memory_exposed(self, array: Any) -> None:
+        self.copies.exposed(array)
+
+    @event
     def saved_was_modified(
         self, node: Any, name: str, array: Any, storage: Any, version: int
     ) -> None:
@@ -313,6 +324,7 @@ class Session:
             self.losses.backward_begins(run, roots)
             self.precision.backward_begins(run, tensors)
             self.modes.backward_begins(run)
+            self.data.went_backward(self.modes.trained)
             self.data.backward_begins(run, roots)
             self.numbers.mark_outputs(roots)
             if self.numbers.sampling:

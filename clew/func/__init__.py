@@ -1,11 +1,18 @@
 """Function transforms: functions from functions, which compose in any order."""
 
-from clew.func.batching import vmap
+from clew.func.batching import debug_unwrap, vmap
 from clew.func.gradients import grad, grad_and_value, value_and_grad, vjp
 from clew.func.jacobians import hessian, jacfwd, jacrev, jvp, linearize
-from clew.func.modules import functional_call, functionalize, stack_module_state
+from clew.func.modules import (
+    functional_call,
+    functionalize,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
+from clew.func.rearranging import rearrange
 
 __all__ = [
+    "debug_unwrap",
     "functional_call",
     "functionalize",
     "grad",
@@ -15,6 +22,8 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "rearrange",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "value_and_grad",
     "vjp",

@@ -10,6 +10,7 @@ from clew import errors
 from clew.core.tensor import Tensor
 from clew.func.trees import Spec, broadcast, flatten, unflatten
 from clew.ops.batching.level import Batching, running
+from clew.ops.batching.tensor import BatchedTensor
 from clew.ops.joining import cat
 
 Dims = int | tuple[Any, ...] | None
@@ -207,3 +208,12 @@ def lift(level: Batching, leaf: Any, dim: int | None) -> Any:
     with level.outside():
         physical = leaf.movedim(dim, 0) if dim else leaf
     return level.lift(physical)
+
+
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """The tensor of all examples behind one that is seen inside vmap, for looking at it."""
+    while isinstance(tensor, BatchedTensor):
+        tensor = tensor._physical
+        if not recurse:
+            break
+    return tensor

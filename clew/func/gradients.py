@@ -96,7 +96,7 @@ def recording() -> Iterator[None]:
 
 def gradients_of(
     tracking: Tracking, outs: Sequence[Any], inputs: Sequence[Tensor], cotangents: Sequence[Any],
-    *, keep_graph: bool = False,
+    *, keep_graph: bool = False, create_graph: bool | None = None,
 ) -> list[Tensor]:  # fmt: skip
     """The gradients of outputs with respect to the aliases; zeros where there is no path."""
     pairs = [
@@ -107,7 +107,7 @@ def gradients_of(
     if not pairs:
         return [wrap(np.zeros_like(each._array)) for each in inputs]
     roots = [out for out, _ in pairs]
-    graph = tracking.wants_graph(roots)
+    graph = tracking.wants_graph(roots) if create_graph is None else create_graph
     found = autograd_grad(
         roots, inputs, [cotangent for _, cotangent in pairs], create_graph=graph,
         retain_graph=graph or keep_graph, allow_unused=True, materialize_grads=True,
@@ -246,9 +246,14 @@ class Linearization:
     def released_aux(self) -> Any:
         return map_leaves(self.tracking.released, self.aux)
 
-    def pull_back(self, cotangents: Sequence[Any]) -> list[Tensor]:
+    def pull_back(
+        self, cotangents: Sequence[Any], keep_graph: bool = True, create_graph: bool | None = None
+    ) -> list[Tensor]:
         with recording():
-            return gradients_of(self.tracking, self.outs, self.inputs, cotangents, keep_graph=True)
+            return gradients_of(
+                self.tracking, self.outs, self.inputs, cotangents, keep_graph=keep_graph,
+                create_graph=create_graph,
+            )  # fmt: skip
 
     def push_forward(self, tangents: Sequence[Tensor]) -> list[Tensor]:
         """The products of the Jacobian with tangents: the pull-back, transposed."""
@@ -285,15 +290,11 @@ def vjp(func: Func, *primals: Any, has_aux: bool = False) -> Any:
     """The value of `func`, and a function that pulls cotangents of it back to the arguments."""
     done = Linearization(func, primals, has_aux, "vjp(f, *primals)")
 
-    def vjp_fn(
-        *cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
-    ) -> Any:
-        given: Any = cotangents[0] if len(cotangents) == 1 else cotangents
-        leaves, spec = flatten(given)
+    def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        leaves, spec = flatten(cotangents)
         if spec != done.output_spec:
             raise RuntimeError(_structure_text(done.output_spec, spec) + errors.at_user_line())
-        grads = unflatten(done.pull_back(leaves), done.input_spec)
-        return grads
+        return unflatten(done.pull_back(leaves, retain_graph, create_graph), done.input_spec)
 
     if has_aux:
         return done.value(), vjp_fn, done.released_aux()

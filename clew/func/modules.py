@@ -7,12 +7,18 @@ from typing import Any
 
 from clew import errors
 from clew.core.tensor import Tensor
+from clew.nn.modules.batchnorm import _BatchNorm
 from clew.nn.modules.module import Module
 from clew.nn.utils.stateless import _functional_call as functional_call
 from clew.ops.joining import stack
 
 Tensors = dict[str, Tensor]
-__all__ = ["functional_call", "functionalize", "stack_module_state"]
+__all__ = [
+    "functional_call",
+    "functionalize",
+    "replace_all_batch_norm_modules_",
+    "stack_module_state",
+]
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[Tensors, Tensors]:
@@ -71,3 +77,15 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             + errors.at_user_line()
         )
     return func
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """Have the batch norms of a module forget their running statistics, which vmap cannot update.
+
+    They then use the statistics of the batch, in evaluation as well.
+    """
+    for module in root.modules():
+        if isinstance(module, _BatchNorm):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

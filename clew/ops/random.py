@@ -218,9 +218,7 @@ def _filled_like(
 ) -> Tensor:
     array = array_like(function, input, dtype, memory_format)
     if local.state.intercept is not None:
-        return _drawn(
-            array.shape, lambda shape: made(function, draw(shape, array.dtype), options)
-        )
+        return _drawn(array.shape, lambda shape: made(function, draw(shape, array.dtype), options))
     fill_in_memory_order(array, draw)
     return made(function, array, options)
 

@@ -141,8 +141,7 @@ class ZeroGradBeforeStep(Rule):
 
     def _wasted(self, session: Session) -> list[Finding]:
         """One of several backward passes, whose gradients no step ever sees."""
-        if not any(o.steps >= 3 for o in session.recorder.optimizers.values()):
-            return []
+        steps = {o.number: o.steps for o in session.recorder.optimizers.values()}
         return [
             self.finding(
                 f"the gradients of the backward() at {line_of(site.place)} are all cleared before "
@@ -155,7 +154,9 @@ class ZeroGradBeforeStep(Rule):
                 confidence=0.85,
             )
             for site in session.recorder.sites.values()
-            if site.wasted >= 3 and site.wasted >= 0.8 * (site.count - 1)
+            if site.wasted >= 3
+            and site.wasted >= 0.8 * (site.count - 1)
+            and all(steps.get(number, 0) >= 3 for number in site.wasted_of)
         ]
 
 

@@ -151,6 +151,12 @@ def _ratios(layers: list[ParamFacts]) -> tuple[ParamFacts, ParamFacts, float] | 
     scales = [(s, k) for s, k in scales if s > 0]
     if len(scales) < 4:
         return None
+    # A single layer beside the main path may see little; the early layers together must.
+    third = max(1, len(scales) // 3)
+    early = statistics.median(s for s, _ in scales[:third])
+    late = statistics.median(s for s, _ in scales[-third:])
+    if early > 2e-3 * late:
+        return None
     first_scale, first = scales[0]
     last_scale, last = max(scales[len(scales) // 2 :], key=lambda item: item[0])
     return first, last, first_scale / last_scale

@@ -109,7 +109,8 @@ class SchedulerMisuse(Rule):
         optimizer = optimizers.get(facts.optimizer) if facts.optimizer is not None else None
         at = most(facts.step_at)
         active = [o for o in optimizers.values() if o.steps >= 10]
-        if not facts.steps and active and session.exit.status != "exception":
+        others = any(s.steps for s in session.schedules.schedulers.values())
+        if not facts.steps and active and not others and session.exit.status != "exception":
             return f"{facts.kind} is made and never stepped: the rate stays", line_of(facts.born)
         if optimizer is None or facts.steps < 2:
             return "", None
@@ -196,8 +197,8 @@ class AliasedBuffer(Rule):
         for line, count in copies.useless_loads.items():
             findings.append(
                 self.finding(
-                    "what is loaded here shares its memory with the model: it has followed every "
-                    "step since it was taken, and loading it changes nothing",
+                    "what is kept here shares its memory with the model: it has followed every "
+                    "step since it was taken",
                     line,
                     fix="copy.deepcopy(model.state_dict()), or clone() every tensor",
                     why="state_dict() and detach() give views of the live parameters",
@@ -210,7 +211,7 @@ class AliasedBuffer(Rule):
             if line not in copies.useless_loads:
                 findings.append(
                     self.finding(
-                        f"{name} is not a copy: it is another name for {other}, and moves with it",
+                        f"{name} is no copy: it has the parameters of {other}, and moves with it",
                         line,
                         fix="copy.deepcopy(model)",
                         why="assignment gives an object a second name",

@@ -22,7 +22,7 @@ from clew.core.recording import OpNode, Plan, record
 from clew.core.state import State, local
 from clew.core.tensor import Tensor, forbid_view_write, tangents_of
 from clew.ops.batching import refusals
-from clew.ops.batching.rules import DECOMPOSED, RANDOM, Call, front, rule_of
+from clew.ops.batching.rules import DECOMPOSED, RANDOM, RANDOM_BY_SHAPE, Call, front, rule_of
 from clew.ops.batching.tensor import BatchedTensor, lift
 from clew.ops.copying import COPY
 from clew.source import _getframe
@@ -159,6 +159,11 @@ class Batching(Interceptor):
             raise refusals.captured_write(op.name)
         if op.name in RANDOM:
             self.check_random_write(op, batched)
+            if self.randomness == "same" and batched[0]:
+                return self.write(COPY, (target, self.draw_like(op, inputs, batched, params)), {})
+        if True in batched and op.name in DECOMPOSED:
+            result = DECOMPOSED[op.name](target.clone(), *inputs[1:], **params)
+            return self.write(COPY, (target, result), {})
         state = local.state
         mask, edges = self.edges(inputs) if state.grad_enabled else (0, [])
         plan = op.plan(mask) if mask and op.can_differentiate(target) else None
@@ -216,10 +221,13 @@ class Batching(Interceptor):
         """A random operation with a new result."""
         if self.randomness == "error":
             raise refusals.randomness()
-        if self.randomness == "same" and True in batched:
-            # The same numbers, from what may be different for each: drawn for one, used for all.
-            raise refusals.same_numbers(op.name)
         physical = [self.lower(value) for value in inputs]
+        if self.randomness == "same" and True in batched:
+            if op.name not in RANDOM_BY_SHAPE:
+                raise refusals.same_numbers(op.name)
+            with self.outside():
+                # Drawn for one example, used for all.
+                return op(physical[0].select(0, 0), **params)
         with self.outside():
             if self.randomness == "same":
                 return op(*physical, **params)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.ops.batching.rules import RANDOM, Call, aligned, declare, rules, together
+from clew.ops.batching.rules import RANDOM, RANDOM_BY_SHAPE, Call, aligned, declare, rules, together
 
 # Numbers for tensors that are given as examples, and for parameters that are.
 FILLING = (
@@ -15,9 +15,11 @@ DRAWING = ("bernoulli", "poisson", "_standard_gamma", "_sample_dirichlet", "norm
 declare(together, *FILLING, *DRAWING, "normal_std", "_rrelu_noise")
 declare(aligned, "normal_mean_std", "binomial", "_standard_gamma_grad", "_dirichlet_grad")
 
+NOISES = ("_dropout_noise", "_alpha_dropout_noise", "_rrelu_noise")
+RANDOM_BY_SHAPE.update((*FILLING, *NOISES))
 RANDOM.update((
     *FILLING, *DRAWING, "normal_std", "normal_mean_std", "binomial", "multinomial",
-    "bernoulli_tensor", "_dropout_noise", "_alpha_dropout_noise", "_rrelu_noise",
+    "bernoulli_tensor", *NOISES,
 ))  # fmt: skip
 
 

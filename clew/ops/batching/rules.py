@@ -33,6 +33,8 @@ RULES: dict[str, Rule] = {}
 
 # Operations whose results are random, so that they ask whether examples differ.
 RANDOM: set[str] = set()
+# Those of them that look at nothing but the shape of their input.
+RANDOM_BY_SHAPE: set[str] = set()
 
 
 class Call:

@@ -5,7 +5,8 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 torch.manual_seed(0)
-import copy, random
+import copy
+import random
 
 q = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2))
 target = copy.deepcopy(q)

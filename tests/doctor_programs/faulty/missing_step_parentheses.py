@@ -19,7 +19,7 @@ for _ in range(40):
     optimizer.zero_grad()
     loss = nn.functional.mse_loss(model(X), Y)
     loss.backward()
-    optimizer.step  # noqa: B018
+    optimizer.step
     history.append(loss.item())
 
 # %% result

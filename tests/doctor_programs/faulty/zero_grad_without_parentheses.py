@@ -10,7 +10,7 @@ def train(model, optimizer, batches, epochs=4):
     for epoch in range(epochs):
         correct = count = 0
         for x, y in batches:
-            optimizer.zero_grad  # noqa: B018
+            optimizer.zero_grad
             logits = model(x)
             loss = F.cross_entropy(logits, y)
             loss.backward()
