@@ -42,7 +42,6 @@ ABSENT = {
     "torch.onnx": _GRAPHS,
     "torch.library": "operations are defined with autograd.Function",
     "torch.ops": "operations have their public names only",
-    "torch.func.functional_call": "the transforms of functions are not complete yet",
     "torch.nn.attention.flex_attention": "it needs batching of functions",
 }
 

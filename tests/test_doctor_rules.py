@@ -39,7 +39,7 @@ CORRECT = list(programs("correct", ""))[::EVERY]
 def examine(path: Path) -> Report:
     """Run a program under the doctor, here, and leave no trace of it."""
     session = Session()
-    before = sys.modules["__main__"]
+    before, arguments = sys.modules["__main__"], sys.argv
     with (
         aliasing.as_torch(),
         contextlib.redirect_stdout(io.StringIO()),
@@ -47,13 +47,14 @@ def examine(path: Path) -> Report:
     ):
         warnings.simplefilter("ignore")
         session.start()
+        sys.argv = [str(path)]
         try:
             runpy.run_path(str(path), run_name="__main__")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             session.ended_by(error)
         finally:
             session.stop()
-            sys.modules["__main__"] = before
+            sys.modules["__main__"], sys.argv = before, arguments
             clew.set_grad_enabled(True)
             clew.set_default_dtype(clew.float32)
     report = session.report(path.name)
@@ -81,7 +82,7 @@ def test_every_finding_says_what_to_do() -> None:
     for path, _ in FAULTY[::7]:
         for finding in examine(path).problems:
             assert finding.message and finding.line is not None, finding
-            assert finding.fix or finding.family in ("inplace-saved-tensor", "loss-broadcast")
+            assert finding.fix, finding
             assert 0 < finding.confidence <= 1
 
 

@@ -153,8 +153,9 @@ class LossWatch:
                 site.facts.setdefault("shapes", Counter())[shape] += 1
 
     def _count_rows(self, target: Any) -> None:
-        if isinstance(target, Tensor) and target._array.ndim and len(self.rows) < 100:
-            self.rows[target._array.shape[0]] += 1
+        if isinstance(target, Tensor) and len(self.rows) < 100:
+            shape = target._array.shape
+            self.rows[shape[0] if shape else 1] += 1
 
     def _outer(self, a: Any, b: Any, out: Tensor) -> None:
         """(N, 1) times (N,), where one of them is data: a target that broadcasts."""

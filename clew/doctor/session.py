@@ -158,6 +158,8 @@ class Session:
             self.keeping.node_made(out)
             if not self.recorder.backwards and name not in QUIET and out._array.ndim > 1:
                 numbers.scale(out._node._where, inputs, out)
+        elif out._reason is not None and out._reason.kind == "numpy":
+            _prefer_cuts(inputs, out)
         elif not state.grad_enabled and self.recorder.stepping is None:
             for value in inputs:
                 if isinstance(value, Tensor) and value._requires_grad:
@@ -547,6 +549,15 @@ class Session:
             series=curves(self),
             graph=self.picture,
         )
+
+
+def _prefer_cuts(inputs: tuple[Any, ...], out: Tensor) -> None:
+    """Of several reasons for having no history, data that came from numbers is the weakest."""
+    for value in inputs:
+        reason = value._reason if isinstance(value, Tensor) else None
+        if reason is not None and reason.kind != "numpy":
+            out._reason = reason
+            return
 
 
 def growth_of(losses: list[float]) -> tuple[float, bool]:

@@ -68,15 +68,19 @@ class FromException(Rule):
         if "does not require grad" in text:
             return self.no_history(session, frames)
         if "leaf Variable that requires grad" in text:
-            return [self._named("inplace-saved-tensor.leaf", text.split("\n")[0], line)]
+            fix = "update parameters in place under torch.no_grad()"
+            return [self._named("inplace-saved-tensor.leaf", text.split("\n")[0], line, fix=fix)]
         if "all elements of input should be between 0 and 1" in text:
-            return [self._named("loss-activation-mismatch", text.split("\n")[0], line)]
+            fix = "binary_cross_entropy_with_logits takes raw scores"
+            return [self._named("loss-activation-mismatch", text.split("\n")[0], line, fix=fix)]
         if "NoneType" in text and frames:
             return self.gradient_is_none(session, frames, text)
         if "Using a target size" in text or "target size" in text.lower():
-            return [self._named("loss-broadcast.refused", text.split("\n")[0], line)]
+            fix = "make the shapes equal: target.unsqueeze(-1), or prediction.squeeze(-1)"
+            return [self._named("loss-broadcast.refused", text.split("\n")[0], line, fix=fix)]
         if "empty parameter list" in text:
-            return [self._named("param-not-in-optimizer", text.split("\n")[0], line)]
+            fix = "keep layers in nn.ModuleList or nn.ModuleDict, not in a list or a dict"
+            return [self._named("param-not-in-optimizer", text.split("\n")[0], line, fix=fix)]
         if "No inf checks were recorded" in text:
             return []
         return []
@@ -90,7 +94,9 @@ class FromException(Rule):
     def modified(self, session: Session, line: Line | None) -> list[Finding]:
         facts = session.error_facts
         if facts.get("kind") != "modified":
-            return [self._named("inplace-saved-tensor", "a saved tensor was modified", line)]
+            fix = "write a new tensor instead, or clone() before the write"
+            text = "a saved tensor was modified"
+            return [self._named("inplace-saved-tensor", text, line, fix=fix)]
         written, saved = line_of(facts["written_at"]), line_of(facts["saved_at"])
         writer = facts["writer"]
         by_optimizer = "optimizer" in writer
