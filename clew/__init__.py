@@ -19,7 +19,6 @@ from clew import (
     cpu,
     cuda,
     fft,
-    func,
     linalg,
     multiprocessing,
     nn,
@@ -85,7 +84,6 @@ from clew.backend.layout import (
 from clew.core.public import FUNCTIONS as _FUNCTIONS
 from clew.core.tensor import Size, Tensor
 from clew.cuda import OutOfMemoryError
-from clew.func.batching import vmap
 from clew.memory import memory_summary
 from clew.ops.random import Generator, default_generator
 from clew.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
@@ -137,12 +135,14 @@ _LAZY = frozenset(
 )  # fmt: skip
 _LAZY_NAMES = {
     "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
+    "vmap": "func",
 }  # fmt: skip
 
 if _TYPE_CHECKING:
-    from clew import doctor, optim, profiler, serialization, signal, testing, utils
+    from clew import doctor, func, optim, profiler, serialization, signal, testing, utils
     from clew.compiler import compile
     from clew.doctor import graph
+    from clew.func import vmap
     from clew.serialization import load, save
 
 

@@ -174,3 +174,15 @@ def test_instrument_names_what_is_there() -> None:
     finally:
         instrument.remove()
     assert not instrument.undo
+
+
+def test_vmap_and_forward_mode_run_under_the_doctor() -> None:
+    x = clew.randn(3, 2, dtype=clew.float64)
+    with watch() as doctor:
+        batched = clew.func.vmap(clew.func.grad(lambda row: row.pow(3).sum()))(x)
+        jacobian = clew.autograd.functional.jacobian(
+            lambda t: t.sin(), x[0], strategy="forward-mode", vectorize=True
+        )
+    assert clew.allclose(batched, 3 * x.pow(2))
+    assert clew.allclose(jacobian, clew.diag(x[0].cos()))
+    assert not doctor.session.failures

@@ -91,3 +91,10 @@ def test_both_places_of_an_overwritten_tensor_are_named() -> None:
     report = examine(jobs[0][0])
     finding = next(f for f in report.problems if f.family == "inplace-saved-tensor")
     assert any("saved by" in role for _, role in finding.related)
+
+
+def test_the_branch_not_taken_is_named() -> None:
+    path = next(path for path, _ in programs("faulty", "where_with_unsafe_branch"))
+    finding = next(f for f in examine(path).problems if f.family == "nan-origin")
+    assert "torch.where at where_with_unsafe_branch.py:13" in finding.message
+    assert finding.line is not None and finding.line.line == 12

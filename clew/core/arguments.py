@@ -30,41 +30,24 @@ def typed(function: F, first: int = 1) -> F:
     """The same function, which refuses arguments of types that its annotations exclude.
 
     `first` is the number of the first argument in messages: 0 for methods, where PyTorch does not
-    count `self`. The leading arguments for which any mistake ends in an exception are only looked
-    at then; others cost the look into a set, so this is for functions that do more than that.
+    count `self`. It costs a look into a set of combinations of types: it is for functions that do
+    more than that.
     """
     known: set[Types] = set()
-    leading = -1
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) > leading:
-            look(args, kwargs)
+        key = (*map(type, args), *kwargs, *map(type, kwargs.values()))
+        if key not in known:
+            check_arguments(function, args, kwargs, first)
+            known.add(key)
         try:
             return function(*args, **kwargs) if kwargs else function(*args)
         except Exception as error:
             explain(function, args, kwargs, error, first)
             raise
 
-    def look(args: Types, kwargs: dict[str, Any]) -> None:
-        nonlocal leading
-        key = (*map(type, args), *kwargs, *map(type, kwargs.values()))
-        if key not in known:
-            check_arguments(function, args, kwargs, first)
-            known.add(key)
-            leading = _leading(function)
-
     return checked  # type: ignore[return-value]  # it takes what `function` takes
-
-
-def _leading(function: Callable[..., Any]) -> int:
-    """How many leading arguments are tensors, or dimensions, which all functions look at."""
-    positional, _, expected = expectations(function)
-    for count, name in enumerate(positional):
-        flags_or_numbers = {bool, int, float, complex}.intersection(expected[name])
-        if name != "dim" and (flags_or_numbers or any(map(_is_list, expected[name]))):
-            return count
-    return len(positional)
 
 
 def explain(

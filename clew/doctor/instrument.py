@@ -234,13 +234,12 @@ class Instrument:
             return WatchedRun
 
         def apply_bare(original: Any) -> Any:
-            numbers = session.numbers
             quiet = session.quiet_backward
 
             def watched(self: OpNode, g: Any, freed: Any) -> Any:
                 results = original(self, g, freed)
                 if self.op.name not in quiet:
-                    numbers.node_ran(self, (g,), results)
+                    session.node_ran(self, (g,), results)
                 return results
 
             return watched
@@ -249,7 +248,7 @@ class Instrument:
             def watched(self: OpNode, grads: Any) -> Any:
                 results = original(self, grads)
                 if self.op.name not in session.quiet_backward:
-                    session.numbers.node_ran(self, grads, results)
+                    session.node_ran(self, grads, results)
                 return results
 
             return watched

@@ -13,7 +13,7 @@ from clew.core.node import Node
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.doctor.facts import Activity, ParamFacts, Series
-from clew.doctor.graphs import op_name, through_moves
+from clew.doctor.graphs import inputs_of, op_name, through_moves
 from clew.doctor.places import Line, Place, here, line_of
 from clew.doctor.recorder import Recorder
 
@@ -43,8 +43,8 @@ _PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "convolution"})
 
 def is_finite(array: np.ndarray) -> bool:
     """Whether all elements are finite; a sum answers for most arrays without a second one."""
-    if array.dtype.kind != "f":
-        return True
+    if type(array) is not np.ndarray or array.dtype.kind != "f":
+        return True  # also where one array stands for many, under vmap
     if array.ndim == 0:
         return math.isfinite(array)
     total = np.add.reduce(array, axis=None)
@@ -64,6 +64,7 @@ class Origin:
         self.step = 0
         self.facts = ""
         self.from_data = False
+        self.branch: Line | None = None  # the `where` that does not take its bad values
 
     @property
     def line(self) -> Line | None:
@@ -219,6 +220,7 @@ class NumberWatch:
             origin.step = self.recorder.steps
             bad = int((~np.isfinite(array)).sum())
             origin.facts = f"{bad} of {array.size} elements of its gradient"
+            origin.branch = _unused_branch(node)
             self.backward_origin = origin
             return
 
@@ -348,6 +350,15 @@ class NumberWatch:
         if activity.window >= 6:
             activity.dead_shares.append(1.0 - float(active.mean()))
             activity.active, activity.window = None, 0
+
+
+def _unused_branch(node: Node) -> Line | None:
+    """The line of a `where` that has the result of `node` as one of its branches."""
+    runs = local.state.backward_runs
+    for each in runs[-1].accounts if runs else ():
+        if op_name(each) == "where" and any(through_moves(b) is node for b in inputs_of(each)):
+            return line_of(each._where)
+    return None
 
 
 def _rms(array: np.ndarray) -> float:

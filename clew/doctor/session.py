@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
-import statistics
 import sys
 import traceback
 import weakref
@@ -16,6 +14,7 @@ from clew.core.state import local
 from clew.core.tensor import NoHistory, Tensor
 from clew.doctor import passes
 from clew.doctor.copies import CopyWatch
+from clew.doctor.course import prefer_cuts
 from clew.doctor.curves import curves
 from clew.doctor.data import DataWatch
 from clew.doctor.facts import Series
@@ -128,8 +127,8 @@ class Session:
 
     def op_ran(self, op: Op, state: Any, inputs: tuple[Any, ...], params: Any, out: Tensor) -> None:
         # Every operation passes here: `@event` would cost as much as the common case does.
-        if state.backward_runs and not self.numbers.in_custom:
-            return  # the formulas of a gradient are not the user's
+        if out._is_lifted or (state.backward_runs and not self.numbers.in_custom):
+            return  # a tensor of vmap has no values; formulas of gradients are not the user's
         try:
             self._op_ran(op, state, inputs, params, out)
         except Exception as error:
@@ -158,13 +157,14 @@ class Session:
             self.keeping.node_made(out)
             if not self.recorder.backwards and name not in QUIET and out._array.ndim > 1:
                 numbers.scale(out._node._where, inputs, out)
-        elif out._reason is not None and out._reason.kind == "numpy":
-            _prefer_cuts(inputs, out)
-        elif not state.grad_enabled and self.recorder.stepping is None:
-            for value in inputs:
-                if isinstance(value, Tensor) and value._requires_grad:
-                    self._used_without_grad(state, value)
-            self.modes.op_without_grad(name)
+        else:
+            if out._reason is not None and out._reason.kind == "numpy":
+                prefer_cuts(inputs, out)
+            if not state.grad_enabled and self.recorder.stepping is None:
+                for value in inputs:
+                    if isinstance(value, Tensor) and value._requires_grad:
+                        self._used_without_grad(state, value)
+                self.modes.op_without_grad(name)
         if name in WATCHED:
             self.losses.op_ran(name, inputs, params, out)
         if name == "_dropout_noise" and self.stack:
@@ -173,6 +173,12 @@ class Session:
             self.copies.stacked(inputs, out)
         if self.copies.aliases:
             self.copies.used(inputs)
+
+    def node_ran(self, node: Any, grads: Any, results: Any) -> None:
+        try:
+            self.numbers.node_ran(node, grads, results)
+        except Exception as error:
+            self.failed(error)
 
     def _used_without_grad(self, state: Any, value: Tensor) -> None:
         node = value._node
@@ -497,18 +503,6 @@ class Session:
 
     # -- the end ---------------------------------------------------------------------------------
 
-    def prepare(self) -> None:
-        """Before rules look: how training went as a whole."""
-        self.explained.clear()
-        self.growth, self.diverges = 1.0, False
-        for site in self.recorder.sites.values():
-            growth, lost = growth_of(site.losses.values)
-            if site.count >= 3 and self.recorder.steps >= 3:
-                self.growth = max(self.growth, growth)
-                self.diverges |= growth > (30.0 if lost else 300.0)
-        ratios = [v for v in self.numbers.ratio.values if math.isfinite(v)]
-        self.too_fast = bool(ratios) and statistics.median(ratios) > 0.3
-
     def lonely_roots(self) -> list[tuple[Line | None, Line | None, int]]:
         """Backward passes from leaves: the leaf's line, the cut behind it, how often."""
         return [(born, cut, count) for (born, cut), count in self.recorder.lonely.items()]
@@ -549,21 +543,3 @@ class Session:
             series=curves(self),
             graph=self.picture,
         )
-
-
-def _prefer_cuts(inputs: tuple[Any, ...], out: Tensor) -> None:
-    """Of several reasons for having no history, data that came from numbers is the weakest."""
-    for value in inputs:
-        reason = value._reason if isinstance(value, Tensor) else None
-        if reason is not None and reason.kind != "numpy":
-            out._reason = reason
-            return
-
-
-def growth_of(losses: list[float]) -> tuple[float, bool]:
-    """By which factor a loss has grown, and whether it has become infinite or NaN."""
-    finite = [abs(v) for v in losses if math.isfinite(v)]
-    if len(finite) < 3:
-        return 1.0, False
-    start = max(statistics.median(finite[:3]), 0.05)
-    return max(finite) / start, len(finite) < len(losses)

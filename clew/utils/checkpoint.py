@@ -136,8 +136,9 @@ class _Frame:
         self.check = determinism_check == "default"
         self.early_stop = early_stop
         self.autocast = autocast_as_it_is()
-        # Backward may run inside of a vmap that the block was not in.
-        self.intercept = local.state.intercept
+        # Backward may run inside of a vmap that the block was not in, or the other way round.
+        intercept = local.state.intercept
+        self.transforms = intercept if _transforms(intercept) else None
         self.where = user_where()
         self.notes: list[_SavedNote] = []
         # Tensors that exist again, by backward run and index; a run takes each once.
@@ -168,6 +169,15 @@ class _Frame:
         return found.pop(placeholder.index)
 
 
+def _transforms(intercept: Any) -> bool:
+    """Whether a chain of interceptors does more than look on: vmap, or forward mode."""
+    while intercept is not None:
+        if intercept.has_examples or intercept.carries_tangents:
+            return True
+        intercept = intercept.outer
+    return False
+
+
 class _Recomputation:
     """The second run of a checkpointed block."""
 
@@ -183,7 +193,7 @@ class _Recomputation:
             default_generator.set_state(frame.rng_state)
         intercept = state.intercept
         watch = _Watch(frame, self)
-        state.intercept = frame.intercept
+        state.intercept = frame.transforms or (None if _transforms(intercept) else intercept)
         watch.take_over()
         try:
             with enable_grad(), frame.autocast, frame.recompute_context, self.hooks(watch):

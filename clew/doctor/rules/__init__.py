@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.doctor.course import prepare
 from clew.doctor.findings import Finding, ordered
 from clew.doctor.rules import exceptions, graph, loop, loss, numeric, setup
 from clew.doctor.rules.base import Rule
@@ -19,7 +20,7 @@ RULES: tuple[Rule, ...] = (
 
 def judge(session: Session) -> list[Finding]:
     """All findings, the most probable cause first; what a cause explains becomes a remark."""
-    session.prepare()
+    prepare(session)
     findings: list[Finding] = []
     for rule in RULES:
         try:

@@ -35,6 +35,11 @@ class NanOrigin(Rule):
             what = f"the data holds NaN: {origin.facts}"
         elif origin.backward:
             what = f"{origin.op} returned {origin.kind} in backward{where}: {origin.facts}"
+            if origin.branch is not None:
+                what += (
+                    f"; the torch.where at {origin.branch} takes the other branch, but its zero "
+                    "gradient times infinity is NaN"
+                )
         else:
             what = f"{origin.op} produced the first {origin.kind}{where}: {origin.facts}"
         return [
@@ -42,6 +47,7 @@ class NanOrigin(Rule):
                 what,
                 line,
                 fix=_fix_for(origin.op, origin.backward),
+                related=[(origin.branch, "the branch that is not taken")],
                 why="everything computed from it is NaN, and after the next step all weights are",
                 evidence={"step": origin.step, "op": origin.op, "backward": origin.backward},
                 confidence=0.95,
@@ -53,7 +59,8 @@ def _fix_for(op: str, backward: bool) -> str:
     if backward:
         return (
             "keep the input away from the pole before the operation: sqrt(x + eps), "
-            "clamp(min=eps), or torch.where on the input as well as on the result"
+            "clamp(min=eps), or torch.where on the input, too: "
+            "torch.where(ok, sqrt(torch.where(ok, x, 1.0)), other)"
         )
     name = op.rstrip("_")
     if name.startswith("log"):
