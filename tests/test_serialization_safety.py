@@ -23,6 +23,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import clew
+import clew.distributions
+import clew.optim
+import clew.utils.data
 from clew.serialization import safe_globals
 from tests.test_serialization import clew_bytes, clew_load, torch_bytes, torch_load
 

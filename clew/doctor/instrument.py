@@ -20,7 +20,7 @@ from clew.core import engine, inplace
 from clew.core.op import Op, ViewOp
 from clew.core.recording import OpNode
 from clew.core.tensor import NoHistory, Tensor
-from clew.doctor.places import function_place, here
+from clew.doctor.places import function_place
 from clew.nn import functional
 from clew.nn.modules import distance as distance_layers
 from clew.nn.modules.module import Module
@@ -389,7 +389,7 @@ class Instrument:
         def pair(original: Any) -> Any:
             def watched(x1: Tensor, x2: Tensor, *args: Any, **kwargs: Any) -> Any:
                 result = original(x1, x2, *args, **kwargs)
-                session.losses.similarity(x1, x2, result)
+                session.compared(x1, x2, result)
                 return result
 
             return watched
@@ -397,7 +397,7 @@ class Instrument:
         def dataset(original: Any) -> Any:
             def watched(self: Any, *args: Any, **kwargs: Any) -> None:
                 original(self, *args, **kwargs)
-                session.data.dataset_made(self)
+                session.dataset_made(self)
 
             return watched
 
@@ -498,7 +498,7 @@ class Instrument:
             def watched(*args: Any, **kwargs: Any) -> Any:
                 result = original(*args, **kwargs)
                 if isinstance(result, Tensor):
-                    session.recorder.tensor_born(result, here())
+                    session.tensor_made(result)
                 return result
 
             watched.__name__ = getattr(original, "__name__", "create")

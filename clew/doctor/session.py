@@ -433,6 +433,18 @@ class Session:
                 self.recorder.joined_again(reason)
 
     @event
+    def tensor_made(self, tensor: Tensor) -> None:
+        self.recorder.tensor_born(tensor, here())
+
+    @event
+    def dataset_made(self, dataset: Any) -> None:
+        self.data.dataset_made(dataset)
+
+    @event
+    def compared(self, a: Any, b: Any, out: Any) -> None:
+        self.losses.similarity(a, b, out)
+
+    @event
     def module_entered(self, module: Module, args: Any, kwargs: Any) -> Any:
         stack = self.stack
         stack.append(module)

@@ -62,7 +62,7 @@ def _require(want: dtypes.dtype, out: Tensor, words: Words) -> None:
 
 
 def _keep_apart(tensors: list[Tensor], out: Tensor) -> None:
-    if any(np.may_share_memory(each._array, out._array) for each in tensors):
+    if any(each is out or np.may_share_memory(each._array, out._array) for each in tensors):
         raise errors.partial_overlap()
 
 
