@@ -32,7 +32,6 @@ def main(torch):
     Categorical = torch.distributions.categorical.Categorical
     np.random.seed(1)
     torch.manual_seed(1)
-    torch.backends.cudnn.deterministic = True
 
     def layer_init(layer, std=np.sqrt(2), bias_const=0.0):
         torch.nn.init.orthogonal_(layer.weight, std)
