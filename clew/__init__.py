@@ -20,8 +20,6 @@ from clew import (
     cuda,
     fft,
     linalg,
-    multiprocessing,
-    nn,
     random,
     special,
     version,
@@ -128,9 +126,9 @@ globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)
 _LAZY = frozenset(
     {
         "_C", "__config__", "_dynamo", "_inductor", "_utils", "accelerator", "compiler",
-        "distributed", "distributions", "doctor", "func", "fx", "hub", "jit", "mps", "optim",
-        "overrides", "profiler", "serialization", "signal", "storage", "testing", "torch_version",
-        "types", "utils", "xpu",
+        "distributed", "distributions", "doctor", "func", "fx", "hub", "jit", "mps",
+        "multiprocessing", "nn", "optim", "overrides", "profiler", "serialization", "signal",
+        "storage", "testing", "torch_version", "types", "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {
@@ -139,7 +137,18 @@ _LAZY_NAMES = {
 }  # fmt: skip
 
 if _TYPE_CHECKING:
-    from clew import doctor, func, optim, profiler, serialization, signal, testing, utils
+    from clew import (
+        doctor,
+        func,
+        multiprocessing,
+        nn,
+        optim,
+        profiler,
+        serialization,
+        signal,
+        testing,
+        utils,
+    )
     from clew.compiler import compile
     from clew.doctor import graph
     from clew.func import vmap

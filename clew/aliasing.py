@@ -15,10 +15,14 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
+else:
+    Loader = object  # importing it takes longer than the rest of this module
 
 _OWN = __name__.partition(".")[0]
 _THEIRS = "torch"
@@ -104,7 +108,7 @@ class _SameModule(Loader):
         module.__spec__ = self.spec
 
 
-class _Alias(MetaPathFinder):
+class _Alias:
     """Finds `torch.x.y` in clew. It comes first: clew's folder is where others would look."""
 
     def find_spec(
@@ -123,7 +127,7 @@ class _Alias(MetaPathFinder):
         return ModuleSpec(fullname, _SameModule(module), is_package=is_package)
 
 
-class _Companions(MetaPathFinder):
+class _Companions:
     """Comes last, and says of packages built on torch that they are not part of clew."""
 
     def find_spec(

@@ -20,10 +20,9 @@ from multiprocessing import *  # noqa: F403  (this module stands in for Python's
 from multiprocessing import connection, reduction
 from typing import Any
 
-from clew.backend import dtypes
 from clew.core.tensor import Tensor
 from clew.nn.parameter import Parameter
-from clew.ops.sharing import SharedMemory, place_in, shared_memory_of, tensor_in
+from clew.ops.sharing import reduce_tensor
 
 __all__ = [
     *multiprocessing.__all__,
@@ -36,40 +35,8 @@ __all__ = [
 # -- tensors between processes ---------------------------------------------------------------
 
 
-def _reduce_tensor(tensor: Tensor) -> Any:
-    if tensor.requires_grad and not tensor.is_leaf:
-        raise RuntimeError(
-            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
-            "does not support crossing process boundaries.\n  Send tensor.detach() for the values."
-        )
-    block = shared_memory_of(tensor._array)
-    if block is None:
-        return tensor.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
-    return _rebuild_shared, (
-        reduction.DupFd(block.file), len(block), type(tensor), tensor.dtype,
-        tuple(tensor._array.shape), place_in(block, tensor._array), tensor.requires_grad,
-        dict(tensor.__dict__),
-    )  # fmt: skip
-
-
-def _rebuild_shared(
-    file: Any,
-    size: int,
-    kind: type[Tensor],
-    dtype: dtypes.dtype,
-    shape: tuple[int, ...],
-    place: tuple[int, tuple[int, ...]],
-    requires_grad: bool,
-    attributes: dict[str, Any],
-) -> Tensor:
-    result = tensor_in(SharedMemory(file.detach(), size), kind, dtype, shape, place)
-    result._requires_grad = requires_grad
-    result.__dict__.update(attributes)
-    return result
-
-
 for _kind in (Tensor, Parameter):
-    reduction.ForkingPickler.register(_kind, _reduce_tensor)
+    reduction.ForkingPickler.register(_kind, reduce_tensor)
 
 # Shared memory has no name, so there is only PyTorch's default strategy; the other is accepted
 # because programs choose it to avoid limits that do not exist here.

@@ -11,8 +11,6 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import threadpoolctl
-
 from clew import errors
 from clew.kernels.native import jit
 
@@ -39,6 +37,8 @@ def set_num_threads(int: int) -> None:
 @functools.cache
 def _blas_libraries() -> list[Any]:
     """The controls of the BLAS libraries that are loaded; NumPy has loaded its own by now."""
+    import threadpoolctl  # late, as most programs leave the number of threads as it is
+
     found: list[Any] = threadpoolctl.ThreadpoolController().select(user_api="blas").lib_controllers
     return found
 

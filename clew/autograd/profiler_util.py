@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
@@ -215,6 +214,8 @@ class EventList(list[Any]):
 
     def export_chrome_trace(self, path: str) -> None:
         """Write a file for chrome://tracing or https://ui.perfetto.dev."""
+        import json
+
         with open(path, "w", encoding="utf-8") as file:
             json.dump(chrome_trace(self, path, {}), file)
 

@@ -7,7 +7,8 @@ layout, so that a state saved by one library continues in the other.
 
 from __future__ import annotations
 
-import secrets
+import functools
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -64,9 +65,18 @@ class Generator:
         self.next_normal: float | None = None
         self._next_float_normal: float | None = None
         self._moves = 0
-        self._bits = np.random.MT19937(0)
-        self._numpy = np.random.Generator(self._bits)
         self.manual_seed(DEFAULT_SEED)
+
+    @functools.cached_property
+    def _bits(self) -> np.random.MT19937:
+        """The words, from the seed on. The first draw makes it, and loads NumPy's part for it."""
+        bits = np.random.MT19937(0)
+        np.random.RandomState(bits).seed(self._seed & 0xFFFFFFFF)
+        return bits
+
+    @functools.cached_property
+    def _numpy(self) -> np.random.Generator:
+        return np.random.Generator(self._bits)
 
     @property
     def device(self) -> str:
@@ -80,7 +90,8 @@ class Generator:
             raise ValueError("Overflow when unpacking long long")
         with self.lock:
             self._seed = seed % 2**64
-            np.random.RandomState(self._bits).seed(self._seed & 0xFFFFFFFF)
+            self.__dict__.pop("_bits", None)
+            self.__dict__.pop("_numpy", None)
             self._untouched = True
             self._moves += 1
             self.next_normal = None
@@ -90,7 +101,7 @@ class Generator:
     def seed(self) -> int:
         """Restart the stream from a seed the operating system chose, and return that seed."""
         # 53 bits, so that the seed survives a trip through a double.
-        self.manual_seed(secrets.randbits(53))
+        self.manual_seed(int.from_bytes(os.urandom(7), "little") >> 3)
         return self._seed
 
     def initial_seed(self) -> int:

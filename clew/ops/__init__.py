@@ -91,7 +91,6 @@ from clew.ops import (
     windows,
     writing,
 )
-from clew.ops.batching import tables as batching
 
 __all__ = [
     "activation",
@@ -101,7 +100,6 @@ __all__ = [
     "attention",
     "average_pooling",
     "batch_normalization",
-    "batching",
     "callables",
     "cdist",
     "clamping",

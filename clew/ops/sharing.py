@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
+from pickle import DEFAULT_PROTOCOL
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,8 @@ class SharedMemory(mmap.mmap):
 def _nameless_file() -> int:
     if hasattr(os, "memfd_create"):
         return os.memfd_create("clew-shared")
+    import tempfile
+
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
 
@@ -68,6 +70,9 @@ def share_memory_(self: Tensor) -> Tensor:
             "share_memory_: this tensor is a view, and its base would stay where it is. Call "
             "share_memory_() on the base, or on a clone() of the view." + errors.at_user_line()
         )
+    # Late: with Python's multiprocessing comes a good part of its library.
+    from multiprocessing.reduction import ForkingPickler
+
     array = self._array
     order = memory.memory_order(array)
     block = SharedMemory.allocate(array.nbytes)
@@ -76,6 +81,9 @@ def share_memory_(self: Tensor) -> Tensor:
     shared = laid_out.transpose(np.argsort(order)) if order else laid_out
     shared[...] = array
     self._array = shared
+    kinds: set[type] = {Tensor, type(self)}
+    for kind in kinds:
+        ForkingPickler.register(kind, reduce_tensor)
     return self
 
 
@@ -97,6 +105,41 @@ def tensor_in(
     flat = np.frombuffer(block, np.uint8)
     array = np.ndarray(shape, dtype.np, buffer=flat, offset=offset, strides=strides)
     return retyped(wrap(array), kind)
+
+
+def reduce_tensor(tensor: Tensor) -> Any:
+    """What `multiprocessing` sends for a tensor: its memory if that is shared, or else a copy."""
+    from multiprocessing.reduction import DupFd
+
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
+            "does not support crossing process boundaries.\n  Send tensor.detach() for the values."
+        )
+    block = shared_memory_of(tensor._array)
+    if block is None:
+        return tensor.__reduce_ex__(DEFAULT_PROTOCOL)
+    return _rebuild_shared, (
+        DupFd(block.file), len(block), type(tensor), tensor.dtype,
+        tuple(tensor._array.shape), place_in(block, tensor._array), tensor.requires_grad,
+        dict(tensor.__dict__),
+    )  # fmt: skip
+
+
+def _rebuild_shared(
+    file: Any,
+    size: int,
+    kind: type[Tensor],
+    dtype: dtypes.dtype,
+    shape: tuple[int, ...],
+    place: tuple[int, tuple[int, ...]],
+    requires_grad: bool,
+    attributes: dict[str, Any],
+) -> Tensor:
+    result = tensor_in(SharedMemory(file.detach(), size), kind, dtype, shape, place)
+    result._requires_grad = requires_grad
+    result.__dict__.update(attributes)
+    return result
 
 
 methods(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,8 @@ def _address(function: Any) -> int:
 @functools.cache
 def blas() -> Blas | None:
     """The library, or None where NumPy was built with another one."""
-    folder = Path(np.__file__).parent.parent / "numpy.libs"
-    for path in sorted(folder.glob("libscipy_openblas64_*")):
-        return Blas(ctypes.CDLL(str(path)))
+    folder = os.path.join(os.path.dirname(os.path.dirname(np.__file__)), "numpy.libs")
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
+        if name.startswith("libscipy_openblas64_"):
+            return Blas(ctypes.CDLL(os.path.join(folder, name)))
     return None

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clew.kernels.native import cache, jit
+from clew.kernels.native import jit
 from clew.kernels.native.blas import blas
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.loops import Loop, context_word, finish
@@ -102,7 +102,7 @@ def _sizes(geometry: Geometry, images: int, tile: int, parts: int) -> list[int]:
 def _function(kind: str, llvm: str) -> Any:
     machine = jit.machine()
     text = module(kind, llvm)
-    code = cache.through(text, machine.identity, lambda: machine.object_code(text))
+    code = machine.compiled(text, lambda: text)
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(machine.load(code, "conv")[0])
 
 

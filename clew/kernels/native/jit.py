@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
-from clew.kernels.native import cache, team
+from clew.kernels.native import team
 
 # Held while LLVM works, by the thread that uses it. A signal handler may come in between: hence
 # reentrant. A fork waits for it, so that no child begins with LLVM in the middle of something.
@@ -43,6 +44,13 @@ class Machine:
     def provide(self, name: str, address: int) -> None:
         """Make a function known to the code that is loaded from now on."""
         self.llvm.add_symbol(name, address)
+
+    def compiled(self, key: str, module: Callable[[], str]) -> bytes:
+        """The code of a module: from the cache on disk, by a key for its text, or compiled."""
+        # Imported with the first kernel: files and hashes are a tenth of the time of a start.
+        from clew.kernels.native import cache
+
+        return cache.through(key, self.identity, lambda: self.object_code(module()))
 
     def object_code(self, text: str) -> bytes:
         with lock:
@@ -86,7 +94,7 @@ def machine() -> Machine:
 def _machine() -> Machine:
     found = Machine()
     source = team.source()
-    code = cache.through(source, found.identity, lambda: found.object_code(source))
+    code = found.compiled(source, lambda: source)
     names = ("clew_run", "clew_worker", "clew_set_workers", "clew_forget")
     addresses = found.load(code, *names)
     found.provide("clew_run", addresses[0])

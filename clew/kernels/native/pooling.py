@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.native import cache, jit
+from clew.kernels.native import jit
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.loops import Loop, context_word, finish
 
@@ -57,7 +57,7 @@ def _run(kind: str, x: Array, y: Array, index: Array, geometry: list[int]) -> No
 def _function(kind: str, llvm: str) -> Any:
     machine = jit.machine()
     text = module(kind, llvm)
-    code = cache.through(text, machine.identity, lambda: machine.object_code(text))
+    code = machine.compiled(text, lambda: text)
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return signature(machine.load(code, "pool")[0])
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.kernels.native.elementary import (
     DOUBLE,
@@ -21,6 +20,9 @@ from clew.kernels.native.elementary import (
     two_sum,
 )
 from clew.kernels.native.ir import F32, F64, Expr, rarely, table, where
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 # sin(r) = r + r z S(z), cos(r) = 1 - z/2 + z² C(z) with z = r², for |r| <= π/4
 _SIN_SINGLE = -0.166666548822, 0.00833217390813, -0.000195166921682
@@ -53,6 +55,8 @@ _MODERATE_SINGLE, _MODERATE_DOUBLE = 2.0**30, 2.0**20
 @functools.cache
 def _two_over_pi() -> Fraction:
     """2/π to 1,280 bits, by Machin's formula in whole numbers."""
+    from fractions import Fraction  # late, as most programs have no sines to compile
+
     one = 1 << 1300
 
     def arc_cotangent(x: int) -> int:
@@ -73,7 +77,7 @@ def _parts(step: int, entries: int, count: int) -> list[list[float]]:
         left -= 4 * round(left / 4)
         for part in tables:
             part.append(float(left))
-            left -= Fraction(part[-1])
+            left -= type(left)(part[-1])
     return tables
 
 

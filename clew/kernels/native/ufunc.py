@@ -21,7 +21,7 @@ import ml_dtypes
 import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # no stub for it
 
-from clew.kernels.native import cache, columns, jit, loops, rows
+from clew.kernels.native import columns, jit, loops, rows
 from clew.kernels.native.functions import trace
 from clew.kernels.native.ir import BF16, BOOL, F16, F32, F64, I32, I64, Program
 
@@ -155,9 +155,7 @@ class Kernel:
         machine = jit.machine()
         program = self.program(index)
         key = f"{type(self).__name__} {self.name} {self.options()}\n{program}"
-        code = cache.through(
-            key, machine.identity, lambda: machine.object_code(self.module(program))
-        )
+        code = machine.compiled(key, lambda: self.module(program))
         return machine.load(code, self.name)[0]
 
     def options(self) -> str:

@@ -37,6 +37,9 @@ class Batching(Interceptor):
     has_examples = True
 
     def __init__(self, size: int, randomness: str = "error") -> None:
+        # The rules of all operations: late, as most programs have no vmap.
+        from clew.ops.batching import tables  # noqa: F401
+
         self.size = size
         self.randomness = randomness
         around = installed(Batching)
