@@ -20,6 +20,7 @@ from clew.core.public import FUNCTIONS, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
+from clew.kernels.products import affine, batch_product, product
 from clew.ops.arithmetic import conj
 from clew.ops.matmul import (
     C_NAMES,
@@ -29,7 +30,6 @@ from clew.ops.matmul import (
     check_batches,
     check_matrices,
     check_mv,
-    for_blas,
     refuse_bool,
     require_batch,
     require_same_scalar_type,
@@ -62,11 +62,11 @@ def _scaled(g: Any, factor: Number) -> Any:
 
 def _matrix_product(a: Array, b: Array) -> Array:
     a, b = widened(a), widened(b)
-    return np.asarray(a.dot(b) if a.dtype.kind in "fc" else np.matmul(a, b))
+    return product(a, b) if a.dtype.kind in "fc" else np.asarray(np.matmul(a, b))
 
 
 def _batch_product(a: Array, b: Array) -> Array:
-    return np.asarray(np.matmul(for_blas(widened(a)), for_blas(widened(b))))
+    return np.asarray(batch_product(widened(a), widened(b)))
 
 
 def _addmm(self: Array, mat1: Array, mat2: Array) -> Array:
@@ -206,12 +206,14 @@ def _quick(input: Any, mat1: Any, mat2: Any) -> Tensor | None:
         or a.shape[1] != b.shape[0]
     ):
         return None
-    product = a.dot(b)
+    if added.shape == b.shape[1:]:
+        return ADDMM.output(state, (input, mat1, mat2), NO_PARAMS, affine(a, b, added))
+    total = product(a, b)
     try:
-        product += added
+        total += added
     except ValueError:
         return None
-    return ADDMM.output(state, (input, mat1, mat2), NO_PARAMS, product)
+    return ADDMM.output(state, (input, mat1, mat2), NO_PARAMS, total)
 
 
 @public(inplace=True)

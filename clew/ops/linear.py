@@ -10,6 +10,7 @@ from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.public import public
 from clew.core.state import State, local
 from clew.core.tensor import Tensor
+from clew.kernels.products import affine
 from clew.ops.addmm import ADDMM
 from clew.ops.rows import require_tensors
 
@@ -64,8 +65,7 @@ def _without_history(state: State, input: Tensor, weight: Tensor, bias: Tensor) 
         return None
     if len(shape) > 2:
         rows = rows.reshape(math.prod(shape[:-1]), shape[-1])
-    product = rows.dot(matrix.T)
-    product += added
+    product = affine(rows, matrix.T, added)
     if len(shape) > 2:
         product = product.reshape(*shape[:-1], matrix.shape[0])
     return ADDMM.output(state, (bias, input, weight), NO_PARAMS, product)

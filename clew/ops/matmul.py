@@ -22,6 +22,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.arrays import widened
 from clew.kernels.native.ufunc import over_rows
+from clew.kernels.products import batch_product, product
 from clew.ops.arithmetic import conj
 from clew.ops.rows import out_form, require_tensors
 from clew.ops.views import UNSAFE_RESHAPE
@@ -62,8 +63,8 @@ def times(a: Any, b: Any) -> Any:
     if type(a) is not Array:
         return a.matmul(b)
     if a.dtype.kind == "f" and a.itemsize > 2:
-        return a.dot(b)
-    return narrowed(a, b, Array.dot)
+        return product(a, b)
+    return narrowed(a, b, product)
 
 
 def batch_times(a: Any, b: Any) -> Any:
@@ -72,7 +73,7 @@ def batch_times(a: Any, b: Any) -> Any:
         return BMM(a, b)
     if a.shape[-1] == 1 == b.shape[-2] and a.dtype.kind in "fc":
         return _outer_products(a, b)
-    return narrowed(for_blas(a), for_blas(b), np.matmul)
+    return narrowed(a, b, batch_product)
 
 
 def _outer_products(a: Array, b: Array) -> Array:
@@ -89,25 +90,14 @@ def _OUTER_KERNEL(row: Any, factor: Any) -> Any:
     return row * factor
 
 
-def narrowed(a: Array, b: Array, product: Callable[[Array, Array], Any]) -> Array:
+def narrowed(a: Array, b: Array, multiply: Callable[[Array, Array], Any]) -> Array:
     """A product whose 16-bit floats are added up in float32 and rounded once."""
     dtype = a.dtype
     if dtype in dtypes.LOW_PRECISION:
-        return np.asarray(product(widened(a), widened(b))).astype(dtype)
+        return np.asarray(multiply(widened(a), widened(b))).astype(dtype)
     if dtype.kind in "iu":
-        product = np.matmul  # `dot` is much slower than this where BLAS does not apply
-    return np.asarray(product(a, b))
-
-
-def for_blas(array: Array) -> Array:
-    """The matrices with unit stride along rows or columns; NumPy's own loop is far slower."""
-    if array.ndim < 2 or not array.size:
-        return array
-    row, column = array.strides[-2:]
-    item = array.itemsize
-    if (column == item and row >= item) or (row == item and column >= item):
-        return array
-    return np.ascontiguousarray(array)
+        multiply = np.matmul  # `dot` is much slower than this where BLAS does not apply
+    return np.asarray(multiply(a, b))
 
 
 def transposed(value: Any) -> Any:
@@ -180,7 +170,7 @@ def product_of(op: Op, ndim: int, other_ndim: int) -> Callable[[Tensor, Tensor],
             or a.shape[-1] != b.shape[0]
         ):
             return None
-        return op.output(state, (input, other), NO_PARAMS, a.dot(b))
+        return op.output(state, (input, other), NO_PARAMS, times(a, b))
 
     return product
 

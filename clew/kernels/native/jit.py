@@ -19,6 +19,11 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+# What is done to a module: everything; what takes little time, for code that is written as it
+# should run; or nothing, for code that leaves nothing to improve.
+ALL, QUICK, NONE = "all", "quick", "none"
+
+
 class Machine:
     """The LLVM that this process uses: target, passes, and the code loaded so far."""
 
@@ -45,16 +50,16 @@ class Machine:
         """Make a function known to the code that is loaded from now on."""
         self.llvm.add_symbol(name, address)
 
-    def compiled(self, key: str, module: Callable[[], str]) -> bytes:
+    def compiled(self, key: str, module: Callable[[], str], passes: str = ALL) -> bytes:
         """The code of a module: from the cache on disk, by a key for its text, or compiled."""
         # Imported with the first kernel: files and hashes are a tenth of the time of a start.
         from clew.kernels.native import cache
 
-        return cache.through(key, self.identity, lambda: self.object_code(module()))
+        return cache.through(key, self.identity, lambda: self.object_code(module(), passes))
 
-    def object_code(self, text: str) -> bytes:
+    def object_code(self, text: str, passes: str = ALL) -> bytes:
         with lock:
-            code: bytes = self.target.emit_object(self._optimized(text))
+            code: bytes = self.target.emit_object(self._optimized(text, passes))
         return code
 
     def assembly(self, text: str) -> str:
@@ -63,12 +68,14 @@ class Machine:
             assembly: str = self.target.emit_assembly(self._optimized(text))
         return assembly
 
-    def _optimized(self, text: str) -> Any:
+    def _optimized(self, text: str, passes: str = ALL) -> Any:
         module = self.llvm.parse_assembly(text)
         module.verify()
-        options = self.llvm.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = True
-        options.slp_vectorization = True
+        if passes == NONE:
+            return module
+        options = self.llvm.create_pipeline_tuning_options(speed_level=3 if passes == ALL else 1)
+        options.loop_vectorization = options.slp_vectorization = passes == ALL
+        options.loop_unrolling = passes == ALL
         builder = self.llvm.create_pass_builder(self.target, options)
         builder.getModulePassManager().run(module, builder)
         return module

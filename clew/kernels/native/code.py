@@ -1,0 +1,184 @@
+"""LLVM IR written as Python: arithmetic on sizes and addresses, branches and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from clew.kernels.native.emitter import Emitter
+from clew.kernels.native.loops import Loop
+
+ITEM = {"float": 4, "double": 8}
+
+
+class Code:
+    """What is written here is appended to an emitter's current function.
+
+    Operands are names of LLVM values or numbers as text; `llvm` is the type of the elements that
+    the kernel is about.
+    """
+
+    def __init__(self, e: Emitter, llvm: str) -> None:
+        self.e, self.llvm, self.item = e, llvm, ITEM[llvm]
+
+    # -- functions -------------------------------------------------------------------------------
+
+    @contextmanager
+    def function(self, head: str) -> Iterator[None]:
+        """A function without a result, e.g. `internal void @f(ptr %x)`."""
+        self.e.lines.append(f"define {head} #0 {{")
+        self.e.label("entry")
+        yield
+        self.e.line("ret void")
+        self.e.lines.append("}")
+
+    def context(self, *names: str) -> dict[str, str]:
+        """The words of `%context` by their names; those of pointers begin with `*`."""
+        words: dict[str, str] = {}
+        for index, name in enumerate(names):
+            place = self.e.value(f"getelementptr i64, ptr %context, i64 {index}")
+            kind = "ptr" if name[0] == "*" else "i64"
+            words[name.lstrip("*")] = self.e.value(f"load {kind}, ptr {place}")
+        return words
+
+    # -- numbers ---------------------------------------------------------------------------------
+
+    def _binary(self, how: str, first: str, others: tuple[str, ...]) -> str:
+        for other in others:
+            first = self.e.value(f"{how} i64 {first}, {other}")
+        return first
+
+    def add(self, first: str, *others: str) -> str:
+        return self._binary("add", first, others)
+
+    def sub(self, first: str, *others: str) -> str:
+        return self._binary("sub", first, others)
+
+    def mul(self, first: str, *others: str) -> str:
+        return self._binary("mul", first, others)
+
+    def quotient(self, a: str, b: str) -> str:
+        return self.e.value(f"udiv i64 {a}, {b}")
+
+    def remainder(self, a: str, b: str) -> str:
+        return self.e.value(f"urem i64 {a}, {b}")
+
+    def pieces(self, a: str, b: str) -> str:
+        """a / b rounded up, for a >= 0 and b > 0."""
+        return self.quotient(self.add(a, self.sub(b, "1")), b)
+
+    def multiple(self, a: str, b: str) -> str:
+        """The least multiple of b that is not below a."""
+        return self.mul(self.pieces(a, b), b)
+
+    def least(self, a: str, b: str) -> str:
+        self.e.declare("i64 @llvm.smin.i64(i64, i64)")
+        return self.e.value(f"call i64 @llvm.smin.i64(i64 {a}, i64 {b})")
+
+    def most(self, a: str, b: str) -> str:
+        self.e.declare("i64 @llvm.smax.i64(i64, i64)")
+        return self.e.value(f"call i64 @llvm.smax.i64(i64 {a}, i64 {b})")
+
+    def tallest(self, left: str, sizes: Sequence[int]) -> str:
+        """The first of decreasing sizes that is not above what is left; the last is 1."""
+        found = str(sizes[-1])
+        for size in reversed(sizes[:-1]):
+            found = self.choose(self.compare("sge", left, str(size)), str(size), found)
+        return found
+
+    # -- truth -----------------------------------------------------------------------------------
+
+    def compare(self, how: str, a: str, b: str) -> str:
+        return self.e.value(f"icmp {how} i64 {a}, {b}")
+
+    def both(self, a: str, b: str) -> str:
+        return self.e.value(f"and i1 {a}, {b}")
+
+    def either(self, a: str, b: str) -> str:
+        return self.e.value(f"or i1 {a}, {b}")
+
+    def negated(self, a: str) -> str:
+        return self.e.value(f"xor i1 {a}, true")
+
+    def choose(self, condition: str, a: str, b: str, kind: str = "i64") -> str:
+        return self.e.value(f"select i1 {condition}, {kind} {a}, {kind} {b}")
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    def at(self, base: str, index: str) -> str:
+        """The address of an element."""
+        return self.e.value(f"getelementptr inbounds {self.llvm}, ptr {base}, i64 {index}")
+
+    def past(self, base: str, size: str) -> str:
+        """The address that lies some bytes further on."""
+        return self.e.value(f"getelementptr i8, ptr {base}, i64 {size}")
+
+    def load(self, address: str, kind: str = "") -> str:
+        return self.e.value(f"load {kind or self.llvm}, ptr {address}, align {self.item}")
+
+    def store(self, value: str, address: str, kind: str = "") -> None:
+        self.e.line(f"store {kind or self.llvm} {value}, ptr {address}, align {self.item}")
+
+    def shuffle(self, vector: str, a: str, b: str, lanes: Sequence[int]) -> str:
+        """A vector of lanes of two others."""
+        mask = ", ".join(f"i32 {lane}" for lane in lanes)
+        return self.e.value(
+            f"shufflevector {vector} {a}, {vector} {b}, <{len(lanes)} x i32> <{mask}>"
+        )
+
+    def variable(self, kind: str, value: str) -> str:
+        """A place for a value that changes; of the entry block, it becomes a register."""
+        place = self.e.value(f"alloca {kind}")
+        self.e.line(f"store {kind} {value}, ptr {place}")
+        return place
+
+    def get(self, place: str, kind: str = "i64") -> str:
+        return self.e.value(f"load {kind}, ptr {place}")
+
+    def put(self, place: str, value: str, kind: str = "i64") -> None:
+        self.e.line(f"store {kind} {value}, ptr {place}")
+
+    def buffer(self, elements: str) -> str:
+        """Memory for elements, from the heap; `release` gives it back."""
+        self.e.declare("ptr @malloc(i64)")
+        return self.e.value(f"call ptr @malloc(i64 {self.mul(elements, str(self.item))})")
+
+    def release(self, buffer: str) -> None:
+        self.e.declare("void @free(ptr)")
+        self.e.line(f"call void @free(ptr {buffer})")
+
+    # -- order -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def loop(
+        self, begin: str, end: str, by: int | str = 1, parallel: bool = False
+    ) -> Iterator[str]:
+        """for i in range(begin, end, by)"""
+        loop = Loop(self.e, begin, end, by, parallel)
+        yield loop.i
+        loop.close()
+
+    @contextmanager
+    def when(self, condition: str) -> Iterator[None]:
+        name = self.e.fresh("when")
+        self.e.line(f"br i1 {condition}, label %{name}, label %past{name}")
+        self.e.label(name)
+        yield
+        self.e.line(f"br label %past{name}")
+        self.e.label(f"past{name}")
+
+    def branch_unless(self, condition: str, label: str) -> None:
+        """Leave for a label, or go on here."""
+        name = self.e.fresh("on")
+        self.e.line(f"br i1 {condition}, label %{name}, label %{label}")
+        self.e.label(name)
+
+    @contextmanager
+    def repeat(self) -> Iterator[str]:
+        """Again and again until a branch to the label that is given."""
+        name = self.e.fresh("repeat")
+        self.e.line(f"br label %{name}")
+        self.e.label(name)
+        yield f"past{name}"
+        self.e.line(f"br label %{name}")
+        self.e.label(f"past{name}")

@@ -1,0 +1,115 @@
+"""Parts of matrices copied into the order in which tiles read them."""
+
+from __future__ import annotations
+
+from clew.kernels.native.code import Code
+from clew.kernels.native.tiles import Shape
+
+PACK_B = "void @pack_b(ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %n, ptr %to)"
+
+
+PACK_A = "void @pack_a(ptr %a, i64 %step, i64 %k, i64 %m, ptr %to)"
+# Panels of rows are written in vectors of this many numbers: the last one may reach beyond them.
+SLACK = 8
+
+
+def pack_functions(c: Code, shape: Shape) -> None:
+    """`pack_b` for columns that become vectors, `pack_a` for rows that become numbers."""
+    with c.function(f"internal {PACK_A}"):
+        _pack_a(c, shape)
+    with c.function(f"internal {PACK_B}"):
+        _pack_b(c, shape)
+    _transpose_function(c, shape)
+
+
+def _pack_b(c: Code, shape: Shape) -> None:
+    """Panels of columns, one after another; in a panel, all columns for each k.
+
+    The last panel has as many columns as there are, up to a whole number of vectors; what lies
+    beyond the last column is a copy of it, which nobody uses.
+    """
+    lanes, columns, item = str(shape.lanes), str(shape.columns), str(c.item)
+    side_by_side = c.compare("eq", "%b_col", item)
+    down = c.compare("eq", "%b_step", item)
+    last = c.sub("%n", "1")
+    with c.loop("0", "%n", by=columns) as first:
+        panel = c.at("%to", c.mul(first, "%k"))
+        here = c.least(columns, c.sub("%n", first))
+        whole = c.mul(c.quotient(here, lanes), lanes)
+        with c.loop("0", here, by=lanes) as column:
+            target = c.at(panel, column)
+            source = c.past("%b", c.mul(c.add(first, column), "%b_col"))
+            is_whole = c.compare("slt", column, whole)
+            with c.when(c.both(is_whole, side_by_side)), c.loop("0", "%k") as k:
+                vector = c.load(c.past(source, c.mul(k, "%b_step")), shape.vector)
+                c.store(vector, c.at(target, c.mul(k, columns)), shape.vector)
+            turned = c.both(c.both(is_whole, down), c.negated(side_by_side))
+            with c.when(turned):
+                c.e.line(f"call void @turn(ptr {source}, i64 %b_col, i64 %k, ptr {target})")
+            otherwise = c.negated(c.either(turned, c.both(is_whole, side_by_side)))
+            with c.when(otherwise), c.loop("0", lanes) as lane:
+                place = c.least(c.add(first, column, lane), last)
+                source = c.past("%b", c.mul(place, "%b_col"))
+                with c.loop("0", "%k") as k:
+                    number = c.load(c.past(source, c.mul(k, "%b_step")))
+                    c.store(number, c.at(target, c.add(lane, c.mul(k, columns))))
+
+
+def _pack_a(c: Code, shape: Shape) -> None:
+    """Panels of rows that lie side by side; in a panel, all rows for each k."""
+    height, item = shape.heights[0], str(c.item)
+    vector, truths = f"<{SLACK} x {c.llvm}>", f"<{SLACK} x i1>"
+    kind = f"v{SLACK}{'f32' if c.llvm == 'float' else 'f64'}"
+    load = f"@llvm.masked.load.{kind}.p0"
+    c.e.declare(f"{vector} {load}(ptr, i32, {truths}, {vector})")
+    numbers = ", ".join(f"i64 {lane}" for lane in range(SLACK))
+    with c.loop("0", "%m", by=height) as first:
+        count = c.least(c.sub("%m", first), str(height))
+        one = c.e.value(f"insertelement <{SLACK} x i64> poison, i64 {count}, i32 0")
+        zeros = f"<{SLACK} x i32> zeroinitializer"
+        counts = c.e.value(f"shufflevector <{SLACK} x i64> {one}, <{SLACK} x i64> poison, {zeros}")
+        mask = c.e.value(f"icmp sgt <{SLACK} x i64> {counts}, <{numbers}>")
+        panel = c.at("%to", c.mul(first, "%k"))
+        source = c.past("%a", c.mul(first, item))
+        with c.loop("0", "%k") as k:
+            given = f"ptr {c.past(source, c.mul(k, '%step'))}, i32 {item}, {truths} {mask}"
+            rows = c.e.value(f"call {vector} {load}({given}, {vector} zeroinitializer)")
+            c.store(rows, c.at(panel, c.mul(k, str(height))), vector)
+
+
+def _transpose_function(c: Code, shape: Shape) -> None:
+    """`turn`: columns that are contiguous in k, as many as a vector has lanes, side by side."""
+    lanes, columns = shape.lanes, str(shape.columns)
+    with c.function("internal void @turn(ptr %from, i64 %col, i64 %k, ptr %to)"):
+        whole = c.mul(c.quotient("%k", str(lanes)), str(lanes))
+        sources = ["%from"]
+        for _ in range(lanes - 1):
+            sources.append(c.past(sources[-1], "%col"))
+        with c.loop("0", whole, by=lanes) as k:
+            vectors = [c.load(c.at(source, k), shape.vector) for source in sources]
+            target = c.at("%to", c.mul(k, columns))
+            for index, vector in enumerate(transposed(c, shape.vector, vectors)):
+                c.store(vector, c.at(target, str(index * shape.columns)), shape.vector)
+        with c.loop(whole, "%k") as k:
+            target = c.at("%to", c.mul(k, columns))
+            for lane, source in enumerate(sources):
+                c.store(c.load(c.at(source, k)), c.at(target, str(lane)))
+
+
+def transposed(c: Code, vector: str, rows: list[str]) -> list[str]:
+    """A square of numbers in registers, mirrored at its diagonal.
+
+    In each round, pairs of blocks of half the size change places.
+    """
+    lanes = range(len(rows))
+    distance = len(rows) // 2
+    while distance:
+        low = [lane + (lane & distance and len(rows) - distance) for lane in lanes]
+        high = [lane + (len(rows) if lane & distance else distance) for lane in lanes]
+        for i in lanes:
+            if not i & distance:
+                pair = rows[i], rows[i | distance]
+                rows[i] = c.shuffle(vector, *pair, low)
+                rows[i | distance] = c.shuffle(vector, *pair, high)
+        distance //= 2
+    return rows

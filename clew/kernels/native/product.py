@@ -1,0 +1,267 @@
+"""Matrix products as a generalized ufunc: any strides, batches, threads, and a row to add.
+
+The result is made of tiles (tiles.py) over blocks of k that stay in the cache. Columns of the
+second factor become vectors: they are read where they are if they lie side by side and are used
+seldom, and are packed otherwise. If it takes less packing, the transposed product is made.
+
+Every number of the result is a sum in the order of k, in blocks of `K_BLOCK`, whatever the number
+of threads and the way in which the work is cut.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from clew.kernels.native import jit
+from clew.kernels.native.code import Code
+from clew.kernels.native.emitter import Emitter
+from clew.kernels.native.ir import F32, F64
+from clew.kernels.native.packing import pack_functions
+from clew.kernels.native.product_parts import (
+    FIELDS,
+    Part,
+    body,
+    copy_function,
+    shared_packing,
+    turn_tile_function,
+)
+from clew.kernels.native.tiles import Shape, tile_function
+from clew.kernels.native.ufunc import Kernel
+
+# Sizes of the blocks: in k, and of packed columns.
+K_BLOCK, MOST_COLUMNS = 256, 512
+# Multiplications that are worth a piece of work of their own.
+GRAIN = 1 << 20
+# Columns that are used by so few rows are not packed.
+FEW_ROWS = 96
+# Results with more rows than this are cut into pieces of rows as well.
+MANY_ROWS = 96
+
+
+def vector_bytes() -> int:
+    """The size of the machine's vector registers."""
+    features = jit.machine().identity
+    return 64 if "+avx512f" in features else 32 if "+avx2" in features else 16
+
+
+def tiles_module(llvm: str) -> str:
+    """The module of the tiles, whose names other modules know."""
+    e, shape = Emitter(), Shape(vector_bytes(), llvm)
+    names = {
+        (height, width): tile_function(e, shape, height, width)
+        for width in shape.widths
+        for height in shape.heights
+    }
+    rows, columns = range(shape.widths[0] + 1), range(shape.heights[0] + 1)
+    table = [f"ptr {names.get((h, w), 'null')}" for w in rows for h in columns]
+    e.lines.append(f"@tiles = constant [{len(table)} x ptr] [{', '.join(table)}]")
+    _attributes(e)
+    return e.text()
+
+
+def _attributes(e: Emitter) -> None:
+    e.lines.append("!0 = distinct !{}")
+    e.lines.append(
+        'attributes #0 = { noinline nounwind "prefer-vector-width"="512" '
+        '"min-legal-vector-width"="512" }'
+    )
+
+
+def product_module(name: str, llvm: str, with_row: bool) -> str:
+    """The module of a ufunc's loop."""
+    e, shape = Emitter(), Shape(vector_bytes(), llvm)
+    c = Code(e, llvm)
+    e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    pack_functions(c, shape)
+    copy_function(c, shape)
+    turn_tile_function(c, shape)
+    Part(c, shape).emit()
+    shared_packing(c, shape)
+    body(c)
+    _Entry(c, shape, name, with_row).emit()
+    _attributes(e)
+    e.lines.append(f"@clew_{llvm}_tiles = external global ptr")
+    return e.text()
+
+
+class _Entry:
+    """The loop of the ufunc: decides how the work is done and hands it out."""
+
+    def __init__(self, c: Code, shape: Shape, name: str, with_row: bool) -> None:
+        self.c, self.shape, self.name, self.with_row = c, shape, name, with_row
+
+    def emit(self) -> None:
+        c = self.c
+        e = c.e
+        with c.function(f"void @{self.name}(ptr %args, ptr %dims, ptr %steps, ptr %data)"):
+            context = e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
+            f = self.given()
+            size = c.mul(f["batch"], f["m"], f["n"])
+            with c.when(c.compare("sgt", size, "0")):
+                with c.when(c.compare("eq", f["k"], "0")):
+                    self.fill(f)
+                with c.when(c.compare("sgt", f["k"], "0")):
+                    self.run(f, context)
+
+    def words(self, source: str, count: int, kind: str = "i64") -> list[str]:
+        c = self.c
+        return [
+            c.e.value(f"load {kind}, ptr {c.e.value(f'getelementptr i64, ptr %{source}, i64 {i}')}")
+            for i in range(count)
+        ]
+
+    def given(self) -> dict[str, str]:
+        """What NumPy says."""
+        names = ["a", "b", "added", "c"] if self.with_row else ["a", "b", "c"]
+        f = dict(zip(names, self.words("args", len(names), "ptr"), strict=True))
+        f.update(zip(("batch", "m", "k", "n"), self.words("dims", 4), strict=True))
+        inner = ["a_row", "a_step", "b_step", "b_col", "added_col", "c_row", "c_col"]
+        if not self.with_row:
+            inner.remove("added_col")
+        steps = [f"{name}_next" for name in names] + inner
+        f.update(zip(steps, self.words("steps", len(steps)), strict=True))
+        missing = {"added": "null", "added_col": "0", "added_next": "0"}
+        return {**missing, **f, "added_row": "0", "more": "0", "shared": "null"}
+
+    def fill(self, f: dict[str, str]) -> None:
+        """No products at all: zeros, or the row."""
+        c = self.c
+        with c.loop("0", f["batch"]) as batch, c.loop("0", f["m"]) as row:
+            start = c.past(f["c"], c.add(c.mul(batch, f["c_next"]), c.mul(row, f["c_row"])))
+            with c.loop("0", f["n"]) as column:
+                number = "0.0"
+                if self.with_row:
+                    offset = c.add(c.mul(batch, f["added_next"]), c.mul(column, f["added_col"]))
+                    number = c.load(c.past(f["added"], offset))
+                c.store(number, c.past(start, c.mul(column, f["c_col"])))
+
+    def run(self, f: dict[str, str], context: str) -> None:
+        c = self.c
+        turned = c.compare("slt", self.cost(f, turned=True), self.cost(f, turned=False))
+        pairs = {
+            "a_row": "b_col",
+            "a_step": "b_step",
+            "c_row": "c_col",
+            "m": "n",
+            "a_next": "b_next",
+        }
+        pairs["added_row"] = "added_col"
+        chosen = dict(f)
+        for one, other in pairs.items():
+            chosen[one] = c.choose(turned, f[other], f[one])
+            chosen[other] = c.choose(turned, f[one], f[other])
+        chosen["a"] = c.choose(turned, f["b"], f["a"], "ptr")
+        chosen["b"] = c.choose(turned, f["a"], f["b"], "ptr")
+        self.plan(chosen)
+        for index, name in enumerate(FIELDS):
+            place = c.e.value(f"getelementptr i64, ptr {context}, i64 {index}")
+            kind = "ptr" if name[0] == "*" else "i64"
+            c.put(place, chosen[name.lstrip("*")], kind)
+        self.hand_out(chosen, context)
+
+    def cost(self, f: dict[str, str], turned: bool) -> str:
+        """What making the product (or the transposed one) takes, in multiplications."""
+        c, shape, item = self.c, self.shape, str(self.c.item)
+        m, n = (f["n"], f["m"]) if turned else (f["m"], f["n"])
+        col = f["a_row"] if turned else f["b_col"]
+        c_col = f["c_row"] if turned else f["c_col"]
+        lanes = str(shape.lanes)
+        work = c.mul(m, c.multiple(n, lanes), f["k"])
+        side_by_side = c.compare("eq", col, item)
+        whole = c.compare("eq", c.remainder(n, lanes), "0")
+        free = c.both(c.both(side_by_side, whole), c.compare("sle", m, str(FEW_ROWS)))
+        each = c.choose(free, "0", c.choose(side_by_side, "16", "32"))
+        packing = c.mul(n, f["k"], each)
+        stores = c.mul(m, n, c.pieces(f["k"], str(K_BLOCK)))
+        storing = c.choose(c.compare("eq", c_col, item), "0", c.mul(stores, "48"))
+        return c.add(work, packing, storing)
+
+    def plan(self, f: dict[str, str]) -> None:
+        """What is packed, and into which pieces the work is cut."""
+        c, shape, item = self.c, self.shape, str(self.c.item)
+        columns, lanes = str(shape.columns), str(shape.lanes)
+        side_by_side = c.compare("eq", f["b_col"], item)
+        whole = c.compare("eq", c.remainder(f["n"], lanes), "0")
+        few = c.compare("sle", f["m"], str(FEW_ROWS))
+        direct = c.both(c.both(side_by_side, whole), few)
+        f["pack_b"] = c.choose(direct, "0", "1")
+        f["pack_a"] = c.choose(
+            c.both(
+                c.compare("eq", f["a_row"], item),
+                c.both(c.compare("ne", f["a_step"], item), c.compare("sge", f["n"], "128")),
+            ),
+            "1", "0",
+        )  # fmt: skip
+        work = c.mul(f["m"], f["n"], f["k"])
+        wanted = c.most(c.least(c.quotient(work, str(GRAIN)), "64"), "1")
+        flat = c.compare("sle", f["m"], str(MANY_ROWS))
+        narrow = c.multiple(c.pieces(f["n"], wanted), columns)
+        cut = c.least(c.choose(flat, narrow, c.multiple(f["n"], columns)), str(MOST_COLUMNS))
+        f["n_cut"] = cut
+        f["n_pieces"] = c.pieces(f["n"], cut)
+        down = c.pieces(wanted, f["n_pieces"])
+        tall = c.most(c.multiple(c.pieces(f["m"], down), "24"), str(MANY_ROWS))
+        f["m_cut"] = c.choose(flat, f["m"], tall)
+        f["m_pieces"] = c.pieces(f["m"], f["m_cut"])
+        f["k_cut"] = c.pieces(f["k"], c.pieces(f["k"], str(K_BLOCK)))
+
+    def hand_out(self, f: dict[str, str], context: str) -> None:
+        c = self.c
+        each = c.mul(f["m_pieces"], f["n_pieces"])
+        total = c.mul(f["batch"], each)
+        work = c.quotient(c.mul(f["m"], f["n"], f["k"]), each)
+        grain = c.most(c.quotient(str(GRAIN), c.most(work, "1")), "1")
+        several = c.compare("sgt", f["m_pieces"], "1")
+        one = c.compare("eq", f["batch"], "1")
+        shares = c.both(c.both(several, one), c.compare("ne", f["pack_b"], "0"))
+        with c.when(shares):
+            panels = c.pieces(f["n"], str(self.shape.columns))
+            wide = c.mul(panels, str(self.shape.columns))
+            shared = c.buffer(c.mul(f["k"], wide))
+            place = c.e.value(f"getelementptr i64, ptr {context}, i64 {FIELDS.index('*shared')}")
+            c.put(place, shared, "ptr")
+            blocks = c.mul(panels, c.pieces(f["k"], f["k_cut"]))
+            self.run_over("pack_all", context, blocks, "2")
+            self.run_over("body", context, total, grain)
+            c.release(shared)
+        with c.when(c.negated(shares)):
+            self.run_over("body", context, total, grain)
+
+    def run_over(self, function: str, context: str, total: str, grain: str) -> None:
+        """Have the team run a function over pieces; alone if there is one helping of them."""
+        c, e = self.c, self.c.e
+        alone = c.compare("sge", grain, total)
+        with c.when(alone):
+            e.line(f"call void @{function}(ptr {context}, i64 0, i64 {total})")
+        with c.when(c.negated(alone)):
+            e.line(f"call void @clew_run(ptr @{function}, ptr {context}, i64 {total}, i64 {grain})")
+
+
+class Product(Kernel):
+    """The ufunc of matrix products; with a row, it is added to every row of the result."""
+
+    def __init__(self, name: str, with_row: bool) -> None:
+        inputs = 3 if with_row else 2
+        core = "(m,k),(k,n),(n)->(m,n)" if with_row else "(m,k),(k,n)->(m,n)"
+        self.with_row = with_row
+        super().__init__(name, product_module, [([t] * inputs, [t]) for t in (F32, F64)], core)
+
+    def compile(self, index: int) -> int:
+        machine = jit.machine()
+        llvm = ("float", "double")[index]
+        provide_tiles(llvm)
+        code = machine.compiled(
+            f"{self.name} {llvm} {vector_bytes()}",
+            lambda: product_module(self.name, llvm, self.with_row),
+            jit.QUICK,
+        )
+        return machine.load(code, self.name)[0]
+
+
+@functools.cache
+def provide_tiles(llvm: str) -> None:
+    """Make the tiles known to the code that is loaded from now on."""
+    machine = jit.machine()
+    key = f"tiles {llvm} {vector_bytes()}"
+    code = machine.compiled(key, lambda: tiles_module(llvm), jit.NONE)
+    machine.provide(f"clew_{llvm}_tiles", machine.load(code, "tiles")[0])

@@ -1,0 +1,68 @@
+"""Matrix products of arrays: compiled ones for floats, NumPy's BLAS for small ones and the rest."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from clew.kernels.native.product import Product
+
+Array = np.ndarray
+
+# Below so many multiplications, or with so few rows or columns, BLAS is quicker.
+_WORTH_IT = 1 << 17
+_FEW = 16
+
+_PRODUCT = Product("product", with_row=False)
+_AFFINE = Product("affine", with_row=True)
+
+
+def product(a: Array, b: Array) -> Array:
+    """a @ b of matrices or vectors; floats of 32 or 64 bits, or complex."""
+    if a.ndim == b.ndim == 2:
+        m, k = a.shape
+        n = b.shape[1]
+        if m >= _FEW and n >= _FEW and m * n * k >= _WORTH_IT and a.dtype is b.dtype:
+            kernel = _PRODUCT.when(a)
+            if kernel is not None:
+                result: Array = kernel(a, b)
+                return result
+    return np.asarray(a.dot(b))
+
+
+def affine(a: Array, b: Array, row: Array) -> Array:
+    """a @ b + row, all of one dtype: float32 or float64."""
+    m, k = a.shape
+    n = b.shape[1]
+    if m >= _FEW and n >= _FEW and m * n * k >= _WORTH_IT:
+        kernel = _AFFINE.when(a)
+        if kernel is not None:
+            result: Array = kernel(a, b, row)
+            return result
+    made = a.dot(b)
+    made += row
+    return made
+
+
+def batch_product(a: Array, b: Array, out: Array | None = None) -> Array:
+    """a @ b of batches of matrices of one dtype, which broadcast."""
+    m, k = a.shape[-2:]
+    n = b.shape[-1]
+    if m >= 4 and n >= 4 and m * n * k * math.prod(a.shape[:-2]) >= _WORTH_IT:
+        kernel = _PRODUCT.when(a) if a.dtype is b.dtype else None
+        if kernel is not None:
+            result: Array = kernel(a, b, out)
+            return result
+    return np.matmul(_for_blas(a), _for_blas(b), out)
+
+
+def _for_blas(array: Array) -> Array:
+    """The matrices with unit stride along rows or columns; NumPy's own loop is far slower."""
+    if array.ndim < 2 or not array.size:
+        return array
+    row, column = array.strides[-2:]
+    item = array.itemsize
+    if (column == item and row >= item) or (row == item and column >= item):
+        return array
+    return np.ascontiguousarray(array)
