@@ -14,8 +14,8 @@ Array = np.ndarray
 _WORTH_IT = 1 << 17
 _FEW = 16
 
-_PRODUCT = Product("product", with_row=False)
-_AFFINE = Product("affine", with_row=True)
+_PRODUCT = Product("product")
+_AFFINE = Product("affine")
 
 
 def product(a: Array, b: Array) -> Array:

@@ -1,8 +1,10 @@
-"""Two-dimensional convolution and its two adjoints, compiled: windows to columns, then BLAS.
+"""Two-dimensional convolution and its two adjoints, compiled: windows to columns, then a product.
 
 A piece of work is some images of the batch. Their windows are copied into a matrix that stays in
-the cache (`cols`, one row per element of a window, one column per position), which the BLAS
-multiplies with the weights. The adjoint in the input goes the other way: columns to images.
+the cache (`cols`, one row per element of a window, one column per position), which is multiplied
+with the weights. The adjoint in the input goes the other way: columns to images. A piece of a
+single image is read and written where it is; several are laid side by side in a `block`, so that
+the product is wide enough.
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew.kernels.native import jit
-from clew.kernels.native.blas import blas
+from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
-from clew.kernels.native.loops import Loop, context_word, finish
+from clew.kernels.native.loops import Loop, finish
+from clew.kernels.native.product import MULTIPLY_PARAMETERS, provide_multiply
 
 Array = np.ndarray
 FORWARD, OF_INPUT, OF_WEIGHT = "forward", "of_input", "of_weight"
@@ -24,7 +27,7 @@ TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
 # What a kernel is told, in this order: three arrays, the geometry, and how the work is cut.
 FIELDS = (
-    "x", "w", "y", "gemm", "channels", "filters", "groups", "height", "width", "rows", "columns",
+    "*x", "*w", "*y", "channels", "filters", "groups", "height", "width", "rows", "columns",
     "kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w", "dilation_h", "dilation_w",
     "batch", "images", "tile", "parts",
 )  # fmt: skip
@@ -52,9 +55,6 @@ class Geometry(NamedTuple):
 def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     """Fill y, x or w (by `kind`) from the other two; contiguous arrays of one float type."""
     llvm = TYPES[x.dtype]
-    library = blas()
-    if library is None:
-        raise RuntimeError("compiled convolutions need NumPy's own BLAS")
     images, tile = _cut(geometry, x.itemsize)
     batch = geometry.input_shape[0]
     total = parts = -(-batch // images)
@@ -65,17 +65,16 @@ def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
         target = np.zeros((parts, *w.shape), w.dtype)
     arrays = [each.ctypes.data for each in (x, target, y)]
     sizes = _sizes(geometry, images, tile, parts)
-    context = np.array([*arrays, library.gemm[llvm], *sizes], np.int64)
-    with library.one_thread():
-        _function(kind, llvm)(context.ctypes.data, total)
+    context = np.array([*arrays, *sizes], np.int64)
+    _function(kind, llvm)(context.ctypes.data, total)
     if kind == OF_WEIGHT:
         np.add.reduce(target, axis=0, out=w)
 
 
 def can_run(*arrays: Array) -> bool:
-    """Whether arrays are of one type that is compiled for, and NumPy's BLAS is at hand."""
+    """Whether arrays are of one type that is compiled for."""
     dtype = arrays[0].dtype
-    return dtype in TYPES and all(a.dtype is dtype for a in arrays) and blas() is not None
+    return dtype in TYPES and all(a.dtype is dtype for a in arrays)
 
 
 def _cut(geometry: Geometry, itemsize: int) -> tuple[int, int]:
@@ -101,6 +100,7 @@ def _sizes(geometry: Geometry, images: int, tile: int, parts: int) -> list[int]:
 @functools.cache
 def _function(kind: str, llvm: str) -> Any:
     machine = jit.machine()
+    provide_multiply(llvm)
     text = module(kind, llvm)
     code = machine.compiled(text, lambda: text)
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(machine.load(code, "conv")[0])
@@ -109,11 +109,9 @@ def _function(kind: str, llvm: str) -> Any:
 def module(kind: str, llvm: str) -> str:
     """The LLVM module of one of the three kernels."""
     e = Emitter()
-    e.declare("ptr @malloc(i64)")
-    e.declare("void @free(ptr)")
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
-    e.declare("i64 @llvm.smax.i64(i64, i64)")
-    e.declare("i64 @llvm.smin.i64(i64, i64)")
+    types = ", ".join(each.split()[0] for each in MULTIPLY_PARAMETERS.split(", "))
+    e.declare(f"void @clew_multiply_{llvm}({types})")
     _Convolution(e, kind, llvm).emit()
     e.lines.append("define void @conv(ptr %context, i64 %total) {")
     e.line("call void @clew_run(ptr @body, ptr %context, i64 %total, i64 1)")
@@ -123,112 +121,96 @@ def module(kind: str, llvm: str) -> str:
     return e.text()
 
 
-class _Convolution:
+class _Convolution(Code):
     """The body of a kernel; names of values follow FIELDS."""
 
     def __init__(self, e: Emitter, kind: str, llvm: str) -> None:
-        self.e, self.kind, self.llvm = e, kind, llvm
-        self.item = 4 if llvm == "float" else 8
-        self.f: dict[str, str] = {}
-
-    # -- arithmetic on sizes -----------------------------------------------------------------
-
-    def add(self, a: str, b: str) -> str:
-        return self.e.value(f"add i64 {a}, {b}")
-
-    def sub(self, a: str, b: str) -> str:
-        return self.e.value(f"sub i64 {a}, {b}")
-
-    def mul(self, a: str, *others: str) -> str:
-        for other in others:
-            a = self.e.value(f"mul i64 {a}, {other}")
-        return a
-
-    def least(self, a: str, b: str) -> str:
-        return self.e.value(f"call i64 @llvm.smin.i64(i64 {a}, i64 {b})")
-
-    def most(self, a: str, b: str) -> str:
-        return self.e.value(f"call i64 @llvm.smax.i64(i64 {a}, i64 {b})")
-
-    def at(self, base: str, index: str) -> str:
-        return self.e.value(f"getelementptr inbounds {self.llvm}, ptr {base}, i64 {index}")
-
-    def buffer(self, elements: str) -> str:
-        return self.e.value(f"call ptr @malloc(i64 {self.mul(elements, str(self.item))})")
-
-    # -- the body ------------------------------------------------------------------------------
+        super().__init__(e, llvm)
+        self.kind = kind
 
     def emit(self) -> None:
-        e, f = self.e, self.f
-        e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
-        for index, name in enumerate(FIELDS):
-            kind = "ptr" if name in ("x", "w", "y", "gemm") else "i64"
-            f[name] = context_word(e, index, kind)
-        f["depth"] = self.mul(f["channels"], f["kernel_h"], f["kernel_w"])
-        f["plane"] = self.mul(f["height"], f["width"])
-        f["positions"] = self.mul(f["rows"], f["columns"])
-        wide = self.mul(f["images"], f["tile"], f["columns"])
-        f["cols"] = self.buffer(self.mul(f["depth"], wide))
-        f["block"] = self.buffer(self.mul(f["filters"], wide))
-        part = Loop(e, "%begin", "%end")
-        self.part(part.i)
-        part.close()
-        e.line(f"call void @free(ptr {f['cols']})")
-        e.line(f"call void @free(ptr {f['block']})")
-        e.line("ret void")
-        e.lines.append("}")
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
+            self.f = f = self.context(*FIELDS)
+            f["depth"] = self.mul(f["channels"], f["kernel_h"], f["kernel_w"])
+            f["plane"] = self.mul(f["height"], f["width"])
+            f["positions"] = self.mul(f["rows"], f["columns"])
+            f["single"] = self.compare("eq", f["images"], "1")
+            wide = self.mul(f["images"], f["tile"], f["columns"])
+            f["cols"] = self.buffer(self.mul(f["depth"], wide))
+            f["block"] = self.buffer(self.mul(f["filters"], wide))
+            with self.loop("%begin", "%end") as part:
+                self.part(part)
+            self.release(f["cols"])
+            self.release(f["block"])
 
     def part(self, part: str) -> None:
         """All pieces of images of one part."""
-        e, f = self.e, self.f
-        pieces = self.add(f["batch"], self.sub(f["images"], "1"))
-        pieces = e.value(f"sdiv i64 {pieces}, {f['images']}")
-        begin = e.value(f"sdiv i64 {self.mul(part, pieces)}, {f['parts']}")
-        end = e.value(f"sdiv i64 {self.mul(self.add(part, '1'), pieces)}, {f['parts']}")
+        f = self.f
+        pieces = self.pieces(f["batch"], f["images"])
+        begin = self.quotient(self.mul(part, pieces), f["parts"])
+        end = self.quotient(self.mul(self.add(part, "1"), pieces), f["parts"])
         weights = self.mul(f["groups"], f["filters"], f["depth"])
         own = self.at(f["w"], self.mul(part, weights)) if self.kind == OF_WEIGHT else f["w"]
-        piece = Loop(e, begin, end)
-        first = self.mul(piece.i, f["images"])
-        last = self.least(self.add(first, f["images"]), f["batch"])
-        group = Loop(e, "0", f["groups"])
-        w = self.at(own, self.mul(group.i, f["filters"], f["depth"]))
-        tile = Loop(e, "0", f["rows"], by=f["tile"])
-        stop = self.least(self.add(tile.i, f["tile"]), f["rows"])
-        self.tile(first, last, group.i, w, tile.i, stop)
-        tile.close()
-        group.close()
-        piece.close()
+        with self.loop(begin, end) as piece:
+            first = self.mul(piece, f["images"])
+            last = self.least(self.add(first, f["images"]), f["batch"])
+            with self.loop("0", f["groups"]) as group:
+                w = self.at(own, self.mul(group, f["filters"], f["depth"]))
+                with self.loop("0", f["rows"], by=f["tile"]) as top:
+                    stop = self.least(self.add(top, f["tile"]), f["rows"])
+                    self.tile(first, last, group, w, top, stop)
 
     def tile(self, first: str, last: str, group: str, w: str, top: str, stop: str) -> None:
         """One product: some images, one group, some rows of the output."""
         f = self.f
         length = self.mul(self.sub(stop, top), f["columns"])
-        count = self.sub(last, first)
-        wide = self.mul(length, count)
+        wide = self.mul(length, self.sub(last, first))
         one = (first, last, group, top, length, wide)
+        block = self.block(first, group, top, wide)
+        weights, cols = (w, f["depth"], "1"), (f["cols"], wide, "1")
         if self.kind != OF_INPUT:
             self.windows(first, last, group, top, stop, length, wide)
         if self.kind == FORWARD:
-            self.gemm(w, f["cols"], f["block"], f["filters"], wide, f["depth"], "NN", "0.0")
-            self.blocks(*one, to_images=True)
+            self.multiply(weights, cols, block, f["filters"], wide, f["depth"])
+            with self.when(self.negated(f["single"])):
+                self.blocks(*one, to_images=True)
             return
-        self.blocks(*one, to_images=False)
+        with self.when(self.negated(f["single"])):
+            self.blocks(*one, to_images=False)
         if self.kind == OF_WEIGHT:
-            self.gemm(f["block"], f["cols"], w, f["filters"], f["depth"], wide, "NT", "1.0")
+            turned = f["cols"], "1", wide
+            self.multiply(block, turned, weights, f["filters"], f["depth"], wide, more="1")
             return
-        self.gemm(w, f["block"], f["cols"], f["depth"], wide, f["filters"], "TN", "0.0")
+        turned = w, "1", f["depth"]
+        self.multiply(turned, block, cols, f["depth"], wide, f["filters"])
         self.windows(first, last, group, top, stop, length, wide)
 
-    def gemm(self, a: str, b: str, c: str, m: str, n: str, k: str, how: str, beta: str) -> None:
-        """c = a b + beta c, row by row in memory; `how` says which of a and b is transposed."""
-        e, t = self.e, self.llvm
-        transposed = {"N": "111", "T": "112"}
-        lda, ldb = (m if how[0] == "T" else k), (k if how[1] == "T" else n)
-        e.line(
-            f"call void {self.f['gemm']}(i32 101, i32 {transposed[how[0]]}, "
-            f"i32 {transposed[how[1]]}, i64 {m}, i64 {n}, i64 {k}, {t} 1.0, ptr {a}, i64 {lda}, "
-            f"ptr {b}, i64 {ldb}, {t} {beta}, ptr {c}, i64 {n})"
-        )
+    def block(self, first: str, group: str, top: str, wide: str) -> tuple[str, str, str]:
+        """The matrix of filters × positions: in the image if it is a single one."""
+        f = self.f
+        plane = self.mul(self.add(self.mul(first, f["groups"]), group), f["filters"])
+        start = self.add(self.mul(plane, f["positions"]), self.mul(top, f["columns"]))
+        matrix = self.choose(f["single"], self.at(f["y"], start), f["block"], "ptr")
+        return matrix, self.choose(f["single"], f["positions"], wide), "1"
+
+    def multiply(
+        self,
+        a: tuple[str, str, str],
+        b: tuple[str, str, str],
+        c: tuple[str, str, str],
+        m: str,
+        n: str,
+        k: str,
+        more: str = "0",
+    ) -> None:
+        """c = a b, or c = c + a b; matrices with the distances of their rows and columns."""
+        item = str(self.item)
+        given = [
+            f"ptr {start}, i64 {self.mul(row, item)}, i64 {self.mul(column, item)}"
+            for start, row, column in (a, b, c)
+        ]
+        sizes = f"i64 {m}, i64 {n}, i64 {k}, i64 {more}"
+        self.e.line(f"call void @clew_multiply_{self.llvm}({', '.join(given)}, {sizes})")
 
     def blocks(
         self, first: str, last: str, group: str, top: str, length: str, wide: str, to_images: bool

@@ -38,6 +38,20 @@ FEW_ROWS = 96
 MANY_ROWS = 96
 
 
+# The transposed product has the factors, rows and columns the other way round.
+TURNED_PAIRS = (
+    ("a", "b"), ("a_row", "b_col"), ("a_step", "b_step"), ("a_next", "b_next"),
+    ("c_row", "c_col"), ("m", "n"), ("added_row", "added_col"),
+)  # fmt: skip
+# The ufuncs, and whether they add a row.
+ENTRIES = {"product": False, "affine": True}
+# What other kernels call, with distances in bytes: c = a b, or c = c + a b if `more`.
+MULTIPLY_PARAMETERS = (
+    "ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, i64 %b_col, "
+    "ptr %c, i64 %c_row, i64 %c_col, i64 %m, i64 %n, i64 %k, i64 %more"
+)
+
+
 def vector_bytes() -> int:
     """The size of the machine's vector registers."""
     features = jit.machine().identity
@@ -67,8 +81,8 @@ def _attributes(e: Emitter) -> None:
     )
 
 
-def product_module(name: str, llvm: str, with_row: bool) -> str:
-    """The module of a ufunc's loop."""
+def product_module(llvm: str) -> str:
+    """The module of the ufuncs' loops and of what other kernels call."""
     e, shape = Emitter(), Shape(vector_bytes(), llvm)
     c = Code(e, llvm)
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
@@ -78,30 +92,49 @@ def product_module(name: str, llvm: str, with_row: bool) -> str:
     Part(c, shape).emit()
     shared_packing(c, shape)
     body(c)
-    _Entry(c, shape, name, with_row).emit()
+    _Run(c, shape).emit()
+    for name, with_row in ENTRIES.items():
+        _Entry(c, name, with_row).emit()
+    _multiply(c)
     _attributes(e)
     e.lines.append(f"@clew_{llvm}_tiles = external global ptr")
     return e.text()
 
 
-class _Entry:
-    """The loop of the ufunc: decides how the work is done and hands it out."""
+def _put_fields(c: Code, context: str, f: dict[str, str]) -> None:
+    for index, name in enumerate(FIELDS):
+        place = c.e.value(f"getelementptr i64, ptr {context}, i64 {index}")
+        kind = "ptr" if name[0] == "*" else "i64"
+        c.put(place, f.get(name.lstrip("*"), "null" if name[0] == "*" else "0"), kind)
 
-    def __init__(self, c: Code, shape: Shape, name: str, with_row: bool) -> None:
-        self.c, self.shape, self.name, self.with_row = c, shape, name, with_row
+
+def _multiply(c: Code) -> None:
+    """`multiply`, for other kernels."""
+    names = [each.split(" %")[1] for each in MULTIPLY_PARAMETERS.split(", ")]
+    with c.function(f"void @multiply({MULTIPLY_PARAMETERS})"):
+        context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
+        _put_fields(c, context, {name: f"%{name}" for name in names})
+        c.e.line(f"call void @run(ptr {context}, i64 1)")
+
+
+class _Entry:
+    """The loop of a ufunc."""
+
+    def __init__(self, c: Code, name: str, with_row: bool) -> None:
+        self.c, self.name, self.with_row = c, name, with_row
 
     def emit(self) -> None:
         c = self.c
-        e = c.e
         with c.function(f"void @{self.name}(ptr %args, ptr %dims, ptr %steps, ptr %data)"):
-            context = e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
+            context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
             f = self.given()
             size = c.mul(f["batch"], f["m"], f["n"])
             with c.when(c.compare("sgt", size, "0")):
                 with c.when(c.compare("eq", f["k"], "0")):
                     self.fill(f)
                 with c.when(c.compare("sgt", f["k"], "0")):
-                    self.run(f, context)
+                    _put_fields(c, context, f)
+                    c.e.line(f"call void @run(ptr {context}, i64 {f['batch']})")
 
     def words(self, source: str, count: int, kind: str = "i64") -> list[str]:
         c = self.c
@@ -120,8 +153,7 @@ class _Entry:
             inner.remove("added_col")
         steps = [f"{name}_next" for name in names] + inner
         f.update(zip(steps, self.words("steps", len(steps)), strict=True))
-        missing = {"added": "null", "added_col": "0", "added_next": "0"}
-        return {**missing, **f, "added_row": "0", "more": "0", "shared": "null"}
+        return f
 
     def fill(self, f: dict[str, str]) -> None:
         """No products at all: zeros, or the row."""
@@ -135,29 +167,26 @@ class _Entry:
                     number = c.load(c.past(f["added"], offset))
                 c.store(number, c.past(start, c.mul(column, f["c_col"])))
 
-    def run(self, f: dict[str, str], context: str) -> None:
+
+class _Run:
+    """`run(context, batch)`: decides how the work is done and hands it out."""
+
+    def __init__(self, c: Code, shape: Shape) -> None:
+        self.c, self.shape = c, shape
+
+    def emit(self) -> None:
         c = self.c
-        turned = c.compare("slt", self.cost(f, turned=True), self.cost(f, turned=False))
-        pairs = {
-            "a_row": "b_col",
-            "a_step": "b_step",
-            "c_row": "c_col",
-            "m": "n",
-            "a_next": "b_next",
-        }
-        pairs["added_row"] = "added_col"
-        chosen = dict(f)
-        for one, other in pairs.items():
-            chosen[one] = c.choose(turned, f[other], f[one])
-            chosen[other] = c.choose(turned, f[one], f[other])
-        chosen["a"] = c.choose(turned, f["b"], f["a"], "ptr")
-        chosen["b"] = c.choose(turned, f["a"], f["b"], "ptr")
-        self.plan(chosen)
-        for index, name in enumerate(FIELDS):
-            place = c.e.value(f"getelementptr i64, ptr {context}, i64 {index}")
-            kind = "ptr" if name[0] == "*" else "i64"
-            c.put(place, chosen[name.lstrip("*")], kind)
-        self.hand_out(chosen, context)
+        with c.function("internal void @run(ptr %context, i64 %batch)"):
+            f = c.context(*FIELDS)
+            turned = c.compare("slt", self.cost(f, turned=True), self.cost(f, turned=False))
+            chosen = dict(f)
+            for one, other in TURNED_PAIRS:
+                kind = "ptr" if one == "a" else "i64"
+                chosen[one] = c.choose(turned, f[other], f[one], kind)
+                chosen[other] = c.choose(turned, f[one], f[other], kind)
+            self.plan(chosen)
+            _put_fields(c, "%context", chosen)
+            self.hand_out(chosen)
 
     def cost(self, f: dict[str, str], turned: bool) -> str:
         """What making the product (or the transposed one) takes, in multiplications."""
@@ -205,63 +234,62 @@ class _Entry:
         f["m_pieces"] = c.pieces(f["m"], f["m_cut"])
         f["k_cut"] = c.pieces(f["k"], c.pieces(f["k"], str(K_BLOCK)))
 
-    def hand_out(self, f: dict[str, str], context: str) -> None:
+    def hand_out(self, f: dict[str, str]) -> None:
         c = self.c
         each = c.mul(f["m_pieces"], f["n_pieces"])
-        total = c.mul(f["batch"], each)
+        total = c.mul("%batch", each)
         work = c.quotient(c.mul(f["m"], f["n"], f["k"]), each)
         grain = c.most(c.quotient(str(GRAIN), c.most(work, "1")), "1")
         several = c.compare("sgt", f["m_pieces"], "1")
-        one = c.compare("eq", f["batch"], "1")
+        one = c.compare("eq", "%batch", "1")
         shares = c.both(c.both(several, one), c.compare("ne", f["pack_b"], "0"))
         with c.when(shares):
             panels = c.pieces(f["n"], str(self.shape.columns))
             wide = c.mul(panels, str(self.shape.columns))
             shared = c.buffer(c.mul(f["k"], wide))
-            place = c.e.value(f"getelementptr i64, ptr {context}, i64 {FIELDS.index('*shared')}")
+            place = c.e.value(f"getelementptr i64, ptr %context, i64 {FIELDS.index('*shared')}")
             c.put(place, shared, "ptr")
             blocks = c.mul(panels, c.pieces(f["k"], f["k_cut"]))
-            self.run_over("pack_all", context, blocks, "2")
-            self.run_over("body", context, total, grain)
+            self.run_over("pack_all", blocks, "2")
+            self.run_over("body", total, grain)
             c.release(shared)
         with c.when(c.negated(shares)):
-            self.run_over("body", context, total, grain)
+            self.run_over("body", total, grain)
 
-    def run_over(self, function: str, context: str, total: str, grain: str) -> None:
+    def run_over(self, function: str, total: str, grain: str) -> None:
         """Have the team run a function over pieces; alone if there is one helping of them."""
         c, e = self.c, self.c.e
         alone = c.compare("sge", grain, total)
         with c.when(alone):
-            e.line(f"call void @{function}(ptr {context}, i64 0, i64 {total})")
+            e.line(f"call void @{function}(ptr %context, i64 0, i64 {total})")
         with c.when(c.negated(alone)):
-            e.line(f"call void @clew_run(ptr @{function}, ptr {context}, i64 {total}, i64 {grain})")
+            e.line(f"call void @clew_run(ptr @{function}, ptr %context, i64 {total}, i64 {grain})")
 
 
 class Product(Kernel):
-    """The ufunc of matrix products; with a row, it is added to every row of the result."""
+    """A ufunc of matrix products; with a row, it is added to every row of the result."""
 
-    def __init__(self, name: str, with_row: bool) -> None:
-        inputs = 3 if with_row else 2
-        core = "(m,k),(k,n),(n)->(m,n)" if with_row else "(m,k),(k,n)->(m,n)"
-        self.with_row = with_row
+    def __init__(self, name: str) -> None:
+        inputs = 3 if ENTRIES[name] else 2
+        core = "(m,k),(k,n),(n)->(m,n)" if ENTRIES[name] else "(m,k),(k,n)->(m,n)"
         super().__init__(name, product_module, [([t] * inputs, [t]) for t in (F32, F64)], core)
 
     def compile(self, index: int) -> int:
-        machine = jit.machine()
-        llvm = ("float", "double")[index]
-        provide_tiles(llvm)
-        code = machine.compiled(
-            f"{self.name} {llvm} {vector_bytes()}",
-            lambda: product_module(self.name, llvm, self.with_row),
-            jit.QUICK,
-        )
-        return machine.load(code, self.name)[0]
+        return _functions(("float", "double")[index])[self.name]
+
+
+def provide_multiply(llvm: str) -> None:
+    """Make `clew_multiply_float` (or double) known to the code that is loaded from now on."""
+    jit.machine().provide(f"clew_multiply_{llvm}", _functions(llvm)["multiply"])
 
 
 @functools.cache
-def provide_tiles(llvm: str) -> None:
-    """Make the tiles known to the code that is loaded from now on."""
+def _functions(llvm: str) -> dict[str, int]:
+    """The addresses of the compiled functions, by their names."""
     machine = jit.machine()
-    key = f"tiles {llvm} {vector_bytes()}"
-    code = machine.compiled(key, lambda: tiles_module(llvm), jit.NONE)
-    machine.provide(f"clew_{llvm}_tiles", machine.load(code, "tiles")[0])
+    key = f"{llvm} {vector_bytes()}"
+    tiles = machine.compiled(f"tiles {key}", lambda: tiles_module(llvm), jit.NONE)
+    machine.provide(f"clew_{llvm}_tiles", machine.load(tiles, "tiles")[0])
+    code = machine.compiled(f"product {key}", lambda: product_module(llvm), jit.QUICK)
+    names = [*ENTRIES, "multiply"]
+    return dict(zip(names, machine.load(code, *names), strict=True))
