@@ -245,7 +245,7 @@ class AccumulateGrad(Node):
         with _accumulate_lock:
             if variable._grad is not None:
                 accumulate_into(variable, restore(g, Storage(), None, 0))
-            elif _getrefcount(g) <= ALONE and g.base is None and g.strides == leaf.strides:
+            elif _getrefcount(g) <= ALONE and g.strides == leaf.strides and _is_whole(g):
                 # Nobody else sees this memory: the leaf may keep it.
                 variable._grad = restore(g, Storage(), None, 0)
             else:
@@ -271,17 +271,23 @@ class Nowhere(AccumulateGrad):
         return ()
 
 
-def _references_when_alone() -> int:
-    """The reference count of an array that only a caller's variable holds; Pythons differ."""
-
-    def count(g: np.ndarray) -> int:
-        return int(_getrefcount(g))
-
-    array = np.zeros(1)
-    return count(array)
+def _references(array: np.ndarray) -> int:
+    return int(_getrefcount(array))
 
 
-ALONE = _references_when_alone()
+def _references_when_alone() -> tuple[int, int]:
+    """The reference counts of an array that only a caller's variable holds, and of its base that
+    only the array and a variable hold; Pythons differ."""
+    array = np.zeros(2)
+    alone = _references(array)
+    view = array[::-1]
+    del array
+    base = view.base
+    assert base is not None
+    return alone, _references(base)
+
+
+ALONE, BASE_ALONE = _references_when_alone()
 
 
 def accumulate_into(variable: Tensor, grad: Tensor) -> None:
@@ -298,6 +304,14 @@ def accumulate_into(variable: Tensor, grad: Tensor) -> None:
         else:
             np.add(total, grad._array, total, casting="unsafe")
         have._storage.bump("AccumulateGrad", None)
+
+
+def _is_whole(g: np.ndarray) -> bool:
+    """Whether an array that is referred to once is all that knows its memory."""
+    base = g.base
+    if base is None:
+        return True
+    return type(base) is np.ndarray and base.size == g.size and _references(base) <= BASE_ALONE
 
 
 def own(grad: Tensor, like: np.ndarray) -> Tensor:

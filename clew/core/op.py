@@ -36,6 +36,7 @@ from clew.core.recording import (
     PARAM,
     SHAPE,
     SHAPES,
+    TURNED,
     OpNode,
     Plan,
     differentiable,
@@ -45,7 +46,7 @@ from clew.core.recording import (
     saved_properties,
 )
 from clew.core.state import State, local
-from clew.core.storage import INFERENCE, Storage
+from clew.core.storage import INFERENCE
 from clew.core.tensor import NoHistory, Tensor, View, _ndarray, _new, sync, wrap
 from clew.source import _getframe, user_where
 
@@ -168,6 +169,9 @@ class Op:
             return SHAPE, self.inputs.index(stem)
         if what == "dtype" and stem in self.inputs:
             return DTYPE, self.inputs.index(stem)
+        if what == "turned" and stem in self.inputs:
+            # Whether a matrix lies column by column in memory.
+            return TURNED, self.inputs.index(stem)
         special = {"input_shapes": SHAPES, "input_dtypes": DTYPES, "needs": NEEDS}
         if name in special:
             return special[name], None
@@ -229,7 +233,7 @@ class Op:
         if not state.grad_enabled:
             finish_without_history(state, inputs, out)
             return out
-        out._storage = INFERENCE if state.inference else Storage()
+        out._storage = INFERENCE if state.inference else state.new_storage()
         edges: list[Edge | None] = []
         bit = 1
         for value in inputs:
@@ -335,7 +339,7 @@ def finish_without_history(state: State, inputs: tuple[Any, ...], out: Tensor) -
             out._reason = reason
             return
     else:
-        out._storage = Storage()
+        out._storage = state.new_storage()
     for value in inputs:
         if isinstance(value, Tensor):
             if value._view is not None:

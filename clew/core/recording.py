@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from clew.core.op import Op
 
 # How a name in a formula is obtained; the first two are saved, the others are kept as they are.
-INPUT, OUTPUT, PARAM, SHAPE, DTYPE, SHAPES, DTYPES, NEEDS = range(8)
+INPUT, OUTPUT, PARAM, SHAPE, DTYPE, TURNED, SHAPES, DTYPES, NEEDS = range(9)
 
 
 class Plan:
@@ -337,13 +337,16 @@ def differentiable(tensor: Tensor) -> bool:
 
 
 def fact(kind: int, key: Any, inputs: tuple[Any, ...]) -> Any:
-    """A shape or dtype of the inputs, or which of them require grad."""
+    """A shape, dtype or order of the inputs, or which of them require grad."""
     if kind == SHAPE:
         value = inputs[key]
         return value._array.shape if isinstance(value, Tensor) else ()
     if kind == DTYPE:
         value = inputs[key]
         return value.dtype if isinstance(value, Tensor) else None
+    if kind == TURNED:
+        rows, columns = inputs[key]._array.strides
+        return rows < columns
     if kind == SHAPES:
         return tuple([v._array.shape if isinstance(v, Tensor) else None for v in inputs])
     if kind == DTYPES:

@@ -21,6 +21,7 @@ import numpy as np
 
 from clew.kernels.arrays import Array
 from clew.kernels.native.ufunc import elementwise
+from clew.kernels.products import batch_product
 
 Spans = list[tuple[int, int]]
 
@@ -104,7 +105,7 @@ def lstm_forward(
     """
     batch, size = c0.shape
     scale = _per_column((0.5, 0.5, 1, 0.5), size, x.dtype)
-    gates = np.matmul(x, (w_ih * scale[:, None]).reshape(4, size, -1).swapaxes(1, 2))
+    gates = batch_product(x, (w_ih * scale[:, None]).reshape(4, size, -1).swapaxes(1, 2))
     weight, bias = _ready_for_steps(w_hh, scale), _summed(b_ih, b_hh, scale)
     out = np.empty((len(x), h0.shape[1]), x.dtype)
     cells = np.empty((len(x), size), x.dtype)
@@ -117,7 +118,7 @@ def lstm_forward(
     for begin, end in steps:
         count = end - begin
         gate, cell, before = gates[:, begin:end], cells[begin:end], c[:count]
-        product = np.matmul(h[:count], weight, products[:count])
+        product = batch_product(h[:count], weight, products[:count])
         if kernel is not None:
             hidden = full[:count]
             kernel(*gate, *_gate_by_gate(product), before, out=(*gate, cell, hidden))
@@ -177,7 +178,7 @@ def lstm_backward(
                 *gates[:, begin:end], cells[begin:end], before[begin:end], dh, dc,
                 out=(*_gate_by_gate(of_gate), dc),
             )  # fmt: skip
-            np.matmul(of_gate, w_hh, dh)
+            batch_product(of_gate, w_hh, dh)
             continue
         gate, found, slope = gates[:, begin:end], arrivals[:, :count], slopes[:, :count]
         i, f, g, o = gate
@@ -206,7 +207,7 @@ def lstm_backward(
         np.subtract(o, slope[3], slope[3])
         of_gate = of_gates[begin:end]
         np.multiply(found, slope, _gate_by_gate(of_gate))
-        np.matmul(of_gate, w_hh, dh)
+        batch_product(of_gate, w_hh, dh)
     return of_gates, of_hr
 
 
@@ -237,7 +238,7 @@ def gru_forward(
     for begin, end in steps:
         count = end - begin
         gate, state, new = gates[begin:end], h[:count], news[begin:end]
-        hidden = np.matmul(state, weight, recurrent[:count])
+        hidden = batch_product(state, weight, recurrent[:count])
         if bias_x is not None:
             gate += bias_x
             hidden += bias_h
@@ -290,7 +291,7 @@ def gru_backward(
         hidden[:, : 2 * size] = of_input[begin:end, : 2 * size]
         np.multiply(dn, r, hidden[:, 2 * size :])
         dh *= z
-        dh += np.matmul(hidden, w_hh, products[: end - begin])
+        dh += batch_product(hidden, w_hh, products[: end - begin])
     return of_input, of_hidden
 
 
@@ -315,7 +316,7 @@ def rnn_forward(
     products = np.empty_like(h)
     for begin, end in steps:
         state, row = h[: end - begin], out[begin:end]
-        row += np.matmul(state, weight, products[: end - begin])
+        row += batch_product(state, weight, products[: end - begin])
         if bias is not None:
             row += bias
         if relu:
@@ -342,5 +343,5 @@ def rnn_backward(
             np.multiply(row, row, result)
             np.subtract(1, result, result)
             result *= dh
-        np.matmul(result, w_hh, dh)
+        batch_product(result, w_hh, dh)
     return found

@@ -30,6 +30,7 @@ from clew.ops.matmul import (
     check_batches,
     check_matrices,
     check_mv,
+    of_right,
     refuse_bool,
     require_batch,
     require_same_scalar_type,
@@ -100,7 +101,7 @@ ADDMM = Op(
     grads={
         "self": lambda g: g,
         "mat1": lambda g, mat2: times(g, conj(mat2).T),
-        "mat2": lambda g, mat1: times(conj(mat1).T, g),
+        "mat2": lambda g, mat1, mat2_turned: of_right(g, mat1, mat2_turned),
     },
 )  # fmt: skip
 ADDMM_SCALED = Op(
@@ -108,7 +109,9 @@ ADDMM_SCALED = Op(
     grads={
         "self": lambda g, beta: _scaled(g, beta),
         "mat1": lambda g, mat2, alpha: _scaled(times(g, conj(mat2).T), alpha),
-        "mat2": lambda g, mat1, alpha: _scaled(times(conj(mat1).T, g), alpha),
+        "mat2": lambda g, mat1, mat2_turned, alpha: _scaled(
+            of_right(g, mat1, mat2_turned), alpha
+        ),
     },
 )  # fmt: skip
 ADDMV = Op(

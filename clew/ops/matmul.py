@@ -67,6 +67,14 @@ def times(a: Any, b: Any) -> Any:
     return narrowed(a, b, product)
 
 
+def of_right(g: Any, left: Any, turned: bool) -> Any:
+    """The gradient of a product's right factor, in memory as that factor is.
+
+    A weight that is used transposed gets its gradient row by row, so that it need not be copied.
+    """
+    return times(g.T, conj(left)).T if turned else times(conj(left).T, g)
+
+
 def batch_times(a: Any, b: Any) -> Any:
     """The products of corresponding matrices of two batches, of arrays or of tensors."""
     if type(a) is not Array:
@@ -118,7 +126,7 @@ MM = Op(
     "mm", lambda self, mat2: times(self, mat2), multilinear=True, bare=True,
     grads={
         "self": lambda g, mat2: times(g, conj(mat2).T),
-        "mat2": lambda g, self: times(conj(self).T, g),
+        "mat2": lambda g, self, mat2_turned: of_right(g, self, mat2_turned),
     },
 )  # fmt: skip
 BMM = Op(

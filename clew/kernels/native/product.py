@@ -29,11 +29,11 @@ from clew.kernels.native.tiles import Shape, tile_function
 from clew.kernels.native.ufunc import Kernel
 
 # Sizes of the blocks: in k, and of packed columns.
-K_BLOCK, MOST_COLUMNS = 256, 512
+K_BLOCK, MOST_COLUMNS = 128, 384
 # Multiplications that are worth a piece of work of their own.
 GRAIN = 1 << 20
 # Columns that are used by so few rows are not packed.
-FEW_ROWS = 96
+FEW_ROWS = 48
 # Results with more rows than this are cut into pieces of rows as well.
 MANY_ROWS = 96
 

@@ -61,6 +61,7 @@ class _Tile:
     def emit(self) -> None:
         e, places = self.e, [(r, v) for r in range(self.height) for v in range(self.width)]
         start = self.vectors("%start")
+        self.fetch_result()
         pointers = ["%a", "%far", "%b"] if self.height > _ROWS_PER_POINTER else ["%a", "%b"]
         e.line("%row2 = shl i64 %row, 1")
         e.line("br label %k_loop")
@@ -88,6 +89,17 @@ class _Tile:
         e.line("br i1 %over, label %ready, label %k_loop")
         e.label("ready")
         self.finish([[f"%sum{r}x{v}" for v in range(self.width)] for r in range(self.height)])
+
+    def fetch_result(self) -> None:
+        """Have the cache look for the part of c that will be written at the end."""
+        e, row = self.e, "%c"
+        e.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        for r in range(self.height):
+            if r:
+                row = e.value(f"getelementptr i8, ptr {row}, i64 %c_row")
+            for v in range(self.width):
+                place = self.address(row, v)
+                e.line(f"call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
 
     def finish(self, sums: Sequence[Sequence[str]]) -> None:
         """Store the tile, or add it to what is there."""
