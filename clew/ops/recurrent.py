@@ -19,6 +19,7 @@ from clew.kernels.arrays import widened
 from clew.kernels.recurrent import Spans, spans
 from clew.ops.joining import cat
 from clew.ops.linear import linear
+from clew.ops.matmul import times
 from clew.ops.normalization import graph_is_wanted
 
 Array = np.ndarray
@@ -54,9 +55,9 @@ def _of_projections(
         # The same numbers in most cases, but each parameter gets memory of its own.
         of_b_hh = 1 * of_b_ih if of_h is of_x and of_b_ih is not None else of_h.sum(0)
     return [
-        of_x @ w_ih if needs[0] else None,
-        of_x.T @ x if needs[1] else None,
-        of_h.T @ before if needs[2] else None,
+        times(of_x, w_ih) if needs[0] else None,
+        times(of_x.T, x) if needs[1] else None,
+        times(of_h.T, before) if needs[2] else None,
         of_b_ih,
         of_b_hh,
     ]
