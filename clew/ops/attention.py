@@ -1,26 +1,26 @@
 """Scaled dot-product attention.
 
-The usual case is one operation that keeps, beside its result, only the logarithm of each row's
-normaliser; the probabilities are computed again in backward. Dropout, broadcast batches and other
-rare cases are composed of operations.
+The usual case is one operation that works in blocks of queries and keeps, beside its result, only
+the logarithm of each row's normaliser. Rare cases (dropout, other numbers of dimensions, broadcast
+batches, masks with a gradient) are composed of operations while they are small, as in PyTorch; from
+a size on they are that same operation.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from clew import errors
-from clew.backend import dtypes
+from clew.backend import dtypes, random
+from clew.backend.mt19937 import Generator
 from clew.core.casting import LOWER, casts
 from clew.core.op import Op
+from clew.core.state import local
 from clew.core.tensor import Tensor, tangent_of, wrap
-from clew.kernels.arrays import widened
-from clew.kernels.native.ir import F32, F64, I64, where
-from clew.kernels.native.ir import position as key_position
-from clew.kernels.native.ufunc import over_rows
+from clew.ops.attention_blocks import Dropout, attention, gradients
 from clew.ops.dims import require_bool
 from clew.ops.dropout import check_probability, drop
 from clew.ops.normalization import graph_is_wanted
@@ -28,120 +28,12 @@ from clew.ops.softmax import SAFE_SOFTMAX, SOFTMAX_BACKWARD
 
 Array = np.ndarray
 
+# Scores of more bytes than this are never held, however rare the case.
+LONG = 16 << 20
+
 
 def _above_diagonal(rows: int, columns: int) -> Array:
     return np.triu(np.ones((rows, columns), bool), 1)
-
-
-def _scores(
-    query: Array, key: Array, attn_mask: Array | None, is_causal: bool, scale: float
-) -> Array:
-    scores = np.matmul(query * query.dtype.type(scale), key.swapaxes(-1, -2))
-    if is_causal:
-        np.copyto(scores, -np.inf, where=_above_diagonal(*scores.shape[-2:]))
-    if attn_mask is None:
-        return scores
-    if attn_mask.dtype.kind == "b":
-        np.copyto(scores, -np.inf, where=~attn_mask)
-    else:
-        scores += attn_mask
-    return scores
-
-
-# Below every score. (Not infinity, which compilers fold into a form that has no vectors.)
-_LOWEST = -3.0e38
-_BOTH = [([t, I64, t], [t, t]) for t in (F32, F64)]
-
-
-@over_rows("attention_weights", "(n),(),()->(n),()", cost=6, types=_BOTH)
-def _WEIGHTS_KERNEL(scores: Any, visible: Any, scale: Any) -> Any:
-    """The weights of the first `visible` keys, and the logarithm of their normaliser."""
-    scaled, is_visible = scores * scale, key_position() < visible
-    peak = where(is_visible, scaled, _LOWEST).row_max()
-    # A row without a single key gets no weight anywhere, and its normaliser is infinite.
-    peak = where(peak <= _LOWEST, 0.0, peak)
-    weights = where(is_visible, (scaled - peak).exp(), 0.0).keep()
-    total = weights.row_sum()
-    empty = total.equals(0.0)
-    normaliser = where(empty, math.inf, total.log() + peak)
-    return weights * where(empty, 0.0, 1.0 / total), normaliser
-
-
-_GRADIENT_TYPES = [([t, t, t, t, I64, t], [t, t]) for t in (F32, F64)]
-
-
-@over_rows("attention_backward", "(n),(n),(),(),(),()->(n),(n)", cost=5, types=_GRADIENT_TYPES)
-def _GRADIENT_KERNEL(
-    scores: Any, of_weights: Any, normaliser: Any, along: Any, visible: Any, scale: Any
-) -> Any:
-    """The weights again, and the gradient of the scores."""
-    weights = where(key_position() < visible, (scores * scale - normaliser).exp(), 0.0)
-    return weights, weights * (of_weights - along) * scale
-
-
-def _visible(shape: tuple[int, ...], is_causal: bool) -> Array:
-    """How many keys each query sees."""
-    rows, columns = shape[-2:]
-    if is_causal:
-        return np.minimum(np.arange(1, rows + 1), columns)
-    return np.full(rows, columns)
-
-
-def _masked_scores(query: Array, key: Array, attn_mask: Array | None, scale: float) -> Array:
-    """The products, with the mask put in such that scaling comes after it."""
-    scores = np.matmul(query, key.swapaxes(-1, -2))
-    if attn_mask is None:
-        return scores
-    if attn_mask.dtype.kind == "b":
-        np.copyto(scores, -math.copysign(math.inf, scale), where=~attn_mask)
-    else:
-        scores += attn_mask / scores.dtype.type(scale)
-    return scores
-
-
-def _attention_by_rows(
-    kernel: Any,
-    query: Array,
-    key: Array,
-    value: Array,
-    attn_mask: Array | None,
-    is_causal: bool,
-    scale: float,
-) -> tuple[Array, Array]:
-    scores = _masked_scores(query, key, attn_mask, scale)
-    visible = _visible(scores.shape, is_causal)
-    weights, normaliser = kernel(scores, visible, scores.dtype.type(scale), out=(scores, None))
-    return np.matmul(weights, value), normaliser[..., None]
-
-
-def _attention(
-    query: Array,
-    key: Array,
-    value: Array,
-    attn_mask: Array | None,
-    *,
-    is_causal: bool,
-    scale: float,
-) -> tuple[Array, Array]:
-    kernel = _WEIGHTS_KERNEL.when(query) if scale else None
-    if kernel is not None:
-        return _attention_by_rows(kernel, query, key, value, attn_mask, is_causal, scale)
-    scores = _scores(widened(query), widened(key), attn_mask, is_causal, scale)
-    peak = np.maximum.reduce(scores, axis=-1, keepdims=True, initial=-np.inf)
-    # A row without a single key gets no weight anywhere, and its normaliser is infinite.
-    np.copyto(peak, 0, where=np.isneginf(peak))
-    scores -= peak
-    np.exp(scores, out=scores)
-    total = np.add.reduce(scores, axis=-1, keepdims=True)
-    # In low precision the weights are rounded before the product, as PyTorch's kernel does it.
-    out = np.matmul(widened(scores.astype(query.dtype, copy=False)), widened(value))
-    empty = total == 0
-    np.copyto(total, 1, where=empty)
-    out /= total
-    normaliser = np.log(total, out=total)
-    normaliser += peak
-    np.copyto(normaliser, np.inf, where=empty)
-    return out.astype(query.dtype, copy=False), normaliser
 
 
 def _attention_gradients(
@@ -154,36 +46,30 @@ def _attention_gradients(
     out1: Tensor,
     is_causal: bool,
     scale: float,
+    dropout_p: float,
+    generator: Generator | None,
+    needs: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
     grad = g[0]
     if grad is None:
         return None, None, None, None
+    # A copy each time: backward may come a second time.
+    again = None if generator is None else generator.clone_state()
     if graph_is_wanted():
-        return _composed_gradients(grad, query, key, value, attn_mask, is_causal, scale)
-    q, k, v, gradient = (widened(each._array) for each in (query, key, value, grad))
-    mask = None if attn_mask is None else attn_mask._array
-    kernel = _GRADIENT_KERNEL.when(query._array) if scale else None
-    if kernel is not None and gradient.dtype is q.dtype:
-        scores = _masked_scores(q, k, mask, scale)
-        of_weights = np.matmul(gradient, v.swapaxes(-1, -2))
-        weights, of_scores = kernel(
-            scores, of_weights, out1._array[..., 0], np.vecdot(gradient, out0._array),
-            _visible(scores.shape, is_causal), scores.dtype.type(scale),
-            out=(scores, of_weights),
-        )  # fmt: skip
-        of_key = np.matmul(of_scores.swapaxes(-1, -2), q)
-        of_value = np.matmul(weights.swapaxes(-1, -2), gradient)
-        return wrap(np.matmul(of_scores, k)), wrap(of_key), wrap(of_value), None
-    weights = _scores(q, k, mask, is_causal, scale)
-    weights -= out1._array
-    np.exp(weights, out=weights)
-    of_value = np.matmul(weights.swapaxes(-1, -2), gradient)
-    of_scores = np.matmul(gradient, v.swapaxes(-1, -2))
-    of_scores -= np.vecdot(gradient, widened(out0._array))[..., None]
-    of_scores *= weights
-    of_scores *= of_scores.dtype.type(scale)
-    of_key = np.matmul(of_scores.swapaxes(-1, -2), q)
-    return wrap(np.matmul(of_scores, k)), wrap(of_key), wrap(of_value), None
+        factors = None if again is None else _all_factors(query, key, dropout_p, again)
+        return _composed_gradients(grad, query, key, value, attn_mask, factors, is_causal, scale)
+    found = gradients(
+        grad._array, query._array, key._array, value._array,
+        None if attn_mask is None else attn_mask._array, out0._array, out1._array,
+        mask_needs=needs[3], is_causal=is_causal, scale=scale, dropout_p=dropout_p, generator=again,
+    )  # fmt: skip
+    return tuple(None if each is None else wrap(each) for each in found)
+
+
+def _all_factors(query: Tensor, key: Tensor, dropout_p: float, generator: Generator) -> Tensor:
+    q, k = query._array, key._array
+    dropout = Dropout(dropout_p, generator, q.dtype, k.shape[2])
+    return wrap(dropout.factors((*q.shape[:3], k.shape[2])))
 
 
 def _composed_gradients(
@@ -192,18 +78,25 @@ def _composed_gradients(
     key: Tensor,
     value: Tensor,
     attn_mask: Tensor | None,
+    factors: Tensor | None,
     is_causal: bool,
     scale: float,
 ) -> tuple[Tensor | None, ...]:
     scores = (query * scale).matmul(key.mT)
-    weights = SAFE_SOFTMAX(_masked(scores, attn_mask, is_causal), dim=scores._array.ndim - 1)
+    last = scores._array.ndim - 1
+    weights = SAFE_SOFTMAX(_masked(scores, attn_mask, is_causal), dim=last)
     of_weights = grad.matmul(value.mT)
-    of_scores = SOFTMAX_BACKWARD(of_weights, weights, dim=scores._array.ndim - 1) * scale
-    return of_scores.matmul(key), of_scores.mT.matmul(query), weights.mT.matmul(grad), None
+    kept = weights if factors is None else weights * factors
+    of_scores = SOFTMAX_BACKWARD(
+        of_weights if factors is None else of_weights * factors, weights, dim=last
+    )
+    scaled = of_scores * scale
+    of_mask = None if attn_mask is None or attn_mask.dtype is dtypes.bool_ else of_scores
+    return scaled.matmul(key), scaled.mT.matmul(query), kept.mT.matmul(grad), of_mask
 
 
 ATTENTION = Op(
-    "_scaled_dot_product_flash_attention_for_cpu", _attention, joint=_attention_gradients,
+    "_scaled_dot_product_flash_attention_for_cpu", attention, joint=_attention_gradients,
     outputs=2, node="ScaledDotProductFlashAttentionForCpuBackward0",
 )  # fmt: skip
 
@@ -237,12 +130,9 @@ def scaled_dot_product_attention(
     _check_arguments(query, key, value, attn_mask)
     if enable_gqa:
         key, value = _with_repeated_heads(query, key, value)
-    factor = 1 / math.sqrt(query._array.shape[-1]) if scale is None else scale
+    factor = 1 / math.sqrt(query._array.shape[-1] or 1) if scale is None else scale
     if _is_usual(query, key, value, attn_mask, dropout_p):
-        result: Tensor = ATTENTION(query, key, value, attn_mask, is_causal=is_causal, scale=factor)[
-            0
-        ]
-        return result
+        return _fused(query, key, value, attn_mask, is_causal, factor, 0.0)
     if is_causal and attn_mask is not None:
         raise RuntimeError(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
@@ -250,6 +140,8 @@ def scaled_dot_product_attention(
         )
     check_probability(dropout_p)
     _check_kind(query)
+    if _is_long(query, key, value, attn_mask, dropout_p):
+        return _in_four_dimensions(query, key, value, attn_mask, is_causal, factor, dropout_p)
     kind = query.dtype
     if kind.np in dtypes.LOW_PRECISION:
         query, key, value = (each.to(dtypes.float32) for each in (query, key, value))
@@ -261,6 +153,54 @@ def scaled_dot_product_attention(
     if dropout_p:
         weights = drop(weights, dropout_p)
     return weights.matmul(value).to(kind)
+
+
+def _fused(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    is_causal: bool,
+    scale: float,
+    dropout_p: float,
+) -> Tensor:
+    # Nobody else may draw between the copy of the random stream, which backward draws from, and
+    # forward.
+    with random.default_generator.lock:
+        generator = random.default_generator.clone_state() if dropout_p else None
+        result: tuple[Tensor, Tensor] = ATTENTION(
+            query, key, value, attn_mask,
+            is_causal=is_causal, scale=scale, dropout_p=dropout_p, generator=generator,
+        )  # fmt: skip
+    return result[0]
+
+
+def _in_four_dimensions(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    is_causal: bool,
+    scale: float,
+    dropout_p: float,
+) -> Tensor:
+    """The operation for any leading dimensions: broadcast, and made into batch and heads."""
+    leading = np.broadcast_shapes(*(each._array.shape[:-2] for each in (query, key, value)))
+    mask = attn_mask
+    if mask is not None and mask._array.ndim > 2:
+        leading = np.broadcast_shapes(leading, mask._array.shape[:-2])
+        mask = _as_four(mask, leading if len(leading) > 2 else mask._array.shape[:-2])
+    q, k, v = (_as_four(each, leading) for each in (query, key, value))
+    out = _fused(q, k, v, mask, is_causal, scale, dropout_p)
+    return out.reshape((*leading, *out._array.shape[2:]))
+
+
+def _as_four(tensor: Tensor, leading: Sequence[int]) -> Tensor:
+    shape = tensor._array.shape[-2:]
+    spread = tensor.expand((*leading, *shape))
+    if len(leading) > 2:
+        return spread.reshape((-1, leading[-1], *shape))
+    return spread.reshape((*(1,) * (2 - len(leading)), *leading, *shape))
 
 
 _NAME = "scaled_dot_product_attention"
@@ -282,6 +222,23 @@ def _is_usual(
     fits = all(n in (1, m) for n, m in zip(attn_mask._array.shape[::-1], scores, strict=False))
     followed = attn_mask.requires_grad or tangent_of(attn_mask) is not None
     return fits and attn_mask._array.ndim in (2, 4) and not followed
+
+
+def _is_long(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float
+) -> bool:
+    """Whether the scores are too many to be held, in a case that the operation can do."""
+    q, k, v = query._array.shape, key._array.shape, value._array.shape
+    if local.state.intercept is not None or dropout_p == 1 or q[-1] != k[-1] or k[-2] != v[-2]:
+        return False
+    try:
+        leading = np.broadcast_shapes(q[:-2], k[:-2], v[:-2])
+        scores = (*leading, q[-2], k[-2])
+        if attn_mask is not None:
+            scores = np.broadcast_shapes(scores, attn_mask._array.shape)
+    except ValueError:
+        return False
+    return 0 not in q + v and math.prod(scores) * query._array.itemsize > LONG
 
 
 def _check_arguments(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None) -> None:

@@ -114,7 +114,12 @@ def _multiply(c: Code) -> None:
     with c.function(f"void @multiply({MULTIPLY_PARAMETERS})"):
         context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
         _put_fields(c, context, {name: f"%{name}" for name in names})
-        c.e.line(f"call void @run(ptr {context}, i64 1)")
+        with c.when(c.compare("sgt", c.mul("%m", "%n", "%k"), "0")):
+            c.e.line(f"call void @run(ptr {context}, i64 1)")
+        nothing = c.both(c.compare("eq", "%k", "0"), c.compare("eq", "%more", "0"))
+        with c.when(nothing), c.loop("0", "%m") as row, c.loop("0", "%n") as column:
+            place = c.add(c.mul(row, "%c_row"), c.mul(column, "%c_col"))
+            c.store("0.0", c.past("%c", place))
 
 
 class _Entry:
