@@ -114,12 +114,7 @@ def _multiply(c: Code) -> None:
     with c.function(f"void @multiply({MULTIPLY_PARAMETERS})"):
         context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
         _put_fields(c, context, {name: f"%{name}" for name in names})
-        with c.when(c.compare("sgt", c.mul("%m", "%n", "%k"), "0")):
-            c.e.line(f"call void @run(ptr {context}, i64 1)")
-        nothing = c.both(c.compare("eq", "%k", "0"), c.compare("eq", "%more", "0"))
-        with c.when(nothing), c.loop("0", "%m") as row, c.loop("0", "%n") as column:
-            place = c.add(c.mul(row, "%c_row"), c.mul(column, "%c_col"))
-            c.store("0.0", c.past("%c", place))
+        c.e.line(f"call void @run(ptr {context}, i64 1)")
 
 
 class _Entry:
@@ -133,13 +128,8 @@ class _Entry:
         with c.function(f"void @{self.name}(ptr %args, ptr %dims, ptr %steps, ptr %data)"):
             context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
             f = self.given()
-            size = c.mul(f["batch"], f["m"], f["n"])
-            with c.when(c.compare("sgt", size, "0")):
-                with c.when(c.compare("eq", f["k"], "0")):
-                    self.fill(f)
-                with c.when(c.compare("sgt", f["k"], "0")):
-                    _put_fields(c, context, f)
-                    c.e.line(f"call void @run(ptr {context}, i64 {f['batch']})")
+            _put_fields(c, context, f)
+            c.e.line(f"call void @run(ptr {context}, i64 {f['batch']})")
 
     def words(self, source: str, count: int, kind: str = "i64") -> list[str]:
         c = self.c
@@ -160,18 +150,6 @@ class _Entry:
         f.update(zip(steps, self.words("steps", len(steps)), strict=True))
         return f
 
-    def fill(self, f: dict[str, str]) -> None:
-        """No products at all: zeros, or the row."""
-        c = self.c
-        with c.loop("0", f["batch"]) as batch, c.loop("0", f["m"]) as row:
-            start = c.past(f["c"], c.add(c.mul(batch, f["c_next"]), c.mul(row, f["c_row"])))
-            with c.loop("0", f["n"]) as column:
-                number = "0.0"
-                if self.with_row:
-                    offset = c.add(c.mul(batch, f["added_next"]), c.mul(column, f["added_col"]))
-                    number = c.load(c.past(f["added"], offset))
-                c.store(number, c.past(start, c.mul(column, f["c_col"])))
-
 
 class _Run:
     """`run(context, batch)`: decides how the work is done and hands it out."""
@@ -183,15 +161,36 @@ class _Run:
         c = self.c
         with c.function("internal void @run(ptr %context, i64 %batch)"):
             f = c.context(*FIELDS)
-            turned = c.compare("slt", self.cost(f, turned=True), self.cost(f, turned=False))
-            chosen = dict(f)
-            for one, other in TURNED_PAIRS:
-                kind = "ptr" if one == "a" else "i64"
-                chosen[one] = c.choose(turned, f[other], f[one], kind)
-                chosen[other] = c.choose(turned, f[one], f[other], kind)
-            self.plan(chosen)
-            _put_fields(c, "%context", chosen)
-            self.hand_out(chosen)
+            size = c.mul("%batch", f["m"], f["n"])
+            with c.when(c.both(c.compare("eq", f["k"], "0"), c.compare("eq", f["more"], "0"))):
+                self.fill(f)
+            with c.when(c.compare("sgt", c.mul(size, f["k"]), "0")):
+                self.multiply(f)
+
+    def fill(self, f: dict[str, str]) -> None:
+        """No products at all: zeros, or the row."""
+        c = self.c
+        has_row = c.e.value(f"icmp ne ptr {f['added']}, null")
+        with c.loop("0", "%batch") as batch, c.loop("0", f["m"]) as row:
+            start = c.past(f["c"], c.add(c.mul(batch, f["c_next"]), c.mul(row, f["c_row"])))
+            with c.loop("0", f["n"]) as column:
+                place = c.past(start, c.mul(column, f["c_col"]))
+                c.store("0.0", place)
+                with c.when(has_row):
+                    offset = c.add(c.mul(batch, f["added_next"]), c.mul(column, f["added_col"]))
+                    c.store(c.load(c.past(f["added"], offset)), place)
+
+    def multiply(self, f: dict[str, str]) -> None:
+        c = self.c
+        turned = c.compare("slt", self.cost(f, turned=True), self.cost(f, turned=False))
+        chosen = dict(f)
+        for one, other in TURNED_PAIRS:
+            kind = "ptr" if one == "a" else "i64"
+            chosen[one] = c.choose(turned, f[other], f[one], kind)
+            chosen[other] = c.choose(turned, f[one], f[other], kind)
+        self.plan(chosen)
+        _put_fields(c, "%context", chosen)
+        self.hand_out(chosen)
 
     def cost(self, f: dict[str, str], turned: bool) -> str:
         """What making the product (or the transposed one) takes, in multiplications."""
