@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import clew
+from clew.kernels.native import product as native
 from clew.kernels.native.product import Product
 from clew.kernels.products import _AFFINE, _PRODUCT, affine, batch_product, product
 
@@ -129,3 +130,19 @@ def test_small_products_and_large_ones_agree() -> None:
         row = rng.standard_normal(n)
         assert np.allclose(product(a, b), a @ b)
         assert np.allclose(affine(a, b, row), a @ b + row)
+
+
+@pytest.mark.parametrize("kind", ["f", "d"])
+@pytest.mark.parametrize("size", [16, 32, 64])
+def test_machines_with_other_registers(
+    size: int, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The vectors of a wider machine are cut by LLVM where this one has narrower registers.
+    monkeypatch.setattr(native, "vector_bytes", lambda: size)
+    monkeypatch.setattr(native, "_functions", native._functions.__wrapped__)
+    kernel = Product("affine")
+    rng = np.random.default_rng(size)
+    for m, k, n in [(33, 50, 21), (64, 300, 48), (7, 130, 160)]:
+        row = rng.standard_normal(n).astype(kind)
+        for first, second in itertools.product(("rows", "columns"), repeat=2):
+            check(kernel, matrix(rng, m, k, first, kind), matrix(rng, k, n, second, kind), row)
