@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from clew.kernels import convolution as conv
 from clew.kernels import im2col
+from clew.kernels.native import jit, winograd
 
 TORCH_CONV = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
 TORCH_TRANSPOSE = {1: torch.conv_transpose1d, 2: torch.conv_transpose2d, 3: torch.conv_transpose3d}
@@ -81,6 +82,119 @@ def test_grid(
     check_against_torch(x, w, params)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("x_shape", "w_shape", "params"), GRID)
+def test_grid_compiled(
+    x_shape: tuple[int, ...],
+    w_shape: tuple[int, ...],
+    params: dict[str, Any],
+    dtype: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("clew.kernels.convolution._COMPILED_FROM", 0)
+    test_grid(x_shape, w_shape, params, dtype)
+
+
+@pytest.mark.parametrize("kernel", [(1, 1), (1, 5), (4, 3), (5, 5), (7, 7), (2, 31)])
+@pytest.mark.parametrize("per_group", [(1, 1), (1, 3), (3, 2)])
+def test_few_channels_per_group(
+    kernel: tuple[int, int], per_group: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clew.kernels.convolution._COMPILED_FROM", 0)
+    rng = np.random.default_rng(0)
+    channels, filters = per_group
+    x = rng.standard_normal((3, 2 * channels, 20, 35))
+    w = rng.standard_normal((2 * filters, channels, *kernel))
+    for stride in (1, (2, 1), (3, 4)):
+        for padding in (0, (3, 2)):
+            for dilation in (1, (2, 1)):
+                check_against_torch(
+                    x, w,
+                    {"stride": stride, "padding": padding, "dilation": dilation, "groups": 2},
+                )  # fmt: skip
+
+
+def test_few_channels_on_any_number_of_threads() -> None:
+    rng = np.random.default_rng(0)
+    x, w = random_array(rng, (8, 32, 24, 24), "f"), random_array(rng, (64, 1, 3, 3), "f")
+    params: dict[str, Any] = {"groups": 32, "padding": 1, "stride": 2}
+    before, results = jit.threads(), []
+    for count in (1, 4):
+        jit.set_threads(count)
+        out = conv.conv_forward(x, w, **params)
+        grad_x = conv.conv_grad_input(out, w, input_shape=x.shape, **params)
+        results.append((out, grad_x, conv.conv_grad_weight(out, x, weight_shape=w.shape, **params)))
+    jit.set_threads(before)
+    for one, many in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, many)
+
+
+def test_what_windows_miss_has_no_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clew.kernels.convolution._COMPILED_FROM", 0)
+    w, g = np.ones((2, 1, 2, 2)), np.ones((1, 2, 1, 1))
+    grad = conv.conv_grad_input(g, w, input_shape=(1, 2, 6, 7), stride=3, groups=2)
+    expected = np.zeros((1, 2, 6, 7))
+    expected[:, :, :2, :2] = 1
+    np.testing.assert_array_equal(grad, expected)
+
+
+WINOGRAD = [
+    (16, 16, 16, 8, 8, (1, 1)), (9, 17, 20, 11, 13, (1, 1)), (8, 16, 18, 14, 12, (0, 2)),
+    (64, 32, 16, 4, 5, (2, 0)), (1, 16, 16, 40, 33, (1, 1)), (6, 64, 40, 14, 14, (1, 1)),
+]  # fmt: skip
+
+
+def _images(batch: int, channels: int, filters: int, sizes: tuple[int, int], pad: Any) -> Any:
+    rng = np.random.default_rng(channels * filters)
+    x = rng.standard_normal((batch, channels, *sizes)).astype(np.float32)
+    w = rng.standard_normal((filters, channels, 3, 3)).astype(np.float32)
+    rows, columns = (size + 2 * p - 2 for size, p in zip(sizes, pad, strict=True))
+    g = rng.standard_normal((batch, filters, rows, columns)).astype(np.float32)
+    return x, w, g
+
+
+@pytest.mark.parametrize("case", WINOGRAD, ids=str)
+def test_winograd(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch, channels, filters, height, width, pad = case
+    x, w, g = _images(batch, channels, filters, (height, width), pad)
+    called = []
+    run = winograd.run
+    monkeypatch.setattr(winograd, "run", lambda *args: (called.append(args[0]), run(*args)))
+    found = (
+        conv.conv_forward(x, w, padding=pad),
+        conv.conv_grad_input(g, w, input_shape=x.shape, padding=pad),
+        conv.conv_grad_weight(g, x, weight_shape=w.shape, padding=pad),
+    )
+    assert called == ["forward", "of_input", "of_weight"]
+    tx, tw = (torch.tensor(each.astype(float), requires_grad=True) for each in (x, w))
+    out = torch.conv2d(tx, tw, padding=pad)
+    out.backward(torch.tensor(g.astype(float)))
+    # The largest error of sums of so many products of normal numbers, with a factor for the sums
+    # in the transforms.
+    for ours, theirs, terms in (
+        (found[0], out.detach(), 9 * channels),
+        (found[1], tx.grad, 9 * filters),
+        (found[2], tw.grad, g[:, 0].size),
+    ):
+        np.testing.assert_allclose(ours, theirs.numpy(), rtol=0, atol=2e-6 * terms**0.5 + 1e-6)
+
+
+def test_winograd_keeps_infinities_in_their_windows() -> None:
+    x, w, g = _images(16, 16, 16, (8, 8), (1, 1))
+    x[3, 5, 4, 4], x[7, 2, 1, 6] = np.inf, np.nan
+    g[2, 3, 3, 3] = -np.inf
+    tx, tw = (torch.tensor(each, requires_grad=True) for each in (x, w))
+    out = torch.conv2d(tx, tw, padding=1)
+    out.backward(torch.tensor(g))
+    for ours, theirs in (
+        (conv.conv_forward(x, w, padding=(1, 1)), out.detach()),
+        (conv.conv_grad_input(g, w, input_shape=x.shape, padding=(1, 1)), tx.grad),
+        (conv.conv_grad_weight(g, x, weight_shape=w.shape, padding=(1, 1)), tw.grad),
+    ):
+        for kind in (np.isnan, np.isposinf, np.isneginf):
+            assert np.array_equal(kind(ours), kind(theirs.numpy()))
+
+
 @pytest.mark.parametrize("tile_bytes", [1, 3000, 1 << 21])
 @pytest.mark.parametrize("batch", [1, 5])
 def test_tiling_does_not_change_results(
@@ -125,6 +239,9 @@ def test_random_configurations(
     x_shape, w_shape, params = config
     rng = np.random.default_rng(0)
     check_against_torch(rng.standard_normal(x_shape), rng.standard_normal(w_shape), params)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("clew.kernels.convolution._COMPILED_FROM", 0)
+        check_against_torch(rng.standard_normal(x_shape), rng.standard_normal(w_shape), params)
 
 
 @settings(max_examples=100, deadline=None)

@@ -24,8 +24,10 @@ from clew.kernels.conv_depthwise import (
     depthwise_grad_weight,
 )
 from clew.kernels.conv_scatter import grid_shape, scatter_grad_input
-from clew.kernels.im2col import Padding, Sizes, Window, expand, window_view
+from clew.kernels.im2col import Padding, Sizes, Window, expand, fixed, window_view
 from clew.kernels.native import convolution as native
+from clew.kernels.native import depthwise as direct
+from clew.kernels.native import winograd
 
 Shape = tuple[int, ...]
 Tile = tuple[slice, slice]
@@ -36,6 +38,8 @@ _TILE_BYTES = 1 << 21
 _MIN_COLUMNS = 256
 # Multiplications below which a compiled kernel is not worth loading.
 _COMPILED_FROM = 1 << 16
+# Groups of so few channels and filters make matrices that are too small for BLAS (measured).
+_FEW_CHANNELS = 8
 
 
 def conv_output_shape(
@@ -129,7 +133,7 @@ def conv_forward(
     transposed convolution whose output padding made room for one more window needs this.
     """
     shape, window = _geometry(
-        x.shape, w.shape, _fixed(stride), _fixed(padding), _fixed(dilation), groups
+        x.shape, w.shape, fixed(stride), fixed(padding), fixed(dilation), groups
     )
     if output_size is not None:
         wanted = (*shape[:2], *output_size)
@@ -137,11 +141,12 @@ def conv_forward(
         shape = wanted
     out_dtype = np.result_type(x, w)
     wide_x, wide_w = widened(x), widened(w)
-    if _is_depthwise(w.shape, groups):
-        out = depthwise_forward(wide_x, wide_w, window, shape[2:])
-    elif _is_compiled(window, shape, w.shape, wide_x, wide_w):
+    compiled = _compiled(window, shape, w.shape, groups, wide_x, wide_w)
+    if compiled is not None:
         out = np.empty(shape, wide_x.dtype)
-        _run_compiled(native.FORWARD, wide_x, wide_w, out, window, groups)
+        _run_compiled(compiled, native.FORWARD, wide_x, wide_w, out, window, groups)
+    elif _is_depthwise(w.shape, groups):
+        out = depthwise_forward(wide_x, wide_w, window, shape[2:])
     else:
         out = np.empty(shape, np.result_type(wide_x, wide_w))
         matrix = wide_w.reshape(groups, w.shape[0] // groups, prod(w.shape[1:]))
@@ -164,16 +169,15 @@ def conv_grad_input(
 ) -> Array:
     """Adjoint of `conv_forward` in x: g (N, O, *L) spread through w to (N, C, *S)."""
     full, window = _geometry(
-        tuple(input_shape), w.shape, _fixed(stride), _fixed(padding), _fixed(dilation), groups
+        tuple(input_shape), w.shape, fixed(stride), fixed(padding), fixed(dilation), groups
     )
     _check_output(g.shape, full)
     out_dtype = np.result_type(g, w)
     wide_g, wide_w = widened(g), widened(w)
-    if not _is_depthwise(w.shape, groups) and _is_compiled(
-        window, g.shape, w.shape, wide_g, wide_w
-    ):
+    compiled = _compiled(window, g.shape, w.shape, groups, wide_g, wide_w)
+    if compiled is not None:
         out = np.zeros(tuple(input_shape), wide_g.dtype)
-        _run_compiled(native.OF_INPUT, out, wide_w, wide_g, window, groups)
+        _run_compiled(compiled, native.OF_INPUT, out, wide_w, wide_g, window, groups)
         _add_bias(out, bias)
         return out.astype(out_dtype, copy=False)
     mirrored = _mirrored_padding(window, tuple(input_shape[2:]), g.shape[2:])
@@ -209,16 +213,17 @@ def conv_grad_weight(
 ) -> Array:
     """Adjoint of `conv_forward` in w: g (N, O, *L) with x (N, C, *S) to (O, C/groups, *K)."""
     full, window = _geometry(
-        x.shape, tuple(weight_shape), _fixed(stride), _fixed(padding), _fixed(dilation), groups
+        x.shape, tuple(weight_shape), fixed(stride), fixed(padding), fixed(dilation), groups
     )
     _check_output(g.shape, full)
     out_dtype = np.result_type(g, x)
     wide_g, wide_x = widened(g), widened(x)
-    if _is_depthwise(weight_shape, groups):
-        out = depthwise_grad_weight(wide_g, wide_x, window, tuple(weight_shape))
-    elif _is_compiled(window, g.shape, tuple(weight_shape), wide_g, wide_x):
+    compiled = _compiled(window, g.shape, tuple(weight_shape), groups, wide_g, wide_x)
+    if compiled is not None:
         out = np.empty(tuple(weight_shape), wide_x.dtype)
-        _run_compiled(native.OF_WEIGHT, wide_x, out, wide_g, window, groups)
+        _run_compiled(compiled, native.OF_WEIGHT, wide_x, out, wide_g, window, groups)
+    elif _is_depthwise(weight_shape, groups):
+        out = depthwise_grad_weight(wide_g, wide_x, window, tuple(weight_shape))
     else:
         rows, depth = weight_shape[0] // groups, prod(weight_shape[1:])
         out = np.zeros((groups, rows, depth), np.result_type(wide_g, wide_x))
@@ -228,16 +233,19 @@ def conv_grad_weight(
     return out.astype(out_dtype, copy=False)
 
 
-def _is_compiled(window: Window, out: Shape, weight: Shape, *arrays: Array) -> bool:
-    """Whether compiled code does it: one or two spatial axes, and enough work to be worth it."""
-    return (
-        len(window.stride) <= 2
-        and prod(out) * prod(weight[1:]) >= _COMPILED_FROM
-        and native.can_run(*arrays)
-    )
+def _compiled(window: Window, out: Shape, weight: Shape, groups: int, *arrays: Array) -> Any:
+    """The compiled code for it: for one or two spatial axes, and enough work to be worth it."""
+    if len(window.stride) > 2 or prod(out) * prod(weight[1:]) < _COMPILED_FROM:
+        return None
+    few = max(weight[1], weight[0] // groups) <= _FEW_CHANNELS and prod(weight[2:]) > 1
+    if _is_depthwise(weight, groups) or (groups > 1 and few):
+        return direct if direct.can_run(*arrays) else None
+    return native if native.can_run(*arrays) else None
 
 
-def _run_compiled(kind: str, x: Array, w: Array, y: Array, window: Window, groups: int) -> None:
+def _run_compiled(
+    compiled: Any, kind: str, x: Array, w: Array, y: Array, window: Window, groups: int
+) -> None:
     """Fill one of the arrays from the other two; a single spatial axis is an image of one row."""
     flat = len(window.stride) == 1
 
@@ -254,7 +262,14 @@ def _run_compiled(kind: str, x: Array, w: Array, y: Array, window: Window, group
         x.shape, w.shape, y.shape, pair(window.stride, 1), pair(low, 0), pair(window.dilation, 1),
         groups,
     )  # fmt: skip
-    native.run(kind, x, w, y, geometry)
+    if compiled is native and winograd.fits(geometry, x.dtype):
+        result = {native.FORWARD: y, native.OF_INPUT: x, native.OF_WEIGHT: w}[kind]
+        winograd.run(kind, x, w, y, geometry)
+        if np.isfinite(np.add.reduce(result, axis=None)):
+            return
+        # Transforms mix neighbours: infinities and NaN must reach only the windows they are in.
+        result[...] = 0
+    compiled.run(kind, x, w, y, geometry)
 
 
 def _check_ranks(input_shape: Sequence[int], weight_shape: Sequence[int]) -> int:
@@ -281,11 +296,6 @@ def _check_groups(weight_shape: Sequence[int], groups: int) -> None:
             f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
             f"but got weight of size [{list(weight_shape)}] instead"
         )
-
-
-def _fixed(value: Any) -> Any:
-    """The sizes in a form that can be a key."""
-    return tuple(value) if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=1024)

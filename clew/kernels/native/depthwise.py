@@ -1,0 +1,492 @@
+"""Convolutions of few channels per group and their two adjoints, compiled.
+
+Images are laid out so that every tap of the kernel is a shift of one long run: padded, and for a
+stride of s split into s x s phases, in which neighbours are s apart in the image. A plane of the
+output is then a sum of weighted runs, computed in vectors without a look at where rows end; what
+windows that wrap around a row's end give is left behind when the plane is copied out. Laid-out
+gradients have zeros at such places.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clew.kernels.native import jit
+from clew.kernels.native.convolution import FORWARD, OF_INPUT, OF_WEIGHT, TYPES, Geometry
+from clew.kernels.native.emitter import Emitter
+from clew.kernels.native.loops import Loop, context_word, finish
+
+Array = np.ndarray
+# Elements of a vector, by type; runs are computed in steps of two vectors.
+LANES = {"float": 16, "double": 8}
+# How many taps pass over a run together; as many as fit go first.
+TAPS_TOGETHER = (9, 5, 3, 2, 1)
+# Multiplications in a piece of work.
+_GRAIN = 1 << 17
+FIELDS = (
+    "x", "w", "y", "shifts", "starts", "channels", "filters", "groups", "height", "width", "rows",
+    "columns", "taps", "stride_h", "stride_w", "pad_h", "pad_w", "high", "wide", "margin", "batch",
+)  # fmt: skip
+_POINTERS = ("x", "w", "y", "shifts", "starts")
+
+
+class _Plan(NamedTuple):
+    """How images are laid out, and where the taps find their runs."""
+
+    high: int
+    wide: int
+    margin: int
+    shifts: Array
+    # For the gradient of the input: taps ordered by phase, their shifts, where each phase begins.
+    order: Array
+    back: Array
+    starts: Array
+
+
+@functools.lru_cache(maxsize=256)
+def _plan(geometry: Geometry) -> _Plan:
+    stride, sizes, counts = geometry.stride, geometry.input_shape[2:], geometry.output_shape[2:]
+    kernel = geometry.weight_shape[2:]
+    steps = [np.arange(k) * d for k, d in zip(kernel, geometry.dilation, strict=True)]
+    high, wide = (
+        max(-(-(size + pad) // s), count + int(step[-1]) // s)
+        for size, pad, s, count, step in zip(
+            sizes, geometry.padding, stride, counts, steps, strict=True
+        )
+    )
+    down, across = (each.reshape(-1) for each in np.meshgrid(*steps, indexing="ij"))
+    phase = down % stride[0] * stride[1] + across % stride[1]
+    inside = down // stride[0] * wide + across // stride[1]
+    order = np.argsort(phase, kind="stable")
+    margin = int(inside.max())
+    starts = np.searchsorted(phase[order], np.arange(stride[0] * stride[1] + 1))
+    return _Plan(
+        high, wide, margin, phase * (high * wide) + inside, order, margin - inside[order], starts
+    )
+
+
+def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
+    """Fill y, x or w (by `kind`) from the other two; contiguous arrays of one float type."""
+    plan = _plan(geometry)
+    filters, channels, *kernel = geometry.weight_shape
+    batch, _, rows, columns = geometry.output_shape
+    groups, taps = geometry.groups, kernel[0] * kernel[1]
+    per_group = channels * filters // groups * taps * rows * columns
+    total, shifts = batch * groups, plan.shifts
+    if kind == OF_INPUT:
+        shifts = plan.back
+        w = np.ascontiguousarray(w.reshape(filters, channels, taps)[:, :, plan.order])
+    elif kind == OF_WEIGHT:
+        total, per_group = groups, per_group * batch
+        w.fill(0)
+    sizes = [
+        channels, filters // groups, groups, *geometry.input_shape[2:], rows, columns, taps,
+        *geometry.stride, *geometry.padding, plan.high, plan.wide, plan.margin, batch,
+    ]  # fmt: skip
+    arrays = [each.ctypes.data for each in (x, w, y, shifts, plan.starts)]
+    context = np.array([*arrays, *sizes], np.int64)
+    grain = max(_GRAIN // max(per_group, 1), 1)
+    _function(kind, TYPES[x.dtype])(context.ctypes.data, total, grain)
+
+
+def can_run(*arrays: Array) -> bool:
+    """Whether arrays are of one type that is compiled for, and none is empty."""
+    dtype = arrays[0].dtype
+    return dtype in TYPES and all(each.dtype is dtype and each.size for each in arrays)
+
+
+@functools.cache
+def _function(kind: str, llvm: str) -> Any:
+    machine = jit.machine()
+    text = module(kind, llvm)
+    code = machine.compiled(text, lambda: text)
+    signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+    return signature(machine.load(code, "direct")[0])
+
+
+def module(kind: str, llvm: str) -> str:
+    """The LLVM module of one of the three kernels."""
+    e = Emitter()
+    for function in ("ptr @calloc(i64, i64)", "void @free(ptr)", "i64 @llvm.smax.i64(i64, i64)"):
+        e.declare(function)
+    e.declare("i64 @llvm.smin.i64(i64, i64)")
+    e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    e.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    runs = _Runs(e, llvm)
+    if kind == OF_WEIGHT:
+        runs.dots()
+    else:
+        runs.combine()
+    _Body(e, kind, llvm).emit()
+    e.lines.append("define void @direct(ptr %context, i64 %total, i64 %grain) {")
+    e.line("call void @clew_run(ptr @body, ptr %context, i64 %total, i64 %grain)")
+    e.line("ret void")
+    e.lines.append("}")
+    finish(e)
+    return e.text()
+
+
+class _Runs:
+    """The functions that do the arithmetic, in vectors."""
+
+    def __init__(self, e: Emitter, llvm: str) -> None:
+        self.e, self.llvm, self.lanes = e, llvm, LANES[llvm]
+        self.item = 4 if llvm == "float" else 8
+        suffix = f"v{self.lanes}{'f32' if llvm == 'float' else 'f64'}"
+        self.vector = f"<{self.lanes} x {llvm}>"
+        self.muladd = f"@llvm.fmuladd.{suffix}"
+        self.total = f"@llvm.vector.reduce.fadd.{suffix}"
+        v = self.vector
+        e.declare(f"{v} {self.muladd}({v}, {v}, {v})")
+        e.declare(f"{llvm} {self.total}({llvm}, {v})")
+
+    def at(self, base: str, index: str) -> str:
+        return self.e.value(f"getelementptr inbounds {self.llvm}, ptr {base}, i64 {index}")
+
+    def load(self, base: str, index: str) -> str:
+        place = self.at(base, index)
+        return self.e.value(f"load {self.vector}, ptr {place}, align {self.item}")
+
+    def fma(self, a: str, b: str, c: str) -> str:
+        v = self.vector
+        return self.e.value(f"call {v} {self.muladd}({v} {a}, {v} {b}, {v} {c})")
+
+    def in_passes(self, emit: Any) -> None:
+        """Some taps at a time: `emit(first, how_many)`."""
+        e, left, first = self.e, "%taps", "0"
+        for together in TAPS_TOGETHER:
+            count = e.value(f"udiv i64 {left}, {together}")
+            covered = e.value(f"mul i64 {count}, {together}")
+            end = e.value(f"add i64 {first}, {covered}")
+            group = Loop(e, first, end, by=together)
+            emit(group.i, together)
+            group.close()
+            left, first = e.value(f"sub i64 {left}, {covered}"), end
+
+    def sources(self, first: str, count: int) -> list[tuple[str, str]]:
+        """For each of some taps its number and the beginning of its run."""
+        e, found = self.e, []
+        for number in range(count):
+            tap = e.value(f"add i64 {first}, {number}")
+            place = e.value(f"getelementptr inbounds i64, ptr %shifts, i64 {tap}")
+            shift = e.value(f"load i64, ptr {place}")
+            found.append((tap, self.at("%source", shift)))
+        return found
+
+    def combine(self) -> None:
+        """target[i] += sum over taps of weights[tap] * source[shifts[tap] + i]."""
+        e = self.e
+        e.lines.append(
+            "define internal void @combine(ptr noalias %target, ptr noalias %source, "
+            "ptr noalias %weights, ptr noalias %shifts, i64 %taps, i64 %span) #0 {"
+        )
+
+        def emit(first: str, count: int) -> None:
+            runs = []
+            for tap, source in self.sources(first, count):
+                number = e.value(f"load {self.llvm}, ptr {self.at('%weights', tap)}")
+                one = e.value(f"insertelement {self.vector} poison, {self.llvm} {number}, i64 0")
+                same = e.value(
+                    f"shufflevector {self.vector} {one}, {self.vector} poison, "
+                    f"<{self.lanes} x i32> zeroinitializer"
+                )
+                runs.append((same, source))
+            step = Loop(e, "0", "%span", by=2 * self.lanes)
+            for half in (0, self.lanes):
+                place = e.value(f"add i64 {step.i}, {half}")
+                value = self.load("%target", place)
+                for weight, source in runs:
+                    value = self.fma(weight, self.load(source, place), value)
+                goal = self.at("%target", place)
+                e.line(f"store {self.vector} {value}, ptr {goal}, align {self.item}")
+            step.close()
+
+        self.in_passes(emit)
+        e.line("ret void")
+        e.lines.append("}")
+
+    def dots(self) -> None:
+        """target[tap] += sum over i of other[i] * source[shifts[tap] + i]."""
+        e, v = self.e, self.vector
+        e.lines.append(
+            "define internal void @dots(ptr noalias %target, ptr noalias %source, "
+            "ptr noalias %other, ptr noalias %shifts, i64 %taps, i64 %span) #0 {"
+        )
+        sums = [e.value(f"alloca {v}, align 64") for _ in range(TAPS_TOGETHER[0])]
+
+        def emit(first: str, count: int) -> None:
+            runs = self.sources(first, count)
+            for place in sums[:count]:
+                e.line(f"store {v} zeroinitializer, ptr {place}")
+            step = Loop(e, "0", "%span", by=2 * self.lanes)
+            for half in (0, self.lanes):
+                place = e.value(f"add i64 {step.i}, {half}")
+                other = self.load("%other", place)
+                for (_, source), total in zip(runs, sums):
+                    so_far = e.value(f"load {v}, ptr {total}")
+                    grown = self.fma(other, self.load(source, place), so_far)
+                    e.line(f"store {v} {grown}, ptr {total}")
+            step.close()
+            for (tap, _), total in zip(runs, sums):
+                goal = self.at("%target", tap)
+                have = e.value(f"load {self.llvm}, ptr {goal}")
+                lanes = e.value(f"load {v}, ptr {total}")
+                added = f"call reassoc {self.llvm} {self.total}({self.llvm} {have}, {v} {lanes})"
+                e.line(f"store {self.llvm} {e.value(added)}, ptr {goal}")
+
+        self.in_passes(emit)
+        e.line("ret void")
+        e.lines.append("}")
+
+
+class _Body:
+    """What surrounds the arithmetic: laying out images and copying results; names as in FIELDS."""
+
+    def __init__(self, e: Emitter, kind: str, llvm: str) -> None:
+        self.e, self.kind, self.llvm = e, kind, llvm
+        self.item = 4 if llvm == "float" else 8
+        self.f: dict[str, str] = {}
+
+    def add(self, a: str, b: str) -> str:
+        return self.e.value(f"add i64 {a}, {b}")
+
+    def sub(self, a: str, b: str) -> str:
+        return self.e.value(f"sub i64 {a}, {b}")
+
+    def mul(self, a: str, *others: str) -> str:
+        for other in others:
+            a = self.e.value(f"mul i64 {a}, {other}")
+        return a
+
+    def at(self, base: str, index: str) -> str:
+        return self.e.value(f"getelementptr inbounds {self.llvm}, ptr {base}, i64 {index}")
+
+    def rounded(self, span: str) -> str:
+        """Up to whole steps of the vectors."""
+        step = 2 * LANES[self.llvm]
+        return self.e.value(f"and i64 {self.add(span, str(step - 1))}, {-step}")
+
+    def emit(self) -> None:
+        e, f = self.e, self.f
+        e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
+        for index, name in enumerate(FIELDS):
+            f[name] = context_word(e, index, "ptr" if name in _POINTERS else "i64")
+        f["phases"] = self.mul(f["stride_h"], f["stride_w"])
+        f["plane"] = self.mul(f["high"], f["wide"])
+        f["image"] = self.mul(f["phases"], f["plane"])
+        f["pixels"] = self.mul(f["height"], f["width"])
+        f["positions"] = self.mul(f["rows"], f["columns"])
+        last_row = self.mul(self.sub(f["rows"], "1"), f["wide"])
+        f["span"] = self.rounded(self.add(last_row, f["columns"]))
+        f["whole"] = self.rounded(f["plane"])
+        f["laid"] = self.add(f["margin"], f["whole"])
+        kinds = {FORWARD: self.forward, OF_INPUT: self.of_input, OF_WEIGHT: self.of_weight}
+        buffers = kinds[self.kind]()
+        for buffer in buffers:
+            e.line(f"call void @free(ptr {buffer})")
+        e.line("ret void")
+        e.lines.append("}")
+
+    def buffer(self, elements: str) -> str:
+        """Zeros; with room for the last vectors to run over the end."""
+        size = self.add(elements, str(4 * LANES[self.llvm]))
+        return self.e.value(f"call ptr @calloc(i64 {size}, i64 {self.item})")
+
+    def clear(self, target: str, elements: str) -> None:
+        size = self.mul(elements, str(self.item))
+        self.e.line(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {size}, i1 false)")
+
+    # -- the three kernels -----------------------------------------------------------------------
+
+    def pieces(self) -> tuple[Loop, str, str]:
+        """A loop over (image, group), with the first input and output channel of each."""
+        e, f = self.e, self.f
+        piece = Loop(e, "%begin", "%end")
+        return piece, self.mul(piece.i, f["channels"]), self.mul(piece.i, f["filters"])
+
+    def weights(self, filter_: str, channel: str) -> str:
+        """Where the taps of a filter (numbered over all groups) for a channel of its group are."""
+        f = self.f
+        row = self.add(self.mul(filter_, f["channels"]), channel)
+        return self.at(f["w"], self.mul(row, f["taps"]))
+
+    def forward(self) -> list[str]:
+        e, f = self.e, self.f
+        source, target = self.buffer(self.mul(f["channels"], f["image"])), self.buffer(f["span"])
+        piece, first_in, first_out = self.pieces()
+        group = e.value(f"urem i64 {piece.i}, {f['groups']}")
+        self.lay_images(source, first_in)
+        filter_ = Loop(e, "0", f["filters"])
+        number = self.add(self.mul(group, f["filters"]), filter_.i)
+        self.clear(target, f["span"])
+        channel = Loop(e, "0", f["channels"])
+        image = self.at(source, self.mul(channel.i, f["image"]))
+        self.call("combine", target, image, self.weights(number, channel.i), f["taps"], f["span"])
+        channel.close()
+        out = self.at(f["y"], self.mul(self.add(first_out, filter_.i), f["positions"]))
+        self.lay_outputs(target, out, back=True)
+        filter_.close()
+        piece.close()
+        return [source, target]
+
+    def of_input(self) -> list[str]:
+        e, f = self.e, self.f
+        source, target = self.buffer(self.mul(f["filters"], f["laid"])), self.buffer(f["whole"])
+        piece, first_in, first_out = self.pieces()
+        group = e.value(f"urem i64 {piece.i}, {f['groups']}")
+        self.lay_gradients(source, first_out)
+        channel = Loop(e, "0", f["channels"])
+        out = self.at(f["x"], self.mul(self.add(first_in, channel.i), f["pixels"]))
+        phase = Loop(e, "0", f["phases"])
+        start, stop = (
+            e.value(f"load i64, ptr {e.value(f'getelementptr i64, ptr {base}, i64 {phase.i}')}")
+            for base in (f["starts"], e.value(f"getelementptr i64, ptr {f['starts']}, i64 1"))
+        )
+        shifts = e.value(f"getelementptr i64, ptr {f['shifts']}, i64 {start}")
+        self.clear(target, f["whole"])
+        filter_ = Loop(e, "0", f["filters"])
+        number = self.add(self.mul(group, f["filters"]), filter_.i)
+        weights = self.at(self.weights(number, channel.i), start)
+        laid = self.at(source, self.mul(filter_.i, f["laid"]))
+        self.call("combine", target, laid, weights, self.sub(stop, start), f["whole"], shifts)
+        filter_.close()
+        self.phase(phase.i, target, out, back=True)
+        phase.close()
+        channel.close()
+        piece.close()
+        return [source, target]
+
+    def of_weight(self) -> list[str]:
+        """A piece is a group: its weights belong to one thread."""
+        e, f = self.e, self.f
+        source = self.buffer(self.mul(f["channels"], f["image"]))
+        others = self.buffer(self.mul(f["filters"], f["laid"]))
+        piece = Loop(e, "%begin", "%end")
+        image = Loop(e, "0", f["batch"])
+        place = self.add(self.mul(image.i, f["groups"]), piece.i)
+        self.lay_images(source, self.mul(place, f["channels"]))
+        self.lay_gradients(others, self.mul(place, f["filters"]))
+        filter_ = Loop(e, "0", f["filters"])
+        number = self.add(self.mul(piece.i, f["filters"]), filter_.i)
+        other = self.at(others, self.add(self.mul(filter_.i, f["laid"]), f["margin"]))
+        channel = Loop(e, "0", f["channels"])
+        laid = self.at(source, self.mul(channel.i, f["image"]))
+        goal = self.weights(number, channel.i)
+        self.call("dots", goal, laid, other, f["taps"], f["span"])
+        channel.close()
+        filter_.close()
+        image.close()
+        piece.close()
+        return [source, others]
+
+    def call(
+        self, name: str, target: str, source: str, other: str, taps: str, span: str,
+        shifts: str = "",
+    ) -> None:  # fmt: skip
+        given = [target, source, other, shifts or self.f["shifts"]]
+        pointers = ", ".join(f"ptr {each}" for each in given)
+        self.e.line(f"call void @{name}({pointers}, i64 {taps}, i64 {span})")
+
+    # -- laying out ------------------------------------------------------------------------------
+
+    def lay_images(self, source: str, first: str) -> None:
+        """The channels of a group, from one on, in phases. Borders are zero from the beginning."""
+        e, f = self.e, self.f
+        channel = Loop(e, "0", f["channels"])
+        image = self.at(f["x"], self.mul(self.add(first, channel.i), f["pixels"]))
+        laid = self.at(source, self.mul(channel.i, f["image"]))
+        phase = Loop(e, "0", f["phases"])
+        self.phase(phase.i, self.at(laid, self.mul(phase.i, f["plane"])), image, back=False)
+        phase.close()
+        channel.close()
+
+    def lay_gradients(self, target: str, first: str) -> None:
+        """The filters of a group, from one on, after a margin of zeros."""
+        e, f = self.e, self.f
+        filter_ = Loop(e, "0", f["filters"])
+        plane = self.at(f["y"], self.mul(self.add(first, filter_.i), f["positions"]))
+        laid = self.at(target, self.add(self.mul(filter_.i, f["laid"]), f["margin"]))
+        self.lay_outputs(laid, plane, back=False)
+        filter_.close()
+
+    def lay_outputs(self, laid: str, plane: str, back: bool) -> None:
+        """A plane of the output with rows as wide as laid-out ones, or `back`."""
+        e, f = self.e, self.f
+        row = Loop(e, "0", f["rows"])
+        apart = self.at(laid, self.mul(row.i, f["wide"]))
+        dense = self.at(plane, self.mul(row.i, f["columns"]))
+        self.copy(*((apart, dense) if back else (dense, apart)), "0", f["columns"], "1", "1")
+        row.close()
+
+    def phase(self, number: str, laid: str, image: str, back: bool) -> None:
+        """laid[i, j] = image[i * stride_h + a - pad_h, j * stride_w + b - pad_w], or `back`."""
+        e, f = self.e, self.f
+        above = self.sub(e.value(f"udiv i64 {number}, {f['stride_w']}"), f["pad_h"])
+        before = self.sub(e.value(f"urem i64 {number}, {f['stride_w']}"), f["pad_w"])
+        top, bottom = self.inside(above, f["height"], f["stride_h"], f["high"])
+        left, right = self.inside(before, f["width"], f["stride_w"], f["wide"])
+        row = Loop(e, top, bottom)
+        y = self.add(self.mul(row.i, f["stride_h"]), above)
+        theirs = self.at(image, self.add(self.mul(y, f["width"]), before))
+        ours = self.at(laid, self.mul(row.i, f["wide"]))
+        name = e.fresh("stride")
+        dense = e.value(f"icmp eq i64 {f['stride_w']}, 1")
+        e.line(f"br i1 {dense}, label %dense{name}, label %apart{name}")
+        for label, step in (("dense", "1"), ("apart", f["stride_w"])):
+            e.label(f"{label}{name}")
+            if back:
+                self.copy(ours, theirs, left, right, "1", step)
+            else:
+                self.copy(theirs, ours, left, right, step, "1")
+            e.line(f"br label %joined{name}")
+        e.label(f"joined{name}")
+        row.close()
+
+    def inside(self, shift: str, size: str, stride: str, most: str) -> tuple[str, str]:
+        """The i from 0 to `most` for which 0 <= i * stride + shift < size."""
+        e = self.e
+
+        def ceil(a: str) -> str:
+            up = self.add(a, self.sub(stride, "1"))
+            positive = e.value(f"call i64 @llvm.smax.i64(i64 {up}, i64 0)")
+            return e.value(f"udiv i64 {positive}, {stride}")
+
+        low, high = ceil(self.sub("0", shift)), ceil(self.sub(size, shift))
+        return low, e.value(f"call i64 @llvm.smin.i64(i64 {high}, i64 {most})")
+
+    def copy(self, source: str, target: str, begin: str, end: str, step: str, to: str) -> None:
+        """target[i * to] = source[i * step]."""
+        if step == to == "1":
+            self.copy_run(source, target, begin, end)
+            return
+        e, group = self.e, ", !llvm.access.group !0"
+        element = Loop(e, begin, end, parallel=True)
+        at, goal = (element.i if each == "1" else self.mul(element.i, each) for each in (step, to))
+        value = e.value(f"load {self.llvm}, ptr {self.at(source, at)}{group}")
+        e.line(f"store {self.llvm} {value}, ptr {self.at(target, goal)}{group}")
+        element.close()
+
+    def copy_run(self, source: str, target: str, begin: str, end: str) -> None:
+        """Neighbours, in vectors of which the last is masked: rows of few elements are common."""
+        e, lanes = self.e, LANES[self.llvm]
+        vector, mask = f"<{lanes} x {self.llvm}>", f"<{lanes} x i1>"
+        kind = f"v{lanes}{'f32' if self.llvm == 'float' else 'f64'}.p0"
+        active = f"@llvm.get.active.lane.mask.v{lanes}i1.i64"
+        e.declare(f"{mask} {active}(i64, i64)")
+        e.declare(f"{vector} @llvm.masked.load.{kind}(ptr, i32, {mask}, {vector})")
+        e.declare(f"void @llvm.masked.store.{kind}({vector}, ptr, i32, {mask})")
+        step = Loop(e, begin, end, by=lanes)
+        inside = e.value(f"call {mask} {active}(i64 {step.i}, i64 {end})")
+        value = e.value(
+            f"call {vector} @llvm.masked.load.{kind}(ptr {self.at(source, step.i)}, "
+            f"i32 {self.item}, {mask} {inside}, {vector} zeroinitializer)"
+        )
+        e.line(
+            f"call void @llvm.masked.store.{kind}({vector} {value}, "
+            f"ptr {self.at(target, step.i)}, i32 {self.item}, {mask} {inside})"
+        )
+        step.close()

@@ -1,0 +1,348 @@
+"""3×3 convolution by Winograd's transforms: 16 products for each 2×2 of the output instead of 36.
+
+A tile of 4×4 inputs is transformed, multiplied element by element with the transformed weights
+and summed over channels, which makes 16 matrix products over many tiles, and transformed back to
+2×2 outputs. The gradient of the input is a convolution of the same kind; the gradient of the
+weights goes through the transposed transforms.
+
+A piece of work is some rows of tiles, of one image after another.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+import numpy as np
+
+from clew.kernels.native import jit
+from clew.kernels.native.code import Code
+from clew.kernels.native.convolution import FORWARD, OF_INPUT, Geometry
+from clew.kernels.native.emitter import Emitter
+from clew.kernels.native.loops import finish
+from clew.kernels.native.product import MULTIPLY_PARAMETERS, provide_multiply
+from clew.kernels.products import product
+
+Array = np.ndarray
+
+# What a kernel is told: images, transformed weights and images, then sizes.
+FIELDS = (
+    "*x", "*u", "*y", "u_row", "u_col", "channels", "filters", "height", "width", "rows", "columns",
+    "pad_h", "pad_w", "tile_rows", "tile_columns", "total", "piece", "parts",
+)  # fmt: skip
+# Bytes of transformed inputs and outputs that should stay near, and the tiles of a piece.
+_NEAR, _FEWEST, _MOST = 1 << 21, 64, 256
+# Fewer channels or tiles than these are not worth transforming (measured).
+_FEWEST_CHANNELS, _FEWEST_TILES = 16, 256
+
+# From 3 weights to 4 transformed ones, in one dimension; in two, 16 from 9.
+_ONCE = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]], np.float32)
+_OF_WEIGHTS = np.kron(_ONCE, _ONCE)
+
+
+def fits(geometry: Geometry, dtype: np.dtype) -> bool:
+    """Whether a convolution has the form, and the size, for these kernels."""
+    batch, filters, rows, columns = geometry.output_shape
+    return (
+        dtype == np.float32
+        and geometry.weight_shape[2:] == (3, 3)
+        and geometry.stride == geometry.dilation == (1, 1)
+        and geometry.groups == 1
+        and max(geometry.padding) <= 2
+        and min(filters, geometry.weight_shape[1]) >= _FEWEST_CHANNELS
+        and batch * rows * columns >= 4 * _FEWEST_TILES
+    )
+
+
+def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
+    """Fill y, x or w (by `kind`) from the other two; contiguous arrays of float32."""
+    if kind == FORWARD:
+        _convolve(x, _transformed(w, _OF_WEIGHTS), y, geometry.padding)
+    elif kind == OF_INPUT:
+        # Weights the other way round, in both dimensions, and filters for channels.
+        turned = _transformed(w, np.ascontiguousarray(_OF_WEIGHTS[:, ::-1]))
+        padding = tuple(2 - each for each in geometry.padding)
+        _convolve(y, turned.swapaxes(1, 2), x, padding)
+    else:
+        _weight_gradients(x, w, y, geometry.padding)
+
+
+def _transformed(w: Array, transform: Array) -> Array:
+    filters, channels = w.shape[:2]
+    return product(transform, w.reshape(-1, 9).T).reshape(16, filters, channels)
+
+
+def _convolve(x: Array, u: Array, y: Array, padding: tuple[int, ...]) -> None:
+    strides = [u.strides[1], u.strides[2]]
+    _start("convolve", x, u, y, padding, strides, parts=0)
+
+
+def _weight_gradients(x: Array, w: Array, y: Array, padding: tuple[int, ...]) -> None:
+    filters, channels = w.shape[:2]
+    # Every part has sums of its own; their number does not depend on threads.
+    parts = 4 if w.nbytes < 1 << 19 else 2
+    sums = np.zeros((parts, 16, filters, channels), x.dtype)
+    _start("weights", x, sums, y, padding, [channels * x.itemsize, x.itemsize], parts)
+    total = np.add.reduce(sums, axis=0)
+    w.reshape(-1, 9)[...] = product(total.reshape(16, -1).T, _OF_WEIGHTS)
+
+
+def _start(
+    kind: str, x: Array, u: Array, y: Array, padding: tuple[int, ...], strides: Any, parts: int
+) -> None:
+    batch, channels, height, width = x.shape
+    _, filters, rows, columns = y.shape
+    tile_rows, tile_columns = -(-rows // 2), -(-columns // 2)
+    total = batch * tile_rows
+    tiles = min(max(_NEAR // (64 * (channels + filters)), _FEWEST), _MOST)
+    piece = max(tiles // tile_columns, 1)
+    context = np.array(
+        [
+            x.ctypes.data, u.ctypes.data, y.ctypes.data, *strides, channels, filters, height, width,
+            rows, columns, *padding, tile_rows, tile_columns, total, piece, parts,
+        ],
+        np.int64,
+    )  # fmt: skip
+    _function(kind)(context.ctypes.data, parts or -(-total // piece))
+
+
+@functools.cache
+def _function(kind: str) -> Any:
+    machine = jit.machine()
+    provide_multiply("float")
+    code = machine.compiled(f"winograd {kind}", lambda: module(kind))
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(machine.load(code, "start")[0])
+
+
+def module(kind: str) -> str:
+    """The LLVM module of one of the two kernels."""
+    e = Emitter()
+    e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    types = ", ".join(each.split()[0] for each in MULTIPLY_PARAMETERS.split(", "))
+    e.declare(f"void @clew_multiply_float({types})")
+    c = _Winograd(e, "float")
+    c.input_row()
+    c.output_row(to_images=kind == "convolve")
+    c.body(kind)
+    with c.function("void @start(ptr %context, i64 %total)"):
+        e.line("call void @clew_run(ptr @body, ptr %context, i64 %total, i64 1)")
+    finish(e)
+    return e.text()
+
+
+class _Winograd(Code):
+    """The functions of a kernel."""
+
+    # -- numbers in vectors: loops over the tiles of a row, which are independent ----------------
+
+    def take(self, base: str, index: str) -> str:
+        return self.e.value(
+            f"load {self.llvm}, ptr {self.at(base, index)}, align 4, !llvm.access.group !0"
+        )
+
+    def give(self, value: str, base: str, index: str) -> None:
+        place = self.at(base, index)
+        self.e.line(f"store {self.llvm} {value}, ptr {place}, align 4, !llvm.access.group !0")
+
+    def plus(self, *terms: str) -> str:
+        """A sum of terms, of which all but the first may begin with a minus sign."""
+        first, *others = terms
+        for term in others:
+            how = "fsub" if term[0] == "-" else "fadd"
+            first = self.e.value(f"{how} {self.llvm} {first}, {term.lstrip('-')}")
+        return first
+
+    def twice(self, transform: Any, square: list[list[str]]) -> list[list[str]]:
+        """A transform of one dimension, applied to the columns and then to the rows."""
+        down = [list(row) for row in zip(*(transform(column) for column in zip(*square)))]
+        return [transform(row) for row in down]
+
+    def of_input(self, d: Any) -> list[str]:
+        return [
+            self.plus(d[0], f"-{d[2]}"), self.plus(d[1], d[2]),
+            self.plus(d[2], f"-{d[1]}"), self.plus(d[1], f"-{d[3]}"),
+        ]  # fmt: skip
+
+    def of_output(self, m: Any) -> list[str]:
+        return [self.plus(m[0], m[1], m[2]), self.plus(m[1], f"-{m[2]}", f"-{m[3]}")]
+
+    def to_output(self, d: Any) -> list[str]:
+        """The transposed transform of `of_output`."""
+        minus = self.e.value(f"fneg {self.llvm} {d[1]}")
+        return [d[0], self.plus(d[0], d[1]), self.plus(d[0], f"-{d[1]}"), minus]
+
+    # -- rows of tiles -----------------------------------------------------------------------------
+
+    def line(self, lines: str, number: int, size: str) -> str:
+        return self.at(lines, self.mul(str(number), size))
+
+    def input_row(self) -> None:
+        """`input_row`: four rows of a channel, with zeros around them, to 16 rows of tiles."""
+        head = (
+            "internal void @input_row(ptr %plane, i64 %top, i64 %height, i64 %width, i64 %pad, "
+            "i64 %tiles, ptr %lines, ptr %to, i64 %next)"
+        )
+        with self.function(head):
+            size = self.add(self.mul("%tiles", "2"), "2")
+            for number in range(4):
+                self.fill_line(self.line("%lines", number, size), size, number)
+            with self.loop("0", "%tiles", parallel=True) as tile:
+                left = self.mul(tile, "2")
+                square = [
+                    [
+                        self.take(self.line("%lines", r, size), self.add(left, str(c)))
+                        for c in range(4)
+                    ]
+                    for r in range(4)
+                ]
+                self.scatter(self.twice(self.of_input, square), tile)
+
+    def fill_line(self, line: str, size: str, number: int) -> None:
+        """A row of the plane, or zeros where the plane has none."""
+        row = self.add("%top", str(number))
+        inside = self.e.value(f"icmp ult i64 {row}, %height")
+        source = self.past("%plane", self.mul(row, self.mul("%width", str(self.item))))
+        end = self.choose(inside, self.least(self.add("%width", "%pad"), size), "%pad")
+        for begin, stop in (("0", self.least("%pad", size)), (end, size)):
+            with self.loop(begin, stop, parallel=True) as place:
+                self.give("0.0", line, place)
+        with self.loop("%pad", end, parallel=True) as place:
+            self.give(self.take(source, self.sub(place, "%pad")), line, place)
+
+    def scatter(self, square: list[list[str]], tile: str) -> None:
+        """Transformed numbers, each to the matrix that it belongs to."""
+        for number, value in enumerate(value for row in square for value in row):
+            self.give(value, self.at("%to", self.mul(str(number), "%next")), tile)
+
+    def output_row(self, to_images: bool) -> None:
+        """`output_row`: 16 rows of tiles to two rows of an image, or the transposed transform."""
+        head = (
+            "internal void @output_row(ptr %plane, i64 %top, i64 %rows, i64 %columns, "
+            "i64 %tiles, ptr %lines, ptr %to, i64 %next)"
+        )
+        with self.function(head):
+            size = self.mul("%tiles", "2")
+            lines = [self.line("%lines", number, size) for number in range(2)]
+            if not to_images:
+                self.copy_lines(lines, size, to_images)
+            with self.loop("0", "%tiles", parallel=True) as tile:
+                left = self.mul(tile, "2")
+                places = [self.add(left, str(c)) for c in range(2)]
+                if to_images:
+                    square = [
+                        [self.take(self.at("%to", self.mul(str(4 * r + c), "%next")), tile)
+                         for c in range(4)]
+                        for r in range(4)
+                    ]  # fmt: skip
+                    for line, row in zip(lines, self.twice(self.of_output, square), strict=True):
+                        for place, value in zip(places, row, strict=True):
+                            self.give(value, line, place)
+                else:
+                    given = [[self.take(line, place) for place in places] for line in lines]
+                    self.scatter(self.twice(self.to_output, given), tile)
+            if to_images:
+                self.copy_lines(lines, size, to_images)
+
+    def copy_lines(self, lines: list[str], size: str, to_images: bool) -> None:
+        """Two lines to the rows of the image that exist, or back with zeros for the others."""
+        for number, line in enumerate(lines):
+            row = self.add("%top", str(number))
+            image = self.at("%plane", self.mul(row, "%columns"))
+            exists = self.compare("slt", row, "%rows")
+            with self.when(exists), self.loop("0", "%columns", parallel=True) as place:
+                source, target = (line, image) if to_images else (image, line)
+                self.give(self.take(source, place), target, place)
+            if not to_images:
+                begin = self.choose(exists, "%columns", "0")
+                with self.loop(begin, size, parallel=True) as place:
+                    self.give("0.0", line, place)
+
+    # -- pieces ------------------------------------------------------------------------------------
+
+    def body(self, kind: str) -> None:
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
+            self.f = f = self.context(*FIELDS)
+            wide = self.mul(f["piece"], f["tile_columns"])
+            f["v"] = self.buffer(self.mul(f["channels"], wide, "16"))
+            f["m"] = self.buffer(self.mul(f["filters"], wide, "16"))
+            f["lines"] = self.buffer(self.add(self.mul(f["tile_columns"], "8"), "8"))
+            with self.loop("%begin", "%end") as number:
+                if kind == "convolve":
+                    self.piece(self.mul(number, f["piece"]), f["u"], kind)
+                else:
+                    self.part(number)
+            for name in ("v", "m", "lines"):
+                self.release(f[name])
+
+    def part(self, number: str) -> None:
+        """All pieces whose weight gradients are summed in one place."""
+        f = self.f
+        pieces = self.pieces(f["total"], f["piece"])
+        begin = self.quotient(self.mul(number, pieces), f["parts"])
+        end = self.quotient(self.mul(self.add(number, "1"), pieces), f["parts"])
+        own = self.at(f["u"], self.mul(number, f["filters"], f["channels"], "16"))
+        with self.loop(begin, end) as piece:
+            self.piece(self.mul(piece, f["piece"]), own, "weights")
+
+    def piece(self, first: str, u: str, kind: str) -> None:
+        """Some rows of tiles: transform, multiply, transform."""
+        f = self.f
+        count = self.least(f["piece"], self.sub(f["total"], first))
+        wide = self.mul(count, f["tile_columns"])
+        self.planes(first, count, wide, is_input=True)
+        if kind == "convolve":
+            self.products(u, wide, kind)
+            self.planes(first, count, wide, is_input=False)
+        else:
+            self.planes(first, count, wide, is_input=False)
+            self.products(u, wide, kind)
+
+    def planes(self, first: str, count: str, wide: str, is_input: bool) -> None:
+        """The rows of tiles of all channels, or of all filters."""
+        f = self.f
+        name, planes, down, across, matrix = (
+            ("x", f["channels"], f["height"], f["width"], f["v"]) if is_input
+            else ("y", f["filters"], f["rows"], f["columns"], f["m"])
+        )  # fmt: skip
+        following = self.mul(planes, wide)
+        with self.loop("0", count) as row:
+            place = self.add(first, row)
+            image = self.quotient(place, f["tile_rows"])
+            top = self.mul(self.remainder(place, f["tile_rows"]), "2")
+            with self.loop("0", planes) as number:
+                plane = self.add(self.mul(image, planes), number)
+                plane = self.at(f[name], self.mul(plane, down, across))
+                to = self.add(self.mul(number, wide), self.mul(row, f["tile_columns"]))
+                end = (
+                    f"i64 {f['tile_columns']}, ptr {f['lines']}, ptr {self.at(matrix, to)}, "
+                    f"i64 {following})"
+                )
+                if is_input:
+                    self.e.line(
+                        f"call void @input_row(ptr {plane}, i64 {self.sub(top, f['pad_h'])}, "
+                        f"i64 {down}, i64 {across}, i64 {f['pad_w']}, {end}"
+                    )
+                else:
+                    self.e.line(
+                        f"call void @output_row(ptr {plane}, i64 {top}, i64 {down}, "
+                        f"i64 {across}, {end}"
+                    )
+
+    def products(self, u: str, wide: str, kind: str) -> None:
+        """The 16 matrix products of a piece."""
+        f, item = self.f, str(self.item)
+        down = self.mul(wide, item)
+        with self.loop("0", "16") as number:
+            weights = self.at(u, self.mul(number, f["filters"], f["channels"]))
+            v = self.at(f["v"], self.mul(number, f["channels"], wide))
+            m = self.at(f["m"], self.mul(number, f["filters"], wide))
+            w = f"ptr {weights}, i64 {f['u_row']}, i64 {f['u_col']}"
+            images = f"ptr {m}, i64 {down}, i64 {item}"
+            if kind == "convolve":
+                given = f"{w}, ptr {v}, i64 {down}, i64 {item}, {images}"
+                sizes = f"i64 {f['filters']}, i64 {wide}, i64 {f['channels']}, i64 0"
+            else:
+                given = f"{images}, ptr {v}, i64 {item}, i64 {down}, {w}"
+                sizes = f"i64 {f['filters']}, i64 {f['channels']}, i64 {wide}, i64 1"
+            self.e.line(f"call void @clew_multiply_float({given}, {sizes})")
