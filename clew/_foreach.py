@@ -1,6 +1,7 @@
 """`_foreach_add_(tensors, ...)` and its family: one operation on each tensor of a list.
 
-A list among the other arguments gives each tensor its own; everything else is given to all.
+A list among the other arguments gives each tensor its own; everything else is given to all. What
+moving averages and optimizers are made of is written in place by kernels.
 """
 
 from __future__ import annotations
@@ -10,7 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew import errors
+from clew.core.inplace import check_overlap, check_write
+from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.native.ir import where
+from clew.kernels.native.ufunc import elementwise
+from clew.source import user_where
 
 # Names of operations that are methods of tensors; most have an in-place form as well.
 _OPERATIONS = (
@@ -22,6 +28,83 @@ _OPERATIONS = (
 )  # fmt: skip
 # Bounds by an element or a number: the methods of tensors take only tensors.
 _RENAMED = {"maximum": "clamp_min", "minimum": "clamp_max"}
+
+
+# -- in place, by kernels ------------------------------------------------------------------
+
+
+@elementwise("foreach_add", 3, scalars=(2,))
+def _ADD(self: Any, other: Any, alpha: Any) -> Any:
+    return self + other * alpha
+
+
+@elementwise("foreach_sub", 3, scalars=(2,))
+def _SUB(self: Any, other: Any, alpha: Any) -> Any:
+    return self - other * alpha
+
+
+@elementwise("foreach_addcmul", 4, scalars=(3,))
+def _ADDCMUL(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    return self + tensor1 * value * tensor2
+
+
+@elementwise("foreach_addcdiv", 4, scalars=(3,))
+def _ADDCDIV(self: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    return self + tensor1 / tensor2 * value
+
+
+@elementwise("foreach_lerp", 3, scalars=(2,))
+def _LERP(self: Any, end: Any, weight: Any) -> Any:
+    # From the nearer end, so that weight 1 gives `end` exactly.
+    way = end - self
+    return where(weight.abs() < 0.5, self + way * weight, end - way * (1.0 - weight))
+
+
+# The kernel of an operation, how many tensors it takes before its number, and that one's default.
+_KERNELS: dict[str, tuple[Any, int, list[float]]] = {
+    "add": (_ADD, 1, [1]), "sub": (_SUB, 1, [1]), "addcmul": (_ADDCMUL, 2, [1]),
+    "addcdiv": (_ADDCDIV, 2, [1]), "lerp": (_LERP, 1, []),
+}  # fmt: skip
+
+
+def _written_by_kernel(
+    kernel: Any, writer: str, target: Tensor, others: Sequence[Any], number: Any
+) -> bool:
+    """Change `target` in place if the kernel can, for tensors like it; False if it did not."""
+    state, array = local.state, target._array
+    ufunc = kernel.when(array)
+    if ufunc is None or state.intercept is not None or type(number) not in (float, int):
+        return False
+    for other in others:
+        if not isinstance(other, Tensor) or other._array.dtype is not array.dtype:
+            return False
+        if other._array.shape != array.shape:
+            return False
+    inputs = (target, *others)
+    if check_write(state, writer, inputs):
+        return False  # its history must be recorded
+    check_overlap(inputs)
+    ufunc(array, *[other._array for other in others], array.dtype.type(number), out=array)
+    target._storage.bump(writer, user_where())
+    return True
+
+
+def _with_kernel(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """An in-place method that leaves the usual case to the kernel."""
+    kernel, tensors, default = _KERNELS[name]
+
+    @functools.wraps(method)
+    def quick(self: Tensor, *others: Any, **named: Any) -> Any:
+        numbers = [*others[tensors:], *named.values()] or default
+        is_usual = len(numbers) == 1 and len(others) >= tensors
+        if is_usual and _written_by_kernel(kernel, f"{name}_", self, others[:tensors], numbers[0]):
+            return self
+        return method(self, *others, **named)
+
+    return quick
+
+
+# -- the family ----------------------------------------------------------------------------
 
 
 def _with_value(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,6 +165,8 @@ def _family() -> dict[str, Callable[..., Any]]:
                 continue
             if source in ("addcmul", "addcdiv"):
                 method = _with_value(method)
+            if ending and name in _KERNELS:
+                method = _with_kernel(name, method)
             public = f"_foreach_{name}{ending}"
             made[public] = _each(public, method, in_place=ending == "_")
     made["_foreach_norm"] = _each("_foreach_norm", _norm, in_place=False)

@@ -71,6 +71,32 @@ def test_checkpointing_is_compared_in_time_and_memory() -> None:
     )
 
 
+SWEEP = [workload for workload in WORKLOADS.values() if workload.group == "sweep"]
+
+
+def test_the_sweep_has_forty_operations_at_every_size() -> None:
+    stems = [workload.name.rpartition("_1e") for workload in SWEEP]
+    assert len({stem for stem, _, _ in stems}) == 40
+    assert {int(exponent) for _, _, exponent in stems} == set(range(1, 8))
+    assert len(SWEEP) == 280
+
+
+@pytest.mark.parametrize(
+    "workload", [each for each in SWEEP if each.name.endswith("_1e3")], ids=lambda each: each.name
+)
+def test_the_engines_agree_in_the_sweep(workload: Any) -> None:
+    ours, theirs = (prepare(workload, t).answer() for t in (clew, torch))
+    assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-6)
+
+
+def test_the_slow_ones_of_the_sweep_are_named_worst_first() -> None:
+    results = [Result(workload, {"clew": [1.0], "torch": [1.0]}) for workload in SWEEP]
+    results[3].seconds["clew"], results[7].seconds["clew"] = [1.5], [3.0]
+    (line,) = [text for text in summary_lines(results) if "above" in text]
+    assert line == f"sweep: above 1.2: {SWEEP[7].name} 3.00, {SWEEP[3].name} 1.50"
+    assert not [text for text in summary_lines(results[:20]) if "above" in text]
+
+
 @pytest.mark.parametrize("workload", MODES, ids=lambda workload: workload.mode)
 def test_the_engines_agree_in_every_mode(workload: Any) -> None:
     ours, theirs = (prepare(workload, t).answer() for t in (clew, torch))

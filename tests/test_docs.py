@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["README.md", "docs/architecture.md", "docs/func.md"]
+PAGES = ["README.md", "docs/architecture.md", "docs/doctor.md", "docs/func.md"]
 
 
 def examples(page: str) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ import pytest
 import clew
 from clew import aliasing
 from clew.doctor import Report, Session
+from clew.doctor.rules import RULES
 from tests.doctor_score import Expected, Outcome, describe, programs
 
 PER_CLASS = 2
@@ -98,3 +99,54 @@ def test_the_branch_not_taken_is_named() -> None:
     finding = next(f for f in examine(path).problems if f.family == "nan-origin")
     assert "torch.where at where_with_unsafe_branch.py:13" in finding.message
     assert finding.line is not None and finding.line.line == 12
+
+
+# The classes of findings that the collection of programs is sorted by.
+CLASSES = [
+    "missing-zero-grad",
+    "zero-grad-before-step",
+    "step-before-backward",
+    "missing-step",
+    "accumulation-not-averaged",
+    "clip-misplaced",
+    "detached-graph",
+    "missing-requires-grad",
+    "param-not-in-optimizer",
+    "param-unused",
+    "target-not-detached",
+    "inplace-saved-tensor",
+    "graph-leak",
+    "retain-graph-misuse",
+    "backward-twice",
+    "non-scalar-backward",
+    "nan-origin",
+    "vanishing-gradient",
+    "exploding-gradient",
+    "dead-relu",
+    "fp16-underflow",
+    "bad-learning-rate",
+    "bad-init",
+    "scheduler-misuse",
+    "loss-activation-mismatch",
+    "wrong-reduction",
+    "loss-broadcast",
+    "train-eval-mode",
+    "data-leak",
+    "aliased-buffer",
+    "batch-mixing",
+    "shuffled-labels",
+    "repeated-data",
+    "checkpoint-mismatch",
+    "collapsed-representation",
+]
+
+
+def test_every_class_has_a_rule_a_section_and_a_program() -> None:
+    rules = {name for rule in RULES for name in (rule.id, *rule.gives)} - {"exception"}
+    page = (Path(__file__).parent.parent / "docs/doctor.md").read_text(encoding="utf-8")
+    shown = {name for _, expected in programs("faulty", "") for name in expected.classes}
+    for name in CLASSES:
+        assert name in rules, name
+        assert f"\n## {name}\n" in page and f"](#{name})" in page, name
+        assert name in shown, name
+    assert rules <= set(CLASSES), rules - set(CLASSES)

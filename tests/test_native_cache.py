@@ -25,7 +25,7 @@ from clew.kernels.native.ufunc import elementwise, over_columns, over_rows
 
 compiled = []
 object_code = jit.Machine.object_code
-jit.Machine.object_code = lambda self, text: compiled.append(text) or object_code(self, text)
+jit.Machine.object_code = lambda self, *how: compiled.append(how) or object_code(self, *how)
 
 twice = elementwise("twice", 1)(lambda x: x * FACTOR)
 total = over_rows("total", "(n)->()")(lambda x: x.row_sum())

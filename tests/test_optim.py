@@ -305,3 +305,25 @@ def test_rates_of_numpy_do_not_widen(name: str) -> None:
     plain.train(3)
     assert all(p.dtype is clew.float32 for p in ours.params)
     assert_close(to_numpy(ours.params), to_numpy(plain.params), 1e-6, 1e-7)
+
+
+# Adafactor's updates are products of row and column means: they have no kernel.
+WITH_KERNELS = [case for case in CASES if case[0] != "Adafactor"]
+
+
+@pytest.mark.parametrize("name, options", WITH_KERNELS, ids=case_name)
+def test_plain_parameters_are_updated_by_kernels(
+    name: str, options: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    params = [clew.ones(3, 2, requires_grad=True)]
+    optimizer = getattr(clew.optim, name)(params, **options)
+    params[0].grad = clew.ones(3, 2)
+    optimizer.step()  # the first one may also make what is remembered
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("not by the kernel")
+
+    monkeypatch.setattr(type(optimizer), "_update", staticmethod(refuse))
+    before = params[0].detach().clone()
+    optimizer.step()
+    assert not clew.equal(params[0], before)

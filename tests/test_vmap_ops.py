@@ -45,11 +45,9 @@ REFUSED = {
     "allclose": "vmap: `all` asks for the values",
     "equal": "vmap: `array_equal` asks for the values",
     # The number of classes is read off the values.
-    "nn.functional.one_hot": "vmap: `max` asks for the values",
+    "nn.functional.one_hot": "When vmap-ing torch.nn.functional.one_hot",
     # The size of the result is the sum of the repeats.
     "repeat_interleave": "vmap: `less` asks for the values",
-    "as_strided": "vmap: there is no batching rule for `as_strided`",
-    "nn.functional.embedding_bag": "vmap: there is no batching rule for `embedding_bag`",
     "nn.functional.ctc_loss": "vmap: there is no batching rule for `ctc_loss`",
     "multinomial": "vmap: called random operation",
 }
@@ -147,3 +145,54 @@ def test_no_rule_is_left_over() -> None:
         if name not in OPS and not name.startswith(made_on_demand)
     }
     assert not left
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("batched", [(0, None), (None, 0), (0, 0)])
+def test_bags_of_embeddings(mode: str, batched: tuple[int | None, ...]) -> None:
+    """With a padding index, an offset of the end, and tables of their own."""
+    generator = np.random.RandomState(0)
+    ids, tables = generator.randint(0, 5, (3, 7)), generator.randn(3, 5, 2)
+    starts = np.array([[0, 2, 7], [0, 0, 7], [0, 3, 7]])
+
+    def values(m: Any) -> list[Any]:
+        def bags(i: Any, w: Any, o: Any) -> Any:
+            return m.nn.functional.embedding_bag(
+                i, w, o, mode=mode, padding_idx=1, include_last_offset=True
+            )
+
+        def loss(w: Any, i: Any, o: Any) -> Any:
+            return (bags(i, w, o) * m.arange(2.0).double().exp()).sum()
+
+        i, w, o = m.tensor(ids), m.tensor(tables), m.tensor(starts)
+        i, w = (i if batched[0] == 0 else i[0]), (w if batched[1] == 0 else w[0])
+        if m is clew:
+            dims = (*batched, 0)
+            slopes = m.func.vmap(m.func.grad(loss), in_dims=(dims[1], dims[0], 0))(w, i, o)
+            return [m.func.vmap(bags, in_dims=dims)(i, w, o), slopes]
+        each = [
+            (i if batched[0] is None else i[n], w if batched[1] is None else w[n], o[n])
+            for n in range(3)
+        ]
+        return [
+            m.stack([bags(*one) for one in each]),
+            m.stack([m.func.grad(loss)(one[1], one[0], one[2]) for one in each]),
+        ]
+
+    for ours, theirs in zip(values(clew), values(torch), strict=True):
+        np.testing.assert_allclose(oracle.to_numpy(ours), oracle.to_numpy(theirs), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (lambda a: clew.histc(a, 3), "histc"),
+        (lambda a: clew.histogram(a, 3), "histogram"),
+        (lambda a: clew.histogram(clew.ones(2), a), "histogram"),
+        (lambda a: clew.bincount(a.long()), "bincount"),
+        (lambda a: a.clone().unsqueeze_(0), "unsqueeze_"),
+    ],
+)
+def test_what_has_no_rule_is_named(function: Callable[[Any], Any], name: str) -> None:
+    with pytest.raises(RuntimeError, match=name):
+        clew.vmap(function)(clew.rand(3, 4))

@@ -14,11 +14,18 @@ from clew.autograd.explain import why_no_history
 from clew.autograd.graph import GradientEdge
 from clew.core import engine
 from clew.core.node import Edge, live_edge, retain
+from clew.core.state import local
+from clew.core.storage import Storage
 from clew.core.tensor import Tensor, wrap
 from clew.ops.batching import refusals
 from clew.ops.batching.level import innermost, running
 
 Tensors = Tensor | Sequence[Tensor]
+
+
+def inside_transform() -> bool:
+    """Whether a function runs that vmap, grad or another transform was given."""
+    return local.state.new_storage is not Storage or innermost() is not None
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
@@ -41,7 +48,7 @@ def backward(
     if inputs is not None and not len(as_tuple(inputs)):
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = as_tuple(tensors)
-    if innermost() is not None:
+    if inside_transform():
         raise refusals.backward()
     for tensor in as_tuple(inputs):
         if not isinstance(tensor, Tensor):

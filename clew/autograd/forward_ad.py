@@ -108,7 +108,7 @@ class DualLevel(Interceptor):
         if any(self.tangent(value) is not None for value in inputs):
             for out, tangent in zip(outs, jvp_of(self, op, inputs, params, outs), strict=True):
                 if tangent is not None:
-                    self.give(out, tangent)
+                    self.give(out, tangent if op.is_view else laid_out_like(out, tangent))
             keep_output_tangents(outs)
         return result
 
@@ -283,6 +283,16 @@ def jvp_of(
     if op.multilinear:
         return [_multilinear(op, plain, tangents, params, outs[0])]
     return _transposed(op, plain, tangents, params, outs)
+
+
+def laid_out_like(out: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent in the memory order of its primal: what is a view of one is so of the other."""
+    strides = out._array.strides
+    if tangent._array.strides == strides:
+        return tangent
+    order = sorted(range(len(strides)), key=lambda axis: -strides[axis])
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return tangent.permute(order).contiguous().permute(back)
 
 
 def _without_tangent(level: DualLevel, value: Any) -> Any:

@@ -138,7 +138,9 @@ def _generated(
         return lowered(level, results)
 
     parts = (forward, setup_context, backward, jvp)
-    members = {part.__name__: staticmethod(part) for part in parts}
+    members: dict[str, Any] = {part.__name__: staticmethod(part) for part in parts}
+    # A vmap around this one batches the generated function in turn.
+    members["generate_vmap_rule"] = True
     return type(f"Vmapped{function.__name__}", (base,), members)
 
 

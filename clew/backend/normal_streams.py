@@ -20,30 +20,18 @@ Float64Array = npt.NDArray[np.float64]
 
 BLOCK = 16
 _HALF = BLOCK // 2
-_UNIT_24 = np.float32(2.0**-24)
-_MASK_24 = np.uint32(2**24 - 1)
-# Rows of 16 per pass: the working set of the polynomial steps then stays in the second-level cache.
+# Rows of 16 per pass: what is computed in between then stays in the second-level cache.
 _ROWS_PER_PASS = 2048
 
-# The single-precision polynomials of the Cephes library, which PyTorch's AVX2 path evaluates.
-_LOG_POLYNOMIAL = [
-    7.0376836292e-2,
-    -1.1514610310e-1,
-    1.1676998740e-1,
-    -1.2420140846e-1,
-    1.4249322787e-1,
-    -1.6668057665e-1,
-    2.0000714765e-1,
-    -2.4999993993e-1,
-    3.3333331174e-1,
-]
-_SIN_POLYNOMIAL = [-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]
-_COS_POLYNOMIAL = [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]
-# ln 2 and pi / 4 as sums of short floats, so that their multiples subtract without error.
-_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
-_QUARTER_PI = [0.78515625, 2.4187564849853515625e-4, 3.77489497744594108e-8]
-_QUARTER_COSINE = np.array([1.0, 0.0, -1.0, 0.0])
-_QUARTER_SINE = np.array([0.0, 1.0, 0.0, -1.0])
+# What turns rows of 16 words into rows of 16 float32 normals: f(words, mean, std, out).
+Transform = Callable[[npt.NDArray[np.uint32], float, float, Float32Array], None]
+_transform: Transform
+
+
+def use_transform(transform: Transform) -> None:
+    """Set the float32 transform: it is compiled, by a layer above this one."""
+    global _transform
+    _transform = transform
 
 
 def single(value: float) -> float:
@@ -161,71 +149,8 @@ def normal_blocks_float32(
     mean, std = single(mean), single(std)
     for first in range(0, rows.shape[0], _ROWS_PER_PASS):
         part = slice(first, first + _ROWS_PER_PASS)
-        _box_muller_float32(word_rows[part], mean, std, rows[part])
+        _transform(word_rows[part], mean, std, rows[part])
     out = rows.ravel()
     if tail:
         out[n - BLOCK : n] = rows[-1].copy()
     return out[:n]
-
-
-def _box_muller_float32(
-    words: npt.NDArray[np.uint32], mean: float, std: float, out: Float32Array
-) -> None:
-    """Turn rows of 16 words into rows of 16 normals, in emulated fused single precision.
-
-    Every number is a float32 held in a float64: products are then exact, so a multiply-add followed
-    by one rounding is what the processor's fused instruction computes.
-    """
-    uniforms = (words & _MASK_24).astype(np.float32) * _UNIT_24
-    radius = _round(np.sqrt(_round(-2.0 * _log_float32(np.float32(1) - uniforms[:, :_HALF]))))
-    theta = _round(single(2.0 * math.pi) * uniforms[:, _HALF:].astype(np.float64))
-    sine, cosine = _sincos_float32(theta)
-    out[:, :_HALF] = radius * cosine
-    out[:, _HALF:] = radius * sine
-    if mean != 0.0 or std != 1.0:
-        out[...] = out.astype(np.float64) * std + mean
-
-
-def _round(values: Float64Array) -> Float64Array:
-    return values.astype(np.float32).astype(np.float64)
-
-
-def _polynomial(coefficients: list[float], x: Float64Array) -> Float64Array:
-    value: Float64Array = np.full_like(x, single(coefficients[0]))
-    for coefficient in coefficients[1:]:
-        value *= x
-        value += single(coefficient)
-        value = _round(value)
-    return value
-
-
-def _log_float32(values: Float32Array) -> Float64Array:
-    fraction, exponent = np.frexp(values)
-    small = fraction < np.float32(math.sqrt(0.5))
-    power = (exponent - small).astype(np.float64)
-    # Below sqrt(1/2) the fraction counts twice; both steps are exact.
-    x = ((fraction - np.float32(1)) + fraction * small).astype(np.float64)
-    square = _round(x * x)
-    cubic = _round(_polynomial(_LOG_POLYNOMIAL, x) * x)
-    tail = _round(cubic * square + _round(power * single(_LN2_LOW)))
-    tail = _round(tail - 0.5 * square)
-    return _round(power * _LN2_HIGH + _round(x + tail))
-
-
-def _sincos_float32(theta: Float64Array) -> tuple[Float64Array, Float64Array]:
-    octant = (_round(theta * single(4.0 / math.pi)).astype(np.int32) + 1) & ~1
-    turns = octant.astype(np.float64)
-    x = theta
-    for part in _QUARTER_PI:
-        x = _round(x - turns * single(part))
-    square = _round(x * x)
-    cosine = _round(_polynomial(_COS_POLYNOMIAL, square) * square)
-    cosine = _round(_round(cosine * square - 0.5 * square) + 1.0)
-    sine = _round(_round(_polynomial(_SIN_POLYNOMIAL, square) * square) * x + x)
-    # Turn (cosine, sine) back by the quarter turns that were taken out.
-    quarters = (octant >> 1) & 3
-    turn_cosine, turn_sine = _QUARTER_COSINE.take(quarters), _QUARTER_SINE.take(quarters)
-    return (
-        sine * turn_cosine + cosine * turn_sine,
-        cosine * turn_cosine - sine * turn_sine,
-    )

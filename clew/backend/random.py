@@ -53,6 +53,8 @@ _REAL_OF_COMPLEX: dict[np.dtype[Any], np.dtype[Any]] = {
 }  # fmt: skip
 _DOUBLE = np.dtype(np.float64)
 _INT64_MIN = -(2**63)
+# As arrays, which NumPy takes more quickly than numbers.
+_MASK_24, _UNIT_24 = np.array(2**24 - 1, np.uint32), np.array(2.0**-24, np.float32)
 # From this range on PyTorch takes 64 bits for one integer, so that the remainder stays even.
 _WIDE_RANGE = 2**28
 # From this length on PyTorch shuffles in another order with 64-bit draws.
@@ -89,8 +91,9 @@ def uniform(
         parts = uniform(generator, 2 * _length(shape), _REAL_OF_COMPLEX[kind], low, high)
         return parts.view(kind).reshape(shape)
     kind = _floating(kind, "check_uniform_bounds")
-    _check_uniform_bounds(kind, low, high)
-    n, unit = _length(shape), (low, high) == (0.0, 1.0)
+    n, unit = _length(shape), low == 0.0 and high == 1.0
+    if not unit:
+        _check_uniform_bounds(kind, low, high)
     if kind == _DOUBLE:
         values: Array = generator.doubles(n)
         if not unit:
@@ -126,8 +129,10 @@ def _check_uniform_bounds(kind: np.dtype[Any], low: float, high: float) -> None:
 
 
 def _uniform_float32(generator: Generator, n: int) -> npt.NDArray[np.float32]:
-    words = generator.random32(n) & np.uint32(2**24 - 1)
-    return words.astype(np.float32) * np.float32(2.0**-24)
+    words = generator.random32(n)
+    np.bitwise_and(words, _MASK_24, words)
+    values = words.astype(np.float32)
+    return np.multiply(values, _UNIT_24, values)
 
 
 def normal(

@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
-from clew.bench.runner import ENGINES, Result
+from clew.bench.jax_transforms import runs_in_jax
+from clew.bench.runner import ENGINES, OPTIONAL, Result
 from clew.bench.workloads import (
     BACKWARD,
     CALL,
@@ -38,22 +39,25 @@ _COMPARED = {
     "checkpoint": ((CHECKPOINTED_STEP, PLAIN_STEP),),
 }
 
+# In a group of so many rows the summary names those above this ratio.
+_LONG, _SLOW = 100, 1.2
+
 
 def median_us(result: Result, engine: str) -> float:
     return 1e6 * statistics.median(result.seconds[engine])
 
 
-def ratio(result: Result) -> float:
-    """The median over rounds of clew's time over torch's: below 1, clew is faster.
+def ratio(result: Result, peer: str = "torch") -> float:
+    """The median over rounds of clew's time over a peer's: below 1, clew is faster.
 
     Round by round, because the two times of a round met the same noise; the medians of the two
     engines may come from different rounds, and their ratio may lie outside all of these.
     """
-    return statistics.median(_round_ratios(result))
+    return statistics.median(_round_ratios(result, peer))
 
 
-def _round_ratios(result: Result) -> list[float]:
-    return [a / b for a, b in zip(result.seconds["clew"], result.seconds["torch"])]
+def _round_ratios(result: Result, peer: str = "torch") -> list[float]:
+    return [a / b for a, b in zip(result.seconds["clew"], result.seconds[peer])]
 
 
 def ratio_spread(result: Result) -> tuple[float, float]:
@@ -78,10 +82,17 @@ def results_table(results: Sequence[Result]) -> Table:
     )
     table.add_column("workload", no_wrap=True)
     table.add_column("pass", no_wrap=True)
-    for heading in (*ENGINES, "clew/torch", "spread"):
+    headings = [*ENGINES, "clew/torch", "spread"]
+    has_optional = any(OPTIONAL in result.seconds for result in results)
+    if has_optional:
+        headings.append(OPTIONAL)
+    for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for result in results:
-        table.add_row(result.workload.name, _PASS[result.workload.mode], *_cells(result))
+        cells = list(_cells(result))
+        if has_optional:
+            cells.append(_microseconds(result, OPTIONAL) if OPTIONAL in result.seconds else "")
+        table.add_row(result.workload.name, _PASS[result.workload.mode], *cells)
     return table
 
 
@@ -113,12 +124,43 @@ def summary_lines(results: Sequence[Result]) -> Iterator[str]:
                 f"{group}, {mode}: geometric mean of clew/torch {mean:.2f}; "
                 f"clew no slower in {faster} of {len(ratios)}"
             )
+    yield from _with_optional(results)
+    yield from _slowest(results)
     yield from _comparisons(results)
     for result in results:
         for engine, error in result.errors.items():
             yield f"{engine} cannot run {result.workload.id}: {error}"
         if result.answers_differ:
             yield f"the engines give different numbers in {result.workload.id}"
+
+
+def _with_optional(results: Sequence[Result]) -> Iterator[str]:
+    """How clew compares with the peer that need not be there, or that it is not there."""
+    for result in results:
+        if OPTIONAL in result.seconds and result.ok:
+            low, high = _middle_half(_round_ratios(result, OPTIONAL))
+            value = f"{ratio(result, OPTIONAL):.2f} ({low:.2f}..{high:.2f})"
+            yield f"{result.workload.name}: clew/{OPTIONAL} {value}"
+    names = [
+        result.workload.name
+        for result in results
+        if runs_in_jax(result.workload) and OPTIONAL not in {**result.seconds, **result.errors}
+    ]
+    if names:
+        yield (
+            f"{OPTIONAL} is not installed: {' and '.join(names)} would be compared with it, too "
+            f"(pip install {OPTIONAL})"
+        )
+
+
+def _slowest(results: Sequence[Result]) -> Iterator[str]:
+    """Of a group too long to be read, what lies above PyTorch by more than noise; worst first."""
+    for group in dict.fromkeys(result.workload.group for result in results):
+        ratios = {r.workload.name: ratio(r) for r in results if r.ok and r.workload.group == group}
+        worst = sorted((name for name in ratios if ratios[name] > _SLOW), key=lambda n: -ratios[n])
+        if len(ratios) >= _LONG and worst:
+            named = ", ".join(f"{name} {ratios[name]:.2f}" for name in worst)
+            yield f"{group}: above {_SLOW}: {named}"
 
 
 def _comparisons(results: Sequence[Result]) -> Iterator[str]:

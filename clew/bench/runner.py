@@ -1,4 +1,4 @@
-"""Runs workloads in one process per engine, by turns, so that both meet the same machine noise."""
+"""Runs workloads in one process per engine, by turns, so that all meet the same machine noise."""
 
 import json
 import math
@@ -6,15 +6,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import groupby
 from types import TracebackType
 from typing import Any, Self
 
+from clew.bench.jax_transforms import runs_in_jax
 from clew.bench.workloads import Workload
 
 ENGINES = ("clew", "torch")
+# Compared with where it is installed, in the few workloads that are written for it, too.
+OPTIONAL = "jax"
 
 # float32, with sums in another order: what two right answers may differ by.
 RELATIVE_TOLERANCE = 1e-4
@@ -48,6 +52,8 @@ class EngineProcess:
         self.engine = engine
         limits = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         self.environment = {**os.environ, **dict.fromkeys(limits, str(threads))}
+        # XLA takes all processors that it may use; this is its only switch.
+        self.environment["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={threads > 1}".lower()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "clew.bench.worker", engine],
             stdin=subprocess.PIPE,
@@ -131,6 +137,8 @@ def _prepared(workload: Workload, engines: Sequence[EngineProcess], round_second
     result = Result(workload)
     answers = []
     for engine in engines:
+        if engine.engine == OPTIONAL and not runs_in_jax(workload):
+            continue
         reply = engine.ask(do="prepare", id=workload.id, seconds=round_seconds)
         if "error" in reply:
             result.errors[engine.engine] = reply["error"]
@@ -139,7 +147,7 @@ def _prepared(workload: Workload, engines: Sequence[EngineProcess], round_second
         result.seconds[engine.engine] = []
         if workload.measures_memory:
             result.step_mib[engine.engine] = _step_mib(workload, engine)
-    result.answers_differ = len(answers) == 2 and not _agree(*answers)
+    result.answers_differ = not all(_agree(answers[0], other) for other in answers[1:])
     return result
 
 
@@ -171,9 +179,13 @@ def run_benchmark(
 ) -> tuple[list[Result], dict[str, str]]:
     """All results, and the version of each engine; `on_results` hears how many there are."""
     check_engines()
+    names = [*ENGINES]
+    if find_spec(OPTIONAL) is not None and any(map(runs_in_jax, workloads)):
+        names.append(OPTIONAL)
     results: list[Result] = []
-    with EngineProcess("clew", threads) as ours, EngineProcess("torch", threads) as theirs:
+    with ExitStack() as stack:
+        engines = [stack.enter_context(EngineProcess(name, threads)) for name in names]
         for _, together in groupby(workloads, lambda workload: (workload.group, workload.name)):
-            results += run_together(list(together), (ours, theirs), rounds, round_seconds)
+            results += run_together(list(together), engines, rounds, round_seconds)
             on_results(len(results))
-    return results, {"clew": ours.version, "torch": theirs.version}
+    return results, {engine.engine: engine.version for engine in engines}

@@ -53,18 +53,26 @@ def per_sample_gradients(network: Callable[[Any], Any], looped: bool) -> Callabl
     return make
 
 
+def hessian_numbers(t: Any) -> tuple[Any, ...]:
+    t.manual_seed(0)
+    return t.randn(200, 200) / 15, t.randn(200)
+
+
 def hessian(t: Any) -> Transform:
     """The Hessian of a function of 200 numbers."""
-    t.manual_seed(0)
-    matrix, x = t.randn(200, 200) / 15, t.randn(200)
+    matrix, x = hessian_numbers(t)
     function = t.func.hessian(lambda x: ((matrix @ x).tanh() * x).sum() + (x**4).mean())
     return lambda: [function(x)]
 
 
+def jacobian_numbers(t: Any) -> tuple[Any, ...]:
+    t.manual_seed(0)
+    return t.randn(100, 100) / 10, t.randn(100)
+
+
 def jacobian(t: Any) -> Transform:
     """The Jacobian of a map from 100 numbers to 100, by reverse mode."""
-    t.manual_seed(0)
-    matrix, x = t.randn(100, 100) / 10, t.randn(100)
+    matrix, x = jacobian_numbers(t)
     function = t.func.jacrev(lambda x: (matrix @ x.sin()).tanh() * x)
     return lambda: [function(x)]
 

@@ -18,6 +18,7 @@ import sys
 import time
 from typing import Any
 
+from clew.bench.jax_transforms import prepare_in_jax
 from clew.bench.workloads import WORKLOADS, Prepared, prepare
 
 
@@ -37,7 +38,8 @@ class Worker:
         return self.time_round(request["id"])
 
     def prepare(self, workload_id: str, seconds: float) -> dict[str, Any]:
-        prepared = prepare(WORKLOADS[workload_id], self.module)
+        bind = prepare_in_jax if self.module.__name__ == "jax" else prepare
+        prepared = bind(WORKLOADS[workload_id], self.module)
         answer = prepared.answer()
         calls = 1
         while (elapsed := _elapsed(prepared, calls)) < seconds:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.bench.models import CHECKPOINTED, MODELS, NETWORKS
+from clew.bench.start import STARTS
+from clew.bench.sweep import SWEEP
 from clew.bench.transforms import TRANSFORMS
 
 FORWARD = "forward"
@@ -64,7 +66,7 @@ def prepare(workload: Workload, t: Any) -> Prepared:
         return _prepare_inference(workload, t)
     function = workload.make(t)
     if workload.mode == CALL:
-        return Prepared(function, lambda: [float(each.abs().sum()) for each in function()])
+        return Prepared(function, lambda: [float(each.double().abs().sum()) for each in function()])
     inputs = [_input(t, shape, i) for i, shape in enumerate(workload.shapes)]
 
     def forward() -> Any:
@@ -227,7 +229,9 @@ def _all_workloads() -> tuple[Workload, ...]:
         for mode, make in zip((PLAIN_STEP, CHECKPOINTED_STEP), pair, strict=True)
     ]
     transforms = [Workload("func", name, CALL, make, ()) for name, make in TRANSFORMS.items()]
-    return (*small, *training, *inference, *modes, *checkpoint, *transforms)
+    sweep = [Workload("sweep", name, CALL, make, ()) for name, make in SWEEP.items()]
+    starts = [Workload("start", name, CALL, make, ()) for name, make in STARTS.items()]
+    return (*small, *training, *inference, *modes, *checkpoint, *transforms, *sweep, *starts)
 
 
 WORKLOADS: dict[str, Workload] = {workload.id: workload for workload in _all_workloads()}

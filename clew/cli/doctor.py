@@ -73,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
     except _NotFound as error:
         print(f"clew doctor: {error}", file=sys.stderr)
         return 2
+    except SyntaxError as error:
+        return _never_ran(error, ending, args)
     session = Session()
     server = _serve(session, target, args.port) if args.live else None
     leaving: SystemExit | None = None
@@ -99,6 +101,15 @@ def run(args: argparse.Namespace) -> int:
     if leaving is not None:
         raise leaving
     return status
+
+
+def _never_ran(error: SyntaxError, ending: _Ending, args: argparse.Namespace) -> int:
+    """The program has no code to run: the report says that, and nothing else."""
+    session = Session()
+    session.ended_by(error)
+    _write(session.report(args.script or args.module[0]), args)
+    error.__traceback__ = None
+    return ending.report(error)
 
 
 def without_own_frames(error: BaseException) -> BaseException:

@@ -11,6 +11,7 @@ from typing import Any
 from clew.cli.doctor import add_program, load
 from clew.cli.run import _Ending, _NotFound
 from clew.core import engine
+from clew.doctor.flow import measured
 from clew.doctor.graphview import GraphView, parameter_names, snapshot
 
 
@@ -78,6 +79,9 @@ def _stopping_at(number: int, found: list[GraphView]) -> Any:
             if count == number:
                 nodes = [node for node, _ in roots]
                 found.append(snapshot(nodes, parameter_names()))
+                # A graph that cannot go backward is shown without the sizes of its gradients.
+                with contextlib.suppress(Exception), measured(found[0], self):
+                    super().run(roots, grads, where)
                 raise _Seen
             super().run(roots, grads, where)
 

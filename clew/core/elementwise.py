@@ -17,7 +17,8 @@ from clew.backend import dtypes
 from clew.core.op import Formula, Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.native.twins import LARGE, TWINS
+from clew.kernels.conversion import converted
+from clew.kernels.native.twins import LARGE, LARGE_FOR, TWINS
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 _ndarray = np.ndarray
@@ -53,10 +54,22 @@ class Elementwise(Op):
             kinks=kinks, non_differentiable=non_differentiable,
         )  # fmt: skip
         self.rule = rule
-        # The same function compiled, for large arrays.
+        # The same function compiled, for large arrays and for low-precision floats.
         self.twin = TWINS.get(forward) if isinstance(forward, np.ufunc) else None
+        self.large = LARGE_FOR.get(forward, LARGE) if self.twin is not None else LARGE
+        # Whether the result of operands of one float type has this type, too.
+        self.keeps_floats = rule != BOOL
+        # Whether the forward takes low-precision floats as they are, and computes wider by itself;
+        # and whether numbers beside them stay exact, or are rounded as they are.
+        self.takes_halves = False
+        self.exact_numbers = False
 
     def compute(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> np.ndarray:
+        if self.keeps_floats:
+            out = self._of_one_type(inputs, params)
+            if out is not None:
+                return out
+        inputs = self.prepared(inputs)
         compute, result = self.result_dtype(inputs)
         arrays = [_as_operand(value, compute) for value in inputs]
         try:
@@ -69,8 +82,56 @@ class Elementwise(Op):
                 + errors.at_user_line()
             ) from None
         if out.dtype is not result.np:
-            out = np.asarray(out).astype(result.np, copy=False)
+            out = converted(np.asarray(out), result.np)
         return out
+
+    def prepared(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The inputs as they take part in type promotion."""
+        return inputs
+
+    def _of_one_type(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """The result for tensors of one float type, which need no promotion; None for others."""
+        dtype: Any = None
+        arrays: list[Any] = []
+        numbers = False
+        for value in inputs:
+            if isinstance(value, Tensor):
+                array = value._array
+                if dtype is None:
+                    dtype = array.dtype
+                elif array.dtype is not dtype:
+                    return None
+                arrays.append(array)
+            elif type(value) is float or type(value) is int:
+                numbers = True
+                arrays.append(value)
+            else:
+                return None
+        function: Any = self.forward
+        if dtype is not F32 and dtype is not F64:
+            if dtype not in dtypes.LOW_PRECISION or (numbers and not self._round(arrays, dtype)):
+                return None
+            if self.twin is not None and not params:
+                function = self.twin.when(np.empty((), dtype))
+            elif not self.takes_halves or numbers:
+                return None
+        elif numbers:
+            return None
+        try:
+            out = function(*arrays, **params)
+        except ValueError as error:
+            raise self._explain(inputs, error) from None
+        return out if out.dtype is dtype else np.asarray(out).astype(dtype)
+
+    def _round(self, arrays: list[Any], dtype: np.dtype) -> bool:
+        """Put numbers as a low-precision type has them into the list; False if they do not fit."""
+        for place, value in enumerate(arrays):
+            if not isinstance(value, np.ndarray):
+                with np.errstate(over="ignore"):
+                    arrays[place] = rounded = np.asarray(value).astype(dtype)
+                if self.exact_numbers and float(rounded) != value:
+                    return False
+        return True
 
     def write_into(
         self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
@@ -93,7 +154,7 @@ class Elementwise(Op):
             else:
                 return False
         try:
-            if self.twin is not None and target.size >= LARGE:
+            if self.twin is not None and target.size >= self.large:
                 self.twin.when(target)(*operands, out=target)
             else:
                 self.forward(*operands, out=target)
@@ -133,7 +194,7 @@ class Elementwise(Op):
 def _as_operand(value: Any, compute: dtypes.dtype) -> Any:
     if isinstance(value, Tensor):
         array = value._array
-        return array if array.dtype is compute.np else array.astype(compute.np)
+        return converted(array, compute.np)
     if value is None:
         return None
     # NumPy treats Python numbers as weak, except that a float would turn integers into float64.
@@ -142,7 +203,7 @@ def _as_operand(value: Any, compute: dtypes.dtype) -> Any:
 
 def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
     """The function `op(input)`, with a short path for float32 and float64."""
-    forward, twin = op.forward, op.twin
+    forward, twin, large = op.forward, op.twin, op.large
 
     def function(input: Tensor) -> Tensor:
         state = local.state
@@ -153,7 +214,7 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
         dtype = array.dtype
         if (dtype is not F32 and dtype is not F64) or state.intercept is not None:
             return op(input)
-        if twin is not None and array.size >= LARGE:
+        if twin is not None and array.size >= large:
             return op.output(state, (input,), NO_PARAMS, twin.when(array)(array))
         return op.output(state, (input,), NO_PARAMS, forward(array))
 

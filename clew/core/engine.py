@@ -17,7 +17,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.node import Edge, Extras, Node, restore
 from clew.core.state import State, local
-from clew.core.storage import Storage, next_sequence_number
+from clew.core.storage import next_sequence_number
 from clew.core.tensor import Tensor, _ndarray, every_value
 from clew.source import Place, user_where
 
@@ -223,7 +223,7 @@ def array_of(grad: Tensor | np.ndarray) -> np.ndarray:
 
 def tensor_of(grad: Any) -> Any:
     """A gradient as a tensor, if it is a bare array."""
-    return restore(grad, Storage(), None, 0) if type(grad) is _ndarray else grad
+    return restore(grad, local.state.new_storage(), None, 0) if type(grad) is _ndarray else grad
 
 
 def nodes_leading_to(targets: set[Node], nodes: dict[Node, Account]) -> set[Node]:

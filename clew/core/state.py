@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from clew.core.storage import Storage
+
 
 class State:
     """The per-thread switches that an operation looks at."""
@@ -28,6 +30,7 @@ class State:
         "last_backward",
         "module_path",
         "mutation_guard",
+        "new_storage",
         "no_grad_reason",
         "saved_hooks",
         "saved_hooks_disabled",
@@ -55,6 +58,8 @@ class State:
         self.saved_hooks_disabled: str | None = None
         # Sees every write before it happens (allow_mutation_on_saved_tensors), or None.
         self.mutation_guard: Any = None
+        # Makes the storage of a new tensor; inside of a transform it says where it was made.
+        self.new_storage: Callable[[], Storage] = Storage
 
 
 class _Local(threading.local):

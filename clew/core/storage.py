@@ -31,6 +31,9 @@ class Storage:
     # view operation, with its parameters, that undoes it.
     turns: tuple[tuple[int, Any, dict[str, Any]], ...] = ()
 
+    # The run of a transform that it was made in; 0 outside of all.
+    made_in: int = 0
+
     def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         """Note a write, by whom and on which line of the user's program."""
         self.version += 1

@@ -182,10 +182,12 @@ class DataWatch:
             return
         self.sum_backwards += 1
         found: dict[str, list[tuple[Line | None, int, float]]] = {"mean": [], "sum": []}
-        for node, factor in terms_of(roots[0][0]):
+        for node, factor, divisors in terms_of(roots[0][0]):
             kind = reduction_of(node)
             if kind is not None and "gather" not in ops_behind(node):
                 size = _reduced_rows(node)
+                if size in divisors:
+                    kind = "mean"
                 found[kind].append((line_of(node._where), size, factor))
         for mean_line, mean_rows, _ in found["mean"]:
             for sum_line, sum_rows, factor in found["sum"]:
@@ -231,26 +233,27 @@ def _has_equal_units(array: np.ndarray) -> bool:
     return bool(rows or (flat.shape[1] > 1 and np.allclose(flat, flat[:, :1], 1e-5, 1e-9)))
 
 
-def terms_of(root: Any) -> list[tuple[Any, float]]:
-    """The summands of a loss, each with the number it is multiplied by."""
-    found: list[tuple[Any, float]] = []
-    todo: list[tuple[Any, float]] = [(root, 1.0)]
+def terms_of(root: Any) -> list[tuple[Any, float, tuple[float, ...]]]:
+    """The summands of a loss, with the number each is multiplied by, and what divides it."""
+    found: list[tuple[Any, float, tuple[float, ...]]] = []
+    todo: list[tuple[Any, float, tuple[float, ...]]] = [(root, 1.0, ())]
     while todo and len(found) < 16:
-        node, factor = todo.pop()
+        node, factor, divisors = todo.pop()
         name = op_name(node)
         behind = inputs_of(node)
         if reduction_of(node) is not None and not _is_small(node):
-            found.append((node, factor))
+            found.append((node, factor, divisors))
         elif name in ("add", "sub", "rsub", "add.scaled", "neg") or name in MOVES:
-            todo += [(each, factor) for each in behind]
+            todo += [(each, factor, divisors) for each in behind]
         elif name in ("mul", "div") and len(behind) == 1:
             number = number_saved(node)
             if number is None or number == 0:
                 continue
             scale = abs(number) if name == "mul" else 1 / abs(number)
-            todo.append((behind[0], factor * scale))
+            more = (abs(number),) if name == "div" else (1 / abs(number),)
+            todo.append((behind[0], factor * scale, divisors + more))
         elif reduction_of(node) is not None:
-            todo += [(each, factor) for each in behind]
+            todo += [(each, factor, divisors) for each in behind]
     return found
 
 

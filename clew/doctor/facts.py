@@ -92,6 +92,7 @@ class ParamFacts:
         self.manual_at: Place | None = None
         self.used_without_grad: Counter[Place | None] = Counter()
         self.used_as_input = False
+        self.grad_wanted = 0  # the program read `.grad`, which was never recorded
         self.loaded = False
         # Numbers.
         self.constant: float | None = None
@@ -183,6 +184,7 @@ class BackwardSite:
         self.count = 0
         self.kept = 0
         self.kept_needed = 0
+        self.asked = 0  # by autograd.grad, not by backward
         self.sizes = Series()
         self.losses = Series()
         self.wasted = 0  # passes of which every gradient was cleared before a step
@@ -217,3 +219,12 @@ class Activity:
         self.first_step = -1
         self.order = 0
         self.is_output = False  # nothing trainable comes between it and the loss
+
+
+class Spread:
+    """How alike the outputs of a model are for different inputs: 1 when they are all the same."""
+
+    def __init__(self, kind: str, born: Place | None) -> None:
+        self.kind = kind
+        self.born = born
+        self.alike = Series()

@@ -78,8 +78,11 @@ def number_saved(node: Node) -> float | None:
     return None
 
 
-def divided_by(root: Node) -> float:
-    """The product of the numbers that a loss was multiplied by on its last steps."""
+def divided_by(root: Node, scale: float = 1.0) -> float:
+    """The product of the numbers that a loss was multiplied by on its last steps.
+
+    `scale` is a gradient scaler's factor, which is undone later.
+    """
     factor = 1.0
     node: Node | None = root
     for _ in range(12):
@@ -90,8 +93,9 @@ def divided_by(root: Node) -> float:
         if name in MOVES or name in ("neg", "sum"):
             pass
         elif number is not None and number != 0 and math.isfinite(number):
-            # A gradient scaler's factor is a power of two, and large: it is undone later.
-            if name == "mul" and not (number >= 256 and math.log2(number).is_integer()):
+            # One that the user applies is a power of two, and large.
+            by_hand = number >= 256 and math.log2(number).is_integer()
+            if name == "mul" and number != scale and not by_hand:
                 factor *= abs(number)
             elif name == "div":
                 factor /= abs(number)

@@ -39,6 +39,7 @@ class GraphNode:
     leaf: str = ""  # the name of a parameter, or "leaf"
     grad_norm: float | None = None
     lost: list[str] = field(default_factory=list)  # inputs that were cut off, and by what
+    seq: int = -1  # its place in the order in which the graph was built
 
     @property
     def label(self) -> str:
@@ -167,6 +168,7 @@ def _as_data(
         inputs=[numbers[e[0]] for e in node._edges if e is not None and e[0] in numbers],
         leaf=leaf,
         grad_norm=norm,
+        seq=node._seq,
     )
 
 

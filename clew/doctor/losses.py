@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,20 @@ WATCHED = PAIRED | {
     "sub", "rsub", "log_softmax", "nll_loss", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "softmax", "mul", "xlogy", "cumsum", "cumprod",
     "logcumsumexp", "cummax", "cummin", "linalg_vector_norm", "mean_dim", "sum_dim", "amax",
-    "addmm", "mm", "sort",
+    "addmm", "mm", "sort", "div", "std", "var",
 }  # fmt: skip
+
+# Reductions that make one number of many rows.
+_POOLS = frozenset({"mean_dim", "sum_dim", "amax", "std", "var"})
+
+
+class Pool(NamedTuple):
+    """A reduction over the batch axis, and the node of what was reduced."""
+
+    place: Place | None
+    shape: tuple[int, ...]
+    name: str
+    source: int
 
 
 class LossSite:
@@ -48,8 +60,11 @@ class LossWatch:
         self.nodes: dict[int, LossSite] = {}
         self.functions: Counter[str] = Counter()
         # Recent reductions over the batch axis, by the place of their node in the graph's order.
-        self.pools: dict[int, tuple[Place | None, tuple[int, ...], str]] = {}
+        self.pools: dict[int, Pool] = {}
+        # Whether the module that runs keeps statistics, or says that it normalises.
+        self.normalises: Callable[[], bool] = lambda: False
         self.in_module: Callable[[], bool] = lambda: False
+        self.target_given: Callable[[Any], None] = lambda target: None
         self.rows: Counter[int] = Counter()  # how many targets losses had
 
     def note(
@@ -73,10 +88,15 @@ class LossWatch:
             self._outer(inputs[0], inputs[1], out)
         elif name in ("sub", "rsub") or name in PAIRED:
             self._pair(name, inputs, out)
+            self._centred(inputs[0], inputs[1])
+        elif name == "div":
+            self._centred(inputs[0], inputs[1])
         elif name == "linalg_vector_norm":
             if self.in_module():
                 self._softmax(inputs[0], params, out, "normalisation")
-        elif name in ("mean_dim", "sum_dim", "amax"):
+            elif out._node is not None:
+                self.note("unit-length", out._node._where, "", node=out._node)
+        elif name in _POOLS:
             self._pooled(inputs[0], params, out, name)
         elif name in ("addmm", "mm"):
             self._linear(inputs)
@@ -137,7 +157,9 @@ class LossWatch:
         if through_moves(source._node) is None or len(self.pools) > 64:
             self.pools.clear()
         if source._node is not None and source._array.shape[0] > 1:
-            self.pools[out._node._seq] = out._node._where, tuple(source._array.shape), name
+            self.pools[out._node._seq] = Pool(
+                out._node._where, tuple(source._array.shape), name, source._node._seq
+            )
 
     def _linear(self, inputs: tuple[Any, ...]) -> None:
         """A layer with weights runs on something that was pooled over the batch."""
@@ -147,12 +169,26 @@ class LossWatch:
             node = through_moves(value._node) if isinstance(value, Tensor) else None
             found = self.pools.get(node._seq) if node is not None else None
             if found is not None:
-                place, shape, name = found
-                site = self.note("over-batch", place, name.removesuffix("_dim"))
-                site.used = site.count
-                site.facts.setdefault("shapes", Counter())[shape] += 1
+                self._mixed(found)
+
+    def _centred(self, a: Any, b: Any) -> None:
+        """A tensor meets its own mean (or deviation, or sum) over the batch."""
+        if not self.pools or not isinstance(a, Tensor) or not isinstance(b, Tensor):
+            return
+        node = through_moves(b._node)
+        found = self.pools.get(node._seq) if node is not None else None
+        if found is None or a._node is None or a._node._seq != found.source:
+            return
+        if self.in_module() and not self.normalises():
+            self._mixed(found)
+
+    def _mixed(self, pool: Pool) -> None:
+        site = self.note("over-batch", pool.place, pool.name.removesuffix("_dim"))
+        site.used = site.count
+        site.facts.setdefault("shapes", Counter())[pool.shape] += 1
 
     def _count_rows(self, target: Any) -> None:
+        self.target_given(target)
         if isinstance(target, Tensor) and len(self.rows) < 100:
             shape = target._array.shape
             self.rows[shape[0] if shape else 1] += 1

@@ -195,7 +195,7 @@ class NumberWatch:
             ):
                 before = max(before, _rms(value._array))
         after = _rms(out._array) if out._array.dtype.kind == "f" else 0.0
-        if before > 0 and after > 0 and math.isfinite(after / before):
+        if 0 < before < math.inf and 0 < after < math.inf:
             self.growth[line_of(place)] += math.log10(after / before)
 
     # -- backward ----------------------------------------------------------------------------

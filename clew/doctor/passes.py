@@ -42,6 +42,7 @@ def backward_begins(
                 known.use_order = ACCUMULATE_SEQUENCE - node._seq
                 known.see(tensor)
                 leaves.append((known, tensor, node))
+    scale = recorder.loss_scale
     if run.accumulate:
         for known, tensor, _ in leaves:
             recorder.settle(known, tensor, line)
@@ -49,7 +50,7 @@ def backward_begins(
         _note_loss(recorder, site, tensors)
         if roots and roots[0][0].is_accumulator and tensors:
             _note_lonely(recorder, tensors[0])
-    factor = divided_by(roots[0][0]) if roots and run.accumulate else None
+    factor = divided_by(roots[0][0], scale) if roots and run.accumulate else None
     return site, stack, leaves, factor
 
 
@@ -117,7 +118,8 @@ def _note_kept(recorder: Recorder, run: Run, site: BackwardSite) -> None:
         elif recorder.steps - when < 3:
             waiting.append((reference, keeper, when))
     recorder.kept = waiting[-256:]
-    if run.keep_graph and not run.create_graph and run.accumulate:
+    if run.keep_graph and not run.create_graph:
+        site.asked += not run.accumulate
         site.kept += 1
         inner = [n for n in run.accounts if not n.is_accumulator and hasattr(n, "plan")]
         # Any node with something saved would do; the oldest is the likeliest to be shared.

@@ -50,19 +50,40 @@ def _is_users(code: CodeType) -> bool:
     return not path.startswith(_LIBRARIES) and not path.startswith(_OWN)
 
 
+# Whether a code object is the user's, by its identity: frames are looked at at every event, and
+# the hash of a code object is made anew each time.
+_KNOWN: dict[int, tuple[CodeType, bool]] = {}
+
+
+def _runs_users_code(frame: FrameType) -> bool:
+    code = frame.f_code
+    known = _KNOWN.get(id(code))
+    if known is None:
+        package = frame.f_globals.get("__package__")
+        known = code, package not in INTERNAL_PACKAGES and _is_users(code)
+        if len(_KNOWN) > 50_000:
+            _KNOWN.clear()
+        _KNOWN[id(code)] = known
+    return known[1]
+
+
 def user_frames(depth: int = 1) -> Iterator[FrameType]:
     """The frames of the user's program, innermost first."""
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
-        if frame.f_globals.get("__package__") not in INTERNAL_PACKAGES and _is_users(frame.f_code):
+        if _runs_users_code(frame):
             yield frame
         frame = frame.f_back
 
 
 def here() -> Place | None:
     """The user's line that is running now."""
-    for frame in user_frames(2):
-        return frame.f_code, frame.f_lasti
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        known = _KNOWN.get(id(frame.f_code))
+        if known[1] if known is not None else _runs_users_code(frame):
+            return frame.f_code, frame.f_lasti
+        frame = frame.f_back
     return None
 
 

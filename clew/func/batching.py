@@ -63,7 +63,7 @@ def _read_inputs(
 ) -> tuple[int, list[Any], list[Any], Spec]:
     """The number of examples, and for each leaf of the arguments its dimension of examples."""
     what = f"vmap({name_of(func)}, in_dims={in_dims}, ...)(<inputs>)"
-    if not isinstance(in_dims, int | tuple | list):
+    if not isinstance(in_dims, int | tuple):
         raise ValueError(
             f"{what}: expected `in_dims` to be int or a (potentially nested) tuple matching the "
             f"structure of inputs, got: {type(in_dims)}." + errors.at_user_line()
@@ -151,6 +151,12 @@ class _Vmap:
         )
 
     def places(self, outs: list[Any], spec: Spec) -> list[Any]:
+        if not all(each is None or isinstance(each, int) for each in flatten(self.out_dims)[0]):
+            raise ValueError(
+                f"vmap({name_of(self.func)}, ..., out_dims={self.out_dims}): `out_dims` must be an "
+                "int, None or a python collection of ints representing where in the outputs the "
+                "vmapped dimension should appear." + errors.at_user_line()
+            )
         places = broadcast(self.out_dims, spec)
         if places is None and spec.is_leaf() and isinstance(self.out_dims, tuple):
             places = list(self.out_dims) if len(self.out_dims) == 1 else None

@@ -1,35 +1,59 @@
 """Writes to what a function captured: a transform refuses them.
 
-Such a write would leave a tensor outside with the history, or the values, of one call inside.
+Such a write would leave a tensor outside with the history, or the values, of one call inside. What
+a function may write to are its arguments, and what it has made itself.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 from clew import errors
 from clew.core.state import local
+from clew.core.storage import INFERENCE, DataStorage, Storage
 from clew.core.tensor import Tensor
+
+_next_number = itertools.count(1).__next__
+
+
+class _StorageInside(Storage):
+    """The storage of a tensor that was made while a transformed function ran."""
+
+    def __init__(self, made_in: int) -> None:
+        self.made_in = made_in
 
 
 class guarded:
-    """While a transformed function runs, what it captured must not be written to."""
+    """While a transformed function runs, what it captured must not be written to.
 
-    def __init__(self, func: Callable[..., Any]) -> None:
-        self.storages = {id(tensor._storage) for tensor in captured(func)}
+    `arguments` are the tensors that it was given; `originals` those for which it was given others
+    over the same memory: who has one of them has captured it.
+    """
+
+    def __init__(self, arguments: Iterable[Any], originals: Iterable[Tensor] = ()) -> None:
+        self.arguments = {id(_memory(each)) for each in arguments if isinstance(each, Tensor)}
+        self.originals = {id(each) for each in originals}
+        # Later runs have higher numbers, and so has all that is made in them.
+        self.number = _next_number()
 
     def __enter__(self) -> None:
-        self.before = local.state.mutation_guard
-        if self.storages:
-            local.state.mutation_guard = self
+        state = local.state
+        self.before, self.maker = state.mutation_guard, state.new_storage
+        state.mutation_guard = self
+        state.new_storage = functools.partial(_StorageInside, self.number)
 
     def __exit__(self, *exc: object) -> None:
-        local.state.mutation_guard = self.before
+        local.state.mutation_guard, local.state.new_storage = self.before, self.maker
 
     def before_write(self, target: Tensor) -> None:
-        if id(target._storage) in self.storages:
+        storage = _memory(target)
+        is_own = storage.made_in >= self.number or (
+            id(storage) in self.arguments and id(target) not in self.originals
+        )
+        if not is_own and storage is not INFERENCE:
             raise RuntimeError(
                 "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to "
                 "call in-place operation that would mutate a captured Tensor. This is not "
@@ -41,22 +65,9 @@ class guarded:
             self.before.before_write(target)
 
 
-def captured(func: Any) -> Iterator[Tensor]:
-    """The tensors that a function sees without being given them."""
-    while isinstance(func, functools.partial):
-        func = func.func
-    func = getattr(func, "__func__", func)
-    code = getattr(func, "__code__", None)
-    if code is None:
-        return
-    for cell in func.__closure__ or ():
-        try:
-            value = cell.cell_contents
-        except ValueError:  # the variable has no value yet
-            continue
-        if isinstance(value, Tensor):
-            yield value
-    for name in code.co_names:
-        value = func.__globals__.get(name)
-        if isinstance(value, Tensor):
-            yield value
+def _memory(tensor: Tensor) -> Storage:
+    """The storage of a tensor, also of one that was taken by `.data`."""
+    storage = tensor._storage
+    while isinstance(storage, DataStorage):
+        storage = storage.owner
+    return storage

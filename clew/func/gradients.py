@@ -8,8 +8,8 @@ so that gradients of gradients, and gradients outside of the transform, follow.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from clew import errors
 from clew.autograd.backward import grad as autograd_grad
 from clew.core.node import Node, live_edge, reachable
 from clew.core.state import local
-from clew.core.tensor import Tensor, constant, wrap
+from clew.core.tensor import Tensor, alias, constant, tangents_of, wrap
 from clew.func.captures import guarded
 from clew.func.trees import Spec, flatten, map_leaves, unflatten
 from clew.ops.batching.level import has_history, lifted
@@ -35,6 +35,8 @@ class Tracking:
         # Whether anything outside of this call can want a gradient of what it returns.
         self.watched = local.state.grad_enabled
         self.own: set[int] = set()
+        # What has been found of results, by the node that each comes from.
+        self.foreign: dict[Node, bool] = {}
 
     def track(self, leaf: Any) -> Tensor:
         """An argument as one that requires grad."""
@@ -53,10 +55,8 @@ class Tracking:
         if self.watched and leaf.requires_grad:
             tracked: Tensor = ALIAS(leaf)
             return tracked
-        # Without a history inside of vmap, an alias of what all examples share is not lifted.
-        tracked = lifted(ALIAS(leaf))
-        tracked._view = tracked._node = tracked._reason = None
-        tracked._output_nr = 0
+        tracked = _without_history(leaf)
+        tracked._reason = None
         tracked._requires_grad = True
         edge = live_edge(tracked)
         self.own.add(id(edge[0] if edge else None))
@@ -65,10 +65,14 @@ class Tracking:
     def is_foreign(self, tensor: Tensor) -> bool:
         """Whether a result depends on something outside of this call that requires grad."""
         edge = live_edge(tensor)
-        return edge is not None and any(map(self._ends_outside, reachable([edge[0]])))
-
-    def _ends_outside(self, node: Node) -> bool:
-        return node.is_accumulator and id(node) not in self.own
+        if edge is None:
+            return False
+        node = edge[0]
+        if node not in self.foreign:
+            self.foreign[node] = any(
+                [each.is_accumulator and id(each) not in self.own for each in reachable([node])]
+            )
+        return self.foreign[node]
 
     def wants_graph(self, outs: Sequence[Tensor]) -> bool:
         """Whether the gradients are to have a graph of their own."""
@@ -83,15 +87,26 @@ class Tracking:
         return value if self.watched and self.is_foreign(value) else constant(value)
 
 
-@contextmanager
-def recording() -> Iterator[None]:
+def _without_history(leaf: Tensor) -> Tensor:
+    """The same tensor as a new leaf, with its tangents if it has any."""
+    if not tangents_of(leaf):
+        return alias(leaf)
+    # Without a history inside of vmap, an alias of what all examples share is not lifted.
+    tracked = lifted(ALIAS(leaf))
+    tracked._view = tracked._node = None
+    tracked._output_nr = 0
+    return tracked
+
+
+class recording:
     """Grad mode on, whatever it is outside: a transform records what it needs."""
-    state = local.state
-    before, state.grad_enabled = state.grad_enabled, True
-    try:
-        yield
-    finally:
-        state.grad_enabled = before
+
+    def __enter__(self) -> None:
+        state = local.state
+        self.before, state.grad_enabled = state.grad_enabled, True
+
+    def __exit__(self, *exc: object) -> None:
+        local.state.grad_enabled = self.before
 
 
 def gradients_of(
@@ -125,7 +140,12 @@ def chosen(args: tuple[Any, ...], argnums: Any) -> Any:
     if isinstance(argnums, tuple):
         if not argnums:
             raise RuntimeError("argnums must be non-empty" + errors.at_user_line())
-        return tuple(args[_checked_argnum(each, len(args))] for each in argnums)
+        numbers = tuple(_checked_argnum(each, len(args)) for each in argnums)
+        if len(set(numbers)) < len(numbers):
+            raise RuntimeError(
+                f"argnums elements must be unique, got {numbers}" + errors.at_user_line()
+            )
+        return tuple(args[number] for number in numbers)
     raise RuntimeError(
         f"argnums must be int or Tuple[int, ...], got: {type(argnums)}" + errors.at_user_line()
     )
@@ -163,8 +183,9 @@ def grad_and_value(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> F
         leaves, spec = flatten(chosen(args, argnums))
         with recording():
             tracked = [tracking.track(leaf) for leaf in leaves]
-            with guarded(func):
-                result = func(*replaced(args, argnums, unflatten(tracked, spec)), **kwargs)
+            given = replaced(args, argnums, unflatten(tracked, spec))
+            with guarded(flatten(given)[0], leaves):
+                result = func(*given, **kwargs)
             out, aux = split_aux(result, has_aux, "grad_and_value(f)(*args)")
             _check_scalar(out)
             grads = gradients_of(tracking, [out], tracked, [None])
@@ -229,12 +250,17 @@ def value_and_grad(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> F
 class Linearization:
     """The graph that a function left behind, ready to pull cotangents back through."""
 
-    def __init__(self, func: Func, primals: tuple[Any, ...], has_aux: bool, what: str) -> None:
+    def __init__(
+        self, func: Func, primals: tuple[Any, ...], has_aux: bool, what: str,
+        more: Sequence[Any] | None = (),
+    ) -> None:  # fmt: skip
+        """`more`: what the function may write to besides; None where it may write to anything."""
         self.tracking = Tracking()
         leaves, self.input_spec = flatten(primals)
         with recording():
             self.inputs = [self.tracking.track(leaf) for leaf in leaves]
-            with guarded(func):
+            given = [*self.inputs, *(more or ())]
+            with nullcontext() if more is None else guarded(given, leaves):
                 result = func(*unflatten(self.inputs, self.input_spec))
         result, self.aux = split_aux(result, has_aux, what)
         self.outs, self.output_spec = flatten(result)
@@ -258,9 +284,9 @@ class Linearization:
     def push_forward(self, tangents: Sequence[Tensor]) -> list[Tensor]:
         """The products of the Jacobian with tangents: the pull-back, transposed."""
         with recording():
-            cotangents = [
-                lifted(wrap(np.zeros_like(out._array))).requires_grad_() for out in self.outs
-            ]
+            cotangents = [lifted(wrap(np.zeros_like(out._array))) for out in self.outs]
+            for cotangent in cotangents:
+                cotangent._requires_grad = True
             pulled = autograd_grad(
                 [out for out in self.outs if out.requires_grad] or self.outs, self.inputs,
                 [c for c, out in zip(cotangents, self.outs, strict=True) if out.requires_grad],
@@ -278,6 +304,11 @@ class Linearization:
 
 
 def check_tensors(outs: Sequence[Any], what: str) -> None:
+    if not outs:
+        raise RuntimeError(
+            f"{what}: Expected f to be a function that has non-empty output (got output = [])"
+            + errors.at_user_line()
+        )
     for out in outs:
         if not isinstance(out, Tensor):
             raise RuntimeError(

@@ -37,8 +37,9 @@ class Pushed:
 
     def __init__(
         self, func: Func, primals: tuple[Any, ...], tangents: Any, what: str, has_aux: bool,
-        strict: bool = False,
+        strict: bool = False, more: Sequence[Any] = (),
     ) -> None:  # fmt: skip
+        """`more`: what else the function may write to."""
         leaves, spec = flatten(primals)
         given, tangent_spec = flatten(tangents)
         _check_structures(spec, tangent_spec)
@@ -46,7 +47,8 @@ class Pushed:
         install(level)
         try:
             duals = [level.dual(leaf, tangent) for leaf, tangent in zip(leaves, given, strict=True)]
-            with guarded(func):
+            # Who writes to a dual writes to its tangent as well.
+            with guarded([*duals, *given, *more]):
                 result, aux = split_aux(func(*unflatten(duals, spec)), has_aux, what)
             outs, self.spec = flatten(result)
             check_tensors(outs, what)
@@ -65,8 +67,8 @@ class Pushed:
 def _no_tangent(out: Tensor, strict: bool, what: str) -> Tensor:
     if strict:
         raise RuntimeError(
-            f"{what}: with strict=True, the output of f is independent of the inputs. This is not "
-            "allowed." + errors.at_user_line()
+            f"{what[:-1]}, strict=True): The output of f is independent of the inputs. This is not "
+            "allowed with strict=True." + errors.at_user_line()
         )
     return wrap(np.zeros(out._array.shape, out._array.dtype))
 
@@ -106,24 +108,31 @@ def linearize(func: Func, *primals: Any) -> tuple[Any, Func]:
     The function runs once. A product with the Jacobian is then the transpose of the pull-back,
     which is linear in its cotangents.
     """
-    done = Linearization(func, primals, False, "linearize(f, *primals)")
+    done = Linearization(func, primals, False, "linearize(f, *primals)", None)
 
     def jvp_fn(*tangents: Any) -> Any:
         leaves, spec = flatten(tangents)
         if spec != done.input_spec:
             raise RuntimeError(
-                "linearize: the tangents must have the structure of the primals, "
-                f"{done.input_spec}, but have {spec}" + errors.at_user_line()
+                f"Expected the tangents {spec} to have the same argspec as the primals "
+                f"{done.input_spec}" + errors.at_user_line()
             )
-        for leaf, primal in zip(leaves, done.inputs, strict=True):
-            if leaf._array.shape != primal._array.shape:
-                raise RuntimeError(
-                    f"linearize: a tangent has shape {errors.shape_list(leaf._array.shape)}, its "
-                    f"primal {errors.shape_list(primal._array.shape)}" + errors.at_user_line()
-                )
+        for number, pair in enumerate(zip(leaves, done.inputs, strict=True)):
+            _check_tangent(number, *pair)
         return unflatten(done.push_forward(leaves), done.output_spec)
 
     return done.value(), jvp_fn
+
+
+def _check_tangent(number: int, tangent: Tensor, primal: Tensor) -> None:
+    """A tangent is like its primal."""
+    for name in ("shape", "dtype"):
+        have, want = getattr(tangent, name), getattr(primal, name)
+        if have != want:
+            raise RuntimeError(
+                f"tangent:{number} with {name} {have} in flattened pytree doesn't match the {name} "
+                f"{want} of the corresponding primal." + errors.at_user_line()
+            )
 
 
 # -- jacobians -----------------------------------------------------------------------------------
@@ -164,6 +173,16 @@ def _check_chunk(chunk_size: Chunk, what: str) -> None:
         raise ValueError(f"{what}: `chunk_size` should be greater than 0." + errors.at_user_line())
 
 
+def _require_real(what: str, kind: str, tensors: Sequence[Any]) -> None:
+    for number, tensor in enumerate(tensors):
+        if isinstance(tensor, Tensor) and tensor.dtype.is_complex:
+            raise RuntimeError(
+                f"{what}: Expected all {kind} to be real but received complex tensor at flattened "
+                f"input idx: {number}\n  Take derivatives by view_as_real(x)."
+                + errors.at_user_line()
+            )
+
+
 def jacrev(
     func: Func, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: Chunk = None,
     _preallocate_and_copy: bool = False,
@@ -178,7 +197,11 @@ def jacrev(
         def of_selected(values: Any) -> Any:
             return func(*replaced(args, argnums, values), **kwargs)
 
-        done = Linearization(of_selected, (selected,), has_aux, "vjp(f, *primals)")
+        done = Linearization(
+            of_selected, (selected,), has_aux, "vjp(f, *primals)", flatten(args)[0]
+        )
+        _require_real("jacrev", "inputs", done.inputs)
+        _require_real("jacrev", "outputs", done.outs)
         rows = _in_chunks(
             lambda *cotangents: tuple(done.pull_back(cotangents)),
             _identity_rows(done.outs), chunk_size,
@@ -214,6 +237,7 @@ def jacfwd(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         selected = chosen(args, argnums)
         leaves, spec = flatten(selected)
+        _require_real("jacfwd", "inputs", leaves)
         seen: dict[str, Any] = {}
 
         def of_selected(values: Any) -> Any:
@@ -221,7 +245,11 @@ def jacfwd(
 
         def column(*tangents: Any) -> tuple[Any, ...]:
             given = (unflatten(tangents, spec),)
-            pushed = Pushed(of_selected, (selected,), given, "jvp(f, primals, tangents)", has_aux)
+            pushed = Pushed(
+                of_selected, (selected,), given, "jvp(f, primals, tangents)", has_aux,
+                more=flatten(args)[0],
+            )  # fmt: skip
+            _require_real("jacfwd", "outputs", pushed.outs)
             seen["spec"] = pushed.spec
             seen["aux"] = flatten(pushed.aux)[1]
             return (*pushed.tangents, *(flatten(pushed.aux)[0] if has_aux else ()))

@@ -57,8 +57,8 @@ def _stacked_leaf(name: str, tensors: list[Tensor]) -> Tensor:
     wants = tensors[0].requires_grad
     if any(each.requires_grad != wants for each in tensors):
         raise RuntimeError(
-            f"Expected {name} to have the same .requires_grad for all models: in some it is frozen."
-            + errors.at_user_line()
+            f"Expected {name} from each model to have the same .requires_grad\n  In some it is "
+            "frozen." + errors.at_user_line()
         )
     stacked: Tensor = stack([each.detach() for each in tensors])
     return stacked.requires_grad_() if wants else stacked
@@ -72,9 +72,9 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
-            "functionalize(f, remove='mutations'): received invalid argument for remove=. Valid "
-            f"options are: remove='mutations' and remove='mutations_and_views'. Got {remove!r}"
-            + errors.at_user_line()
+            "functionalize(f, remove='mutations'): received invalid argument for "
+            f"remove={remove}. Valid options are: remove='mutations' and "
+            "remove='mutations_and_views'." + errors.at_user_line()
         )
     return func
 

@@ -6,28 +6,43 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from clew.utils._pytree import _KINDS, TreeSpec, register_pytree_node, tree_flatten
+from clew.core.tensor import Tensor
+from clew.utils._pytree import _KINDS, LeafSpec, TreeSpec, _parts, register_pytree_node
 
 Leaves = list[Any]
 Spec = TreeSpec
 
 
-def _learn(tree: Any) -> bool:
-    """Make a dataclass known as a container when it is first seen. (No leaf is decided on here.)"""
+_LEAF = LeafSpec()
+
+
+def flatten(tree: Any) -> tuple[Leaves, Spec]:
+    """The leaves of a container, in order, and its structure."""
+    leaves: Leaves = []
+    return leaves, _spec_of(tree, leaves)
+
+
+def _spec_of(tree: Any, leaves: Leaves) -> Spec:
     kind = type(tree)
-    if dataclasses.is_dataclass(kind) and kind not in _KINDS:
+    if not issubclass(kind, Tensor):
+        _learn(kind)
+        parts = _parts(tree)
+        if parts is not None:
+            children, context = parts
+            return TreeSpec(kind, context, [_spec_of(child, leaves) for child in children])
+    leaves.append(tree)
+    return _LEAF
+
+
+def _learn(kind: Any) -> None:
+    """Make a dataclass known as a container when it is first seen."""
+    if kind not in _KINDS and hasattr(kind, "__dataclass_fields__"):
         names = [field.name for field in dataclasses.fields(kind) if field.init]
         register_pytree_node(
             kind,
             lambda value: ([getattr(value, name) for name in names], names),
             lambda parts, context: kind(**dict(zip(context, parts, strict=True))),
         )
-    return False
-
-
-def flatten(tree: Any) -> tuple[Leaves, Spec]:
-    """The leaves of a container, in order, and its structure."""
-    return tree_flatten(tree, _learn)
 
 
 def unflatten(leaves: Sequence[Any], spec: Spec) -> Any:
@@ -45,10 +60,10 @@ def broadcast(prefix: Any, spec: Spec) -> Leaves | None:
 
     None where the two do not fit.
     """
-    if prefix is None or isinstance(prefix, int):
-        return [prefix] * spec.num_leaves
     own = flatten(prefix)[1]
-    if own.is_leaf() or spec.is_leaf():
+    if own.is_leaf():
+        return [prefix] * spec.num_leaves
+    if spec.is_leaf():
         return None
     sequences = (tuple, list)
     same_kind = own.type is spec.type or (own.type in sequences and spec.type in sequences)

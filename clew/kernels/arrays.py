@@ -6,6 +6,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from clew.kernels.conversion import converted
+
 Array = NDArray[Any]
 
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -40,7 +42,7 @@ def widened(array: Array) -> Array:
     """The array in its compute dtype; the array itself when that is its own dtype."""
     if array.dtype is _F32 or array.dtype is _F64:
         return array
-    return array.astype(compute_dtype(array.dtype), copy=False)
+    return converted(array, compute_dtype(array.dtype))
 
 
 def row_by_row(array: Array) -> Array:

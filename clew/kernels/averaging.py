@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from clew.kernels.arrays import Array, is_inexact
-from clew.kernels.im2col import Sizes, expand
+from clew.kernels.im2col import Sizes, expand, fixed
 from clew.kernels.pooling import pool_output_shape, pool_parameters
 from clew.kernels.separable import AxisTable, adaptive_bounds, apply_tables, check_adaptive
 
@@ -26,9 +26,8 @@ def avg_pool(
     divisor_override: int | None = None,
 ) -> Array:
     """Average of every window of x (N, C, *S), with PyTorch's choice of divisors."""
-    tables = _avg_tables(
-        x.shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    sizes = (fixed(kernel_size), fixed(stride), fixed(padding))
+    tables = _avg_tables(x.shape[2:], *sizes, ceil_mode, count_include_pad, divisor_override)
     _check_dtype(x, "avg_pool")
     return apply_tables(x, tables)
 
@@ -45,9 +44,9 @@ def avg_pool_adjoint(
     divisor_override: int | None = None,
 ) -> Array:
     """Adjoint of `avg_pool`: spread g (N, C, *L) over the windows of (N, C, *S)."""
-    tables = _avg_tables(
-        input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    sizes = (fixed(kernel_size), fixed(stride), fixed(padding))
+    spatial = tuple(input_shape[2:])
+    tables = _avg_tables(spatial, *sizes, ceil_mode, count_include_pad, divisor_override)
     _check_dtype(g, "avg_pool")
     return apply_tables(g, [table.transposed for table in tables])
 
@@ -70,8 +69,9 @@ def _check_dtype(array: Array, name: str) -> None:
         raise RuntimeError(f'"{name}" not implemented for {array.dtype.name!r}')
 
 
+@lru_cache(maxsize=256)
 def _avg_tables(
-    input_shape: Sequence[int],
+    spatial: tuple[int, ...],
     kernel_size: Sizes,
     stride: Sizes | None,
     padding: Sizes,
@@ -79,7 +79,7 @@ def _avg_tables(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> list[AxisTable]:
-    spatial, kernel, steps, pads = pool_parameters(input_shape, kernel_size, stride, padding)
+    _, kernel, steps, pads = pool_parameters((1, 1, *spatial), kernel_size, stride, padding)
     counts = pool_output_shape(spatial, kernel, steps, pads, (1,) * len(spatial), ceil_mode)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,11 @@ def expand(value: Sizes, dims: int, name: str) -> tuple[int, ...]:
             f"the convolution dimensions, but got {name}={list(items)}"
         )
     return items
+
+
+def fixed(value: Any) -> Any:
+    """The sizes in a form that can be a key."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def expand_padding(padding: Padding, dims: int) -> tuple[tuple[int, int], ...]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from clew.kernels.arrays import Array, at, is_inexact, widened
 from clew.kernels.im2col import Sizes, expand
+from clew.kernels.native import adaptive
 from clew.kernels.native import pooling as native
 from clew.kernels.separable import adaptive_bounds, check_adaptive, pick
 
@@ -109,9 +110,13 @@ def adaptive_max_pool(x: Array, *, output_size: Sizes) -> tuple[Array, Array]:
     spatial = x.shape[2:]
     sizes = expand(output_size, len(spatial), "output_size")
     check_adaptive(spatial, sizes)
+    bounds = [adaptive_bounds(*axis) for axis in zip(spatial, sizes, strict=True)]
+    if len(spatial) == 2:
+        compiled = adaptive.max_of_windows(x, *bounds)
+        if compiled is not None:
+            return compiled
     positions = []
-    for size, count in zip(spatial, sizes, strict=True):
-        start, stop = adaptive_bounds(size, count)
+    for start, stop in bounds:
         longest = int((stop - start).max(initial=1))
         taps = np.arange(longest)[:, None]
         positions.append(np.minimum(start + taps, stop - 1))

@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.kernels.arrays import Array, compute_dtype, is_inexact
 from clew.kernels.averaging import adaptive_avg_table
-from clew.kernels.im2col import expand
+from clew.kernels.im2col import expand, fixed
 from clew.kernels.separable import AxisTable, apply_tables
 
 Scales = float | Sequence[float | None] | None
@@ -41,7 +41,9 @@ def interpolate(
     `scales` are the factors that the user gave, when positions shall be computed from them; None
     derives them from the sizes.
     """
-    tables = _tables(x.dtype, x.shape[2:], size, mode, align_corners, scales, antialias)
+    tables = _tables(
+        x.dtype, x.shape[2:], fixed(size), mode, align_corners, fixed(scales), antialias
+    )
     return apply_tables(x, tables)
 
 
@@ -56,7 +58,7 @@ def interpolate_adjoint(
 ) -> Array:
     """Adjoint of `interpolate` from input (N, C, *S) to g's spatial sizes."""
     spatial = tuple(input_shape[2:])
-    tables = _tables(g.dtype, spatial, g.shape[2:], mode, align_corners, scales, antialias)
+    tables = _tables(g.dtype, spatial, g.shape[2:], mode, align_corners, fixed(scales), antialias)
     return apply_tables(g, [table.transposed for table in tables])
 
 
@@ -65,6 +67,7 @@ def interpolate_output_size(spatial: Sequence[int], scales: Sequence[float]) -> 
     return tuple(int(size * scale) for size, scale in zip(spatial, scales, strict=True))
 
 
+@lru_cache(maxsize=256)
 def _tables(
     dtype: np.dtype[Any],
     spatial: Sequence[int],

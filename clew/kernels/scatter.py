@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from clew.backend.dtypes import LOW_PRECISION
+from clew.kernels.native import placing
 
 
 def flat_positions(shape: tuple[int, ...], key: tuple[Any, ...]) -> np.ndarray:
@@ -66,6 +68,11 @@ WIDE_ROW = 256
 def add_rows(target: np.ndarray, index: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """`target[index] += rows` for a list of row numbers that may repeat; returns the target."""
     width = int(np.prod(target.shape[1:]))
+    if target.dtype in placing.TYPES and target.dtype is rows.dtype and target.flags.c_contiguous:
+        values = np.ascontiguousarray(rows).reshape(1, index.size, width)
+        places = np.ascontiguousarray(index, np.int64)
+        placing.add_rows(target.reshape(1, -1, width), places, values)
+        return target
     if width < WIDE_ROW or target.dtype in LOW_PRECISION:
         return add_flat(target, positions_of_rows(target.shape, 0, index), rows)
     order = np.argsort(index, kind="stable")
@@ -80,6 +87,32 @@ def add_rows(target: np.ndarray, index: np.ndarray, rows: np.ndarray) -> np.ndar
         more = counts > done
         first, counts = first[more], counts[more]
     return target
+
+
+def in_blocks(
+    target: np.ndarray, index: np.ndarray, dim: int, *values: np.ndarray
+) -> list[np.ndarray] | None:
+    """Target, index and values as (outer, length, inner), the same memory where it may be written.
+
+    None unless there is a kernel: for floats of one type, in row-major order, and an index that
+    goes with all the target has beside `dim`.
+    """
+    shape = target.shape
+    if target.dtype not in placing.TYPES or not target.flags.c_contiguous or not index.size:
+        return None
+    if index.shape[:dim] != shape[:dim] or index.shape[dim + 1 :] != shape[dim + 1 :]:
+        return None
+    if any(each.dtype is not target.dtype or each.shape != index.shape for each in values):
+        return None
+    outer, inner = math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
+    whole_index = np.ascontiguousarray(index, np.int64)
+    return [
+        target.reshape(outer, shape[dim], inner),
+        *(
+            np.ascontiguousarray(each).reshape(outer, index.shape[dim], inner)
+            for each in (whole_index, *values)
+        ),
+    ]
 
 
 def positions_along(shape: tuple[int, ...], dim: int, index: np.ndarray) -> np.ndarray:

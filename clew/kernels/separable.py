@@ -6,12 +6,13 @@ too, so that the adjoint of `apply_table` is `apply_table` with the transposed o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 
 import numpy as np
 
 from clew.kernels.arrays import Array, at, widened
+from clew.kernels.native import planes as native
 
 # A product with the dense matrix does more arithmetic than gathering one source after another, but
 # faster: up to this many input positions per source on the last axis, where a gather is slow, and
@@ -27,6 +28,12 @@ class AxisTable:
     indices: Array
     weights: Array
     input_size: int
+
+    @staticmethod
+    @lru_cache(maxsize=16)
+    def identity(size: int) -> "AxisTable":
+        """The map that changes nothing."""
+        return AxisTable(np.arange(size)[:, None], np.ones((size, 1)), size)
 
     @property
     def output_size(self) -> int:
@@ -57,6 +64,20 @@ class AxisTable:
         np.add.at(matrix, (rows, self.indices), self.weights)
         return matrix
 
+    def taps(self, dtype: np.dtype, by_tap: bool) -> tuple[Array, Array]:
+        """Indices and weights for a compiled kernel, by tap or by output position."""
+        key = dtype.char, by_tap
+        if key not in self._taps:
+            indices, weights = self.indices.astype(np.int64), self.weights.astype(dtype)
+            if by_tap:
+                indices, weights = indices.T, weights.T
+            self._taps[key] = np.ascontiguousarray(indices), np.ascontiguousarray(weights)
+        return self._taps[key]
+
+    @cached_property
+    def _taps(self) -> dict[tuple[str, bool], tuple[Array, Array]]:
+        return {}
+
     @cached_property
     def is_selection(self) -> bool:
         """Whether every output is a copy of one input."""
@@ -74,6 +95,7 @@ def pick(array: Array, positions: Array, axis: int) -> Array:
     return np.take(array, positions, axis=axis)
 
 
+@lru_cache(maxsize=256)
 def adaptive_bounds(size: int, count: int) -> tuple[Array, Array]:
     """First and past-the-last input position of `count` nearly equal windows that cover all."""
     steps = np.arange(count)
@@ -94,9 +116,26 @@ def check_adaptive(spatial: Sequence[int], sizes: Sequence[int]) -> None:
 def apply_tables(x: Array, tables: Sequence[AxisTable]) -> Array:
     """Map the trailing axes of x, one table for each."""
     wide = widened(x)
-    for offset, table in enumerate(reversed(tables), start=1):
-        wide = apply_table(wide, table, -offset)
+    axis = -1
+    # What only copies elements is as quick without a kernel.
+    if not all(table.is_selection for table in tables):
+        mapped = _planes(wide, tables)
+        if mapped is not None:
+            wide, tables, axis = mapped, tables[:-2], -3
+    for table in reversed(tables):
+        wide = apply_table(wide, table, axis)
+        axis -= 1
     return wide.astype(x.dtype, copy=False)
+
+
+def _planes(x: Array, tables: Sequence[AxisTable]) -> Array | None:
+    """Map the last two axes, or the only one, by compiled code; None if there is none."""
+    columns = tables[-1].taps(x.dtype, True)
+    if len(tables) > 1:
+        return native.combine(x, tables[-2].taps(x.dtype, False), columns)
+    one_row = AxisTable.identity(1).taps(x.dtype, False)
+    mapped = native.combine(x[..., None, :], one_row, columns)
+    return None if mapped is None else mapped[..., 0, :]
 
 
 def apply_table(x: Array, table: AxisTable, axis: int) -> Array:

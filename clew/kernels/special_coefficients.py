@@ -248,16 +248,3 @@ EULER_MACLAURIN = np.array(
         3.534707039629467472e-21,
     ]
 )
-# erf in float32, as tanh(x P(x²)): fitted so that the error of the tanh is even.
-ERF_SINGLE = np.array(
-    [
-        1.12837927,
-        0.102769057,
-        -1.91833579e-4,
-        -6.19782485e-4,
-        8.76365857e-5,
-        -5.66836570e-6,
-        1.41846512e-7,
-    ],
-    np.float32,
-)

@@ -16,7 +16,6 @@ import numpy as np
 from clew.kernels.special_coefficients import (
     DIGAMMA,
     ERF_NEAR_ZERO,
-    ERF_SINGLE,
     ERFCX,
     EULER_MACLAURIN,
     I0_FAR,
@@ -86,23 +85,6 @@ def choose(result: Array, where: Array, function: Callable[[Array], Array], x: A
 # -- the error function ----------------------------------------------------------------------
 
 
-def _erf_single(x: Array) -> Array:
-    """erf in float32 as tanh(x P(x²)), because tanh is one of NumPy's fastest functions."""
-    flat = np.ascontiguousarray(x).reshape(-1)
-    result = np.empty_like(flat)
-    for start in range(0, flat.size, BLOCK):
-        part = flat[start : start + BLOCK]
-        out = result[start : start + BLOCK]
-        np.multiply(polynomial(ERF_SINGLE, part * part), part, out=out)
-        np.tanh(out, out=out)
-    return result.reshape(x.shape)
-
-
-def erf(x: Array) -> Array:
-    """The error function."""
-    return _erf_single(x) if x.dtype == np.float32 else _erf_double(x)
-
-
 def _erfcx_positive(x: Array) -> Array:
     """exp(x²) erfc(x) for x >= 0, as (1 + 2x)⁻¹ times a series in (x - 3.75) / (x + 3.75)."""
     t = np.where(np.isinf(x), 1.0, (x - 3.75) / (x + 3.75))
@@ -119,20 +101,6 @@ def _exp_minus_square(x: Array) -> Array:
 
 def _erf_near_zero(x: Array) -> Array:
     return x * polynomial(ERF_NEAR_ZERO, x * x)
-
-
-def _erf_far(x: Array) -> Array:
-    size = np.abs(x)
-    return np.copysign(1.0 - _exp_minus_square(size) * _erfcx_positive(size), x)
-
-
-@in_double
-def _erf_double(x: Array) -> Array:
-    result = np.full_like(x, np.nan)
-    near = np.abs(x) < 1.0
-    choose(result, near, _erf_near_zero, x)
-    choose(result, ~near & ~np.isnan(x), _erf_far, x)
-    return result
 
 
 def _erfc_tail(x: Array) -> Array:
@@ -183,18 +151,6 @@ def _erfinv_near_zero(y: Array) -> Array:
         off = (_erf_near_zero(x) - y) / (TWO_OVER_SQRT_PI * np.exp(-x * x))
         x = x - off / (1.0 + x * off)
     return x
-
-
-@in_double
-def erfinv(y: Array) -> Array:
-    """The inverse of erf; infinite at -1 and 1."""
-    result = np.full_like(y, np.nan)
-    size = np.abs(y)
-    choose(result, size < 0.5, _erfinv_near_zero, y)
-    far = (size >= 0.5) & (size < 1.0)
-    choose(result, far, lambda v: np.copysign(_erfc_inverse(1.0 - np.abs(v)), v), y)
-    choose(result, size == 1.0, lambda v: v * np.inf, y)
-    return result
 
 
 @in_double

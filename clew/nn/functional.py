@@ -53,7 +53,7 @@ from clew.ops.average_pooling import (
     lp_pool2d,
     lp_pool3d,
 )
-from clew.ops.batch_normalization import batch_norm, group_norm, instance_norm
+from clew.ops.batch_normalization import batch_norm
 from clew.ops.convolution import (
     conv1d,
     conv2d,
@@ -85,6 +85,7 @@ from clew.ops.grid_sampling import (
     affine_grid,
     grid_sample,
 )
+from clew.ops.group_normalization import group_norm, instance_norm
 from clew.ops.linear import bilinear, linear
 from clew.ops.loss import (
     binary_cross_entropy,
@@ -111,7 +112,7 @@ from clew.ops.loss_margin import (
     triplet_margin_with_distance_loss,
 )
 from clew.ops.multihead import multi_head_attention_forward
-from clew.ops.normalization import layer_norm, local_response_norm, rms_norm
+from clew.ops.normalization import layer_norm, local_response_norm
 from clew.ops.padding import (
     pad,
 )
@@ -135,6 +136,7 @@ from clew.ops.resample import (
     upsample_bilinear,
     upsample_nearest,
 )
+from clew.ops.rms_normalization import rms_norm
 from clew.ops.softmax import functional_log_softmax as log_softmax
 from clew.ops.softmax import functional_softmax as softmax
 from clew.ops.softmax import gumbel_softmax, softmin

@@ -143,7 +143,7 @@ class UninitializedTensorMixin(Tensor):
         del self._kind
         self.__class__ = self.cls_to_become  # type: ignore[assignment]  # same layout
         self._array = np.empty(tuple(shape), kind.np)  # type: ignore[misc]  # now a slot again
-        self._storage = INFERENCE if local.state.inference else Storage()
+        self._storage = INFERENCE if local.state.inference else local.state.new_storage()
 
     def is_floating_point(self) -> bool:
         return self._kind.is_floating_point

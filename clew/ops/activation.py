@@ -16,9 +16,11 @@ import numpy as np
 
 from clew import errors
 from clew.backend.dtypes import as_scalar
+from clew.core.elementwise import F32, F64
 from clew.core.inplace import apply_inplace
 from clew.core.op import OPS
 from clew.core.public import public
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.native.functions import softplus as log1p_exp
 from clew.kernels.native.ir import where as choose
@@ -46,8 +48,12 @@ def with_dims(forward: Callable[..., Array]) -> Callable[..., Array]:
 
 def run_kernel(kernel: Any, *arrays: Array, numbers: tuple[float, ...] = ()) -> Array:
     """What a compiled kernel makes of arrays of one float type, and of numbers."""
-    dtype = arrays[0].dtype
-    result: Array = kernel.when(arrays[0])(*arrays, *[as_scalar(n, dtype) for n in numbers])
+    first = arrays[0]
+    ufunc = kernel.when(first)
+    if numbers:
+        dtype = first.dtype
+        arrays += tuple([as_scalar(number, dtype) for number in numbers])
+    result: Array = ufunc(*arrays)
     return result
 
 
@@ -58,9 +64,17 @@ def require_tensor(function: str, input: Any) -> None:
 
 
 def _run(op: Row, input: Tensor, inplace: bool, name: str = "", **params: Any) -> Tensor:
-    require_tensor(name or op.name, input)
-    if inplace:
+    if inplace or not isinstance(input, Tensor):
+        require_tensor(name or op.name, input)
         return apply_inplace(op, input, **params)
+    return run_quickly(op, input, params)
+
+
+def run_quickly(op: Row, input: Tensor, params: dict[str, Any]) -> Tensor:
+    """A row with one input, by the short path that float32 and float64 have."""
+    array, state = input._array, local.state
+    if (array.dtype is F32 or array.dtype is F64) and state.intercept is None:
+        return op.output(state, (input,), params, op.forward(array, **params))
     result: Tensor = op(input, **params)
     return result
 
@@ -218,12 +232,16 @@ def _gelu_tanh_slope(x: Any) -> Any:
 
 
 _GELU_KERNELS = {
-    "none": elementwise("gelu", 1, cost=4)(lambda x: x * _normal_distribution(x)),
-    "tanh": elementwise("gelu_tanh", 1, cost=4)(lambda x: x * 0.5 * (1.0 + _tanh_gate(x))),
+    "none": elementwise("gelu", 1, cost=4, half=True)(lambda x: x * _normal_distribution(x)),
+    "tanh": elementwise("gelu_tanh", 1, cost=4, half=True)(
+        lambda x: x * 0.5 * (1.0 + _tanh_gate(x))
+    ),
 }
 _GELU_BACKWARD_KERNELS = {
-    "none": elementwise("gelu_backward", 2, cost=8)(lambda g, x: g * _gelu_slope(x)),
-    "tanh": elementwise("gelu_tanh_backward", 2, cost=8)(lambda g, x: g * _gelu_tanh_slope(x)),
+    "none": elementwise("gelu_backward", 2, cost=8, half=True)(lambda g, x: g * _gelu_slope(x)),
+    "tanh": elementwise("gelu_tanh_backward", 2, cost=8, half=True)(
+        lambda g, x: g * _gelu_tanh_slope(x)
+    ),
 }
 
 
@@ -249,14 +267,14 @@ def _gelu_curvature(g: Tensor, grad_output: Tensor, self: Tensor, approximate: s
 
 
 GELU_BACKWARD: Row = Row(
-    "gelu_backward", _gelu_backward,
+    "gelu_backward", _gelu_backward, takes_halves=True,
     grads={
         "grad_output": lambda g, self, approximate: GELU_BACKWARD(g, self, approximate=approximate),
         "self": _gelu_curvature,
     },
 )  # fmt: skip
 GELU = Row(
-    "gelu", _gelu, inputs=("self",), takes=FLOATS, kernel="GeluKernelImpl",
+    "gelu", _gelu, takes_halves=True, inputs=("self",), takes=FLOATS, kernel="GeluKernelImpl",
     grads={"self": lambda g, self, approximate: GELU_BACKWARD(g, self, approximate=approximate)},
 )  # fmt: skip
 
@@ -268,46 +286,32 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
         raise RuntimeError(
             "approximate argument must be either none or tanh." + errors.at_user_line()
         )
-    result: Tensor = GELU(input, approximate=approximate)
-    return result
+    return run_quickly(GELU, input, {"approximate": approximate})
 
 
 # -- silu, mish ----------------------------------------------------------------------------
 
 
-_SILU_KERNEL = elementwise("silu", 1, cost=4)(lambda x: x * x.sigmoid())
+_SILU_KERNEL = elementwise("silu", 1, cost=4, half=True)(lambda x: x * x.sigmoid())
 
 
-@elementwise("silu_backward", 2, cost=4)
+@elementwise("silu_backward", 2, cost=4, half=True)
 def _SILU_BACKWARD_KERNEL(g: Any, x: Any) -> Any:
     gate = x.sigmoid()
     return g * gate * (1.0 + x * (1.0 - gate))
 
 
-@with_dims
 def _silu(self: Array) -> Array:
     kernel = _SILU_KERNEL.when(self)
-    if kernel is not None:
-        return kernel(self)
-    gate = sigmoid_array(self)
-    gate *= self
-    return gate
+    return kernel(self) if kernel is not None else sigmoid_array(self) * self
 
 
-@with_dims
 def _silu_backward(grad_output: Array, self: Array) -> Array:
     kernel = _SILU_BACKWARD_KERNEL.when(self)
     if kernel is not None:
         return kernel(grad_output, self)
     gate = sigmoid_array(self)
-    slope = 1 - gate
-    slope *= self
-    slope += 1
-    slope *= gate
-    if slope.dtype.kind == "c":
-        slope = slope.conj()
-    slope *= grad_output
-    return slope
+    return np.conj((1 + self * (1 - gate)) * gate) * grad_output
 
 
 def _silu_curvature(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
@@ -317,7 +321,7 @@ def _silu_curvature(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
 
 
 SILU_BACKWARD: Row = Row(
-    "silu_backward", _silu_backward,
+    "silu_backward", _silu_backward, takes_halves=True,
     grads={"grad_output": lambda g, self: SILU_BACKWARD(g, self), "self": _silu_curvature},
 )  # fmt: skip
 
@@ -332,7 +336,7 @@ def _silu_gradient(g: Tensor, self: Tensor) -> Tensor:
 
 
 SILU = Row(
-    "silu", _silu, inputs=("self",), takes=INEXACT, kernel="silu_cpu",
+    "silu", _silu, takes_halves=True, inputs=("self",), takes=INEXACT, kernel="silu_cpu",
     grads={"self": _silu_gradient},
 )  # fmt: skip
 
@@ -342,10 +346,10 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     return _run(SILU, input, inplace)
 
 
-_MISH_KERNEL = elementwise("mish", 1, cost=8)(lambda x: x * log1p_exp(x).tanh())
+_MISH_KERNEL = elementwise("mish", 1, cost=8, half=True)(lambda x: x * log1p_exp(x).tanh())
 
 
-@elementwise("mish_backward", 2, cost=8)
+@elementwise("mish_backward", 2, cost=8, half=True)
 def _MISH_BACKWARD_KERNEL(g: Any, x: Any) -> Any:
     tanh = log1p_exp(x).tanh()
     return g * (tanh + x * x.sigmoid() * (1.0 - tanh * tanh))
@@ -368,11 +372,11 @@ def _mish_curvature(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
 
 
 MISH_BACKWARD: Row = Row(
-    "mish_backward", _mish_backward,
+    "mish_backward", _mish_backward, takes_halves=True,
     grads={"grad_output": lambda g, self: MISH_BACKWARD(g, self), "self": _mish_curvature},
 )  # fmt: skip
 MISH = Row(
-    "mish", _mish, inputs=("self",), takes=FLOATS,
+    "mish", _mish, takes_halves=True, inputs=("self",), takes=FLOATS,
     grads={"self": lambda g, self: MISH_BACKWARD(g, self)},
 )  # fmt: skip
 
@@ -434,8 +438,8 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     return _run(SOFTPLUS, input, False, beta=beta, threshold=threshold)
 
 
-_LOG_SIGMOID_KERNEL = elementwise("log_sigmoid", 1, cost=8)(lambda x: -log1p_exp(-x))
-_LOG_SIGMOID_BACKWARD_KERNEL = elementwise("log_sigmoid_backward", 2, cost=4)(
+_LOG_SIGMOID_KERNEL = elementwise("log_sigmoid", 1, cost=8, half=True)(lambda x: -log1p_exp(-x))
+_LOG_SIGMOID_BACKWARD_KERNEL = elementwise("log_sigmoid_backward", 2, cost=4, half=True)(
     lambda g, x: g * (-x).sigmoid()
 )
 
@@ -454,14 +458,14 @@ def _log_sigmoid_curvature(g: Tensor, grad_output: Tensor, self: Tensor) -> Tens
 
 
 LOG_SIGMOID_BACKWARD: Row = Row(
-    "log_sigmoid_backward", _log_sigmoid_backward,
+    "log_sigmoid_backward", _log_sigmoid_backward, takes_halves=True,
     grads={
         "grad_output": lambda g, self: LOG_SIGMOID_BACKWARD(g, self),
         "self": _log_sigmoid_curvature,
     },
 )  # fmt: skip
 LOG_SIGMOID = Row(
-    "log_sigmoid", _log_sigmoid, inputs=("self",), takes=FLOATS,
+    "log_sigmoid", _log_sigmoid, takes_halves=True, inputs=("self",), takes=FLOATS,
     grads={"self": lambda g, self: LOG_SIGMOID_BACKWARD(g, self)},
 )  # fmt: skip
 

@@ -18,7 +18,7 @@ from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
 from clew.kernels.native.ir import where as choose
 from clew.kernels.native.ufunc import elementwise
-from clew.ops.activation import require_tensor, run_kernel, with_dims
+from clew.ops.activation import require_tensor, run_kernel, run_quickly, with_dims
 from clew.ops.dims import require_bool, wrap_dim
 from clew.ops.joining import cat
 from clew.ops.rows import FLOATS, Row
@@ -41,8 +41,7 @@ def _run(op: Row, input: Tensor, inplace: bool, **params: Any) -> Tensor:
     require_tensor(op.name, input)
     if inplace:
         return apply_inplace(op, input, **params)
-    result: Tensor = op(input, **params)
-    return result
+    return run_quickly(op, input, params)
 
 
 # -- threshold, hardtanh, relu6 ------------------------------------------------------------

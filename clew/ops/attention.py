@@ -164,14 +164,15 @@ def _fused(
     scale: float,
     dropout_p: float,
 ) -> Tensor:
-    # Nobody else may draw between the copy of the random stream, which backward draws from, and
-    # forward.
+    params = {"is_causal": is_causal, "scale": scale, "dropout_p": dropout_p}
+    result: tuple[Tensor, Tensor]
+    if not dropout_p:
+        result = ATTENTION(query, key, value, attn_mask, **params, generator=None)
+        return result[0]
+    # Nobody else may draw between the copy of the random stream, for backward, and forward.
     with random.default_generator.lock:
-        generator = random.default_generator.clone_state() if dropout_p else None
-        result: tuple[Tensor, Tensor] = ATTENTION(
-            query, key, value, attn_mask,
-            is_causal=is_causal, scale=scale, dropout_p=dropout_p, generator=generator,
-        )  # fmt: skip
+        start = random.default_generator.clone_state()
+        result = ATTENTION(query, key, value, attn_mask, **params, generator=start)
     return result[0]
 
 
@@ -236,6 +237,8 @@ def _is_long(
         scores = (*leading, q[-2], k[-2])
         if attn_mask is not None:
             scores = np.broadcast_shapes(scores, attn_mask._array.shape)
+        if scores[-2:] != (q[-2], k[-2]):
+            return False
     except ValueError:
         return False
     return 0 not in q + v and math.prod(scores) * query._array.itemsize > LONG

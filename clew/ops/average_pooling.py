@@ -5,6 +5,7 @@ An average is linear, and its adjoint is an operation whose gradient is the aver
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -35,6 +36,9 @@ from clew.ops.spatial import (
 )
 
 Array = np.ndarray
+# A network asks for the same few again and again.
+_known_sizes = functools.lru_cache(maxsize=256)(pool_sizes)
+_check_known = functools.lru_cache(maxsize=256)(check_pool_sizes)
 
 
 @keeps_format
@@ -172,9 +176,12 @@ def _average(
     ceil_mode: bool, count_include_pad: bool, divisor_override: int | None,
 ) -> Tensor:  # fmt: skip
     require_tensor(name, "input", 1, input)
-    kernels, steps, pads, _ = pool_sizes(name, dims, kernel_size, stride, padding)
+    # Floats equal to integers must not find what is known of those.
+    given = (kernel_size, stride, padding)
+    plain = all(value is None or type(value) is int for value in given)
+    kernels, steps, pads, _ = (_known_sizes if plain else pool_sizes)(name, dims, *given)
     check_pool_rank(name, dims, input)
-    check_pool_sizes(dims, input._array.shape, kernels, steps, pads, (1,) * dims, ceil_mode)
+    _check_known(dims, input._array.shape, kernels, steps, pads, (1,) * dims, bool(ceil_mode))
     if divisor_override == 0:
         raise failure("divisor must be not zero")
     if not (input.dtype.is_floating_point or input.dtype is dtypes.int64):
@@ -282,9 +289,10 @@ def _adaptive_average(dims: int, input: Tensor, output_size: Any) -> Tensor:
             f"{name}: elements of output_size must be greater than or equal to 0 but received "
             f"{{{listed}}}"
         )
-    check_adaptive_input(name, dims, input)
+    # A single window is a mean, which takes inputs of any rank that has the dimensions.
     if set(sizes) == {1}:
-        return input.mean(tuple(range(-dims, 0)), keepdim=True)
+        return input.mean(tuple(range(-1, -dims - 1, -1)), keepdim=True)
+    check_adaptive_input(name, dims, input)
     if not input.dtype.is_floating_point:
         raise not_implemented(name if dims == 2 else "adaptive_avg_pool3d_cpu", input)
     result: Tensor = ADAPTIVE[dims](input, output_size=sizes)

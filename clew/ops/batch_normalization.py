@@ -1,20 +1,19 @@
-"""Normalisations over the batch or over groups of channels: batch, instance and group norm."""
+"""batch_norm: normalisation of each channel over the batch, or by running statistics."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from clew import errors
-from clew.core.arguments import typed
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, tangent_of, wrap
 from clew.kernels.arrays import widened
-from clew.kernels.native.ufunc import over_rows
+from clew.kernels.native.ufunc import elementwise, over_columns, over_rows
 from clew.ops.dims import require_bool
 from clew.ops.normalization import (
     Gradients,
@@ -27,7 +26,6 @@ from clew.ops.normalization import (
     statistics,
 )
 from clew.ops.rows import Row
-from clew.ops.spatial import keeps_format
 
 Array = np.ndarray
 Dims = tuple[int, ...]
@@ -43,7 +41,7 @@ def _all_but_channels(ndim: int) -> Dims:
     return (0, *range(2, ndim))
 
 
-def _affine(normal: Array, weight: Array | None, bias: Array | None, dtype: np.dtype) -> Array:
+def affine(normal: Array, weight: Array | None, bias: Array | None, dtype: np.dtype) -> Array:
     """Scale and shift each channel, in place, and round to the input's dtype."""
     if weight is not None:
         normal *= _per_channel(weight, normal.ndim)
@@ -55,7 +53,7 @@ def _affine(normal: Array, weight: Array | None, bias: Array | None, dtype: np.d
 # -- gradients through the statistics ------------------------------------------------------
 
 
-def _gradients(
+def gradients(
     grad: Tensor | None,
     input: Tensor,
     weight: Tensor | None,
@@ -99,7 +97,7 @@ def _composed_gradients(
     eps: float,
     needs: tuple[bool, ...],
 ) -> Gradients:
-    """`_gradients`, made of operations."""
+    """`gradients`, made of operations."""
     shape = input._array.shape
     others = _all_but_channels(len(shape))
     normal, rstd = composed_normal(input.reshape(grouped), dims, eps)
@@ -119,82 +117,123 @@ def _composed_gradients(
 
 # -- batch_norm, with the statistics of the batch ------------------------------------------
 
-# Kernels over (N, C, L): sums over L, for each image and channel, are few numbers to go on with.
+# Each kernel exists twice. Over (N, C, L) it sums along the planes of each image and channel, which
+# leaves few numbers to go on with; over (N, C), or with channels last in memory, along columns.
 
 
-@over_rows("channel_sums", "(n)->()")
-def _SUMS_KERNEL(x: Any) -> Any:
-    return x.row_sum()
-
-
-@over_rows("channel_squares", "(n),()->()")
-def _SQUARES_KERNEL(x: Any, mean: Any) -> Any:
-    return ((x - mean) * (x - mean)).row_sum()
-
-
-@over_rows("channel_affine", "(n),(),(),()->(n)")
-def _AFFINE_KERNEL(x: Any, mean: Any, scale: Any, shift: Any) -> Any:
+def _centred_affine(x: Any, mean: Any, scale: Any, shift: Any) -> Any:
     return (x - mean) * scale + shift
 
 
-@over_rows("batch_norm_sums", "(n),(n),()->(),()")
-def _GRADIENT_SUMS_KERNEL(g: Any, x: Any, mean: Any) -> Any:
-    return g.row_sum(), (g * (x - mean)).row_sum()
-
-
-@over_rows("batch_norm_backward", "(n),(n),(),(),(),()->(n)", cost=2)
-def _GRADIENT_KERNEL(g: Any, x: Any, mean: Any, of_g: Any, of_x: Any, rest: Any) -> Any:
+def _through(g: Any, x: Any, mean: Any, of_g: Any, of_x: Any, rest: Any) -> Any:
     return g * of_g + (x - mean) * of_x + rest
 
 
+class _Kernels(NamedTuple):
+    sums: Any
+    squares: Any
+    affine: Any
+    gradient_sums: Any
+    gradient: Any
+
+
+PLANES = _Kernels(
+    over_rows("channel_sums", "(n)->()")(lambda x: x.row_sum()),
+    over_rows("channel_squares", "(n),()->()")(lambda x, mean: (x - mean).square().row_sum()),
+    over_rows("channel_affine", "(n),(),(),()->(n)")(_centred_affine),
+    over_rows("batch_norm_sums", "(n),(n),()->(),()")(
+        lambda g, x, mean: (g.row_sum(), (g * (x - mean)).row_sum())
+    ),
+    over_rows("batch_norm_backward", "(n),(n),(),(),(),()->(n)", cost=2)(_through),
+)
+_COLUMNS = _Kernels(
+    over_columns("column_sums", "(m,n)->(n)")(lambda x: x),
+    over_columns("column_squares", "(m,n),(n)->(n)")(lambda x, mean: (x - mean).square()),
+    elementwise("column_affine", 4)(_centred_affine),
+    over_columns("batch_norm_column_sums", "(m,n),(m,n),(n)->(n),(n)")(
+        lambda g, x, mean: (g, g * (x - mean))
+    ),
+    elementwise("batch_norm_column_backward", 6, cost=2)(_through),
+)
+
 # Rows shorter than this are quicker without a kernel.
-_SHORTEST_ROW = 16
+SHORTEST_ROW = 16
 
 
-def _rows(kernel: Any, array: Array, *others: Array | None) -> Any:
-    """The kernel, where the planes are long enough and all arrays are of one type."""
-    if array.ndim < 3 or math.prod(array.shape[2:]) < _SHORTEST_ROW:
+def _layout(array: Array, *others: Array | None) -> _Kernels | None:
+    """The kernels that fit the array's place in memory, if all arrays are of a type they have."""
+    if not array.size or any(
+        other is not None and other.dtype is not array.dtype for other in others
+    ):
         return None
-    if any(other is not None and other.dtype is not array.dtype for other in others):
+    if array.ndim == 2 or _channels_last(array).flags.c_contiguous:
+        kernels = _COLUMNS
+    elif math.prod(array.shape[2:]) >= SHORTEST_ROW:
+        kernels = PLANES
+    else:
         return None
-    return kernel.when(array) if array.size else None
+    return kernels if kernels.sums.when(array) is not None else None
 
 
-def _batch_norm_by_rows(
-    sums: Any, input: Array, weight: Array | None, bias: Array | None, eps: float
+def _channels_last(array: Array) -> Array:
+    return array.transpose(0, *range(2, array.ndim), 1)
+
+
+def _laid(kernels: _Kernels, array: Array) -> Array:
+    """(N, C, ...) as (N, C, L) or (M, C)."""
+    if kernels is PLANES:
+        return array.reshape(*array.shape[:2], -1)
+    return _channels_last(array).reshape(-1, array.shape[1])
+
+
+def _as_input(kernels: _Kernels, result: Array, input: Array) -> Array:
+    """What `_laid` did, undone."""
+    if kernels is PLANES or input.flags.c_contiguous:
+        return result.reshape(input.shape)
+    last = result.reshape(_channels_last(input).shape)
+    return last.transpose(0, input.ndim - 1, *range(1, input.ndim - 1))
+
+
+def _of_channels(sums: Array) -> Array:
+    """Sums over columns as they are, those of planes added up over the batch."""
+    return sums if sums.ndim == 1 else np.add.reduce(sums, axis=0)
+
+
+def _batch_norm_compiled(
+    kernels: _Kernels, input: Array, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array, Array]:
-    planes = input.reshape(*input.shape[:2], -1)
-    count = planes.shape[0] * planes.shape[2]
-    mean = np.add.reduce(sums(planes), axis=0) / count
+    x = _laid(kernels, input)
+    count = x.size // input.shape[1]
+    mean = _of_channels(kernels.sums.ufunc(x)) / count
     mean = mean.astype(input.dtype, copy=False)
-    variance = np.add.reduce(_SQUARES_KERNEL.ufunc(planes, mean), axis=0)
+    variance = _of_channels(kernels.squares.ufunc(x, mean))
     variance /= count
     rstd = reciprocal_root(variance, eps)
     scale = rstd if weight is None else rstd * weight
     shift = np.zeros_like(mean) if bias is None else bias
-    out = _AFFINE_KERNEL.ufunc(planes, mean, scale, shift)
-    return out.reshape(input.shape), mean, rstd, variance
+    out = kernels.affine.ufunc(x, mean, scale, shift)
+    return _as_input(kernels, out, input), mean, rstd, variance
 
 
-def _batch_norm_gradients_by_rows(
-    sums: Any,
+def _batch_norm_gradients_compiled(
+    kernels: _Kernels,
     g: Array,
-    x: Array,
+    input: Array,
     weight: Array | None,
     mean: Array,
     rstd: Array,
     needs: tuple[bool, ...],
 ) -> Gradients:
-    planes, gradient = (each.reshape(*x.shape[:2], -1) for each in (x, g))
-    count = planes.shape[0] * planes.shape[2]
-    total, along = (np.add.reduce(each, axis=0) for each in sums(gradient, planes, mean))
+    x, gradient = (_laid(kernels, each) for each in (input, g))
+    count = x.size // input.shape[1]
+    total, along = map(_of_channels, kernels.gradient_sums.ufunc(gradient, x, mean))
     of_input = None
     if needs[0]:
         of_g = rstd if weight is None else rstd * weight
         of_x = -of_g * rstd * rstd * along / count
         rest = -of_g * total / count
-        through = _GRADIENT_KERNEL.ufunc(gradient, planes, mean, of_g, of_x, rest)
-        of_input = wrap(through.reshape(x.shape))
+        through = kernels.gradient.ufunc(gradient, x, mean, of_g, of_x, rest)
+        of_input = wrap(_as_input(kernels, through, input))
     of_weight = wrap(along * rstd) if needs[1] else None
     return of_input, of_weight, wrap(total) if needs[2] else None
 
@@ -202,9 +241,9 @@ def _batch_norm_gradients_by_rows(
 def _batch_norm(
     input: Array, weight: Array | None, bias: Array | None, *, eps: float
 ) -> tuple[Array, Array, Array, Array]:
-    sums = _rows(_SUMS_KERNEL, input, weight, bias)
-    if sums is not None:
-        return _batch_norm_by_rows(sums, input, weight, bias, eps)
+    kernels = _layout(input, weight, bias)
+    if kernels is not None:
+        return _batch_norm_compiled(kernels, input, weight, bias, eps)
     x = widened(input)
     normal, mean, rstd, variance = statistics(x, _all_but_channels(x.ndim), eps)
     if x is not input and (weight is None or weight.dtype == input.dtype):
@@ -212,7 +251,7 @@ def _batch_norm(
         mean, rstd = (each.astype(input.dtype).astype(x.dtype) for each in (mean, rstd))
         normal = x - mean
     normal *= rstd
-    out = _affine(normal, weight, bias, input.dtype)
+    out = affine(normal, weight, bias, input.dtype)
     return out, mean.reshape(-1), rstd.reshape(-1), variance.reshape(-1)
 
 
@@ -228,13 +267,13 @@ def _batch_norm_gradients(
     shape = input._array.shape
     if g[0] is not None and not graph_is_wanted():
         factor = None if weight is None else weight._array
-        sums = _rows(_GRADIENT_SUMS_KERNEL, input._array, g[0]._array, factor)
-        if sums is not None:
-            return _batch_norm_gradients_by_rows(
-                sums, g[0]._array, input._array, factor, out1._array, out2._array, needs
+        kernels = _layout(input._array, g[0]._array, factor)
+        if kernels is not None:
+            return _batch_norm_gradients_compiled(
+                kernels, g[0]._array, input._array, factor, out1._array, out2._array, needs
             )
     mean, rstd = (_per_channel(each._array, len(shape)) for each in (out1, out2))
-    return _gradients(
+    return gradients(
         g[0], input, weight, shape, _all_but_channels(len(shape)), mean, rstd, eps, needs
     )
 
@@ -257,10 +296,17 @@ def _batch_norm_running(
     *,
     eps: float,
 ) -> Array:
+    kernels = _layout(input, weight, bias, running_mean, running_var)
+    if kernels is not None:
+        scale = reciprocal_root(running_var, eps)
+        scale = scale if weight is None else scale * weight
+        shift = np.zeros_like(scale) if bias is None else bias
+        out = kernels.affine.ufunc(_laid(kernels, input), running_mean, scale, shift)
+        return _as_input(kernels, out, input)
     x = widened(input)
     normal = x - _per_channel(widened(running_mean), x.ndim)
     normal *= _per_channel(reciprocal_root(widened(running_var), eps), x.ndim)
-    return _affine(normal, weight, bias, input.dtype)
+    return affine(normal, weight, bias, input.dtype)
 
 
 def _running_gradients(
@@ -325,9 +371,7 @@ def _torch_batch_norm(
     eps: float,
     cudnn_enabled: bool = False,
 ) -> Tensor:
-    return _batch_normalized(
-        input, running_mean, running_var, weight, bias, training, momentum, eps
-    )
+    return batch_normalized(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
 def batch_norm(
@@ -351,12 +395,10 @@ def batch_norm(
                 "Expected more than 1 value per channel when training, got input size "
                 f"{input.shape}" + errors.at_user_line()
             )
-    return _batch_normalized(
-        input, running_mean, running_var, weight, bias, training, momentum, eps
-    )
+    return batch_normalized(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-def _batch_normalized(
+def batch_normalized(
     input: Tensor,
     running_mean: Tensor | None,
     running_var: Tensor | None,
@@ -406,176 +448,3 @@ def _of_nothing(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Te
     if weight is not None:
         result = result * weight[0]
     return result if bias is None else result + bias[0]
-
-
-# -- instance_norm -------------------------------------------------------------------------
-
-
-@public(method=False, out=False, name="instance_norm")
-def _torch_instance_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    use_input_stats: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool = False,
-) -> Tensor:
-    return _instance_normalized(
-        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
-    )
-
-
-@typed
-def instance_norm(
-    input: Tensor,
-    running_mean: Tensor | None = None,
-    running_var: Tensor | None = None,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    use_input_stats: bool = True,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> Tensor:
-    """Mean 0 and variance 1 of each channel of each sample."""
-    if use_input_stats and math.prod(input._array.shape[2:]) == 1:
-        raise ValueError(
-            f"Expected more than 1 spatial element when training, got input size {input.shape}"
-            + errors.at_user_line()
-        )
-    return _instance_normalized(
-        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
-    )
-
-
-def _instance_normalized(
-    input: Tensor,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    use_input_stats: bool,
-    momentum: float,
-    eps: float,
-) -> Tensor:
-    if not use_input_stats and (running_mean is None or running_var is None):
-        raise RuntimeError(
-            "Expected running_mean and running_var to be defined when use_input_stats is false"
-            + errors.at_user_line()
-        )
-    n, c, *rest = input._array.shape
-    # Every channel of every sample becomes a channel of one sample.
-    flat = input.contiguous().view(1, n * c, *rest)
-    means, variances, weights, biases = (
-        None if vector is None else vector.repeat(n)
-        for vector in (running_mean, running_var, weight, bias)
-    )
-    out = _batch_normalized(flat, means, variances, weights, biases, use_input_stats, momentum, eps)
-    for running, latest in ((running_mean, means), (running_var, variances)):
-        if running is not None and latest is not None and use_input_stats:
-            running.copy_(latest.view(n, c).mean(0))
-    result: Tensor = out.view(*input._array.shape)
-    return result
-
-
-# -- group_norm ----------------------------------------------------------------------------
-
-
-@keeps_format
-def _group_norm(
-    input: Array, weight: Array | None, bias: Array | None, *, num_groups: int, eps: float
-) -> tuple[Array, Array, Array]:
-    shape = input.shape
-    x = widened(input).reshape(shape[0], num_groups, _per_group(shape, num_groups))
-    normal, mean, rstd, _ = statistics(x, (2,), eps)
-    normal *= rstd
-    out = _affine(normal.reshape(shape), weight, bias, input.dtype)
-    return out, mean.reshape(mean.shape[:2]), rstd.reshape(rstd.shape[:2])
-
-
-def _per_group(shape: Shape, num_groups: int) -> int:
-    return math.prod(shape[1:]) // num_groups
-
-
-def _group_norm_gradients(
-    g: tuple[Tensor | None, ...],
-    input: Tensor,
-    weight: Tensor | None,
-    out1: Tensor,
-    out2: Tensor,
-    num_groups: int,
-    eps: float,
-    needs: tuple[bool, ...],
-) -> Gradients:
-    shape = input._array.shape
-    grouped = (shape[0], num_groups, _per_group(shape, num_groups))
-    mean, rstd = (each._array[:, :, None] for each in (out1, out2))
-    return _gradients(g[0], input, weight, grouped, (2,), mean, rstd, eps, needs)
-
-
-GROUP_NORM = Op(
-    "native_group_norm", _group_norm, joint=_group_norm_gradients, outputs=3,
-    node="NativeGroupNormBackward0",
-)  # fmt: skip
-
-
-@public(method=False, out=False, name="group_norm")
-def _torch_group_norm(
-    input: Tensor,
-    num_groups: int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-05,
-    cudnn_enabled: bool = True,
-) -> Tensor:
-    return _group_normalized(input, num_groups, weight, bias, eps)
-
-
-@typed
-def group_norm(
-    input: Tensor,
-    num_groups: int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-05,
-) -> Tensor:
-    """Mean 0 and variance 1 of each group of channels of each sample."""
-    shape = input._array.shape
-    if len(shape) < 2:
-        raise RuntimeError(
-            f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
-            + errors.at_user_line()
-        )
-    if shape[0] * (shape[1] // num_groups) * math.prod(shape[2:]) == 1:
-        raise ValueError(
-            "Expected more than 1 value per channel when training, got input size "
-            f"{errors.shape_list(shape)}" + errors.at_user_line()
-        )
-    return _group_normalized(input, num_groups, weight, bias, eps)
-
-
-def _group_normalized(
-    input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float
-) -> Tensor:
-    shape = input._array.shape
-    if num_groups <= 0:
-        raise RuntimeError(
-            f"Expected num groups to be greater than 0, got {num_groups}" + errors.at_user_line()
-        )
-    if shape[1] % num_groups:
-        raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of "
-            f"shape {errors.shape_list(shape)} and num_groups={num_groups}" + errors.at_user_line()
-        )
-    for name, vector in (("weight", weight), ("bias", bias)):
-        if vector is not None and vector._array.shape != (shape[1],):
-            raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, "
-                f"but got {name} of shape {errors.shape_list(vector._array.shape)} and input of "
-                f"shape {errors.shape_list(shape)}" + errors.at_user_line()
-            )
-    check_norm_dtypes("GroupNormKernelImpl", input, weight, bias)
-    result: tuple[Tensor, ...] = GROUP_NORM(input, weight, bias, num_groups=num_groups, eps=eps)
-    return result[0]

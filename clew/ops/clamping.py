@@ -13,8 +13,11 @@ from clew.core.elementwise import F32, F64, NO_PARAMS, NUMBER, Elementwise
 from clew.core.public import FUNCTIONS, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.native.ir import BF16, BOOL, F16
+from clew.kernels.native.ir import F32 as KERNEL_F32
+from clew.kernels.native.ir import F64 as KERNEL_F64
 from clew.kernels.native.ir import where as choose
-from clew.kernels.native.ufunc import LARGE, elementwise
+from clew.kernels.native.ufunc import elementwise
 from clew.ops.rows import (
     REALS,
     SAME_OUT,
@@ -45,26 +48,35 @@ class Where(Elementwise):
             raise self._explain(inputs, error) from None
 
 
-def _choose(condition: np.ndarray, self: np.ndarray, other: np.ndarray) -> np.ndarray:
-    return np.where(condition, self, other)
+_CHOSEN_KERNEL = elementwise(
+    "where", 3, types=[([each, each, BOOL], [each]) for each in (F16, KERNEL_F32, KERNEL_F64, BF16)]
+)(lambda self, other, condition: choose(condition, self, other))
+
+
+def chosen(condition: np.ndarray, self: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """`self` where the condition holds, else `other`; both of one dtype."""
+    kernel = _CHOSEN_KERNEL.when(self)
+    if kernel is None or condition.dtype is not BOOLS:
+        return np.where(condition, self, other)
+    return np.asarray(kernel(self, other, condition))
 
 
 def keep(condition: Any, g: Any) -> Any:
     """The gradient where the condition holds, else zero; of tensors or bare arrays."""
     if type(g) is np.ndarray:
-        return np.where(condition, g, g.dtype.type(0))
+        return chosen(condition, g, np.zeros((), g.dtype))
     return WHERE(condition, g, 0)
 
 
 def _drop(condition: Any, g: Any) -> Any:
     """Zero where the condition holds, else the gradient; of tensors or bare arrays."""
     if type(g) is np.ndarray:
-        return np.where(condition, g.dtype.type(0), g)
+        return chosen(condition, np.zeros((), g.dtype), g)
     return WHERE(condition, 0, g)
 
 
 WHERE: Where = Where(
-    "where", _choose, bare=True,
+    "where", chosen, bare=True,
     grads={
         "self": lambda g, condition: keep(condition, g),
         "other": lambda g, condition: _drop(condition, g),
@@ -89,7 +101,7 @@ def _quick_where(condition: Any, input: Any, other: Any) -> Tensor | None:
         or not mask.shape == a.shape == b.shape
     ):
         return None
-    return WHERE.output(state, (condition, input, other), NO_PARAMS, np.where(mask, a, b))
+    return WHERE.output(state, (condition, input, other), NO_PARAMS, chosen(mask, a, b))
 
 
 @public(method=False)
@@ -166,6 +178,11 @@ fmin = binary_row(
 
 
 # -- clamp -----------------------------------------------------------------------------------
+
+
+@elementwise("clamp", 3, scalars=(1, 2))
+def _CLAMP_KERNEL(x: Any, low: Any, high: Any) -> Any:
+    return x.maximum(low).minimum(high)
 
 
 def _clamped(self: np.ndarray, min: Any, max: Any) -> Any:
@@ -263,7 +280,8 @@ def _quick_clamp(input: Tensor, min: float, max: float) -> Tensor | None:
     if (dtype is not F32 and dtype is not F64) or state.intercept is not None:
         return None
     try:
-        limited = _clamped(array, min, max)
+        low, high = dtypes.as_scalar(min, dtype), dtypes.as_scalar(max, dtype)
+        limited = _CLAMP_KERNEL.when(array)(array, low, high)
     except OverflowError:
         return None
     return CLAMP_NUMBERS.output(state, (input, min, max), NO_PARAMS, limited)
@@ -328,12 +346,14 @@ FUNCTIONS.update(
 # -- relu ------------------------------------------------------------------------------------
 
 
-_RELU_KERNEL = elementwise("relu", 1)(lambda x: choose(x < 0.0, 0.0, x))
-_RELU_BACKWARD_KERNEL = elementwise("relu_backward", 2)(lambda g, y: choose(y <= 0.0, 0.0, g))
+_RELU_KERNEL = elementwise("relu", 1, half=True)(lambda x: choose(x < 0.0, 0.0, x))
+_RELU_BACKWARD_KERNEL = elementwise("relu_backward", 2, half=True)(
+    lambda g, y: choose(y <= 0.0, 0.0, g)
+)
 
 
 def _relu(self: np.ndarray) -> np.ndarray:
-    kernel = _RELU_KERNEL.when(self) if self.size >= LARGE else None
+    kernel = _RELU_KERNEL.when(self)
     return np.maximum(self, 0) if kernel is None else kernel(self)
 
 
@@ -357,7 +377,7 @@ def relu_backward(g: Any, out: Any) -> Any:
 
 relu = unary_row(
     "relu", _relu, relu_backward, takes="ihf",
-    out=False, bare=True, kinks="0 at 0",
+    out=False, bare=True, kinks="0 at 0", takes_halves=True,
     refusals={
         "b": RuntimeError("Boolean inputs not supported for relu"),
         "c": NotImplementedError("clamp is not supported for complex types"),

@@ -39,7 +39,8 @@ def _comparison(name: str, forward: Any, takes: str, aliases: tuple[str, ...]) -
     method = binary_in_place(stored)
 
     def compare(input: Tensor, other: Any) -> Tensor:
-        require_tensors(name, input=input)
+        if not isinstance(input, Tensor):
+            raise errors.wrong_argument(name, "input", 1, "Tensor", input)
         return function(input, other)
 
     for each in (name, *aliases):

@@ -17,6 +17,7 @@ from clew.backend.layout import preserve_format
 from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
+from clew.kernels.conversion import converted
 from clew.ops import memory
 from clew.ops.options import cannot_pin, read_dtype
 
@@ -26,7 +27,7 @@ def _cast(self: np.ndarray, *, dtype: np.dtype, memory_format: Any = None) -> np
         warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=6)
         self = self.real
     if self.flags.c_contiguous and memory_format is None:
-        return self.astype(dtype)
+        return self.astype(dtype) if self.dtype is dtype else converted(self, dtype)
     return memory.copy_in_format(self, dtype, memory_format)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +14,35 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import OPS, Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.arrays import compute_dtype
+from clew.kernels.native.ir import BOOL, F32, F64, I64, where
+from clew.kernels.native.ufunc import elementwise
 from clew.ops.activation import SELU_ALPHA, SELU_SCALE
 from clew.source import user_stacklevel
 
 Array = np.ndarray
 
 
+# A uniform number has 53 random bits: comparing them as integers needs no division.
+_BITS = 53
+
+
+@elementwise("dropout_kept", 2, scalars=(1,), types=[([I64, I64], [BOOL])])
+def _KEPT_KERNEL(word: Any, bound: Any) -> Any:
+    return (word & ((1 << _BITS) - 1)) < bound
+
+
+@elementwise(
+    "dropout", 3, scalars=(2,), types=[([each, BOOL, each], [each]) for each in (F32, F64)]
+)
+def _DROP_KERNEL(x: Any, kept: Any, scale: Any) -> Any:
+    return x * where(kept, scale, 0.0)
+
+
 def _kept(shape: tuple[int, ...], p: float) -> Array:
-    draws: Array = random.default_generator.doubles(math.prod(shape)).reshape(shape)
-    return draws < p
+    words = random.default_generator.random64(math.prod(shape)).view(np.int64)
+    kept: Array = _KEPT_KERNEL.when(words)(words, math.ceil(p * (1 << _BITS)))
+    return kept.reshape(shape)
 
 
 def _mask_like(array: Array, p: float) -> Array:
@@ -42,11 +63,20 @@ def _keep_mask(self: Array, p: float, per_feature: bool) -> Array:
 
 
 def _noise(self: Array, *, p: float, per_feature: bool) -> Array:
-    """What `dropout` multiplies by: 0, or 1 / (1 - p)."""
-    kept = _keep_mask(self, p, per_feature)
+    """Which elements `dropout` keeps."""
+    return _keep_mask(self, p, per_feature)
+
+
+def _dropped(self: Array, kept: Array, *, p: float) -> Array:
+    """Multiplied by 0, or by 1 / (1 - p)."""
     dtype = self.real.dtype
-    scale = dtype.type(1) / dtype.type(1 - p)
-    return (kept * scale).astype(dtype, copy=False)
+    wide = compute_dtype(dtype).type
+    scale = dtype.type(wide(1) / wide(1 - p))
+    kernel = _DROP_KERNEL.when(self)
+    if kernel is not None:
+        result: Array = kernel(self, kept, scale)
+        return result
+    return self * (kept * scale).astype(dtype, copy=False)
 
 
 def _alpha_noise(self: Array, *, p: float, per_feature: bool) -> tuple[Array, Array]:
@@ -62,6 +92,17 @@ def _alpha_noise(self: Array, *, p: float, per_feature: bool) -> tuple[Array, Ar
 
 
 NOISE = Op("_dropout_noise", _noise, non_differentiable="random numbers")
+
+
+def _drop_gradient(g: Any, kept: Any, p: float) -> Any:
+    """Of tensors or bare arrays."""
+    return (_dropped if type(g) is Array else DROP)(g, kept, p=p)
+
+
+DROP: Op = Op(
+    "_dropout", _dropped, grads={"self": _drop_gradient},
+    node="MulBackward0", bare=True,
+)  # fmt: skip
 ALPHA_NOISE = Op(
     "_alpha_dropout_noise", _alpha_noise, outputs=2, non_differentiable="random numbers"
 )
@@ -95,7 +136,9 @@ def _dropout(input: Tensor, p: float, train: bool, inplace: bool, per_feature: b
     if p == 1:
         return _multiply(input, wrap(np.zeros((), input._array.dtype)), inplace)
     _check_input(input, per_feature)
-    return _multiply(input, NOISE(input, p=p, per_feature=per_feature), inplace)
+    kept = NOISE(input, p=p, per_feature=per_feature)
+    result: Tensor = apply_inplace(DROP, input, kept, p=p) if inplace else DROP(input, kept, p=p)
+    return result
 
 
 def _alpha_dropout(

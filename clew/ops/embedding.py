@@ -14,6 +14,7 @@ from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.arrays import widened
 from clew.kernels.scatter import add_at
+from clew.ops.batching import refusals
 from clew.ops.dims import require_bool
 
 Array = np.ndarray
@@ -35,6 +36,8 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if indices.size and indices.min() < 0:
         raise RuntimeError("Class values must be non-negative." + errors.at_user_line())
     if num_classes == -1:
+        if indices is not tensor._array:
+            raise refusals.class_count()
         num_classes = int(tensor._array.max()) + 1
     elif indices.size and indices.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes." + errors.at_user_line())

@@ -12,7 +12,6 @@ from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.arrays import widened
-from clew.ops.batching import refusals
 from clew.ops.embedding import (
     EMBEDDING,
     EMBEDDING_BACKWARD,
@@ -159,7 +158,9 @@ def embedding_bag(
     _check_mode(mode, scale_grad_by_freq, sparse)
     check_indices(indices, "embedding_bag")
     _check_values(indices, starts, weight, include_last_offset)
-    if include_last_offset:
+    # Where the bags of each example of a vmap end at a place of its own, the rest is one bag more.
+    has_rest = include_last_offset and every_value(starts) is not starts._array
+    if include_last_offset and not has_rest:
         last = int(starts._array[-1])
         indices, starts = indices.narrow(0, 0, last), starts.narrow(0, 0, starts._array.size - 1)
         if per_sample_weights is not None:
@@ -172,7 +173,8 @@ def embedding_bag(
         weight, indices, starts, per_sample_weights, mode=mode, padding_idx=padding,
         scale_grad_by_freq=scale_grad_by_freq,
     )  # fmt: skip
-    return result[0]
+    bags = result[0]
+    return bags.narrow(0, 0, starts._array.size - 1) if has_rest else bags
 
 
 def _bag_padding(padding_idx: int, rows: int) -> int:
@@ -255,9 +257,8 @@ def _check_values(
             f"Half, BFloat16, Float, Double; but got torch.{weight.dtype.scalar_name}Tensor "
             "instead (while checking arguments for embedding_bag)" + errors.at_user_line()
         )
-    if every_value(indices) is not indices._array or every_value(offsets) is not offsets._array:
-        raise refusals.no_rule("embedding_bag", "the bags of each example have sizes of their own")
-    values, starts, rows = indices._array, offsets._array, weight._array.shape[0]
+    values, rows = every_value(indices).reshape(-1), weight._array.shape[0]
+    starts = every_value(offsets)
     bad = np.flatnonzero((values < 0) | (values >= rows))
     if bad.size and weight.dtype is dtypes.float64:
         raise RuntimeError(
@@ -275,13 +276,14 @@ def _check_values(
                 "include_last_offset: number of offset should be at least 1" + errors.at_user_line()
             )
         return
-    if starts[0] != 0:
+    first, last, count = starts[..., 0], starts[..., -1], indices._array.size
+    if first.any():
         raise RuntimeError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
-            f"position 0. However, got {starts[0]}" + errors.at_user_line()
+            f"position 0. However, got {first[first != 0].ravel()[0]}" + errors.at_user_line()
         )
-    if starts[-1] > values.size:
+    if last.max() > count:
         raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length {values.size} but got offsets[-1] "
-            f"of {starts[-1]}" + errors.at_user_line()
+            f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] "
+            f"of {last.max()}" + errors.at_user_line()
         )

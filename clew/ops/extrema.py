@@ -14,6 +14,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value
+from clew.kernels.reducing import extreme_of_all, extreme_of_rows
 from clew.ops import out_checks, return_types
 from clew.ops.dims import numpy_names, require_bool, wrap_dim
 from clew.ops.reductions import DimArgument, Dims, fold, reduced_dims, restore_dims
@@ -133,10 +134,28 @@ def _find_extreme(op: Op, input: Tensor, dim: int | None, keepdim: bool) -> Tens
     return op(input, dim=dim, keepdim=keepdim)
 
 
+# Quicker than NumPy's functions of these names, which look for the method first.
+_argmax_of, _argmin_of = np.ndarray.argmax, np.ndarray.argmin
+
+
+def _place_of_all(op: Op, find: Callable[..., Any], input: Tensor) -> Tensor | None:
+    """The short path for all elements of floats; None where there is more to look at."""
+    array, state = input._array, local.state
+    if (array.dtype is not F32 and array.dtype is not F64) or not array.size:
+        return None
+    if state.intercept is not None:
+        return None
+    return op.output(state, (input,), {"dim": None, "keepdim": False}, find(array))
+
+
 @public()
 @numpy_names
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the largest element (the first one; NaN counts as largest)."""
+    if dim is None and keepdim is False:
+        quick = _place_of_all(ARGMAX, _argmax_of, input)
+        if quick is not None:
+            return quick
     return _find_extreme(ARGMAX, input, dim, keepdim)
 
 
@@ -144,6 +163,10 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 @numpy_names
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the smallest element (the first one; NaN counts as smallest)."""
+    if dim is None and keepdim is False:
+        quick = _place_of_all(ARGMIN, _argmin_of, input)
+        if quick is not None:
+            return quick
     return _find_extreme(ARGMIN, input, dim, keepdim)
 
 
@@ -183,6 +206,10 @@ def refuse_complex_history(name: str, input: Tensor) -> None:
 
 
 def _extreme(ufunc: np.ufunc, self: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+    if len(dims) == 1 and dims[0] == self.ndim - 1 and self.size:
+        largest = extreme_of_rows(ufunc, self)
+        if largest is not None:
+            return largest[..., None] if keepdim else largest
     result = fold(ufunc, orderable(self), dims, keepdim)
     return result if result.dtype is self.dtype else result.astype(self.dtype)
 
@@ -237,7 +264,11 @@ MIN_ALL = Op(
 
 
 def _reduce_extreme(op: Op, input: Tensor, dim: DimArgument, keepdim: bool) -> Tensor:
-    dims = reduced_dims(dim, input._array.ndim, keepdim)
+    array, state = input._array, local.state
+    dims = reduced_dims(dim, array.ndim, keepdim)
+    if (array.dtype is F32 or array.dtype is F64) and array.size and state.intercept is None:
+        params = {"dims": dims, "keepdim": keepdim}
+        return op.output(state, (input,), params, op.forward(array, **params))
     if dim is None or (isinstance(dim, tuple) and not dim):
         require_any_element(op.name, input)
     for each in dims:
@@ -340,9 +371,9 @@ def _along(
 
 def _of_all(op: Op, ufunc: Any, input: Tensor) -> Tensor:
     array, state = input._array, local.state
-    if (array.dtype is F32 or array.dtype is F64) and array.size and state.intercept is None:
-        extreme = np.empty((), array.dtype)
-        ufunc.reduce(array, None, None, extreme)
+    dtype = array.dtype
+    if (dtype is F32 or dtype is F64) and array.size and state.intercept is None:
+        extreme = extreme_of_all(ufunc, array)
         return op.output(state, (input,), NO_PARAMS, extreme)
     require_any_element(op.name, input)
     if input.dtype.is_complex:
@@ -358,12 +389,12 @@ def max(
     """The largest element; with `dim`, the largest along it and where; or of two tensors."""
     if not isinstance(input, Tensor):
         raise errors.wrong_argument("max", "input", 1, "Tensor", input)
+    if dim is None and other is None and keepdim is False:
+        return _of_all(MAX_ALL, np.maximum, input)
     if isinstance(dim, Tensor):
         other, dim = dim, None
     if other is not None:
         return input.maximum(other)
-    if dim is None and keepdim is False:
-        return _of_all(MAX_ALL, np.maximum, input)
     return return_types.max(*_along("max", ARGMAX, MAX_DIM, input, dim, keepdim))
 
 
@@ -375,10 +406,10 @@ def min(
     """The smallest element; with `dim`, the smallest along it and where; or of two tensors."""
     if not isinstance(input, Tensor):
         raise errors.wrong_argument("min", "input", 1, "Tensor", input)
+    if dim is None and other is None and keepdim is False:
+        return _of_all(MIN_ALL, np.minimum, input)
     if isinstance(dim, Tensor):
         other, dim = dim, None
     if other is not None:
         return input.minimum(other)
-    if dim is None and keepdim is False:
-        return _of_all(MIN_ALL, np.minimum, input)
     return return_types.min(*_along("min", ARGMIN, MIN_DIM, input, dim, keepdim))

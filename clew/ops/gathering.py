@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import scatter as kernel
+from clew.kernels.native import placing
 from clew.ops import out_checks
 from clew.ops.copying import scalar_as, zeros
 from clew.ops.dims import numpy_names, wrap_dim
@@ -50,6 +52,9 @@ def _gathered(self: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
         return np.empty(index.shape, self.dtype)
     source, places = _at_least_1d(self, index)
     check_bounds(places, dim, source.shape[dim])
+    blocks = kernel.in_blocks(source, places, dim)
+    if blocks is not None:
+        return placing.take(*blocks).reshape(index.shape)
     reach = places.shape[:dim] + (source.shape[dim],) + places.shape[dim + 1 :]
     taken = np.take_along_axis(_leading_part(source, reach), places, axis=dim)
     return taken.reshape(index.shape)
@@ -69,12 +74,34 @@ def _ungathered(
     if not index.size:
         return out
     target, places, values = _at_least_1d(out, index, grad_output)
+    blocks = kernel.in_blocks(target, places, dim, values)
+    if blocks is not None:
+        placing.add(*blocks)
+        return out
     summed = kernel.add_flat(target, kernel.positions_along(target.shape, dim, places), values)
     return summed.reshape(input_sizes)
 
 
+def _placed(
+    write: Callable[..., None],
+    target: np.ndarray,
+    index: np.ndarray,
+    values: np.ndarray,
+    dim: int,
+) -> bool:
+    """Write values by a kernel, if there is one for these arrays."""
+    blocks = kernel.in_blocks(target, index, dim, values)
+    if blocks is None:
+        return False
+    check_bounds(index, dim, target.shape[dim])
+    write(*blocks)
+    return True
+
+
 def _scattered(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:
     target, places, values = _at_least_1d(self, index, src)
+    if _placed(placing.put, target, places, values, dim):
+        return
     target.reshape(-1)[_positions(target, places, dim)] = _leading_part(values, places.shape)
 
 
@@ -85,6 +112,8 @@ def _scattered_value(self: np.ndarray, index: np.ndarray, *, dim: int, value: An
 
 def _scatter_added(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:
     target, places, values = _at_least_1d(self, index, src)
+    if _placed(placing.add, target, places, values, dim):
+        return
     positions = _positions(target, places, dim)
     kernel.add_flat(target, positions, _leading_part(values, places.shape))
 

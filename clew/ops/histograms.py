@@ -11,9 +11,16 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, every_value, wrap
 from clew.ops import return_types
+from clew.ops.batching import refusals
 from clew.ops.extrema import not_implemented
+
+
+def _is_of_examples(tensor: Tensor) -> bool:
+    """Whether a tensor has values of its own for each example of a vmap."""
+    return every_value(tensor) is not tensor._array
+
 
 # -- bincount --------------------------------------------------------------------------------------
 
@@ -35,6 +42,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise RuntimeError("minlength should be >= 0" + errors.at_user_line())
     if input.dtype.category != dtypes.INTEGER:
         raise not_implemented("bincount_cpu", input.dtype)
+    if _is_of_examples(input):
+        raise refusals.dynamic_shape("bincount")
     if input._array.ndim != 1 or (input._array.size and input._array.min() < 0):
         raise RuntimeError(
             "bincount only supports 1-d non-negative integral inputs." + errors.at_user_line()
@@ -87,6 +96,8 @@ HISTC = Op("histc", _evenly_binned, non_differentiable="counts are piecewise con
 def _outer_edges(name: str, input: Tensor, low: float, high: float) -> tuple[float, float]:
     """The range given, or else that of the data; never of width zero."""
     array = input._array
+    if low == high and _is_of_examples(input):
+        raise refusals.no_rule(name, "each example has a range; pass `min` and `max`")
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -148,6 +159,8 @@ def _histogram_edges(
     input: Tensor, bins: int | Tensor, range: tuple[float, float] | None
 ) -> Tensor:
     if isinstance(bins, Tensor):
+        if _is_of_examples(bins):
+            raise refusals.no_rule("histogram", "the edges of each example's bins differ")
         if bins.dtype is not input.dtype:
             raise RuntimeError(
                 "torch.histogramdd: input tensor and bins tensors should have the same dtype, but "
@@ -172,6 +185,8 @@ def _histogram_edges(
 
 def _data_range(input: Tensor) -> tuple[float, float]:
     array = input._array
+    if _is_of_examples(input):
+        raise refusals.no_rule("histogram", "each example has a range; pass `range`")
     if not array.size:
         return 0.0, 1.0
     low, high = float(array.min()), float(array.max())

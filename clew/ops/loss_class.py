@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,15 @@ from clew.core.elementwise import F32, F64
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.arrays import widened
+from clew.kernels.arrays import row_by_row, widened
+from clew.kernels.native.ir import F32 as F32_ROW
+from clew.kernels.native.ir import F64 as F64_ROW
+from clew.kernels.native.ir import I32, I64, position, where
+from clew.kernels.native.ufunc import over_rows
 from clew.ops.linear import linear
 from clew.ops.reduction_argument import asked_reduction
 from clew.ops.rows import require_tensors
-from clew.ops.softmax import log_softmax
+from clew.ops.softmax import LOG_SOFTMAX, log_softmax
 
 Array = np.ndarray
 # The method of arrays that this stands for is written in Python.
@@ -40,12 +45,19 @@ def _safe_classes(target: Array, classes: int, ignore_index: int) -> tuple[Array
     return np.where(counts, target, 0), counts
 
 
+def _places(shape: Shape, classes: Array) -> Array:
+    """Where the scores of one class at each place are among all scores, counted row by row."""
+    count, inner = shape[1], math.prod(shape[2:])
+    places: Array = np.arange(0, shape[0] * count * inner, count * inner)
+    if len(shape) > 2:
+        places = places[:, None] + np.arange(inner)
+        classes = classes.reshape(shape[0], inner).astype(np.int64, copy=False) * inner
+    return np.add(places, classes, dtype=np.int64)
+
+
 def _of_class(scores: Array, classes: Array) -> Array:
     """The score of one class at each place."""
-    if scores.ndim == 2:
-        return scores[np.arange(classes.size), classes]
-    places = np.expand_dims(classes, 1).astype(np.int64, copy=False)
-    return np.take_along_axis(scores, places, 1)[:, 0]
+    return scores.reshape(-1).take(_places(scores.shape, classes)).reshape(classes.shape)
 
 
 def _class_weights(target: Array, counts: Array | None, weight: Array | None) -> Array | None:
@@ -75,15 +87,20 @@ def _nll_loss(
     scores, classes = _aligned(self, target)
     safe, counts = _safe_classes(classes, scores.shape[1], ignore_index)
     losses = np.negative(widened(_of_class(scores, safe)))
-    weights = _class_weights(safe, counts, weight)
+    loss = _reduced(losses, safe, _class_weights(safe, counts, weight), reduction)
+    return loss.astype(self.dtype, copy=False).reshape(target.shape if reduction == "none" else ())
+
+
+def _reduced(losses: Array, target: Array, weights: Array | None, reduction: str) -> Array:
+    """The loss of a batch, from the losses and weights of its elements."""
     if weights is not None:
         losses = np.where(weights == 0, losses.dtype.type(0), losses * weights)
     if reduction == "none":
-        return losses.astype(self.dtype, copy=False).reshape(target.shape)
+        return losses
     loss = np.add.reduce(losses, None)
     if reduction == "mean":
-        loss = loss / _total(safe, weights, losses.dtype)
-    return np.asarray(loss).astype(self.dtype, copy=False)
+        loss = loss / _total(target, weights, losses.dtype)
+    return np.asarray(loss, losses.dtype)
 
 
 def _nll_loss_backward(
@@ -102,16 +119,11 @@ def _nll_loss_backward(
     g = np.negative(widened(grad_output))
     if reduction == "mean":
         g = g / _total(safe, weights, g.dtype)
-    values = g.reshape(classes.shape) if reduction == "none" else g
-    if weights is not None or scores.ndim != 2:
-        values = np.broadcast_to(values, safe.shape)
+    values: Any = g.reshape(classes.shape) if reduction == "none" else g
     if weights is not None:
         values = np.where(weights == 0, g.dtype.type(0), values * weights)
-    if scores.ndim == 2:
-        scores[np.arange(safe.size), safe] = values
-    else:
-        places = np.expand_dims(safe, 1).astype(np.int64, copy=False)
-        np.put_along_axis(scores, places, np.expand_dims(values, 1).astype(result.dtype), 1)
+    places = _places(scores.shape, safe)
+    result.reshape(-1)[places] = values if values.ndim == 0 else values.reshape(places.shape)
     return result
 
 
@@ -261,6 +273,41 @@ def _nll(
 # -- cross_entropy -------------------------------------------------------------------------
 
 
+@over_rows(
+    "cross_entropy", "(n),()->(n),()", cost=4,
+    types=[([each, I64], [each, each]) for each in (F32_ROW, F64_ROW)],
+)  # fmt: skip
+def _CROSS_ENTROPY_KERNEL(x: Any, target: Any) -> Any:
+    """The logarithms of softmax, and minus the one of the target's class."""
+    shifted = x - x.row_max()
+    rest = shifted.exp().row_sum().log()
+    of_target = where(position(I32).equals(target.convert(I32)), shifted, 0.0)
+    return shifted - rest, rest - of_target.row_sum()
+
+
+def _by_rows(input: Tensor, target: Tensor, reduction: str, ignore_index: int) -> Tensor:
+    """log_softmax and nll_loss of a matrix in one kernel; the graph has both, as always."""
+    scores, classes = row_by_row(input._array), target._array
+    safe, counts = _safe_classes(classes, scores.shape[1], ignore_index)
+    scores, losses = _CROSS_ENTROPY_KERNEL.when(scores)(scores, safe)
+    state, params = local.state, {"reduction": reduction, "ignore_index": ignore_index}
+    scored = LOG_SOFTMAX.output(state, (input,), {"dim": 1}, scores)
+    loss = _reduced(losses, safe, counts, reduction)
+    return NLL_LOSS.output(state, (scored, target, None), params, loss)
+
+
+def _fits_rows(input: Array, target: Array) -> bool:
+    """Whether this is the usual case: a batch of rows of scores, and a class for each."""
+    return (
+        (input.dtype is F32 or input.dtype is F64)
+        and input.ndim == 2
+        and target.dtype is dtypes.int64.np
+        and target.shape == input.shape[:1]
+        and input.size > 0
+        and local.state.intercept is None
+    )
+
+
 @typed
 def cross_entropy(
     input: Tensor,
@@ -283,6 +330,8 @@ def cross_entropy(
             f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
             + errors.at_user_line()
         )
+    if weight is None and not label_smoothing and _fits_rows(input._array, target._array):
+        return _by_rows(input, target, reduction, ignore_index)
     scores = log_softmax(input, 0 if input._array.ndim == 1 else 1)
     loss = _nll(scores, target, weight, reduction, ignore_index)
     if not label_smoothing:
@@ -345,6 +394,11 @@ def _smoothing_loss(
     """The loss against equal probabilities of all classes, ignored targets left out."""
     class_dim = 0 if scores._array.ndim == 1 else 1
     weighted = scores if weight is None else scores * _per_class(weight, scores)
+    if weight is None and reduction != "none" and local.state.intercept is None:
+        count = target._array.size
+        if count and not (target._array == ignore_index).any():
+            whole = -scores.sum()
+            return whole if reduction == "sum" else whole / count
     ignored = target == ignore_index
     if class_dim == 0:
         ignored = ignored.reshape(())

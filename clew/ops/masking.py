@@ -11,6 +11,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.ops import out_checks
+from clew.ops.clamping import chosen
 from clew.ops.copying import convert, overflow, scalar_as, zeros
 from clew.ops.dims import require_bool, shape_argument
 from clew.ops.rows import require_tensors
@@ -20,11 +21,11 @@ Shape = tuple[int, ...]
 
 
 def _filled(self: np.ndarray, mask: np.ndarray, *, value: Any) -> np.ndarray:
-    return np.where(mask, scalar_as(value, self.dtype), self)
+    return chosen(mask, scalar_as(value, self.dtype), self)
 
 
 def _filled_tensor(self: np.ndarray, mask: np.ndarray, value: np.ndarray) -> np.ndarray:
-    return np.where(mask, convert(value, self.dtype), self)
+    return chosen(mask, convert(value, self.dtype), self)
 
 
 def _chosen(self: np.ndarray, mask: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Normalisations: layer, batch, group, instance, RMS and local response.
+"""Normalisations: what they share, layer_norm and local_response_norm.
 
 The forward keeps the mean and the reciprocal standard deviation beside the result. The gradient
 exists twice: written in tensor operations, for when a graph of the gradient is asked for, and over
@@ -87,42 +87,50 @@ def composed_gradient(
 # -- layer_norm ----------------------------------------------------------------------------
 
 
-def _statistics(x: Any, eps: Any) -> tuple[Any, Any, Any]:
+def row_statistics(x: Any, eps: Any) -> tuple[Any, Any, Any]:
+    """Of a kernel's row: centred values, mean, and 1 / sqrt(variance + eps)."""
     mean = x.row_mean()
     centred = x - mean
     return centred, mean, 1.0 / ((centred * centred).row_mean() + eps).sqrt()
 
 
 @over_rows("layer_norm", "(n),(n),(n),()->(n),(),()", cost=3)
-def _LAYER_NORM_KERNEL(x: Any, weight: Any, bias: Any, eps: Any) -> Any:
-    centred, mean, rstd = _statistics(x, eps)
+def LAYER_NORM_KERNEL(x: Any, weight: Any, bias: Any, eps: Any) -> Any:
+    centred, mean, rstd = row_statistics(x, eps)
     return centred * rstd * weight + bias, mean, rstd
 
 
 @over_rows("layer_norm_backward", "(n),(n),(n),(),()->(n)", cost=3)
-def _LAYER_NORM_BACKWARD_KERNEL(g: Any, x: Any, weight: Any, mean: Any, rstd: Any) -> Any:
+def LAYER_NORM_BACKWARD_KERNEL(g: Any, x: Any, weight: Any, mean: Any, rstd: Any) -> Any:
     weighted, normal = g * weight, (x - mean) * rstd
     return rstd * (weighted - weighted.row_mean() - normal * (weighted * normal).row_mean())
 
 
 @over_columns("layer_norm_parameters", "(m,n),(m,n),(m),(m)->(n),(n)", cost=2)
-def _LAYER_NORM_PARAMETERS_KERNEL(g: Any, x: Any, mean: Any, rstd: Any) -> Any:
+def LAYER_NORM_PARAMETERS_KERNEL(g: Any, x: Any, mean: Any, rstd: Any) -> Any:
     return g * (x - mean) * rstd, g
 
 
-def _row_kernel(kernel: Any, x: Array, weight: Array | None) -> Any:
-    """The compiled form, where it can be used and pays."""
-    if weight is None or weight.dtype is not x.dtype or not x.size:
+def _row_kernel(kernel: Any, x: Array, *others: Array | None) -> Any:
+    """The compiled form, where all arrays are of one type that it has."""
+    if not x.size or any(each is not None and each.dtype is not x.dtype for each in others):
         return None
     return kernel.when(x)
+
+
+def as_row(vector: Array | None, default: float, like: Array, ndim: int) -> Array:
+    """Parameters of the last dimensions as a row."""
+    if vector is not None:
+        return vector.reshape(-1)
+    return np.full(math.prod(like.shape[like.ndim - ndim :]), default, like.dtype)
 
 
 def _layer_norm(
     input: Array, weight: Array | None, bias: Array | None, *, normalized_ndim: int, eps: float
 ) -> tuple[Array, Array, Array]:
     input = row_by_row(input)
-    kernel = _row_kernel(_LAYER_NORM_KERNEL, input, weight)
-    if kernel is not None and bias is not None:
+    kernel = _row_kernel(LAYER_NORM_KERNEL, input, weight, bias)
+    if kernel is not None:
         return _layer_norm_by_rows(kernel, input, weight, bias, normalized_ndim, eps)
     x = widened(input)
     axes = tuple(range(x.ndim - normalized_ndim, x.ndim))
@@ -136,11 +144,18 @@ def _layer_norm(
 
 
 def _layer_norm_by_rows(
-    kernel: Any, input: Array, weight: Any, bias: Array, normalized_ndim: int, eps: float
+    kernel: Any,
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    normalized_ndim: int,
+    eps: float,
 ) -> tuple[Array, Array, Array]:
     leading = input.shape[: input.ndim - normalized_ndim]
     flat = input.reshape(*leading, -1) if normalized_ndim != 1 else input
-    out, mean, rstd = kernel(flat, weight.reshape(-1), bias.reshape(-1), input.dtype.type(eps))
+    factor = as_row(weight, 1, input, normalized_ndim)
+    offset = as_row(bias, 0, input, normalized_ndim)
+    out, mean, rstd = kernel(flat, factor, offset, input.dtype.type(eps))
     kept = leading + (1,) * normalized_ndim
     return out.reshape(input.shape), np.reshape(mean, kept), np.reshape(rstd, kept)
 
@@ -163,13 +178,15 @@ def _layer_norm_gradients(
     leading = tuple(range(ndim - normalized_ndim))
     if graph_is_wanted():
         return _composed_layer_norm(grad, input, weight, dims, leading, eps, needs)
-    kernel = None
-    if weight is not None and grad._array.dtype is input._array.dtype:
-        kernel = _row_kernel(_LAYER_NORM_BACKWARD_KERNEL, input._array, weight._array)
-    if kernel is not None and weight is not None:
+    factor = None if weight is None else weight._array
+    kernel = _row_kernel(LAYER_NORM_BACKWARD_KERNEL, input._array, grad._array, factor)
+    if kernel is not None:
+        factor = as_row(factor, 1, input._array, normalized_ndim)
+        shape = input._array.shape[ndim - normalized_ndim :]
         return _layer_norm_gradients_by_rows(
-            kernel, grad._array, input._array, weight._array, out1._array, out2._array, needs
-        )
+            kernel, grad._array, input._array, factor.reshape(shape), out1._array, out2._array,
+            needs,
+        )  # fmt: skip
     gradient, x = widened(grad._array), widened(input._array)
     of_bias = wrap(np.add.reduce(gradient, axis=leading)) if needs[2] else None
     if not needs[0] and not needs[1]:
@@ -202,7 +219,7 @@ def _layer_norm_gradients_by_rows(
     if needs[0]:
         of_input = wrap(kernel(g, x, weight.reshape(size), mean, rstd).reshape(shape))
     if needs[1] or needs[2]:
-        weights, biases = _LAYER_NORM_PARAMETERS_KERNEL.ufunc(g, x, mean, rstd)
+        weights, biases = LAYER_NORM_PARAMETERS_KERNEL.ufunc(g, x, mean, rstd)
         of_weight = wrap(weights.reshape(weight.shape)) if needs[1] else None
         of_bias = wrap(biases.reshape(weight.shape)) if needs[2] else None
     return of_input, of_weight, of_bias
@@ -255,7 +272,7 @@ def check_normalized_shape(
     return shape
 
 
-def _check_like_normalized(name: str, value: Tensor | None, shape: tuple[int, ...]) -> None:
+def check_like_normalized(name: str, value: Tensor | None, shape: tuple[int, ...]) -> None:
     if value is not None and value._array.shape != shape:
         raise RuntimeError(
             f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
@@ -304,8 +321,8 @@ def layer_norm(
     """Mean 0 and variance 1 over the last dimensions, then scaled and shifted."""
     try:
         shape = check_normalized_shape(input, normalized_shape, "layer_norm")
-        _check_like_normalized("weight", weight, shape)
-        _check_like_normalized("bias", bias, shape)
+        check_like_normalized("weight", weight, shape)
+        check_like_normalized("bias", bias, shape)
         if input.dtype.category != dtypes.FLOAT and any(
             other is not None and other.dtype is not input.dtype for other in (weight, bias)
         ):
@@ -320,34 +337,6 @@ def layer_norm(
     except Exception as error:
         explain(layer_norm, (input, normalized_shape, weight, bias, eps), {}, error)
         raise
-
-
-# -- rms_norm ------------------------------------------------------------------------------
-
-
-@public(checked=True, method=False, out=False)
-def rms_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None = None,
-    eps: float | None = None,
-) -> Tensor:
-    """The input divided by its root mean square over the last dimensions, then scaled."""
-    shape = check_normalized_shape(input, normalized_shape, "rms_norm")
-    _check_like_normalized("weight", weight, shape)
-    have = input.dtype
-    if have.category < dtypes.FLOAT:
-        raise NotImplementedError(
-            f"\"rms_norm\" not implemented for '{have.scalar_name}'" + errors.at_user_line()
-        )
-    wide = input.to(dtypes.float32) if have.np in dtypes.LOW_PRECISION else input
-    if eps is None:
-        eps = dtypes.finfo(wide.dtype).eps
-    dims = tuple(range(-len(shape), 0))
-    out = wide * (wide.pow(2).mean(dims, keepdim=True) + eps).rsqrt()
-    if weight is not None:
-        out = out * weight
-    return out.to(have) if out.dtype is not have and wide is not input else out
 
 
 # -- local_response_norm -------------------------------------------------------------------

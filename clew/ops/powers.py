@@ -29,6 +29,13 @@ def _raise_to(self: Any, exponent: Any) -> Any:
     return np.power(self, exponent)
 
 
+def _raise_tensor(self: np.ndarray, exponent: np.ndarray) -> Any:
+    """Any array to another of its dtype."""
+    if self.dtype.kind in "iu":
+        return _integer_power(self, exponent)
+    return np.power(self, exponent)
+
+
 def _integer_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
     """Integers to integer powers; to a negative power only 1 and -1 do not vanish."""
     negative = exponent < 0
@@ -110,7 +117,7 @@ POW_NUMBER = IntegerPower(
     grads={"self": _grad_of_base}, kinks="0 at x^0",
 )  # fmt: skip
 POW = Row(
-    "pow.tensor", _raise_to, inputs=("self", "exponent"), takes=_TAKES, kernel="pow",
+    "pow.tensor", _raise_tensor, inputs=("self", "exponent"), takes=_TAKES, kernel="pow",
     node="PowBackward1", grads={"self": _grad_of_base, "exponent": _grad_of_exponent},
     kinks="0 at x^0 for the base, 0 at 0^y for the exponent",
 )  # fmt: skip
@@ -138,11 +145,14 @@ def pow(input: Any, exponent: Any) -> Tensor:
     return op(*operands(op, input, exponent))
 
 
+_pow_out_form = out_form(pow)
+
+
 def _pow_function(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     if out is not None and not isinstance(input, Tensor) and input == 1:
         # Powers of one are ones, whatever `out` holds.
         exponent = exponent.to(out.dtype)
-    return out_form(pow)(input, exponent, out=out)
+    return _pow_out_form(input, exponent, out=out)
 
 
 FUNCTIONS["pow"] = _pow_function

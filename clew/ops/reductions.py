@@ -16,7 +16,9 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
+from clew.kernels import reducing
 from clew.kernels.arrays import widened
+from clew.kernels.conversion import converted
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, require_bool, shape_argument, wrap_dim, wrap_dims
 from clew.ops.views import expanded
@@ -24,9 +26,6 @@ from clew.ops.views import expanded
 Dims = tuple[int, ...]
 DimArgument = int | Dims | list[int] | None
 
-# NumPy adds pairwise along the fastest axis only. Other axes are summed in blocks of this length,
-# so that rounding errors do not grow with the number of elements.
-_BLOCK = 128
 # Below this many elements the order of additions does not matter.
 _SHORT = 4096
 _add_all: Any = np.add.reduce
@@ -67,7 +66,7 @@ def convert(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return array
     if array.dtype.kind == "c" and dtype.kind not in "cb":
         array = array.real
-    return array.astype(dtype)
+    return converted(array, dtype)
 
 
 def fold(
@@ -81,43 +80,28 @@ def fold(
 
 
 def add_up(array: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
-    """The sum over `dims` in the array's own dtype, with errors that do not grow with the size."""
-    if array.size > _SHORT and dims and array.dtype.kind in "fc":
-        if len(dims) == array.ndim:
-            if not (array.flags.c_contiguous or array.flags.f_contiguous):
-                array = np.ascontiguousarray(array)
-        else:
-            array = _add_blocks(array, dims)
-    return fold(np.add, array, dims, keepdim)
+    """The sum over `dims` in the array's own dtype, with errors that do not grow with the size.
+
+    Low-precision floats give a float32.
+    """
+    if array.size > _SHORT and dims:
+        total = reducing.add_up(array, dims, keepdim)
+        if total is not None:
+            return total
+    return fold(np.add, array, dims, keepdim, accumulator_dtype(array.dtype))
 
 
-def _add_blocks(array: np.ndarray, dims: Dims) -> np.ndarray:
-    """Shorten every long dimension that NumPy would add up one by one."""
-    fastest = builtins.min(
-        (i for i in range(array.ndim) if array.shape[i] > 1),
-        key=lambda i: abs(array.strides[i]),
-        default=-1,
+def _summed(self: np.ndarray, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
+    """The sum in the dtype that is right for adding up numbers of `dtype`."""
+    wide = accumulator_dtype(dtype)
+    return add_up(
+        self if accumulator_dtype(self.dtype) is wide else convert(self, wide), dims, keepdim
     )
-    for dim in dims:
-        while dim != fastest and array.shape[dim] > 4 * _BLOCK:
-            array = _add_one_level(array, dim)
-    return array
-
-
-def _add_one_level(array: np.ndarray, dim: int) -> np.ndarray:
-    count = array.shape[dim] // _BLOCK
-    shape, before = array.shape, (slice(None),) * dim
-    whole = array[(*before, slice(count * _BLOCK))]
-    sums = np.add.reduce(
-        whole.reshape(*shape[:dim], count, _BLOCK, *shape[dim + 1 :]), axis=dim + 1
-    )
-    rest = array[(*before, slice(count * _BLOCK, None))]
-    return np.concatenate([sums, rest], axis=dim) if rest.shape[dim] else sums
 
 
 def _sum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
-    total = add_up(convert(self, accumulator_dtype(dtype)), dims, keepdim)
-    return total if total.dtype is dtype else total.astype(dtype)
+    total = _summed(self, dims, keepdim, dtype)
+    return converted(total, dtype)
 
 
 def _sum_all(self: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
@@ -185,15 +169,12 @@ def _total(input: Tensor, op: Op) -> Tensor | None:
     state = local.state
     array = input._array
     dtype, size = array.dtype, array.size
-    if (
-        (dtype is not F32 and dtype is not F64)
-        or (size > _SHORT and not array.flags.c_contiguous)
-        or state.intercept is not None
-        or not size
-    ):
+    if (dtype is not F32 and dtype is not F64) or state.intercept is not None or not size:
         return None
-    total = np.empty((), dtype)
-    _add_all(array, None, None, total)
+    if array.flags.c_contiguous:
+        total = reducing.total(array)
+    else:
+        total = add_up(array, tuple(range(array.ndim)), False)
     if op is not SUM_ALL:
         np.true_divide(total, size, total)
     return op.output(state, (input,), NO_PARAMS, total)
@@ -204,13 +185,12 @@ def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
     state = local.state
     array = input._array
     dtype = array.dtype
-    if (
-        (dtype is not F32 and dtype is not F64)
-        or not 0 < array.size <= _SHORT
-        or state.intercept is not None
-    ):
+    if (dtype is not F32 and dtype is not F64) or not array.size or state.intercept is not None:
         return None
-    total = np.asarray(_add_all(array, dims, None, None, keepdim))
+    if array.size > _SHORT:
+        total = add_up(array, dims, keepdim)
+    else:
+        total = np.asarray(_add_all(array, dims, None, None, keepdim))
     if op is not SUM:
         np.true_divide(total, array.size // total.size, total)
     params = {"dims": dims, "keepdim": keepdim, "dtype": dtype}
@@ -221,7 +201,7 @@ def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
 
 
 def _mean(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
-    total = add_up(convert(self, accumulator_dtype(dtype)), dims, keepdim)
+    total = _summed(self, dims, keepdim, dtype)
     count = math.prod(self.shape[dim] for dim in dims)
     return np.asarray(total / total.dtype.type(count)).astype(dtype, copy=False)
 
@@ -350,7 +330,12 @@ def nanmean(
 
 def _multiplied(self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtype) -> np.ndarray:
     values = convert(self, accumulator_dtype(dtype))
-    return fold(np.multiply, values, dim, keepdim).astype(dtype, copy=False)
+    product = None
+    if dim is None or dim == self.ndim - 1:
+        product = reducing.multiply(values, dim is None, keepdim)
+    if product is None:
+        product = fold(np.multiply, values, dim, keepdim)
+    return product.astype(dtype, copy=False)
 
 
 def _prod(self: np.ndarray, *, dim: int, keepdim: bool, dtype: np.dtype) -> np.ndarray:
@@ -391,13 +376,26 @@ def _prod_all_grad(g: Tensor, self: Tensor, out: Tensor, dtype: np.dtype) -> Ten
     return g * conj(product_of_others(factors.reshape(-1), 0).reshape(self._array.shape))
 
 
+def _product_of_all(input: Tensor) -> Tensor | None:
+    """The short path for all elements of floats; None where there is more to look at."""
+    array, state = input._array, local.state
+    dtype = array.dtype
+    if dtype is not F32 and dtype is not F64:
+        return None
+    if state.intercept is not None or state.autocast is not None:
+        return None
+    product = reducing.multiply(array, True, False)
+    if product is None:
+        return None
+    return PROD_ALL.output(state, (input,), {"dtype": dtype}, product)
+
+
 PROD = Op("prod_dim", _prod, grads={"self": _prod_grad}, node="ProdBackward1")
 PROD_ALL = Op("prod", _prod_all, grads={"self": _prod_all_grad})
 
 
 @public()
 @numpy_names
-@casts(FLOAT32)
 def prod(
     input: Tensor,
     dim: int | None = None,
@@ -406,6 +404,17 @@ def prod(
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
     """The product over one dimension, or over all."""
+    if dim is None and dtype is None and keepdim is False:
+        quick = _product_of_all(input)
+        if quick is not None:
+            return quick
+    return _any_product(input, dim, keepdim, dtype)
+
+
+@casts(FLOAT32)
+def _any_product(
+    input: Tensor, dim: int | None, keepdim: bool, dtype: dtypes.dtype | None
+) -> Tensor:
     wanted = sum_dtype(input, dtype)
     require_bool("keepdim", keepdim)
     if dim is None:
@@ -418,7 +427,12 @@ def prod(
 
 def _logsumexp(self: np.ndarray, *, dims: Dims, keepdim: bool) -> np.ndarray:
     values = convert(self, accumulator_dtype(self.dtype))
-    if values.size == 0:
+    rows = reducing.in_rows(values, dims)
+    if rows is not None:
+        total = reducing.logsumexp(rows)
+        if keepdim:
+            total = np.expand_dims(total, dims)
+    elif values.size == 0:
         total = np.log(fold(np.add, np.exp(values), dims, keepdim))
     else:
         # Shifting by the largest (real) value keeps exp from overflowing.

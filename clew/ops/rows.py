@@ -65,6 +65,7 @@ class Row(Elementwise):
         kernel: str | None = None,
         refusals: Refusals | None = None,
         exact_numbers: bool = False,
+        takes_halves: bool = False,
         node: str | None = None,
         bare: bool = False,
         kinks: str = "",
@@ -77,15 +78,13 @@ class Row(Elementwise):
         # Variants are told apart by a suffix ("add.scaled"); users know the operation by its name.
         self.name = name.partition(".")[0]
         self.takes = takes
+        self.keeps_floats = self.keeps_floats and "f" in takes and "h" in takes
         self.kernel = kernel or f"{self.name}_cpu"
         self.refusals = refusals or {}
-        # Whether numbers beside half-precision tensors stay exact, or are rounded as they are.
-        self.exact_numbers = exact_numbers
+        self.exact_numbers, self.takes_halves = exact_numbers, takes_halves
 
-    def compute(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> np.ndarray:
-        if len(inputs) > 1 and not self.exact_numbers:
-            inputs = rounded_numbers(inputs)
-        return super().compute(inputs, params)
+    def prepared(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        return inputs if len(inputs) == 1 or self.exact_numbers else rounded_numbers(inputs)
 
     def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
         compute, result = super().result_dtype(inputs)
@@ -162,6 +161,7 @@ def unary_row(
     out_text: str = "",
     function: bool = True,
     method: bool = True,
+    takes_halves: bool = False,
     node: str | None = None,
     bare: bool = False,
     kinks: str = "",
@@ -174,8 +174,8 @@ def unary_row(
     """
     op = Row(
         name, forward, inputs=("self",), grads={"self": grad} if grad else None, rule=rule,
-        takes=takes, kernel=kernel, refusals=refusals, node=node, bare=bare,
-        kinks=kinks, non_differentiable=non_differentiable,
+        takes=takes, kernel=kernel, refusals=refusals, takes_halves=takes_halves, node=node,
+        bare=bare, kinks=kinks, non_differentiable=non_differentiable,
     )  # fmt: skip
     # Operations that refuse floats have no short path: their checks are in `op` itself.
     implementation = unary(op) if "f" in takes else _named(lambda input: op(input), name)

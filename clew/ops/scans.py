@@ -2,37 +2,85 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.elementwise import F32, F64
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
+from clew.kernels.native.ufunc import Scan, scan
 from clew.ops import out_checks, return_types
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.extrema import found_op, not_implemented, orderable, refuse_complex_history
 from clew.ops.reductions import Dims, convert, sum_dtype
 
-_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 # Running totals are kept in more digits than the results, so that their errors do not pile up.
 _RUNNING: dict[np.dtype, np.dtype] = {
-    dtypes.float16.np: _F32, dtypes.bfloat16.np: _F32, _F32: _F64,
+    dtypes.float16.np: F32, dtypes.bfloat16.np: F32, F32: F64,
     np.dtype(np.complex64): np.dtype(np.complex128),
 }  # fmt: skip
+
+
+_KERNELS: dict[Any, Scan] = {
+    np.add: scan("running_sum", is_associative=True)(lambda total, x: total + x),
+    np.multiply: scan("running_product", start=1.0, is_associative=True)(
+        lambda total, x: total * x
+    ),
+}
 
 
 def _accumulate(ufunc: np.ufunc, self: np.ndarray, dim: int, dtype: np.dtype) -> np.ndarray:
     values = convert(self, dtype)
     if not values.ndim:
         return values.copy()
+    kernel = _KERNELS[ufunc].when(values)
+    if kernel is not None:
+        return _scanned(kernel, values, dim=dim)
     running = _RUNNING.get(dtype, dtype)
     return ufunc.accumulate(values, axis=dim, dtype=running).astype(dtype, copy=False)
 
 
-def _reversed_cumsum(g: Tensor, dim: int) -> Tensor:
-    return g.flip(dim).cumsum(dim).flip(dim) if g._array.size > 1 else g
+def _scanned(kernel: Any, *arrays: np.ndarray, dim: int, backwards: bool = False) -> np.ndarray:
+    """What a scan makes of arrays along a dimension, from its start or from its end."""
+    if dim == arrays[-1].ndim - 1 and not backwards:
+        return np.asarray(kernel(*arrays))
+    result = np.empty(arrays[-1].shape, arrays[-1].dtype)
+    operands = [*arrays, result]
+    if dim != result.ndim - 1:
+        operands = [each.swapaxes(dim, -1) for each in operands]
+    if backwards:
+        operands = [each[..., ::-1] for each in operands]
+    kernel(*operands)
+    return result
+
+
+def _reversed_cumsum(g: Any, dim: int) -> Any:
+    """Sums from each element to the end; of tensors or bare arrays."""
+    if type(g) is not np.ndarray:
+        return g.flip(dim).cumsum(dim).flip(dim) if g._array.size > 1 else g
+    if not g.ndim:
+        return g
+    kernel = _KERNELS[np.add].when(g)
+    if kernel is not None:
+        return _scanned(kernel, g, dim=dim, backwards=True)
+    return np.flip(_accumulate(np.add, np.flip(g, dim), dim, g.dtype), dim)
+
+
+def _quick_scan(op: Op, ufunc: np.ufunc, input: Tensor, dim: int) -> Tensor | None:
+    """The short path for floats; None where there is more to look at."""
+    array, state = input._array, local.state
+    dtype = array.dtype
+    if (dtype is not F32 and dtype is not F64) or not array.ndim or state.intercept is not None:
+        return None
+    params: dict[str, Any] = {"dim": wrap_dim(dim, array.ndim), "dtype": dtype}
+    result = _scanned(_KERNELS[ufunc].when(array), array, dim=params["dim"])
+    return op.output(state, (input,), params, result)
 
 
 CUMSUM = Op(
@@ -40,6 +88,7 @@ CUMSUM = Op(
     lambda self, *, dim, dtype: _accumulate(np.add, self, dim, dtype),
     grads={"self": lambda g, dim: _reversed_cumsum(g, dim)},
     linear=True,
+    bare=True,
 )
 
 
@@ -47,14 +96,27 @@ CUMSUM = Op(
 @numpy_names
 def cumsum(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
     """Running sums along a dimension."""
+    quick = _quick_scan(CUMSUM, np.add, input, dim) if dtype is None else None
+    if quick is not None:
+        return quick
     return CUMSUM(input, dim=wrap_dim(dim, input._array.ndim), dtype=sum_dtype(input, dtype))
 
 
 # -- linear recurrences, which gradients of scans are --------------------------------------------
 
 
+@scan("recurrence", 2)
+def _RECURRENCE(following: Any, factor: Any, term: Any) -> Any:
+    return term + factor * following
+
+
 def _recurrence(factors: np.ndarray, terms: np.ndarray, *, dim: int) -> np.ndarray:
-    """r[i] = terms[i] + factors[i] r[i+1], for all i at once in log2(length) doubling steps."""
+    """r[i] = terms[i] + factors[i] r[i+1]; for complex numbers in log2(length) doubling steps."""
+    kernel = _RECURRENCE.when(terms)
+    if kernel is not None and factors.dtype is terms.dtype and terms.ndim:
+        return _scanned(
+            kernel, np.broadcast_to(factors, terms.shape), terms, dim=dim, backwards=True
+        )
     result = np.moveaxis(np.array(terms), dim, 0)
     factors = np.moveaxis(np.array(np.broadcast_to(factors, terms.shape)), dim, 0)
     step, length = 1, len(result)
@@ -128,6 +190,9 @@ CUMPROD = Op(
 @numpy_names
 def cumprod(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
     """Running products along a dimension."""
+    quick = _quick_scan(CUMPROD, np.multiply, input, dim) if dtype is None else None
+    if quick is not None:
+        return quick
     return CUMPROD(input, dim=wrap_dim(dim, input._array.ndim), dtype=sum_dtype(input, dtype))
 
 

@@ -18,6 +18,8 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import row_by_row, sum_of_products, widened
+from clew.kernels.conversion import converted
+from clew.kernels.native.strips import across
 from clew.kernels.native.ufunc import over_rows
 from clew.ops.creation import empty_like, zeros_like
 from clew.ops.dims import numpy_names, wrap_dim
@@ -43,7 +45,7 @@ def _like(result: Array, original: Array) -> Array:
     """A result in the dtype and shape of what it was computed from."""
     if result.dtype is original.dtype and original.ndim:
         return result
-    return result.astype(original.dtype, copy=False).reshape(original.shape)
+    return converted(result, original.dtype).reshape(original.shape)
 
 
 @over_rows("softmax", "(n)->(n)", cost=6)
@@ -68,18 +70,39 @@ def _LOG_SOFTMAX_BACKWARD_KERNEL(g: Any, y: Any) -> Any:
     return g - y.exp() * g.row_sum()
 
 
-def _kernel_for(kernel: Any, array: Array, dim: int) -> Any:
-    """The compiled form, if it pays: along another axis than the last it has no vectors."""
-    return kernel.when(array) if dim == array.ndim - 1 else None
+# The same for another dimension than the last.
+_ACROSS = {
+    kernel: across(kernel)
+    for kernel in (
+        _SOFTMAX_KERNEL, _SOFTMAX_BACKWARD_KERNEL, _LOG_SOFTMAX_KERNEL,
+        _LOG_SOFTMAX_BACKWARD_KERNEL,
+    )
+}  # fmt: skip
+
+
+def _run(kernel: Any, dim: int, *arrays: Array) -> Array | None:
+    """The result of the compiled form; None for dtypes that it does not have."""
+    first = arrays[-1]
+    if dim == first.ndim - 1:
+        ufunc = kernel.when(first)
+        return None if ufunc is None else ufunc(*arrays)
+    ufunc = _ACROSS[kernel].when(first) if first.ndim else None
+    if ufunc is None:
+        return None
+    if dim == first.ndim - 2:
+        result: Array = ufunc(*arrays)
+        return result
+    shape = (*first.shape[: dim + 1], -1)
+    return ufunc(*[each.reshape(shape) for each in arrays]).reshape(first.shape)
 
 
 def _softmax(self: Array, *, dim: int) -> Array:
     if not self.size:
         return np.empty_like(self)
     self = row_by_row(self)
-    kernel = _kernel_for(_SOFTMAX_KERNEL, self, dim)
-    if kernel is not None:
-        return kernel(self)
+    compiled = _run(_SOFTMAX_KERNEL, dim, self)
+    if compiled is not None:
+        return compiled
     result = _shifted(self, dim)
     np.exp(result, result)
     np.divide(result, _total(result, dim, None, None, True), result)
@@ -89,9 +112,9 @@ def _softmax(self: Array, *, dim: int) -> Array:
 def _softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Array:
     if not output.size:
         return np.empty_like(output)
-    kernel = _kernel_for(_SOFTMAX_BACKWARD_KERNEL, output, dim)
-    if kernel is not None:
-        return kernel(grad_output, output)
+    compiled = _run(_SOFTMAX_BACKWARD_KERNEL, dim, grad_output, output)
+    if compiled is not None:
+        return compiled
     g, y = widened(_vectors(grad_output)), widened(_vectors(output))
     result = g - sum_of_products(g, y, (dim,))
     result *= y
@@ -124,9 +147,9 @@ def _log_softmax(self: Array, *, dim: int) -> Array:
     if not self.size:
         return np.empty_like(self)
     self = row_by_row(self)
-    kernel = _kernel_for(_LOG_SOFTMAX_KERNEL, self, dim)
-    if kernel is not None:
-        return kernel(self)
+    compiled = _run(_LOG_SOFTMAX_KERNEL, dim, self)
+    if compiled is not None:
+        return compiled
     result = _shifted(self, dim)
     total = _total(np.exp(result), dim, None, None, True)
     np.subtract(result, np.log(total, total), result)
@@ -136,9 +159,9 @@ def _log_softmax(self: Array, *, dim: int) -> Array:
 def _log_softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Array:
     if not output.size:
         return np.empty_like(output)
-    kernel = _kernel_for(_LOG_SOFTMAX_BACKWARD_KERNEL, output, dim)
-    if kernel is not None:
-        return kernel(grad_output, output)
+    compiled = _run(_LOG_SOFTMAX_BACKWARD_KERNEL, dim, grad_output, output)
+    if compiled is not None:
+        return compiled
     g, y = widened(_vectors(grad_output)), widened(_vectors(output))
     result = np.exp(y)
     result *= _total(g, dim, None, None, True)

@@ -11,9 +11,12 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
+from clew.core.elementwise import F32, F64
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
+from clew.kernels import reducing
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.reductions import (
@@ -39,6 +42,13 @@ def _moments(
     values = convert(self, accumulator_dtype(self.dtype))
     count = math.prod(values.shape[dim] for dim in dims)
     real = values.real.dtype.type
+    rows = reducing.in_rows(values, dims)
+    if rows is not None:
+        mean, squares = reducing.moments(rows)
+        variance = np.asarray(squares / real(max(0.0, count - correction)))
+        if keepdim:
+            return np.expand_dims(variance, dims), np.expand_dims(mean, dims)
+        return variance, mean
     mean = add_up(values, dims, keepdim=True) / real(count)
     deviation = np.asarray(values - mean)
     if deviation.dtype.kind == "c":
@@ -136,8 +146,31 @@ VAR_MEAN = Op("var_mean", _var_mean, grads={"self": _var_mean_grad}, outputs=2)
 STD_MEAN = Op("std_mean", _std_mean, grads={"self": _std_mean_grad}, outputs=2, kinks=_KINKS)
 
 
+def _spread_of_all(op: Op, input: Tensor) -> Tensor | None:
+    """The short path to var and std of all elements of floats; None where there is more to see."""
+    array, state = input._array, local.state
+    if (
+        (array.dtype is not F32 and array.dtype is not F64)
+        or array.size < 2
+        or op.outputs > 1
+        or state.intercept is not None
+        or not array.flags.c_contiguous
+    ):
+        return None
+    _, spread = reducing.moments(array.reshape(-1))
+    np.true_divide(spread, array.size - 1, spread)
+    if op is STD:
+        np.sqrt(spread, spread)
+    params = {"dims": tuple(range(array.ndim)), "keepdim": False, "correction": 1}
+    return op.output(state, (input,), params, spread)
+
+
 def _spread(op: Op, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
     """Read the arguments of var, std and their `_mean` forms, which have two generations."""
+    if dim is None and unbiased is _ABSENT and correction is _ABSENT and keepdim is False:
+        quick = _spread_of_all(op, input)
+        if quick is not None:
+            return quick
     if isinstance(dim, bool):
         # The form var(unbiased), which reduces everything.
         dim, unbiased = None, dim

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from clew.backend import dtypes
-from clew.core.elementwise import F32
+from clew.kernels.native.ufunc import Elementwise, elementwise
 from clew.ops.arithmetic import conj
 from clew.ops.rows import FLOAT, Row, unary_row
 
@@ -34,7 +34,13 @@ log1p = unary_row(
 )
 
 
+_RSQRT_KERNEL = elementwise("rsqrt", 1, cost=2, half=True)(lambda x: x.rsqrt())
+
+
 def _rsqrt(self: np.ndarray) -> Any:
+    kernel = _RSQRT_KERNEL.when(self)
+    if kernel is not None:
+        return kernel(self)
     root = np.sqrt(self, out=np.empty_like(self))
     return np.reciprocal(root, out=root)
 
@@ -42,7 +48,9 @@ def _rsqrt(self: np.ndarray) -> Any:
 sqrt = unary_row(
     "sqrt", np.sqrt, lambda g, out: g / (2 * conj(out)), rule=FLOAT, bare=True, kinks="inf at 0"
 )
-rsqrt = unary_row("rsqrt", _rsqrt, lambda g, out: -0.5 * g * conj(out.pow(3)), rule=FLOAT)
+rsqrt = unary_row(
+    "rsqrt", _rsqrt, lambda g, out: -0.5 * g * conj(out.pow(3)), rule=FLOAT, takes_halves=True
+)
 reciprocal = unary_row(
     "reciprocal", np.reciprocal, lambda g, out: -g * conj(out * out), rule=FLOAT, bare=True
 )
@@ -88,16 +96,25 @@ def _prepared(output: np.ndarray) -> np.ndarray:
     return output.conj() if output.dtype.kind == "c" else output
 
 
-_ONE = np.ones((), np.float32)
+_TANH_BACKWARD_KERNEL = elementwise("tanh_backward", 2)(lambda g, y: g * (1.0 - y * y))
+_SIGMOID_KERNEL = elementwise("sigmoid", 1, cost=4, half=True)(lambda x: x.sigmoid())
+_SIGMOID_BACKWARD_KERNEL = elementwise("sigmoid_backward", 2)(lambda g, y: g * ((1.0 - y) * y))
+
+
+def _by_kernel(kernel: Elementwise, grad_output: np.ndarray, output: np.ndarray) -> Any:
+    """The gradient in one pass, for floats of one type; None for others."""
+    if grad_output.dtype is not output.dtype:
+        return None
+    ufunc = kernel.when(output)
+    return None if ufunc is None else ufunc(grad_output, output)
 
 
 def _tanh_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
-    if output.dtype is not F32:
-        output = _prepared(output)
-    slope = output * output
-    # A 0-dim array as an operand is quicker than a Python number.
-    slope = (_ONE if slope.dtype is F32 else 1) - slope
-    return np.multiply(grad_output, slope, slope if slope.ndim else None)
+    result = _by_kernel(_TANH_BACKWARD_KERNEL, grad_output, output)
+    if result is not None:
+        return np.asarray(result)
+    output = _prepared(output)
+    return np.asarray(grad_output * (1 - output * output))
 
 
 # The gradients of tanh and sigmoid are operations of their own: one pass instead of three.
@@ -120,6 +137,9 @@ tanh = unary_row("tanh", np.tanh, tanh_backward, rule=FLOAT, bare=True)
 
 def sigmoid_array(self: np.ndarray) -> np.ndarray:
     """1 / (1 + exp(-x)); exp overflows to inf for very negative x, and the result is then 0."""
+    kernel = _SIGMOID_KERNEL.when(self)
+    if kernel is not None:
+        return np.asarray(kernel(self))
     result = np.asarray(np.negative(self))
     np.exp(result, result)
     np.add(result, 1, result)
@@ -127,10 +147,11 @@ def sigmoid_array(self: np.ndarray) -> np.ndarray:
 
 
 def _sigmoid_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
+    result = _by_kernel(_SIGMOID_BACKWARD_KERNEL, grad_output, output)
+    if result is not None:
+        return np.asarray(result)
     output = _prepared(output)
-    slope = np.asarray(np.subtract(1, output))
-    np.multiply(slope, output, slope)
-    return np.multiply(grad_output, slope, slope)
+    return np.asarray(grad_output * ((1 - output) * output))
 
 
 SIGMOID_BACKWARD = Row(
@@ -147,4 +168,6 @@ def sigmoid_backward(g: Any, out: Any) -> Any:
     return _sigmoid_backward(g, out) if type(g) is np.ndarray else SIGMOID_BACKWARD(g, out)
 
 
-sigmoid = unary_row("sigmoid", sigmoid_array, sigmoid_backward, rule=FLOAT, bare=True)
+sigmoid = unary_row(
+    "sigmoid", sigmoid_array, sigmoid_backward, rule=FLOAT, bare=True, takes_halves=True
+)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from clew.core.tensor import Tensor
+from clew.kernels.native.ufunc import elementwise
 from clew.ops.creation import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
+    Fused,
     Number,
     Options,
     ParameterwiseOptimizer,
@@ -21,8 +25,27 @@ from clew.optim.parameterwise import (
 )
 
 
+@elementwise("adadelta", 9, outputs=3, scalars=tuple(range(4, 9)), cost=3)
+def _KERNEL(
+    param: Any, grad: Any, square: Any, steps_square: Any,
+    decay: Any, rho: Any, rate: Any, eps: Any, scale: Any,
+) -> Any:  # fmt: skip
+    grad = grad + param * decay
+    square = square * rho + grad * grad * rate
+    delta = (steps_square + eps).sqrt() / (square + eps).sqrt() * grad
+    return param + delta * scale, square, steps_square * rho + delta * delta * rate
+
+
+def _numbers(state: State, options: Options) -> tuple[float, ...]:
+    count_step(state)
+    rho = options["rho"]
+    return options["weight_decay"], rho, 1 - rho, options["eps"], -options["lr"]
+
+
 class Adadelta(ParameterwiseOptimizer):
     """The unit of a step is the root mean square of the steps before it."""
+
+    _fused = (Fused(_KERNEL, ("square_avg", "acc_delta"), _numbers),)
 
     def __init__(
         self,
@@ -42,15 +65,9 @@ class Adadelta(ParameterwiseOptimizer):
         check(eps >= 0, "Invalid epsilon value: {}", eps)
         check(weight_decay >= 0, "Invalid weight_decay value: {}", weight_decay)
         defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+            "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
+        }  # fmt: skip
         super().__init__(params, defaults)
 
     @staticmethod

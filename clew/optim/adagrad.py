@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
+from clew.kernels.native.ufunc import elementwise
 from clew.ops.creation import full_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
+    Fused,
     Number,
     Options,
     ParameterwiseOptimizer,
@@ -24,8 +26,22 @@ from clew.optim.parameterwise import (
 )
 
 
+@elementwise("adagrad", 6, outputs=2, scalars=(3, 4, 5), cost=2)
+def _KERNEL(param: Any, grad: Any, total: Any, decay: Any, eps: Any, scale: Any) -> Any:
+    grad = grad + param * decay
+    total = total + grad * grad
+    return param + grad / (total.sqrt() + eps) * scale, total
+
+
+def _numbers(state: State, options: Options) -> tuple[float, ...]:
+    rate = options["lr"] / (1 + (count_step(state) - 1) * options["lr_decay"])
+    return options["weight_decay"], options["eps"], -rate
+
+
 class Adagrad(ParameterwiseOptimizer):
     """Each element's step shrinks with the sum of its squared gradients."""
+
+    _fused = (Fused(_KERNEL, ("sum",), _numbers),)
 
     def __init__(
         self,
@@ -51,16 +67,10 @@ class Adagrad(ParameterwiseOptimizer):
         )
         check(eps >= 0, "Invalid epsilon value: {}", eps)
         defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
         # Unlike other optimizers, this one has its state before the first step.

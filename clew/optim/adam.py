@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from clew.core.tensor import Tensor
 from clew.kernels.native.ufunc import elementwise
 from clew.ops.clamping import maximum
 from clew.ops.creation import zeros_like
+from clew.optim import moments
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
     Fused,
@@ -16,48 +18,57 @@ from clew.optim.parameterwise import (
     ParameterwiseOptimizer,
     State,
     add_quotient,
-    average,
-    average_square,
     check,
-    check_betas,
     check_fused,
-    check_lr,
     count_step,
-    decayed,
     root_plus,
-    scalar,
-    shrink,
     update_all,
 )
 
 
 @elementwise("adam", 11, outputs=3, scalars=tuple(range(4, 11)), cost=2)
-def _ADAM_KERNEL(
+def _KERNEL(
     param: Any, grad: Any, mean: Any, square: Any,
-    kept: Any, decay: Any, rate1: Any, beta2: Any, rate2: Any, eps: Any, scale: Any,
+    kept: Any, coupled: Any, rate1: Any, beta2: Any, rate2: Any, eps: Any, scale: Any,
 ) -> Any:  # fmt: skip
-    grad = grad + param * decay
-    mean = mean + (grad - mean) * rate1
-    square = square * beta2 + grad * grad * rate2
+    _, mean, square = moments.updated(param, grad, mean, square, coupled, rate1, beta2, rate2)
     return param * kept + mean / (square.sqrt() + eps) * scale, mean, square
 
 
-def _numbers(state: State, options: Options) -> tuple[float, ...] | None:
-    """What the kernel needs; it does not do amsgrad."""
-    if options["amsgrad"]:
-        return None
-    lr, (beta1, beta2), decay = options["lr"], options["betas"], options["weight_decay"]
+@elementwise("amsgrad", 12, outputs=4, scalars=tuple(range(5, 12)), cost=2)
+def _AMSGRAD_KERNEL(
+    param: Any, grad: Any, mean: Any, square: Any, highest: Any,
+    kept: Any, coupled: Any, rate1: Any, beta2: Any, rate2: Any, eps: Any, scale: Any,
+) -> Any:  # fmt: skip
+    _, mean, square = moments.updated(param, grad, mean, square, coupled, rate1, beta2, rate2)
+    highest = highest.maximum(square)
+    return param * kept + mean / (highest.sqrt() + eps) * scale, mean, square, highest
+
+
+def _numbers(state: State, options: Options) -> tuple[float, ...]:
+    beta1, beta2 = options["betas"]
     step = count_step(state)
     missing = (1 - beta2**step) ** 0.5
-    kept, coupled = (1 - lr * decay, 0.0) if options["decoupled_weight_decay"] else (1.0, decay)
-    scale = -lr * missing / (1 - beta1**step)
-    return kept, coupled, 1 - beta1, beta2, 1 - beta2, options["eps"] * missing, scale
+    scale = -options["lr"] * missing / (1 - beta1**step)
+    return *moments.numbers(options), options["eps"] * missing, scale
+
+
+def _numbers_unless(amsgrad: bool) -> Callable[[State, Options], tuple[float, ...] | None]:
+    """None where the other kernel is meant: a group's option may change between steps."""
+    return lambda state, options: (
+        None if bool(options["amsgrad"]) is amsgrad else _numbers(state, options)
+    )
 
 
 class Adam(ParameterwiseOptimizer):
     """Steps along the mean gradient, each element in units of its root mean square."""
 
-    _fused = Fused(_ADAM_KERNEL, ("exp_avg", "exp_avg_sq"), _numbers)
+    _fused = (
+        Fused(
+            _AMSGRAD_KERNEL, (*moments.REMEMBERED, "max_exp_avg_sq"), _numbers_unless(amsgrad=False)
+        ),
+        Fused(_KERNEL, moments.REMEMBERED, _numbers_unless(amsgrad=True)),
+    )
 
     def __init__(
         self,
@@ -76,53 +87,33 @@ class Adam(ParameterwiseOptimizer):
         decoupled_weight_decay: bool = False,
     ) -> None:
         _refuse_tensors_with_foreach(lr, betas, bool(foreach) and not capturable)
-        check_lr(lr)
-        check(eps >= 0, "Invalid epsilon value: {}", eps)
-        check_betas(betas)
-        check(weight_decay >= 0, "Invalid weight_decay value: {}", weight_decay)
+        moments.check_options(lr, betas, eps, weight_decay)
         check(
             isinstance(betas[0], Tensor) == isinstance(betas[1], Tensor),
             "betas must be either both floats or both Tensors",
         )
         defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "differentiable": differentiable, "fused": fused,
             "decoupled_weight_decay": decoupled_weight_decay,
-        }
+        }  # fmt: skip
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 
     @staticmethod
     def _initial_state(param: Tensor, grad: Tensor, options: Options) -> State:
-        state = {
-            "step": scalar(0.0, options["fused"]),
-            "exp_avg": zeros_like(param),
-            "exp_avg_sq": zeros_like(param),
-        }
+        state = moments.initial_state(param, options["fused"])
         if options["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(param)
         return state
 
     @staticmethod
     def _update(param: Tensor, grad: Tensor, state: State, options: Options) -> None:
-        lr = options["lr"]
         beta1, beta2 = options["betas"]
-        mean, square = state["exp_avg"], state["exp_avg_sq"]
         step = count_step(state)
-        if options["decoupled_weight_decay"]:
-            shrink(param, lr, options["weight_decay"])
-        else:
-            grad = decayed(param, grad, options["weight_decay"])
-        average(mean, grad, beta1)
-        average_square(square, grad, beta2)
+        moments.update(param, grad, state, options)
+        square = state["exp_avg_sq"]
         if options["amsgrad"]:
             highest = state["max_exp_avg_sq"]
             square = maximum(highest.clone() if options["differentiable"] else highest, square)
@@ -131,7 +122,8 @@ class Adam(ParameterwiseOptimizer):
         # part of that is a factor of the whole quotient, so it can go to the other numbers.
         missing = (1 - beta2**step) ** 0.5
         root = root_plus(square, options["eps"] * missing)
-        add_quotient(param, mean, root, -lr * missing / (1 - beta1**step))
+        scale = -options["lr"] * missing / (1 - beta1**step)
+        add_quotient(param, state["exp_avg"], root, scale)
 
 
 def _refuse_tensors_with_foreach(lr: Number, betas: Any, foreach: bool) -> None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from clew.core.tensor import Tensor
+from clew.kernels.native.ufunc import elementwise
 from clew.ops.clamping import maximum
 from clew.ops.creation import zeros_like
+from clew.optim import moments
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
+    Fused,
     Number,
     Options,
     ParameterwiseOptimizer,
     State,
     add_quotient,
     average,
-    check,
-    check_betas,
-    check_lr,
     count_step,
     decayed,
     scalar,
@@ -23,8 +25,27 @@ from clew.optim.parameterwise import (
 )
 
 
+@elementwise("adamax", 9, outputs=3, scalars=tuple(range(4, 9)), cost=2)
+def _KERNEL(
+    param: Any, grad: Any, mean: Any, highest: Any,
+    decay: Any, rate1: Any, beta2: Any, eps: Any, scale: Any,
+) -> Any:  # fmt: skip
+    grad = grad + param * decay
+    mean = mean + (grad - mean) * rate1
+    highest = (highest * beta2).maximum(grad.abs() + eps)
+    return param + mean / highest * scale, mean, highest
+
+
+def _numbers(state: State, options: Options) -> tuple[float, ...]:
+    beta1, beta2 = options["betas"]
+    scale = -options["lr"] / (1 - beta1 ** count_step(state))
+    return options["weight_decay"], 1 - beta1, beta2, options["eps"], scale
+
+
 class Adamax(ParameterwiseOptimizer):
     """Steps along the mean gradient, in units of the largest recent gradient."""
+
+    _fused = (Fused(_KERNEL, ("exp_avg", "exp_inf"), _numbers),)
 
     def __init__(
         self,
@@ -39,20 +60,11 @@ class Adamax(ParameterwiseOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check(eps >= 0, "Invalid epsilon value: {}", eps)
-        check_betas(betas)
-        check(weight_decay >= 0, "Invalid weight_decay value: {}", weight_decay)
+        moments.check_options(lr, betas, eps, weight_decay)
         defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
         super().__init__(params, defaults)
 
     @staticmethod

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from clew.core.tensor import Tensor
+from clew.kernels.native.ir import where
+from clew.kernels.native.ufunc import elementwise
 from clew.ops.creation import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
+    Fused,
     Number,
     Options,
     ParameterwiseOptimizer,
@@ -17,11 +22,37 @@ from clew.optim.parameterwise import (
     decayed,
     scalar,
     update_all,
+    write_scalar,
 )
+
+
+@elementwise("asgd", 7, outputs=2, scalars=tuple(range(3, 7)))
+def _KERNEL(param: Any, grad: Any, mean: Any, decay: Any, kept: Any, scale: Any, rate: Any) -> Any:
+    param = param * kept + (grad + param * decay) * scale
+    return param, where(rate.equals(1.0), param, mean + (param - mean) * rate)
+
+
+def _advance(state: State, options: Options) -> tuple[float, Number]:
+    """The rates of this step and of the average; those of the next are put into the state."""
+    lr, step = options["lr"], count_step(state)
+    rate = state["eta"].item()
+    of_mean = state["mu"].clone() if options["differentiable"] else state["mu"].item()
+    # Through `scalar`, so that they are rounded alike before and after loading a state dict.
+    next_rate = lr / (1 + options["lambd"] * lr * step) ** options["alpha"]
+    write_scalar(state["eta"], scalar(next_rate)._array)
+    write_scalar(state["mu"], scalar(1 / max(1, step - options["t0"]))._array)
+    return rate, of_mean
+
+
+def _numbers(state: State, options: Options) -> tuple[float, ...]:
+    rate, of_mean = _advance(state, options)
+    return options["weight_decay"], 1 - options["lambd"] * rate, -rate, float(of_mean)
 
 
 class ASGD(ParameterwiseOptimizer):
     """Descent with a falling rate; `state["ax"]` is the average from step `t0` on."""
+
+    _fused = (Fused(_KERNEL, ("ax",), _numbers),)
 
     def __init__(
         self,
@@ -39,16 +70,10 @@ class ASGD(ParameterwiseOptimizer):
         check_lr(lr)
         check(weight_decay >= 0, "Invalid weight_decay value: {}", weight_decay)
         defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
+            "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
             "capturable": capturable,
-        }
+        }  # fmt: skip
         super().__init__(params, defaults)
 
     @staticmethod
@@ -63,20 +88,15 @@ class ASGD(ParameterwiseOptimizer):
 
     @staticmethod
     def _update(param: Tensor, grad: Tensor, state: State, options: Options) -> None:
-        lr, lambd = options["lr"], options["lambd"]
-        mean, mu = state["ax"], state["mu"]
-        step = count_step(state)
-        rate = state["eta"].item()
+        mean = state["ax"]
+        rate, of_mean = _advance(state, options)
         grad = decayed(param, grad, options["weight_decay"])
-        param.mul_(1 - lambd * rate)
+        param.mul_(1 - options["lambd"] * rate)
         add_scaled(param, grad, -rate)
-        if mu.item() == 1:
+        if of_mean == 1:
             mean.copy_(param)
         else:
-            mean.add_((param - mean) * mu)
-        # Through `scalar`, so that they are rounded alike before and after loading a state dict.
-        state["eta"].copy_(scalar(lr / (1 + lambd * lr * step) ** options["alpha"]))
-        mu.copy_(scalar(1 / max(1, step - options["t0"])))
+            mean.add_((param - mean) * of_mean)
 
 
 def asgd(

@@ -2,31 +2,59 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from clew.core.tensor import Tensor
-from clew.ops.creation import zeros_like
+from clew.kernels.native.ufunc import elementwise
+from clew.optim import moments
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
+    Fused,
     Number,
     Options,
     ParameterwiseOptimizer,
     State,
     add_quotient,
-    average,
-    average_square,
     check,
-    check_betas,
-    check_lr,
     count_step,
-    decayed,
     root_plus,
     scalar,
-    shrink,
     update_all,
 )
 
 
+@elementwise("nadam", 13, outputs=3, scalars=tuple(range(4, 13)), cost=2)
+def _KERNEL(
+    param: Any, grad: Any, mean: Any, square: Any,
+    kept: Any, coupled: Any, rate1: Any, beta2: Any, rate2: Any,
+    missing: Any, eps: Any, scale: Any, scale_ahead: Any,
+) -> Any:  # fmt: skip
+    grad, mean, square = moments.updated(param, grad, mean, square, coupled, rate1, beta2, rate2)
+    root = (square / missing).sqrt() + eps
+    return param * kept + grad / root * scale + mean / root * scale_ahead, mean, square
+
+
+def _momenta(step: float, options: Options) -> tuple[float, float]:
+    """This step's momentum and the next one's: it grows towards beta1 with the steps."""
+    beta1, decay = options["betas"][0], options["momentum_decay"]
+    now = beta1 * (1 - 0.5 * 0.96 ** (step * decay))
+    return now, beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * decay))
+
+
+def _numbers(state: State, options: Options) -> tuple[float, ...]:
+    lr, step = options["lr"], count_step(state)
+    now, then = _momenta(step, options)
+    so_far = state["mu_product"].mul_(now).item()
+    return (
+        *moments.numbers(options), 1 - options["betas"][1] ** step, options["eps"],
+        -lr * (1 - now) / (1 - so_far), -lr * then / (1 - so_far * then),
+    )  # fmt: skip
+
+
 class NAdam(ParameterwiseOptimizer):
     """Adam whose step looks ahead by the momentum of the next step."""
+
+    _fused = (Fused(_KERNEL, moments.REMEMBERED, _numbers),)
 
     def __init__(
         self,
@@ -43,55 +71,32 @@ class NAdam(ParameterwiseOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check(eps >= 0, "Invalid epsilon value: {}", eps)
-        check_betas(betas)
-        check(weight_decay >= 0, "Invalid weight_decay value: {}", weight_decay)
+        moments.check_options(lr, betas, eps, weight_decay)
         check(momentum_decay >= 0, "Invalid momentum_decay value: {}", momentum_decay)
         defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable,
             "differentiable": differentiable,
-        }
+        }  # fmt: skip
         super().__init__(params, defaults)
 
     @staticmethod
     def _initial_state(param: Tensor, grad: Tensor, options: Options) -> State:
-        return {
-            "step": scalar(0.0),
-            "mu_product": scalar(1.0),
-            "exp_avg": zeros_like(param),
-            "exp_avg_sq": zeros_like(param),
-        }
+        step, *means = moments.initial_state(param).items()
+        return dict((step, ("mu_product", scalar(1.0)), *means))
 
     @staticmethod
     def _update(param: Tensor, grad: Tensor, state: State, options: Options) -> None:
-        lr = options["lr"]
-        beta1, beta2 = options["betas"]
-        mean, square, product = state["exp_avg"], state["exp_avg_sq"], state["mu_product"]
-        step = count_step(state)
-        if options["decoupled_weight_decay"]:
-            shrink(param, lr, options["weight_decay"])
-        else:
-            grad = decayed(param, grad, options["weight_decay"])
-        # The momentum grows towards beta1 with the steps; its product corrects the means.
-        decay = options["momentum_decay"]
-        now = beta1 * (1 - 0.5 * 0.96 ** (step * decay))
-        then = beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * decay))
+        lr, beta2 = options["lr"], options["betas"][1]
+        step, product = count_step(state), state["mu_product"]
+        now, then = _momenta(step, options)
         product.mul_(now)
         so_far = product if options["differentiable"] else product.item()
-        average(mean, grad, beta1)
-        average_square(square, grad, beta2)
-        root = root_plus(square / (1 - beta2**step), options["eps"])
+        grad = moments.update(param, grad, state, options)
+        root = root_plus(state["exp_avg_sq"] / (1 - beta2**step), options["eps"])
         add_quotient(param, grad, root, -lr * (1 - now) / (1 - so_far))
-        add_quotient(param, mean, root, -lr * then / (1 - so_far * then))
+        add_quotient(param, state["exp_avg"], root, -lr * then / (1 - so_far * then))
 
 
 def nadam(

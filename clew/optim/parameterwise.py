@@ -17,7 +17,7 @@ from clew.core.tensor import Tensor
 from clew.ops.complex import view_as_real
 from clew.ops.from_data import scalar_tensor
 from clew.optim.optimizer import Optimizer, _use_grad_for_differentiable
-from clew.source import user_where
+from clew.source import Place, user_where
 
 State = dict[str, Any]
 Options = dict[str, Any]
@@ -42,23 +42,24 @@ class Fused:
         self.remembered = remembered
         self.numbers = numbers
 
-    def update(self, param: Tensor, grad: Tensor, state: State, options: Options) -> bool:
+    def update(
+        self, param: Tensor, grad: Tensor, state: State, options: Options, where: Place | None
+    ) -> bool:
         """Do the update, if the kernel can; False if it did not."""
         array, gradient = param._array, grad._array
-        ufunc = self.kernel.when(array)
-        if ufunc is None or gradient.dtype is not array.dtype or options.get("differentiable"):
+        if gradient.dtype is not array.dtype or options.get("differentiable"):
             return False
         memories: list[Any] = [state.get(name) for name in self.remembered]
         for memory in memories:
             if memory is None or memory._array.dtype is not array.dtype:
                 return False
-        numbers = self.numbers(state, options)
+        ufunc = self.kernel.when(array)
+        numbers = None if ufunc is None else self.numbers(state, options)
         if numbers is None:
             return False
         exact = array.dtype.type
         arrays = [memory._array for memory in memories]
         ufunc(array, gradient, *arrays, *[exact(n) for n in numbers], out=(array, *arrays))
-        where = user_where()
         for written in (param, *memories):
             written._storage.bump("optimizer", where)
         return True
@@ -67,8 +68,9 @@ class Fused:
 class ParameterwiseOptimizer(Optimizer):
     """Runs `_update` for every parameter that has a gradient."""
 
-    # The same update as a kernel, for where no graph of it is wanted.
-    _fused: Fused | None = None
+    # The same update as kernels, for where no graph of it is wanted: the first that finds all that
+    # it works on among what is remembered does it.
+    _fused: tuple[Fused, ...] = ()
 
     # Formulas with squares or signs act on real and imaginary parts one by one.
     _complex_as_real = True
@@ -91,7 +93,7 @@ class ParameterwiseOptimizer(Optimizer):
             with enable_grad():
                 loss = closure()
         writer = f"{type(self).__name__} optimizer"
-        states = self.state
+        states, where = self.state, user_where()
         for group in self.param_groups:
             options = plain_options(group)
             for param in group["params"]:
@@ -104,7 +106,7 @@ class ParameterwiseOptimizer(Optimizer):
                     state = self._initial_state(param, grad, options)
                     if state:
                         states[param] = state
-                update_one(type(self), param, grad, state, options)
+                update_one(type(self), param, grad, state, options, where)
                 # The error of a backward that comes too late then says what to do.
                 param._storage.writer = writer
         return loss
@@ -121,7 +123,12 @@ class ParameterwiseOptimizer(Optimizer):
 
 
 def update_one(
-    kind: type[ParameterwiseOptimizer], param: Tensor, grad: Tensor, state: State, options: Options
+    kind: type[ParameterwiseOptimizer],
+    param: Tensor,
+    grad: Tensor,
+    state: State,
+    options: Options,
+    where: Place | None,
 ) -> None:
     """One update of one parameter, whatever its dtype."""
     if options.get("maximize"):
@@ -132,8 +139,11 @@ def update_one(
     if kind._complex_as_real and param.is_complex():
         real_state = {k: _as_real(v) for k, v in state.items()}
         kind._update(view_as_real(param), view_as_real(grad), real_state, options)
-    elif kind._fused is None or not kind._fused.update(param, grad, state, options):
-        kind._update(param, grad, state, options)
+        return
+    for fused in kind._fused:
+        if fused.update(param, grad, state, options, where):
+            return
+    kind._update(param, grad, state, options)
 
 
 def _as_real(value: Any) -> Any:
@@ -175,8 +185,14 @@ def scalar(value: float, fused: bool | None = None) -> Tensor:
 def count_step(state: State) -> float:
     """The number of this step, from 1."""
     steps = state["step"]
-    steps.add_(1)
-    return steps.item()
+    return write_scalar(steps, steps._array + 1)
+
+
+def write_scalar(place: Tensor, value: Any) -> float:
+    """Put a number into a tensor of the state, and give it as it is there."""
+    place._array[...] = value
+    place._storage.bump("optimizer", None)
+    return place._array.item()
 
 
 # All of these take Tensors as well as numbers for their factors, so that those can be
@@ -266,14 +282,14 @@ def update_all(
     **options: Any,
 ) -> None:
     """The functional form of an optimizer: state as one list per name, changed in place."""
-    plain = plain_options(options)
+    plain, where = plain_options(options), user_where()
     for index, (param, grad) in enumerate(zip(params, grads)):
         own = {
             name: values[index]
             for name, values in state.items()
             if values and values[index] is not None
         }
-        update_one(kind, param, grad, own, plain)
+        update_one(kind, param, grad, own, plain, where)
         for name, values in state.items():
             if name in own and values:
                 values[index] = own[name]

@@ -2,32 +2,61 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from clew.core.tensor import Tensor
-from clew.ops.creation import zeros_like
+from clew.kernels.native.ir import where
+from clew.kernels.native.ufunc import elementwise
+from clew.optim import moments
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
+    Fused,
     Number,
     Options,
     ParameterwiseOptimizer,
     State,
     add_quotient,
     add_scaled,
-    average,
-    average_square,
-    check,
-    check_betas,
-    check_lr,
     count_step,
-    decayed,
     root_plus,
-    scalar,
-    shrink,
     update_all,
 )
 
 
+@elementwise("radam", 12, outputs=3, scalars=tuple(range(4, 12)), cost=2)
+def _KERNEL(
+    param: Any, grad: Any, mean: Any, square: Any,
+    kept: Any, coupled: Any, rate1: Any, beta2: Any, rate2: Any,
+    eps: Any, trusted: Any, scale: Any,
+) -> Any:  # fmt: skip
+    _, mean, square = moments.updated(param, grad, mean, square, coupled, rate1, beta2, rate2)
+    direction = where(trusted > 0.0, mean / (square.sqrt() + eps), mean)
+    return param * kept + direction * scale, mean, square
+
+
+def _step_size(step: float, options: Options) -> tuple[Any, bool]:
+    """The factor of this step, and whether the variance can be trusted by now."""
+    beta1, beta2 = options["betas"]
+    # rho: the length of a plain average with the same variance as the running one.
+    missing = 1 - beta2**step
+    rho_inf = 2 / (1 - beta2) - 1
+    rho = rho_inf - 2 * step * beta2**step / missing
+    size = -options["lr"] / (1 - beta1**step)
+    if rho <= 5:
+        return size, False
+    spread = (rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho)
+    return size * (missing * spread) ** 0.5, True
+
+
+def _numbers(state: State, options: Options) -> tuple[float, ...]:
+    scale, is_trusted = _step_size(count_step(state), options)
+    return *moments.numbers(options), options["eps"], float(is_trusted), scale
+
+
 class RAdam(ParameterwiseOptimizer):
     """Momentum alone at first, then Adam with a rectified step."""
+
+    _fused = (Fused(_KERNEL, moments.REMEMBERED, _numbers),)
 
     def __init__(
         self,
@@ -43,54 +72,27 @@ class RAdam(ParameterwiseOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_lr(lr)
-        check(eps >= 0, "Invalid epsilon value: {}", eps)
-        check_betas(betas)
-        check(weight_decay >= 0, "Invalid weight_decay value: {}", weight_decay)
+        moments.check_options(lr, betas, eps, weight_decay)
         defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
+        }  # fmt: skip
         super().__init__(params, defaults)
 
     @staticmethod
     def _initial_state(param: Tensor, grad: Tensor, options: Options) -> State:
-        return {
-            "step": scalar(0.0),
-            "exp_avg": zeros_like(param),
-            "exp_avg_sq": zeros_like(param),
-        }
+        return moments.initial_state(param)
 
     @staticmethod
     def _update(param: Tensor, grad: Tensor, state: State, options: Options) -> None:
-        lr = options["lr"]
-        beta1, beta2 = options["betas"]
-        mean, square = state["exp_avg"], state["exp_avg_sq"]
-        step = count_step(state)
-        if options["decoupled_weight_decay"]:
-            shrink(param, lr, options["weight_decay"])
+        scale, is_trusted = _step_size(count_step(state), options)
+        moments.update(param, grad, state, options)
+        if is_trusted:
+            root = root_plus(state["exp_avg_sq"], options["eps"])
+            add_quotient(param, state["exp_avg"], root, scale)
         else:
-            grad = decayed(param, grad, options["weight_decay"])
-        average(mean, grad, beta1)
-        average_square(square, grad, beta2)
-        # rho: the length of a plain average with the same variance as the running one.
-        missing = 1 - beta2**step
-        rho_inf = 2 / (1 - beta2) - 1
-        rho = rho_inf - 2 * step * beta2**step / missing
-        size = -lr / (1 - beta1**step)
-        if rho > 5:
-            spread = (rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho)
-            root = root_plus(square, options["eps"])
-            add_quotient(param, mean, root, size * (missing * spread) ** 0.5)
-        else:
-            add_scaled(param, mean, size)
+            add_scaled(param, state["exp_avg"], scale)
 
 
 def radam(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from clew.core.tensor import Tensor
+from clew.kernels.native.ufunc import elementwise
 from clew.ops.creation import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
+    Fused,
     Number,
     Options,
     ParameterwiseOptimizer,
@@ -24,8 +28,80 @@ from clew.optim.parameterwise import (
 )
 
 
+def _steps(
+    param: Any, grad: Any, square: Any, mean: Any, decay: Any, alpha: Any, rate: Any, eps: Any
+) -> tuple[Any, Any, Any]:
+    """The gradient in its units, and the new means; that of the gradient only if `centered`."""
+    grad = grad + param * decay
+    square = square * alpha + grad * grad * rate
+    if mean is None:
+        return grad / (square.sqrt() + eps), square, None
+    mean = mean + (grad - mean) * rate
+    return grad / ((square - mean * mean).sqrt() + eps), square, mean
+
+
+@elementwise("rmsprop", 9, outputs=2, scalars=tuple(range(3, 9)), cost=2)
+def _KERNEL(
+    param: Any, grad: Any, square: Any,
+    decay: Any, alpha: Any, rate: Any, eps: Any, momentum: Any, scale: Any,
+) -> Any:  # fmt: skip
+    step, square, _ = _steps(param, grad, square, None, decay, alpha, rate, eps)
+    return param + step * scale, square
+
+
+@elementwise("rmsprop_momentum", 10, outputs=3, scalars=tuple(range(4, 10)), cost=2)
+def _MOMENTUM_KERNEL(
+    param: Any, grad: Any, square: Any, buffer: Any,
+    decay: Any, alpha: Any, rate: Any, eps: Any, momentum: Any, scale: Any,
+) -> Any:  # fmt: skip
+    step, square, _ = _steps(param, grad, square, None, decay, alpha, rate, eps)
+    buffer = buffer * momentum + step
+    return param + buffer * scale, square, buffer
+
+
+@elementwise("rmsprop_centered", 10, outputs=3, scalars=tuple(range(4, 10)), cost=2)
+def _CENTERED_KERNEL(
+    param: Any, grad: Any, square: Any, mean: Any,
+    decay: Any, alpha: Any, rate: Any, eps: Any, momentum: Any, scale: Any,
+) -> Any:  # fmt: skip
+    step, square, mean = _steps(param, grad, square, mean, decay, alpha, rate, eps)
+    return param + step * scale, square, mean
+
+
+@elementwise("rmsprop_both", 11, outputs=4, scalars=tuple(range(5, 11)), cost=2)
+def _BOTH_KERNEL(
+    param: Any, grad: Any, square: Any, mean: Any, buffer: Any,
+    decay: Any, alpha: Any, rate: Any, eps: Any, momentum: Any, scale: Any,
+) -> Any:  # fmt: skip
+    step, square, mean = _steps(param, grad, square, mean, decay, alpha, rate, eps)
+    buffer = buffer * momentum + step
+    return param + buffer * scale, square, mean, buffer
+
+
+def _kernel_for(kernel: Any, *remembered: str) -> Fused:
+    """A kernel for the options that go with what it remembers."""
+    centered, with_momentum = "grad_avg" in remembered, "momentum_buffer" in remembered
+
+    def numbers(state: State, options: Options) -> tuple[float, ...] | None:
+        alpha, momentum = options["alpha"], options["momentum"]
+        if bool(options["centered"]) is not centered or (momentum > 0) is not with_momentum:
+            return None
+        count_step(state)
+        decay, eps = options["weight_decay"], options["eps"]
+        return decay, alpha, 1 - alpha, eps, momentum, -options["lr"]
+
+    return Fused(kernel, ("square_avg", *remembered), numbers)
+
+
 class RMSprop(ParameterwiseOptimizer):
     """Divides the gradient by a running root mean square, or standard deviation."""
+
+    _fused = (
+        _kernel_for(_BOTH_KERNEL, "grad_avg", "momentum_buffer"),
+        _kernel_for(_MOMENTUM_KERNEL, "momentum_buffer"),
+        _kernel_for(_CENTERED_KERNEL, "grad_avg"),
+        _kernel_for(_KERNEL),
+    )
 
     def __init__(
         self,
@@ -47,17 +123,10 @@ class RMSprop(ParameterwiseOptimizer):
         check(weight_decay >= 0, "Invalid weight_decay value: {}", weight_decay)
         check(alpha >= 0, "Invalid alpha value: {}", alpha)
         defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable,
+        }  # fmt: skip
         super().__init__(params, defaults)
 
     @staticmethod

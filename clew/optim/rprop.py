@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
+from clew.kernels.native.ir import where
+from clew.kernels.native.ufunc import elementwise
 from clew.ops.creation import full_like, ones_like, zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
+    Fused,
     Number,
     Options,
     ParameterwiseOptimizer,
@@ -20,8 +23,28 @@ from clew.optim.parameterwise import (
 )
 
 
+@elementwise("rprop", 8, outputs=3, scalars=tuple(range(4, 8)))
+def _KERNEL(
+    param: Any, grad: Any, previous: Any, size: Any, shrinks: Any, grows: Any, low: Any, high: Any
+) -> Any:
+    agreement = grad * previous
+    turned = agreement < 0.0
+    factor = where(agreement > 0.0, grows, where(turned, shrinks, 1.0))
+    size = (size * factor).maximum(low).minimum(high)
+    grad = where(turned, 0.0, grad)
+    sign = where(grad > 0.0, grad.like(1.0), where(grad < 0.0, grad.like(-1.0), 0.0))
+    return param - sign * size, grad, size
+
+
+def _numbers(state: State, options: Options) -> tuple[float, ...]:
+    count_step(state)
+    return *options["etas"], *options["step_sizes"]
+
+
 class Rprop(ParameterwiseOptimizer):
     """A step grows while the gradient keeps its sign, and shrinks when it changes."""
+
+    _fused = (Fused(_KERNEL, ("prev", "step_size"), _numbers),)
 
     def __init__(
         self,
@@ -38,14 +61,9 @@ class Rprop(ParameterwiseOptimizer):
         check_lr(lr)
         check(0 < etas[0] < 1 < etas[1], "Invalid eta values: {}, {}", *etas)
         defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
+            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
+        }  # fmt: skip
         super().__init__(params, defaults)
 
     @staticmethod

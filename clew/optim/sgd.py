@@ -23,8 +23,17 @@ from clew.optim.parameterwise import (
 )
 
 
+@elementwise("sgd", 4, scalars=(2, 3))
+def _PLAIN_KERNEL(param: Any, grad: Any, decay: Any, scale: Any) -> Any:
+    return param + (grad + param * decay) * scale
+
+
+def _plain_numbers(state: State, options: Options) -> tuple[float, ...] | None:
+    return None if options["momentum"] else (options["weight_decay"], -options["lr"])
+
+
 @elementwise("sgd_momentum", 8, outputs=2, scalars=tuple(range(3, 8)))
-def _SGD_KERNEL(
+def _KERNEL(
     param: Any, grad: Any, buffer: Any,
     decay: Any, momentum: Any, rate: Any, ahead: Any, scale: Any,
 ) -> Any:  # fmt: skip
@@ -44,7 +53,10 @@ class SGD(ParameterwiseOptimizer):
     """Down the gradient, or down its running sum."""
 
     _complex_as_real = False
-    _fused = Fused(_SGD_KERNEL, ("momentum_buffer",), _numbers)
+    _fused = (
+        Fused(_KERNEL, ("momentum_buffer",), _numbers),
+        Fused(_PLAIN_KERNEL, (), _plain_numbers),
+    )
 
     def __init__(
         self,
@@ -69,16 +81,10 @@ class SGD(ParameterwiseOptimizer):
                 "Nesterov momentum requires a momentum and zero dampening",
             )
         defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+            "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
+            "differentiable": differentiable, "fused": fused,
+        }  # fmt: skip
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.doctor.course import prepare
 from clew.doctor.findings import Finding, ordered
-from clew.doctor.rules import exceptions, graph, loop, loss, numeric, setup
+from clew.doctor.rules import exceptions, graph, initial, loop, loss, numeric, repeats, setup
 from clew.doctor.rules.base import Rule
 
 if TYPE_CHECKING:
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 # Causes come before what they explain: a rule may mark parameters as explained.
 RULES: tuple[Rule, ...] = (
-    *exceptions.RULES, *loop.RULES, *loss.RULES, *graph.RULES, *numeric.RULES, *setup.RULES,
+    *exceptions.RULES, *loop.RULES, *loss.RULES, *graph.RULES, *initial.RULES, *numeric.RULES,
+    *setup.RULES, *repeats.RULES,
 )  # fmt: skip
 
 
@@ -37,7 +38,9 @@ EXPLAINS: dict[str, frozenset[str]] = {
     "missing-zero-grad": frozenset({"bad-learning-rate", "exploding-gradient", "dead-relu"}),
     "zero-grad-before-step": frozenset({"bad-learning-rate", "missing-step"}),
     "step-before-backward": frozenset({"zero-grad-before-step", "bad-learning-rate"}),
-    "retain-graph-misuse": frozenset({"graph-leak", "step-before-backward"}),
+    "retain-graph-misuse": frozenset(
+        {"graph-leak", "step-before-backward", "inplace-saved-tensor"}
+    ),
     "inplace-saved-tensor": frozenset({"step-before-backward"}),
     "exploding-gradient": frozenset(
         {"bad-learning-rate", "nan-origin", "dead-relu", "wrong-reduction"}
@@ -46,7 +49,9 @@ EXPLAINS: dict[str, frozenset[str]] = {
     "bad-learning-rate": frozenset({"dead-relu", "nan-origin"}),
     "wrong-reduction": frozenset({"bad-learning-rate", "dead-relu", "nan-origin"}),
     "bad-init": frozenset({"dead-relu", "vanishing-gradient", "detached-graph"}),
-    "target-not-detached": frozenset({"param-not-in-optimizer"}),
+    "target-not-detached": frozenset(
+        {"param-not-in-optimizer", "collapsed-representation", "dead-relu"}
+    ),
     "detached-graph": frozenset({"param-unused", "vanishing-gradient", "bad-learning-rate"}),
     "missing-requires-grad": frozenset({"detached-graph", "param-unused"}),
     "dead-relu": frozenset({"vanishing-gradient"}),

@@ -18,6 +18,7 @@ class Rule:
 
     id: str
     severity = "error"
+    gives: tuple[str, ...] = ()  # ids of findings beside its own
 
     def look(self, session: Session) -> list[Finding]:
         """Everything of this kind that the run shows."""
@@ -38,6 +39,17 @@ def most(counter: Counter[Any]) -> Any:
 
 def names_of(params: list[ParamFacts], limit: int = 8) -> list[str]:
     return [known.shown for known in params[:limit]]
+
+
+def layered(session: Session) -> list[ParamFacts]:
+    """Weight matrices with gradients, in the order in which forward uses them."""
+    found = [
+        known
+        for known in session.recorder.params.values()
+        if known.reached >= 2 and len(known.shape) >= 2 and known.grad_norm.points
+        and "Norm" not in known.owner_kind and "Embedding" not in known.owner_kind
+    ]  # fmt: skip
+    return sorted(found, key=lambda known: known.use_order)
 
 
 def listed(params: list[ParamFacts], limit: int = 3) -> str:

@@ -21,6 +21,7 @@ from clew.doctor.places import (
 from clew.doctor.rules.base import Rule
 from clew.nn.modules.module import Module
 from clew.source import INTERNAL_PACKAGES
+from clew.utils.checkpoint import CheckpointError
 
 if TYPE_CHECKING:
     from clew.doctor.session import Session
@@ -47,6 +48,7 @@ class FromException(Rule):
     """Turns the exception that ended the script into a finding."""
 
     id = "exception"
+    gives = ("backward-twice", "non-scalar-backward")
 
     def look(self, session: Session) -> list[Finding]:
         error = session.error
@@ -59,6 +61,10 @@ class FromException(Rule):
             return self.modified(session, line)
         if "backward through the graph a second time" in text:
             return self.twice(session, line)
+        if isinstance(error, CheckpointError):
+            fix = "make the block do the same when it runs again: no counters, modes or branches"
+            text = "a checkpointed block did something else when it ran again for backward"
+            return [self._named("checkpoint-mismatch", text, line, fix=fix)]
         if "grad can be implicitly created only for scalar" in text:
             return self.not_scalar(line)
         if "does not require grad and does not have a grad_fn" in text:

@@ -189,7 +189,31 @@ class MissingRequiresGrad(Rule):
                 )
             )
         findings += self._misspelled(session)
-        return findings
+        return findings + self._asked_in_vain(session)
+
+    def _asked_in_vain(self, session: Session) -> list[Finding]:
+        """Tensors whose `.grad` the program reads again and again, and that record none."""
+        asked = [
+            known
+            for known in session.recorder.params.values()
+            if known.grad_wanted >= 3 and not known.requires_grad_seen and not known.optimizers
+            and known.born is not None and not was_moved(known)
+        ]  # fmt: skip
+        if not asked:
+            return []
+        return [
+            self.finding(
+                f"the program reads .grad of {listed(asked)} {asked[0].grad_wanted} times, and it "
+                "does not record gradients",
+                line_of(asked[0].born),
+                refinement="asked",
+                fix="make it with requires_grad=True",
+                why="its gradient is always None: it is never updated",
+                parameters=names_of(asked),
+                evidence={"reads": asked[0].grad_wanted},
+                confidence=0.88,
+            )
+        ]
 
     def _misspelled(self, session: Session) -> list[Finding]:
         frozen = [
@@ -405,7 +429,7 @@ class RetainGraphMisuse(Rule):
                 and sizes[-1] > 1.5 * sizes[0]
                 and all(b > a for a, b in pairwise(sizes))
             )
-            if site.kept_needed and not growing:
+            if (site.kept_needed or site.asked) and not growing:
                 continue
             text = (
                 f"the graph grows with every call, from {sizes[0]:.0f} to {sizes[-1]:.0f} nodes"

@@ -212,30 +212,38 @@ class TargetNotDetached(Rule):
             if one < two or two < one:
                 return "the same network computes it, without the predictor"
             return ""
-        name = _target_name(site)
-        if name and _TARGET.search(name):
+        name, side = _target_name(site)
+        if name and _TARGET.search(name) and self.is_trained(session, site, side):
             return f"{name} requires grad"
         return ""
 
+    def is_trained(self, session: Session, site: LossSite, target: str) -> bool:
+        """Whether an optimizer moves what is compared with the target."""
+        other = "input" if target == "target" else "target"
+        known_params = session.recorder.params
+        return any(
+            known_params[n].optimizers for n in site.facts.get(other, ()) if n in known_params
+        )
 
-def _target_name(site: LossSite) -> str:
-    """The name of the second operand, as the source says it."""
+
+def _target_name(site: LossSite) -> tuple[str, str]:
+    """The name of the target, as the source says it, and which operand that is."""
     statement = statement_at(site.line)
     if statement is None:
-        return ""
+        return "", ""
     for node in ast.walk(statement):
         if site.kind != "difference" and isinstance(node, ast.Call) and len(node.args) >= 2:
             name = dotted(node.args[1])
             if name:
-                return name
+                return name, "target"
         is_difference = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
         if site.kind == "difference" and is_difference:
             assert isinstance(node, ast.BinOp)
-            for side in (node.right, node.left):
-                name = dotted(side)
+            for operand, side in ((node.right, "target"), (node.left, "input")):
+                name = dotted(operand)
                 if name and _TARGET.search(name):
-                    return name
-    return ""
+                    return name, side
+    return "", ""
 
 
 class WrongReduction(Rule):

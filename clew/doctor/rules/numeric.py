@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clew.doctor.facts import Activity, OptimizerFacts, ParamFacts
 from clew.doctor.findings import Finding
 from clew.doctor.places import Line, line_of
-from clew.doctor.rules.base import Rule, listed, most, names_of
+from clew.doctor.rules.base import Rule, layered, most, names_of
 
 if TYPE_CHECKING:
     from clew.doctor.session import Session
@@ -82,8 +82,9 @@ class VanishingGradient(Rule):
         findings = self._saturated(session)
         if findings or session.diverges:
             return findings
+        findings = self._over_time(session)
         layers = layered(session)
-        if len(layers) < 4:
+        if findings or len(layers) < 4:
             return findings
         ratios = _ratios(layers)
         if ratios is None:
@@ -107,6 +108,36 @@ class VanishingGradient(Rule):
             )
         )
         return findings
+
+    def _over_time(self, session: Session) -> list[Finding]:
+        """A recurrence with small weights: the same line, many times, with less gradient each."""
+        small = [
+            known
+            for known in session.recorder.params.values()
+            if known.gain is not None and known.gain < 0.25 and known.reached
+            and len(known.shape) == 2 and known.shape[0] == known.shape[1]
+            and id(known.ref()) in session.flow.recurrent
+        ]  # fmt: skip
+        steep = [each for each in session.flow.declines if each.ratio < 1e-7]
+        if not small or not steep:
+            return []
+        worst = min(steep, key=lambda each: each.ratio)
+        return [
+            self.finding(
+                f"the gradient of {worst.op} falls to {worst.ratio:.1e} of its size over "
+                f"{worst.repeats} repetitions of this line; {small[0].shown} is too small to carry "
+                "it back",
+                line_of(worst.place),
+                refinement="over-time",
+                fix="an orthogonal or identity initialisation of the recurrent matrix, a gated "
+                "cell (GRU, LSTM), or shorter sequences",
+                why="the early time steps have no influence on the weights",
+                parameters=names_of(small),
+                related=[(small[0].made_at, "the recurrent matrix")],
+                evidence={"ratio": worst.ratio, "repeats": worst.repeats, "gain": small[0].gain},
+                confidence=0.85,
+            )
+        ]
 
     def _saturated(self, session: Session) -> list[Finding]:
         found = []
@@ -134,17 +165,6 @@ class VanishingGradient(Rule):
                 confidence=0.85,
             )
         ]
-
-
-def layered(session: Session) -> list[ParamFacts]:
-    """Weight matrices with gradients, in the order in which forward uses them."""
-    found = [
-        known
-        for known in session.recorder.params.values()
-        if known.reached >= 2 and len(known.shape) >= 2 and known.grad_norm.points
-        and "Norm" not in known.owner_kind and "Embedding" not in known.owner_kind
-    ]  # fmt: skip
-    return sorted(found, key=lambda known: known.use_order)
 
 
 def _scale(known: ParamFacts) -> float:
@@ -345,40 +365,6 @@ def _stands_still(session: Session, optimizer: OptimizerFacts) -> bool:
     return rate is not None and rate < 1e-5 and bool(norms) and statistics.median(norms) > 1e-6
 
 
-class BadInit(Rule):
-    id = "bad-init"
-
-    def look(self, session: Session) -> list[Finding]:
-        stuck = []
-        for known in session.recorder.params.values():
-            if known.constant is None and not known.rows_equal:
-                continue
-            if max(known.steps, known.manual) < 3 or not known.still_equal:
-                continue
-            stuck.append(known)
-        if not stuck:
-            return []
-        by_line: dict[Line | None, list[ParamFacts]] = {}
-        for known in stuck:
-            by_line.setdefault(line_of(known.init_at) or known.made_at, []).append(known)
-        line, params = max(by_line.items(), key=lambda item: len(item[1]))
-        zero = params[0].constant == 0.0
-        steps = max(params[0].steps, params[0].manual)
-        what = "all zero" if zero else "all equal"
-        return [
-            self.finding(
-                f"{listed(params)} start(s) {what}, and after {steps} steps the units "
-                "are still identical",
-                line,
-                fix="initialise weights at random (the default of nn.Linear is)",
-                why="equal units get equal gradients: a layer of n units does the work of one",
-                parameters=names_of(params),
-                evidence={"value": params[0].constant, "steps": params[0].steps},
-                confidence=0.93,
-            )
-        ]
-
-
 class Fp16Underflow(Rule):
     id = "fp16-underflow"
 
@@ -406,6 +392,6 @@ class Fp16Underflow(Rule):
 
 
 RULES: tuple[Rule, ...] = (
-    NanOrigin(), BadInit(), DeadRelu(), VanishingGradient(), ExplodingGradient(), BadLearningRate(),
+    NanOrigin(), DeadRelu(), VanishingGradient(), ExplodingGradient(), BadLearningRate(),
     Fp16Underflow(),
 )  # fmt: skip

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _EVALUATES = re.compile(r"eval|valid|test|accuracy|predict|score|metric", re.IGNORECASE)
 
 
+_STATISTICS = frozenset({"mean", "std", "var"})
+
+
 class TrainEvalMode(Rule):
     id = "train-eval-mode"
 
@@ -255,13 +258,16 @@ class BatchMixing(Rule):
             shapes = site.facts["shapes"]
             rows = {shape[0] for shape in shapes}
             square = any(len(s) >= 2 and s[0] == s[1] for s in shapes)
-            two = all(len(s) == 2 for s in shapes) or site.text != "softmax"
             targets = session.losses.rows
+            # Of more dimensions, the first is the batch if only it has as many entries as targets.
+            first = all(s[0] in targets and s[1] not in targets for s in shapes if len(s) > 2)
+            two = first or site.text != "softmax"
             # The axis is the batch if the loss has as many targets, or a multiple of them.
             fits = not targets or any(n % r == 0 for n in targets for r in rows if n >= r)
             if (
                 two
                 and fits
+                and (site.text not in _STATISTICS or session.modes.fresh_inputs >= 3)
                 and not square
                 and batch is not None
                 and (batch in rows or len(rows) > 1)

@@ -9,18 +9,23 @@ from __future__ import annotations
 
 from clew.kernels.native.emitter import ITEMSIZE, LLVM_TYPE, MEMORY_TYPE, Emitter, literal
 from clew.kernels.native.ir import Expr, Program, postorder
-from clew.kernels.native.loops import Loop, context_word, finish
+from clew.kernels.native.loops import GRAIN, LOOP_SIGNATURE, Loop, context_word, finish
 
-ROWS_PER_BLOCK = 32
-COLUMNS_PER_PIECE = 64
+ROWS_PER_BLOCK, ROWS_TOGETHER = 32, 4
+# A piece of work has an eighth of the columns, but so many at least and at most: fewer are too
+# short for vectors, and the sums of more would not stay in the nearest cache.
+FEWEST_COLUMNS, MOST_COLUMNS = 64, 512
 
 
 def column_module(name: str, program: Program, shapes: list[str]) -> str:
     """The module; `shapes` says of each input whether it has rows ("m"), columns ("n"), or both."""
     e = Emitter()
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    for which in ("smax", "smin"):
+        e.declare(f"i64 @llvm.{which}.i64(i64, i64)")
     body = _Body(e, program, shapes)
     body.emit()
+    _pieces(e, body)
     _entry(e, name, body)
     finish(e)
     return e.text()
@@ -30,28 +35,37 @@ _GROUP = ", !llvm.access.group !0"
 
 
 class _Body:
-    """`body(context, begin, end)` for the columns from begin to end, at most a piece's."""
+    """`piece(context, outer, begin, end)`: columns from begin to end of one of the matrices."""
 
     def __init__(self, e: Emitter, program: Program, shapes: list[str]) -> None:
         self.e, self.inputs, self.roots, self.shapes = e, program.inputs, program.roots, shapes
         self.dtypes = program.dtypes
         self.count = len(self.dtypes)
-        # The context: pointers, the steps of each core dimension in NumPy's order, m and n.
+        # The context: pointers, the steps of the outer dimension, those of each core dimension in
+        # NumPy's order, m, n, the columns of a piece, and the pieces of a matrix.
         self.places: list[tuple[int, str]] = []
         for arg, shape in enumerate([*shapes, *["n"] * len(self.roots)]):
             self.places += [(arg, dim) for dim in shape]
-        self.words = self.count + len(self.places) + 2
+        self.sizes = 2 * self.count + len(self.places)
+        self.words = self.sizes + 4
         self.pointers: list[str] = []
         self.steps: dict[tuple[int, str], str] = {}
 
     def emit(self) -> None:
         e = self.e
-        e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
-        self.pointers = [context_word(e, arg, "ptr") for arg in range(self.count)]
+        e.lines.append(
+            "define internal void @piece(ptr %context, i64 %outer, i64 %begin, i64 %end) #0 {"
+        )
+        self.pointers = []
+        for arg in range(self.count):
+            first = context_word(e, arg, "ptr")
+            step = context_word(e, self.count + arg, "i64")
+            offset = e.value(f"mul i64 %outer, {step}")
+            self.pointers.append(e.value(f"getelementptr inbounds i8, ptr {first}, i64 {offset}"))
         self.steps = {
-            place: context_word(e, self.count + k, "i64") for k, place in enumerate(self.places)
+            place: context_word(e, 2 * self.count + k, "i64") for k, place in enumerate(self.places)
         }
-        m = context_word(e, self.words - 2, "i64")
+        m = context_word(e, self.sizes, "i64")
         dense = "true"
         for (arg, dim), step in self.steps.items():
             if dim == "n":
@@ -87,8 +101,15 @@ class _Body:
         stop = e.value(f"add i64 {block.i}, {ROWS_PER_BLOCK}")
         over = e.value(f"icmp sgt i64 {stop}, {m}")
         last = e.value(f"select i1 {over}, i64 {m}, i64 {stop}")
-        row = Loop(e, block.i, last)
-        self.add_row(row.i, sums, dense)
+        together = e.value(f"sub i64 {last}, {ROWS_TOGETHER - 1}")
+        row = Loop(e, block.i, together, by=ROWS_TOGETHER)
+        following = [e.value(f"add i64 {row.i}, {k}") for k in range(1, ROWS_TOGETHER)]
+        self.add_rows([row.i, *following], sums, dense)
+        row.close()
+        count = e.value(f"sub i64 {last}, {block.i}")
+        rest = e.value(f"and i64 {count}, {ROWS_TOGETHER - 1}")
+        row = Loop(e, e.value(f"sub i64 {last}, {rest}"), last)
+        self.add_rows([row.i], sums, dense)
         row.close()
         columns = self.over_columns()
         for each in sums:
@@ -101,7 +122,21 @@ class _Body:
             e.store(self.dtypes[arg], each.result(columns.i), place, _GROUP)
         columns.close()
 
-    def add_row(self, r: str, sums: list[_Sums], dense: bool) -> None:
+    def add_rows(self, rows: list[str], sums: list[_Sums], dense: bool) -> None:
+        """Add rows to the block's sums, first to each other: what is read and written is less."""
+        operands = [self.row_operands(row) for row in rows]
+        columns = self.over_columns()
+        values = [self.row_values(bases, whole, columns.i, dense) for bases, whole in operands]
+        for number, each in enumerate(sums):
+            terms = [of_row[number] for of_row in values]
+            while len(terms) > 1:
+                pairs = zip(terms[::2], terms[1::2], strict=True)
+                terms = [self.e.arithmetic("fadd", each.dtype, a, b) for a, b in pairs]
+            each.add(columns.i, terms[0])
+        columns.close()
+
+    def row_operands(self, r: str) -> tuple[dict[int, str], dict[int, str]]:
+        """Where a row of each input begins, and the value of those with one for the whole row."""
         e = self.e
         bases, whole = {}, {}
         for arg, shape in enumerate(self.shapes):
@@ -112,19 +147,23 @@ class _Body:
             bases[arg] = base
             if "n" not in shape:
                 whole[arg] = e.load(self.inputs[arg], base)
-        columns = self.over_columns()
+        return bases, whole
+
+    def row_values(
+        self, bases: dict[int, str], whole: dict[int, str], j: str, dense: bool
+    ) -> list[str]:
+        """What is to be added of one row, in column j."""
+        e = self.e
         values: dict[int, str] = {}
         for expr in postorder(self.roots):
             if expr.op == "input" and expr.value in whole:
                 values[id(expr)] = whole[expr.value]
             elif expr.op == "input":
-                place = self.column(expr.value, bases[expr.value], columns.i, dense)
+                place = self.column(expr.value, bases[expr.value], j, dense)
                 values[id(expr)] = e.load(self.inputs[expr.value], place, _GROUP)
             else:
                 values[id(expr)] = e.operation(expr, [values[id(arg)] for arg in expr.args])
-        for root, each in zip(self.roots, sums, strict=True):
-            each.add(columns.i, values[id(root)])
-        columns.close()
+        return [values[id(root)] for root in self.roots]
 
 
 class _Sums:
@@ -134,7 +173,7 @@ class _Sums:
         self.e, self.dtype = e, root.dtype
         self.llvm = LLVM_TYPE[root.dtype]
         self.block, self.total, self.lost = (
-            e.value(f"alloca {self.llvm}, i64 {COLUMNS_PER_PIECE}, align 64") for _ in range(3)
+            e.value(f"alloca {self.llvm}, i64 {MOST_COLUMNS}, align 64") for _ in range(3)
         )
 
     def at(self, memory: str, j: str) -> str:
@@ -168,9 +207,25 @@ class _Sums:
         return self.e.arithmetic("fadd", self.dtype, total, lost)
 
 
+def _pieces(e: Emitter, body: _Body) -> None:
+    """`body(context, begin, end)`: some pieces, counted through all the matrices."""
+    e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) {")
+    n, width, pieces = (context_word(e, body.sizes + k, "i64") for k in (1, 2, 3))
+    piece = Loop(e, "%begin", "%end")
+    outer = e.value(f"sdiv i64 {piece.i}, {pieces}")
+    number = e.value(f"srem i64 {piece.i}, {pieces}")
+    begin = e.value(f"mul i64 {number}, {width}")
+    stop = e.value(f"add i64 {begin}, {width}")
+    end = e.value(f"call i64 @llvm.smin.i64(i64 {stop}, i64 {n})")
+    e.line(f"call void @piece(ptr %context, i64 {outer}, i64 {begin}, i64 {end})")
+    piece.close()
+    e.line("ret void")
+    e.lines.append("}")
+
+
 def _entry(e: Emitter, name: str, body: _Body) -> None:
-    """NumPy's loop over the outer dimensions; each turn is one job for the team."""
-    e.lines.append(f"define void @{name}(ptr %args, ptr %dims, ptr %steps, ptr %data) {{")
+    """The function with a ufunc loop's signature: all pieces of all matrices are one job."""
+    e.lines.append(f"define void @{name}({LOOP_SIGNATURE}) {{")
     e.line(f"%context = alloca i64, i64 {body.words}, align 8")
 
     def word(source: str, index: int) -> str:
@@ -181,17 +236,25 @@ def _entry(e: Emitter, name: str, body: _Body) -> None:
         place = e.value(f"getelementptr i64, ptr %context, i64 {index}")
         e.line(f"store i64 {value}, ptr {place}")
 
-    for k in range(len(body.places)):
-        put(word("steps", body.count + k), body.count + k)
+    for arg in range(body.count):
+        put(word("args", arg), arg)
+    for k in range(body.count + len(body.places)):
+        put(word("steps", k), body.count + k)
     has_rows = any("m" in shape for shape in body.shapes)
     m, n = (word("dims", 1), word("dims", 2)) if has_rows else ("1", word("dims", 1))
-    put(m, body.words - 2)
-    put(n, body.words - 1)
-    outer = Loop(e, "0", word("dims", 0))
-    for arg in range(body.count):
-        offset = e.value(f"mul i64 {outer.i}, {word('steps', arg)}")
-        put(e.value(f"add i64 {word('args', arg)}, {offset}"), arg)
-    e.line(f"call void @clew_run(ptr @body, ptr %context, i64 {n}, i64 {COLUMNS_PER_PIECE})")
-    outer.close()
+    eighth = e.value(f"lshr i64 {n}, 3")
+    eighth = e.value(f"and i64 {eighth}, {-FEWEST_COLUMNS}")
+    width = e.value(f"call i64 @llvm.smax.i64(i64 {eighth}, i64 {FEWEST_COLUMNS})")
+    width = e.value(f"call i64 @llvm.smin.i64(i64 {width}, i64 {MOST_COLUMNS})")
+    beyond = e.value(f"add i64 {n}, {e.value(f'sub i64 {width}, 1')}")
+    pieces = e.value(f"udiv i64 {beyond}, {width}")
+    for k, value in enumerate((m, n, width, pieces)):
+        put(value, body.sizes + k)
+    total = e.value(f"mul i64 {word('dims', 0)}, {pieces}")
+    # Pieces of little work go together, so that handing them out stays cheap.
+    work = e.value(f"mul i64 {e.value(f'call i64 @llvm.smax.i64(i64 {m}, i64 1)')}, {width}")
+    together = e.value(f"udiv i64 {GRAIN}, {work}")
+    grain = e.value(f"call i64 @llvm.smax.i64(i64 {together}, i64 1)")
+    e.line(f"call void @clew_run(ptr @body, ptr %context, i64 {total}, i64 {grain})")
     e.line("ret void")
     e.lines.append("}")

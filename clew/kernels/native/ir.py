@@ -194,6 +194,9 @@ class Expr:
     def row_min(self) -> Expr:
         return Expr("reduce", self.dtype, (self,), "min")
 
+    def row_prod(self) -> Expr:
+        return Expr("reduce", self.dtype, (self,), "prod")
+
     def row_mean(self) -> Expr:
         return self.row_sum() / Expr("size", self.dtype)
 

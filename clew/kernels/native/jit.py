@@ -42,13 +42,15 @@ class Machine:
         )
         version = ".".join(map(str, llvm.llvm_version_info))
         self.identity = f"{version} {target.triple} {cpu} {features}"
-        # Engines own the code: they live as long as the process.
-        self.engines: list[Any] = []
+        # The linker and what it loaded own the code: they live as long as the process.
+        self.linker = llvm.create_lljit_compiler(self.target)
+        self.loaded: list[Any] = []
+        self.provided: dict[str, int] = {}
         self.team: team.Team
 
     def provide(self, name: str, address: int) -> None:
         """Make a function known to the code that is loaded from now on."""
-        self.llvm.add_symbol(name, address)
+        self.provided[name] = address
 
     def compiled(self, key: str, module: Callable[[], str], passes: str = ALL) -> bytes:
         """The code of a module: from the cache on disk, by a key for its text, or compiled."""
@@ -74,8 +76,9 @@ class Machine:
         if passes == NONE:
             return module
         options = self.llvm.create_pipeline_tuning_options(speed_level=3 if passes == ALL else 1)
-        options.loop_vectorization = options.slp_vectorization = passes == ALL
-        options.loop_unrolling = passes == ALL
+        options.loop_vectorization = options.loop_unrolling = passes == ALL
+        # Kernels are loops: there is nothing to gain from looking for vectors in straight lines.
+        options.slp_vectorization = False
         builder = self.llvm.create_pass_builder(self.target, options)
         builder.getModulePassManager().run(module, builder)
         return module
@@ -83,12 +86,15 @@ class Machine:
     def load(self, code: bytes, *names: str) -> list[int]:
         """The addresses of functions of compiled code."""
         with lock:
-            empty = self.llvm.parse_assembly("")
-            engine = self.llvm.create_mcjit_compiler(empty, self.target)
-            engine.add_object_file(self.llvm.ObjectFileRef.from_data(code))
-            engine.finalize_object()
-            self.engines.append(engine)
-            return [engine.get_function_address(name) for name in names]
+            library = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+            for name, address in self.provided.items():
+                library.import_symbol(name, address)
+            for name in names:
+                library.export_symbol(name)
+            # A library of its own for each: kernels for several types have the same names.
+            loaded = library.link(self.linker, f"clew {len(self.loaded)}")
+            self.loaded.append(loaded)
+            return [loaded[name] for name in names]
 
 
 def machine() -> Machine:

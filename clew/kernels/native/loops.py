@@ -66,7 +66,10 @@ def _elementwise_body(e: Emitter, program: Program, scalars: tuple[int, ...]) ->
     pointers = [context_word(e, index, "ptr") for index in range(count)]
     steps = [context_word(e, count + index, "i64") for index in range(count)]
     usual = [frozenset(scalars)]
-    usual += [frozenset((*scalars, i)) for i in range(inputs) if i not in scalars and inputs > 1]
+    if inputs == 2 and not scalars:
+        # A number as one of the two. Kernels of more operands say which are numbers: a version for
+        # each would take as much time to compile as the first.
+        usual += [frozenset((0,)), frozenset((1,))]
     for version, zero in enumerate(usual):
         matches = "true"
         for index, (step, dtype) in enumerate(zip(steps, dtypes, strict=True)):
@@ -172,13 +175,23 @@ class _Elements:
         return e.value(f"getelementptr inbounds i8, ptr {self.pointers[index]}, i64 {offset}")
 
 
-def loop_metadata(e: Emitter) -> str:
-    """No element of one turn depends on another turn: outputs may even be the inputs."""
+def loop_metadata(e: Emitter, whole_vectors: bool = False, one_by_one: bool = False) -> str:
+    """No element of one turn depends on another turn: outputs may even be the inputs.
+
+    With `whole_vectors` the last elements are computed as a vector, too, part of which is masked,
+    and not one by one. With `one_by_one` none is: code without vectors is compiled sooner.
+    """
     number = 100 + e.count
     e.count += 1
-    e.declarations[
-        f'!{number} = distinct !{{!{number}, !{{!"llvm.loop.parallel_accesses", !0}}}}'
-    ] = None
+    hints = ['!{!"llvm.loop.parallel_accesses", !0}']
+    if one_by_one:
+        hints += ['!{!"llvm.loop.vectorize.enable", i1 false}', '!{!"llvm.loop.unroll.disable"}']
+    elif whole_vectors:
+        hints += [
+            '!{!"llvm.loop.vectorize.enable", i1 true}',
+            '!{!"llvm.loop.vectorize.predicate.enable", i1 true}',
+        ]
+    e.declarations[f"!{number} = distinct !{{!{number}, {', '.join(hints)}}}"] = None
     return f"!{number}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.native import jit
+from clew.kernels.native import jit, windows
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.loops import Loop, context_word, finish
 
@@ -32,8 +32,12 @@ def max_pool(
     x = np.ascontiguousarray(x)
     shape = (*x.shape[:2], *counts)
     values, index = np.empty(shape, x.dtype), np.empty(shape, np.int64)
-    geometry = [*x.shape[2:], *counts, *kernel, *stride, *padding, *dilation]
-    _run("max", x, values, index, geometry)
+    if windows.are_small(kernel, padding, dilation):
+        geometry = (kernel, stride, padding, dilation)
+        windows.max_of_windows(x, values, index, geometry, _grain(values), TYPES[x.dtype])
+    else:
+        numbers = [*x.shape[2:], *counts, *kernel, *stride, *padding, *dilation]
+        _run("max", x, values, index, numbers)
     return values, index
 
 
@@ -47,10 +51,12 @@ def add_at(g: Array, index: Array, spatial: Pair) -> Array:
 
 def _run(kind: str, x: Array, y: Array, index: Array, geometry: list[int]) -> None:
     context = np.array([*(each.ctypes.data for each in (x, y, index)), *geometry], np.int64)
-    planes = x.shape[0] * x.shape[1]
-    windows = max(y.size // max(planes, 1), 1)
-    grain = max(_WINDOWS_PER_PIECE // windows, 1)
-    _function(kind, TYPES[x.dtype])(context.ctypes.data, planes, grain)
+    _function(kind, TYPES[x.dtype])(context.ctypes.data, x.shape[0] * x.shape[1], _grain(y))
+
+
+def _grain(y: Array) -> int:
+    """How many planes of windows are a piece of work."""
+    return max(_WINDOWS_PER_PIECE // max(y.shape[2] * y.shape[3], 1), 1)
 
 
 @functools.cache
@@ -76,15 +82,15 @@ def module(kind: str, llvm: str) -> str:
     e.line("%where = alloca i64")
     e.line(f"%best = alloca {llvm}")
     size = e.value(f"mul i64 {f['height']}, {f['width']}")
-    windows = e.value(f"mul i64 {f['rows']}, {f['columns']}")
+    count = e.value(f"mul i64 {f['rows']}, {f['columns']}")
     plane = Loop(e, "%begin", "%end")
     x = _at(e, llvm, f["x"], e.value(f"mul i64 {plane.i}, {size}"))
-    first = e.value(f"mul i64 {plane.i}, {windows}")
+    first = e.value(f"mul i64 {plane.i}, {count}")
     y, index = _at(e, llvm, f["y"], first), _at(e, "i64", f["index"], first)
     if kind == "max":
         _max_of_plane(e, llvm, f, x, y, index)
     else:
-        window = Loop(e, "0", windows)
+        window = Loop(e, "0", count)
         place = e.value(f"load i64, ptr {_at(e, 'i64', index, window.i)}")
         target = _at(e, llvm, x, place)
         have = e.value(f"load {llvm}, ptr {target}")

@@ -29,7 +29,7 @@ from clew.kernels.native.tiles import Shape, tile_function
 from clew.kernels.native.ufunc import Kernel
 
 # Sizes of the blocks: in k, and of packed columns.
-K_BLOCK, MOST_COLUMNS = 128, 384
+K_BLOCK, MOST_COLUMNS = 128, 512
 # Multiplications that are worth a piece of work of their own.
 GRAIN = 1 << 20
 # Columns that are used by so few rows are not packed.

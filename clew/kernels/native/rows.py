@@ -16,6 +16,8 @@ from clew.kernels.native.loops import context_word, entry, finish, loop_metadata
 # Elements of work per piece, and the rows' elements that are summed before a compensated addition.
 GRAIN = 16384
 BLOCK = 512
+# With more operations than these for each element, the last ones of a row are worth a vector.
+MUCH = 12
 
 
 class Row:
@@ -257,7 +259,8 @@ class _RowLoop:
             sums.append((value, updated))
         values = dict(self.uniform)
         group = ", !llvm.access.group !0"
-        for expr in row.needed(level):
+        needed = row.needed(level)
+        for expr in needed:
             values[id(expr)] = self.element(expr, level, j, values, group)
         for number, root in enumerate(row.roots, len(row.inputs)):
             if row.varies[id(root)] and row.level[id(root)] == level:
@@ -270,7 +273,9 @@ class _RowLoop:
             e.line(f"{updated} = {step}")
         e.line(f"{following} = add nuw nsw i64 {j}, 1")
         e.line(f"%jlast{name} = icmp eq i64 {following}, {end}")
-        loop = loop_metadata(e)
+        # Gathering elements at steps into vectors takes as long as computing one by one.
+        at_steps = self.steps is not None
+        loop = loop_metadata(e, whole_vectors=len(needed) > MUCH, one_by_one=at_steps)
         e.line(f"br i1 %jlast{name}, label %after{name}, label %body{name}, !llvm.loop {loop}")
         e.label(f"after{name}")
         return [

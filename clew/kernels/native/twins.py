@@ -14,6 +14,8 @@ from clew.kernels.native.ufunc import elementwise
 
 # From this many elements on the twin is quicker: half the time of NumPy is worth waking a thread.
 LARGE = 1 << 16
+# The same for functions whose twin is quicker even on one thread.
+LARGE_FOR: dict[Any, int] = {np.exp: 1024, np.sin: 1024, np.cos: 1024}
 
 _UNARY: dict[Any, tuple[Callable[[Any], Any], int]] = {
     np.negative: (lambda x: -x, 1),
@@ -22,7 +24,17 @@ _UNARY: dict[Any, tuple[Callable[[Any], Any], int]] = {
     np.square: (lambda x: x * x, 1),
     np.reciprocal: (lambda x: 1.0 / x, 2),
     np.exp: (lambda x: x.exp(), 4),
+    np.exp2: (lambda x: x.exp2(), 4),
+    np.expm1: (lambda x: x.expm1(), 4),
     np.log: (lambda x: x.log(), 4),
+    np.log2: (lambda x: x.log2(), 4),
+    np.log10: (lambda x: x.log10(), 4),
+    np.log1p: (lambda x: x.log1p(), 4),
+    np.sin: (lambda x: x.sin(), 4),
+    np.cos: (lambda x: x.cos(), 4),
+    np.arctan: (lambda x: x.atan(), 4),
+    np.sinh: (lambda x: x.sinh(), 4),
+    np.cosh: (lambda x: x.cosh(), 4),
     np.tanh: (lambda x: x.tanh(), 4),
 }
 _BINARY: dict[Any, tuple[Callable[[Any, Any], Any], int]] = {
@@ -34,7 +46,7 @@ _BINARY: dict[Any, tuple[Callable[[Any, Any], Any], int]] = {
     np.minimum: (lambda x, y: x.minimum(y), 1),
 }
 TWINS: dict[Any, Any] = {
-    ufunc: elementwise(f"large_{ufunc.__name__}", inputs, cost=cost)(formula)
+    ufunc: elementwise(f"large_{ufunc.__name__}", inputs, cost=cost, half=True)(formula)
     for inputs, table in ((1, _UNARY), (2, _BINARY))
     for ufunc, (formula, cost) in table.items()
 }

@@ -21,7 +21,7 @@ import ml_dtypes
 import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # no stub for it
 
-from clew.kernels.native import columns, jit, loops, rows
+from clew.kernels.native import columns, jit, loops, rows, scans
 from clew.kernels.native.functions import trace
 from clew.kernels.native.ir import BF16, BOOL, F16, F32, F64, I32, I64, Program
 
@@ -30,8 +30,6 @@ DTYPE = {
     F64: np.dtype(np.float64), I32: np.dtype(np.int32), I64: np.dtype(np.int64),
     BOOL: np.dtype(np.bool_),
 }  # fmt: skip
-# From this size on a kernel on all threads is quicker than one of NumPy's own functions.
-LARGE = 4096
 
 Loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
 # Inputs and outputs of one loop.
@@ -192,11 +190,16 @@ def elementwise(
     scalars: tuple[int, ...] = (),
     cost: int = 1,
     half: bool = False,
+    types: list[Signature] | None = None,
 ) -> Callable[[Callable[..., Any]], Elementwise]:
-    """The ufunc of a formula over floats; `half` gives it loops for float16 and bfloat16 too."""
+    """The ufunc of a formula over floats; `half` gives it loops for float16 and bfloat16 too.
+
+    `types` is for operands that are not all of one type.
+    """
 
     def make(function: Callable[..., Any]) -> Elementwise:
-        kernel = Elementwise(name, function, _over_floats(inputs, outputs, half), cost=cost)
+        signatures = types or _over_floats(inputs, outputs, half)
+        kernel = Elementwise(name, function, signatures, cost=cost)
         kernel.scalars = scalars
         return kernel
 
@@ -250,14 +253,52 @@ _MATRIX_SHAPE = re.compile(r"\(([mn,]*)\)")
 
 
 def over_columns(
-    name: str, core: str, cost: int = 1, half: bool = False
+    name: str, core: str, cost: int = 1, types: list[Signature] | None = None, half: bool = False
 ) -> Callable[[Callable[..., Any]], Columns]:
     """The generalized ufunc that sums over rows, e.g. `@over_columns("f", "(m,n),(m)->(n)")`."""
 
     def make(function: Callable[..., Any]) -> Columns:
         ins, outs = (_MATRIX_SHAPE.findall(side) for side in core.split("->"))
-        kernel = Columns(name, function, _over_floats(len(ins), len(outs), half), core, cost)
+        signatures = types or _over_floats(len(ins), len(outs), half)
+        kernel = Columns(name, function, signatures, core, cost)
         kernel.shapes = [each.replace(",", "") for each in ins]
+        return kernel
+
+    return make
+
+
+class Scan(Kernel):
+    """A kernel that carries a value along the elements; each result is what is carried then."""
+
+    start = 0.0
+    is_associative = False
+
+    def program(self, index: int) -> Program:
+        inputs, _ = self.signatures[index]
+        carried = scans.carried_type(inputs[0])
+
+        def step(last: Any, *elements: Any) -> Any:
+            return self.function(last, *[element.convert(carried) for element in elements])
+
+        return trace(step, [carried, *inputs], [carried], in_rows=False)
+
+    def module(self, program: Program) -> str:
+        output = program.inputs[-1]
+        return scans.scan_module(self.name, program, output, self.start, self.is_associative)
+
+    def options(self) -> str:
+        return f"start {self.start} associative {self.is_associative}"
+
+
+def scan(
+    name: str, inputs: int = 1, start: float = 0.0, is_associative: bool = False
+) -> Callable[[Callable[..., Any]], Scan]:
+    """The generalized ufunc of a scan, from the formula of its next value: f(last, element)."""
+
+    def make(function: Callable[..., Any]) -> Scan:
+        core = ",".join(["(n)"] * inputs) + "->(n)"
+        kernel = Scan(name, function, _over_floats(inputs, 1, half=True), core)
+        kernel.start, kernel.is_associative = start, is_associative
         return kernel
 
     return make

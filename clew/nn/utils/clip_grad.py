@@ -6,14 +6,19 @@ import math
 import types
 import warnings
 from collections.abc import Iterable
+from typing import Any
 
 from clew import errors
 from clew.autograd.mode import no_grad
+from clew.core.inplace import check_write
+from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.native.ufunc import elementwise
 from clew.linalg import vector_norm
 from clew.ops.clamping import clamp
 from clew.ops.from_data import scalar_tensor
 from clew.ops.joining import stack
+from clew.source import user_where
 
 __all__ = [
     "clip_grad_norm",
@@ -106,12 +111,25 @@ def clip_grad_norm(
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
+@elementwise("clip_value", 2, scalars=(1,))
+def _CLIP_KERNEL(grad: Any, bound: Any) -> Any:
+    return grad.maximum(-bound).minimum(bound)
+
+
 @no_grad()
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Bring every element of every gradient into [-clip_value, clip_value]."""
     bound = float(clip_value)
+    state, where = local.state, user_where()
     for grad in _gradients(parameters):
-        grad.clamp_(min=-bound, max=bound)
+        array = grad._array
+        kernel = _CLIP_KERNEL.when(array)
+        if kernel is None or state.intercept is not None:
+            grad.clamp_(min=-bound, max=bound)
+            continue
+        check_write(state, "clamp_", (grad,))
+        kernel(array, array.dtype.type(bound), out=array)
+        grad._storage.bump("clamp_", where)
 
 
 def _as_list(tensors: Tensors) -> list[Tensor]:

@@ -7,7 +7,6 @@ from typing import Any
 from clew.core.op import OPS
 from clew.core.tensor import Tensor
 from clew.ops.batching.rules import Call, collapsed, declare, front, rules
-from clew.ops.matmul import BMM
 
 # -- convolutions ------------------------------------------------------------------------------
 
@@ -90,8 +89,6 @@ def _convolution_weight(call: Call) -> Tensor:
     params, size = dict(call.params), call.size
     grad, input = call.inputs
     channels, *rest = params["weight_shape"]
-    if all(call.batched) and rest[0] == 1 == params["groups"] and len(rest) == 3:
-        return _weights_by_patches(call)
     params["weight_shape"] = (size * channels, *rest)
     if not call.batched[0]:
         grad = front(grad, size)
@@ -104,33 +101,6 @@ def _convolution_weight(call: Call) -> Tensor:
         found = call.op(_in_channels(grad), _in_channels(input), **params)
     apart: Tensor = found.reshape((size, channels, *rest))
     return apart
-
-
-def _weights_by_patches(call: Call) -> Tensor:
-    """For one input channel: products with the patches of each sample, added up.
-
-    As more channels, the examples would be a convolution of each by itself, which is slower.
-    """
-    params = call.params
-    grad, input = (_in_batch(each) for each in call.inputs)
-    pads = [each if isinstance(each, tuple) else (each, each) for each in params["padding"]]
-    flat = tuple(size for pair in reversed(pads) for size in pair)
-    padded = OPS["constant_pad_nd"](input, pad=flat, value=0) if any(flat) else input
-    kernel = params["weight_shape"][2:]
-    patches = OPS["im2col"](
-        padded, kernel_size=kernel, dilation=params["dilation"], padding=(0, 0),
-        stride=params["stride"],
-    )  # fmt: skip
-    count = grad._array.shape[2] * grad._array.shape[3]
-    # A stride may leave room for patches that the convolution did not take.
-    reach = params["dilation"][1] * (kernel[1] - 1) + 1
-    across = (padded._array.shape[3] - reach) // params["stride"][1] + 1
-    places = patches.reshape((*patches._array.shape[:2], -1, across))
-    rows, columns = grad._array.shape[2:]
-    kept = places[:, :, :rows, :columns].reshape((*patches._array.shape[:2], count))
-    products = BMM(grad.flatten(2), kept.transpose(1, 2))
-    summed: Tensor = products.reshape((call.size, -1, *products._array.shape[1:])).sum(1)
-    return summed.reshape((call.size, *params["weight_shape"]))
 
 
 # -- what is done to each sample by itself -----------------------------------------------------

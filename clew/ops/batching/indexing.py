@@ -18,7 +18,6 @@ from clew.ops.batching.rules import (
     decomposed,
     front,
     pad_rank,
-    refused,
     rules,
 )
 from clew.ops.clamping import where
@@ -370,10 +369,50 @@ def _embedding_backward(call: Call) -> Any:
     return found.reshape((call.size, rows, *found._array.shape[1:]))
 
 
-declare(
-    refused(refusals.no_rule, "embedding_bag", "the bags of each example have sizes of their own"),
-    "embedding_bag", "_embedding_bag_ids", "_embedding_bag_counts",
-)  # fmt: skip
+# -- bags of embeddings ------------------------------------------------------------------------
+
+
+def _all_bags(call: Call, indices: int, offsets: int) -> tuple[Tensor, Tensor]:
+    """The indices and the bags of all examples, one example after the other."""
+    rows, starts = call.all_batched()[indices], call.all_batched()[offsets]
+    begins = starts + count_up(call.size, 1).to(starts.dtype) * rows._array.shape[1]
+    return rows.reshape(-1), begins.reshape(-1)
+
+
+@rules("embedding_bag")
+def _embedding_bag(call: Call) -> Any:
+    """The bags of all examples are more bags; tables of their own are one large table."""
+    weight, indices, _, samples = call.inputs
+    params = dict(call.params)
+    flat, starts = _all_bags(call, 1, 2)
+    own_table = call.batched[0] or params["scale_grad_by_freq"]
+    if own_table:
+        weight = weight if call.batched[0] else front(weight, call.size)
+        rows, padding = weight._array.shape[1], params["padding_idx"]
+        numbered = _numbered(indices, call.batched[1], rows, call.size)
+        # What is left out has one number for all, which no example uses otherwise.
+        flat = where(indices == padding, padding, numbered).reshape(-1)
+        weight = weight.reshape((-1, weight._array.shape[2]))
+    if samples is not None:
+        samples = call.all_batched()[3].reshape(-1)
+    found, chosen = call.op(weight, flat, starts, samples, **params)
+    shape = (call.size, -1, found._array.shape[1])
+    found, chosen = found.reshape(shape), chosen.reshape(shape)
+    if own_table:
+        chosen = where(chosen < 0, chosen, chosen % rows)
+    return found, chosen
+
+
+@rules("_embedding_bag_ids")
+def _bag_ids(call: Call) -> Any:
+    flat, starts = _all_bags(call, 0, 1)
+    numbers = call.op(flat, starts).reshape((call.size, -1))
+    return numbers - count_up(call.size, 1) * call.shape(1)[0]
+
+
+@rules("_embedding_bag_counts")
+def _bag_counts(call: Call) -> Any:
+    return call.op(*_all_bags(call, 0, 1), **call.params).reshape((call.size, -1))
 
 
 # -- searching ---------------------------------------------------------------------------------

@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from clew.core.op import OPS
-from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.recurrent import spans
-from clew.ops.attention import scaled_dot_product_attention
 from clew.ops.batching.rules import Call, decomposed, front, rules
 from clew.ops.batching.tensor import BatchedTensor
 from clew.ops.joining import cat
@@ -22,8 +20,8 @@ from clew.ops.recurrent import lstm_gates
 
 def _affine(call: Call, normal: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Scale and shift, where each example may have its own; `shape` is that of one of them."""
-    for position, combine in ((1, "mul"), (2, "add")):
-        value = call.inputs[position]
+    for position, value in enumerate(call.inputs[1:], 1):
+        combine = "mul" if position == 1 else "add"
         if value is not None:
             lead = (call.size,) if call.batched[position] else (1,)
             padding = (1,) * (normal._array.ndim - 1 - len(shape))
@@ -42,6 +40,16 @@ def _layer_norm(call: Call) -> Any:
     normal, mean, rstd = call.op(input, None, None, **call.params)
     own = call.shape()[call.ndim() - call.params["normalized_ndim"] :]
     return _affine(call, normal, own), mean, rstd
+
+
+@rules("_rms_norm")
+def _rms_norm(call: Call) -> Any:
+    input = call.inputs[0] if call.batched[0] else front(call.inputs[0], call.size)
+    if not call.batched[1]:
+        return call.op(input, call.inputs[1], **call.params)
+    normal, rstd = call.op(input, None, **call.params)
+    own = call.shape()[call.ndim() - call.params["normalized_ndim"] :]
+    return _affine(call, normal, own), rstd
 
 
 @rules("native_group_norm")
@@ -95,14 +103,7 @@ def _attention(call: Call) -> Any:
         shape = mask._array.shape
         padded = mask.reshape((shape[0], *(1,) * (5 - len(shape)), *shape[1:]))
         mask = padded.expand((*leading, *padded._array.shape[2:])).flatten(0, 1)
-    if mask is not None and mask.requires_grad and local.state.grad_enabled:
-        # The fused operation has no gradient for the mask.
-        out, logsumexp = (
-            scaled_dot_product_attention(flat[0], flat[1], flat[2], mask, **call.params),
-            flat[0].sum(-1),
-        )
-    else:
-        out, logsumexp = call.op(*flat, mask, **call.params)
+    out, logsumexp = call.op(*flat, mask, **call.params)
     return tuple(each.reshape((*leading, *each._array.shape[1:])) for each in (out, logsumexp))
 
 

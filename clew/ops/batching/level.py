@@ -85,52 +85,61 @@ class Batching(Interceptor):
             own = type(value) is BatchedTensor and value._level is self
             physical.append(value._physical if own else value)
             batched += (own and value._is_batched,)
-        if True in batched and op.name in DECOMPOSED:
+        any_batched = True in batched
+        if any_batched and op.name in DECOMPOSED:
             result = DECOMPOSED[op.name](*inputs, **params)
             if result is not NotImplemented:
                 return result
         if op.name in RANDOM:
             return self.draw_like(op, inputs, batched, params)
         with _Outside(self):
-            if True in batched:
+            if any_batched:
                 result = rule_of(op)(Call(op, self.size, physical, batched, inputs, params, self))
             else:
                 result = op(*physical, **params)
-        outs = result if type(result) is tuple or type(result) is list else (result,)
-        if True not in batched and not self.tracks(inputs):
+        if not any_batched and not self.tracks(inputs):
             return result
-        lifted = tuple([self.lift(out, True in batched) for out in outs])
-        self.connect(op, inputs, params, lifted)
-        return lifted if op.outputs != 1 or type(result) in (tuple, list) else lifted[0]
+        if isinstance(result, Tensor):
+            out = self.lift(result, any_batched)
+            self.connect(op, inputs, params, (out,))
+            return out if op.outputs == 1 else (out,)
+        outs = tuple([self.lift(each, any_batched) for each in result])
+        self.connect(op, inputs, params, outs)
+        return outs
 
     def tracks(self, inputs: Inputs) -> bool:
         """Whether gradients are taken inside of this vmap with respect to one of the inputs."""
-        return any([self.owns(value) and value.requires_grad for value in inputs])
+        for value in inputs:
+            if type(value) is BatchedTensor and value._level is self and value.requires_grad:
+                return True
+        return False
 
     def edges(self, inputs: Inputs) -> tuple[int, list[Edge | None]]:
         """Which inputs require grad inside of this vmap, as a mask, and where gradients go.
 
         What tensors from outside require is the business of those outside.
         """
-        mask, edges = 0, []
+        mask = 0
+        edges: list[Edge | None] = []
         for index, value in enumerate(inputs):
-            own = self.owns(value) and value.requires_grad
-            mask |= own << index
-            edges.append(edge_of(value) if own else None)
+            if type(value) is BatchedTensor and value._level is self and value.requires_grad:
+                mask |= 1 << index
+                edges.append(edge_of(value))
+            else:
+                edges.append(None)
         return mask, edges
 
     def connect(self, op: Op, inputs: Inputs, params: Params, outs: tuple[Tensor, ...]) -> None:
         """Give outputs the history that gradients inside of this vmap follow."""
         state = local.state
-        source: Any = inputs[0] if inputs else None
-        if op.is_view and self.owns(source):
+        if op.is_view and self.owns(inputs[0]):
             for index, out in enumerate(outs):
-                become_view(out, state, source, op, params, index if op.outputs != 1 else None)
-        if not state.grad_enabled or not op.differentiable or not outs:
+                become_view(out, state, inputs[0], op, params, index if op.outputs != 1 else None)
+        if not state.grad_enabled or not op.differentiable:
             return
         mask, edges = self.edges(inputs)
         plan = op.plan(mask) if mask else None
-        if plan is None or not plan.active or not any(op.can_differentiate(out) for out in outs):
+        if plan is None or not plan.active or not any([op.can_differentiate(out) for out in outs]):
             return
         for number, out in enumerate(outs):
             out._output_nr = number

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from clew.core.tensor import Tensor
 from clew.ops.batching import refusals
 from clew.ops.batching.rules import Call, front, rules
+from clew.ops.batching.tensor import BatchedTensor
 
 
 def _reduced(losses: Tensor, reduction: str) -> Tensor:
@@ -14,6 +16,8 @@ def _reduced(losses: Tensor, reduction: str) -> Tensor:
     dims = tuple(range(1, losses._array.ndim))
     if reduction == "none" or not dims:
         return losses
+    if losses._array.size == losses._array.shape[0]:
+        return losses.reshape(-1)
     result: Tensor = losses.mean(dims) if reduction == "mean" else losses.sum(dims)
     return result
 
@@ -52,6 +56,13 @@ def _class_weights(
     return found * counted.to(dtype)
 
 
+def _all_count(target: Tensor, weight: Tensor | None, ignore_index: int) -> bool:
+    """Whether samples count alike: no weights, and none is ignored, as far as can be known."""
+    if weight is not None or isinstance(target, BatchedTensor):
+        return False
+    return not (target._array == ignore_index).any()
+
+
 @rules("nll_loss", "nll_loss2d")
 def _nll_loss(call: Call) -> Tensor:
     scores, target, weight = call.all_batched()
@@ -61,6 +72,8 @@ def _nll_loss(call: Call) -> Tensor:
         _as_batch(scores, rank), target.reshape((-1, *target._array.shape[2:])), None,
         reduction="none", ignore_index=ignored,
     ).reshape(target._array.shape)  # fmt: skip
+    if _all_count(target, weight, ignored):
+        return _reduced(losses, reduction)
     weights = None
     if weight is not None or reduction == "mean":
         weights = _class_weights(target, weight, True, ignored, scores.dtype)
@@ -82,7 +95,13 @@ def _nll_loss_backward(call: Call) -> Tensor:
     params, shape = dict(call.params), call.params["shape"]
     rank = len(shape)
     samples = target._array.shape
-    if params["reduction"] != "none":
+    if _all_count(target, weight, params["ignore_index"]):
+        count = math.prod(samples[1:])
+        if params["reduction"] == "mean" and count != 1:
+            grad = grad / count
+        if params["reduction"] != "none" and count != 1:
+            grad = grad.reshape((call.size, *(1,) * (len(samples) - 1))).expand(samples)
+    elif params["reduction"] != "none":
         weights = _class_weights(target, weight, True, params["ignore_index"], grad.dtype)
         if params["reduction"] == "mean":
             dims = tuple(range(1, len(samples)))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from clew.core.elementwise import NO_PARAMS
 from clew.core.op import OPS
+from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.native.outer import are_large, outer_products
 from clew.ops.batching.rules import (
     Call,
     declare,
@@ -18,7 +22,8 @@ from clew.ops.batching.rules import (
     rules,
     together,
 )
-from clew.ops.matmul import BMM, matmul
+from clew.ops.matmul import BMM, MM, matmul
+from clew.ops.views import UNSAFE_RESHAPE
 
 declare(
     together, "linalg_inv_ex", "linalg_cholesky_ex", "cholesky", "cholesky_inverse", "linalg_qr",
@@ -34,9 +39,22 @@ declare(
 def _product(a: Tensor, a_batched: bool, b: Tensor, b_batched: bool) -> Tensor:
     """The products of the examples' matrices."""
     if a_batched and not b_batched:
-        return matmul(a, b)
+        return _by_rows(a, b, MM)
+    state, first, second = local.state, a._array, b._array
+    is_outer = a_batched and b_batched and first.shape[2] == 1 and first.dtype is second.dtype
+    if is_outer and state.intercept is None and are_large(first, second):
+        # What each example gives for the gradient of a weight.
+        return BMM.output(state, (a, b), NO_PARAMS, outer_products(first, second))
     product: Tensor = BMM(a, b)
     return product
+
+
+def _by_rows(a: Tensor, b: Tensor, product: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """A product with one matrix for all: the rows of the examples are the rows of a matrix."""
+    size, rows, inner = a._array.shape
+    flat = product(a.reshape((size * rows, inner)), b)
+    apart: Tensor = UNSAFE_RESHAPE(flat, shape=(size, rows, b._array.shape[1]))
+    return apart
 
 
 @rules("mm")
@@ -100,9 +118,11 @@ def _added(call: Call, product: Tensor) -> Tensor:
 
 @rules("addmm", "addmm.scaled", "baddbmm")
 def _addmm(call: Call) -> Tensor:
-    a, b = call.inputs[1:]
+    added, a, b = call.inputs
     if not any(call.batched[1:]):
         return _added(call, matmul(a, b))
+    if call.batched == (False, True, False) and added._array.ndim == 1 and a._array.ndim == 3:
+        return _by_rows(a, b, lambda rows, b: call.op(added, rows, b, **call.params))
     return _added(call, _product(a, call.batched[1], b, call.batched[2]))
 
 

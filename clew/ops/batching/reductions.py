@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from clew.core.op import OPS
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, wrap
 from clew.ops.batching import refusals
 from clew.ops.batching.rules import (
     Call,
@@ -33,10 +35,6 @@ declare(
 declare(mechanical(dims=("dim",), shapes=("sizes",)), "value_selecting_reduction_backward")
 declare(refused(refusals.dynamic_shape), "nonzero", "_unique2", "unique_dim", "unique_consecutive")
 declare(refused(refusals.dynamic_shape), "bincount", "masked_select", "masked_select_backward")
-declare(
-    refused(refusals.no_rule, "histogram", "the edges of the bins depend on the values"),
-    "histogram", "histc",
-)  # fmt: skip
 
 
 def _flat(call: Call) -> Tensor:
@@ -85,6 +83,44 @@ def _dist(call: Call) -> Any:
         (a - b).reshape((call.size, -1)), ord=call.params["p"], dims=(1,), keepdim=False,
         dtype=(a - b)._array.dtype,
     )  # fmt: skip
+
+
+# -- histograms ----------------------------------------------------------------------------------
+
+
+def _counted(places: Tensor, amounts: Tensor, bins: int) -> Tensor:
+    """For each example, what falls into each bin; places are clamped to those there are."""
+    none = wrap(np.zeros((places._array.shape[0], bins), amounts._array.dtype))
+    counts: Tensor = none.scatter_add(1, places.clamp(0, bins - 1), amounts)
+    return counts
+
+
+@rules("histc")
+def _histc(call: Call) -> Any:
+    values, bins = _flat(call).detach(), call.params["bins"]
+    kind = values._array.dtype.type
+    low, high = kind(call.params["low"]), kind(call.params["high"])
+    inside = (values >= float(low)) & (values <= float(high))
+    places = (values - float(low)) * bins / float(high - low)
+    return _counted(places.masked_fill(~inside, 0).long(), inside.to(values.dtype), bins)
+
+
+@rules("histogram")
+def _histogram(call: Call) -> Any:
+    values, weight = _flat(call).detach(), call.inputs[1]
+    edges = wrap(call.params["edges"])
+    inside = (values >= edges[0]) & (values <= edges[-1])
+    amounts = inside.to(values.dtype)
+    if weight is not None:
+        amounts = amounts * call.all_batched()[1].reshape((call.size, -1))
+    found = OPS["searchsorted"](edges, values, None, right=True, out_int32=False)
+    counts = _counted(found - 1, amounts, edges._array.size - 1)
+    if call.params["density"]:
+        counts = counts / (counts.sum(1, keepdim=True) * edges.diff())
+    return counts
+
+
+# -- norms ---------------------------------------------------------------------------------------
 
 
 @decomposed("renorm")

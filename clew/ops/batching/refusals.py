@@ -76,6 +76,25 @@ def no_rule(name: str, why: str = "") -> RuntimeError:
     )
 
 
+def class_count() -> RuntimeError:
+    return RuntimeError(
+        "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive "
+        "num_classes argument.\n  Counted from the values, it could differ between examples."
+        + errors.at_user_line()
+    )
+
+
+def outside_of_example(part: Any, whole: Any) -> RuntimeError:
+    shape, strides = errors.shape_list(part.shape), errors.shape_list(part.strides)
+    return RuntimeError(
+        f"result = tensor.as_strided({shape}, {strides}, {part.offset}) can access memory outside "
+        f"of `tensor`. `result` can access some memory in range [{part.offset}, {part.last() + 1}],"
+        f" but `tensor` can only access some memory in range [{whole.offset}, {whole.last() + 1}]. "
+        "This is not supported inside of vmap, please try to rewrite the `as_strided` call as a "
+        "sequence of PyTorch view operations" + errors.at_user_line()
+    )
+
+
 def captured_write(name: str) -> RuntimeError:
     return RuntimeError(
         "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "

@@ -79,7 +79,7 @@ class Call:
         """The inputs as they broadcast: examples in front, then one rank for all."""
         rank = max([v._array.ndim for v in self.logical if isinstance(v, Tensor)])
         return [
-            pad_rank(value, rank) if batched else value
+            pad_rank(value, rank) if batched and value._array.ndim <= rank else value
             for value, batched in zip(self.inputs, self.batched, strict=True)
         ]
 
@@ -141,6 +141,8 @@ def declare(rule: Rule, *names: str) -> None:
 def elementwise(call: Call) -> Any:
     """Examples in front of everything that broadcasts; dtypes as one example sees them."""
     op: Any = call.op
+    if False not in call.batched and _are_alike(call.logical):
+        return op(*call.inputs, **call.params)
     tensors = [v._array for v in call.logical if isinstance(v, Tensor)]
     if type(op.forward) is not np.ufunc and len({array.shape for array in tensors}) == 1:
         # Kernels that walk over memory take operands of one shape.
@@ -155,12 +157,23 @@ def elementwise(call: Call) -> Any:
     return op(*inputs, **call.params)
 
 
+def _are_alike(tensors: tuple[Any, ...]) -> bool:
+    """Whether tensors have one shape and one dtype, so that there is nothing to align."""
+    first = tensors[0]._array
+    shape, dtype = first.shape, first.dtype
+    for tensor in tensors[1:]:
+        array = tensor._array
+        if array.shape != shape or array.dtype is not dtype:
+            return False
+    return True
+
+
 def mechanical(*, dims: Sequence[str] = (), shapes: Sequence[str] = ()) -> Rule:
     """Parameters that name dimensions move up by one; shapes get the examples in front."""
 
     def rule(call: Call) -> Any:
         params = dict(call.params)
-        inputs = call.all_batched()
+        inputs = call.inputs if False not in call.batched else call.all_batched()
         # A tensor without dimensions has a dimension 0 nevertheless.
         rank = len(params[shapes[0]]) if shapes else call.ndim()
         scalar = rank == 0 and bool(dims)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from clew.backend.layout import contiguous_format
@@ -17,6 +18,8 @@ from clew.ops.batching.rules import (
     rules,
     together,
 )
+from clew.ops.strided import Geometry, geometry_of
+from clew.ops.transposing import TRANSPOSE
 from clew.ops.views import ALIAS
 
 declare(
@@ -38,17 +41,52 @@ declare(mechanical(dims=("dims",)), "flip", "rot90")
 declare(mechanical(dims=("dimension",)), "unfold")
 declare(mechanical(dims=("dimension",), shapes=("input_sizes",)), "unfold_backward")
 declare(mechanical(shapes=("shape",)), "view", "_unsafe_view", "zeros_for_gradient")
+# A new shape in place changes the tensor and not its values; views of it would have to follow.
 declare(
-    refused(
-        refusals.no_rule, "as_strided",
-        "it addresses memory, and inside vmap a tensor's memory is that of all examples",
-    ),
-    "as_strided", "as_strided_", "as_strided_backward", "as_strided_scatter",
+    refused(refusals.no_rule), "unsqueeze_", "squeeze_", "squeeze_dim_", "squeeze_dims_", "t_",
+    "transpose_", "as_strided_",
 )  # fmt: skip
-declare(
-    refused(refusals.no_rule, "a new shape in place", "it changes the tensor, not its values"),
-    "unsqueeze_", "squeeze_", "squeeze_dim_", "squeeze_dims_", "t_", "transpose_",
-)  # fmt: skip
+
+
+# -- free strides --------------------------------------------------------------------------------
+
+
+def _for_each(geometry: Geometry, count: int, step: int) -> Geometry:
+    """A geometry once for each example, in memory `step` elements apart."""
+    shape, strides, offset = geometry
+    return Geometry((count, *shape), (step, *strides), offset)
+
+
+@rules("as_strided")
+def _as_strided(call: Call) -> Any:
+    part, whole = call.params["part"], call.params["whole"]
+    if 0 not in part.shape and (part.offset < whole.offset or part.last() > whole.last()):
+        raise refusals.outside_of_example(part, whole)
+    physical = call.inputs[0]
+    now = geometry_of(physical._array)
+    return call.op(physical, part=_for_each(part, call.size, now.strides[0]), whole=now)
+
+
+@rules("as_strided_backward")
+def _as_strided_backward(call: Call) -> Any:
+    room = _room(call.params.values())
+    params = {name: _for_each(each, call.size, room) for name, each in call.params.items()}
+    return call.op(call.inputs[0], **params)
+
+
+@rules("as_strided_scatter")
+def _as_strided_scatter(call: Call) -> Any:
+    room = _room(call.params.values())
+    params = {name: _for_each(each, call.size, room) for name, each in call.params.items()}
+    return call.op(*call.all_batched(), **params)
+
+
+def _room(geometries: Iterable[Geometry]) -> int:
+    """How many elements of memory hold all that these reach."""
+    return max(0, *[each.last() + 1 for each in geometries])
+
+
+# -- views and copies ----------------------------------------------------------------------------
 
 
 @rules("view_dtype")
@@ -81,22 +119,20 @@ def _copied(call: Call) -> Any:
 @rules("t")
 def _t(call: Call) -> Tensor:
     tensor: Tensor = call.inputs[0]
-    return tensor.transpose(1, 2) if call.ndim() == 2 else ALIAS(tensor)
+    return TRANSPOSE(tensor, dim0=1, dim1=2) if call.ndim() == 2 else ALIAS(tensor)
 
 
 @rules("permute")
 def _permute(call: Call) -> Tensor:
     rank = call.ndim()
-    dims = tuple(dim % rank + 1 for dim in call.params["dims"])
-    permuted: Tensor = call.inputs[0].permute((0, *dims))
-    return permuted
+    dims = [dim % rank + 1 for dim in call.params["dims"]]
+    return call.op(call.inputs[0], dims=(0, *dims))
 
 
 @rules("unsqueeze")
 def _unsqueeze(call: Call) -> Tensor:
     dim = call.params["dim"]
-    inserted: Tensor = call.inputs[0].unsqueeze(dim + 1 if dim >= 0 else dim)
-    return inserted
+    return call.op(call.inputs[0], dim=dim + 1 if dim >= 0 else dim)
 
 
 @rules("squeeze", "squeeze_dim", "squeeze_dims")

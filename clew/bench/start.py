@@ -1,0 +1,104 @@
+"""How long a program takes to start: imports, a first train step, and kernels that are new.
+
+Each call of these workloads is a new process. By hand, `python -m clew.bench.start` compiles every
+kernel anew and prints what each first call costs.
+"""
+
+import importlib
+import os
+import pkgutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from clew.kernels.native import jit, ufunc
+
+_IMPORT = "import sys, importlib; importlib.import_module(sys.argv[1])"
+# The models are read from their file: importing clew's package for them would count for torch.
+_STEP = """
+import importlib, importlib.util, sys
+t = importlib.import_module(sys.argv[1])
+spec = importlib.util.spec_from_file_location("models", sys.argv[2])
+models = sys.modules["models"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(models)
+t.manual_seed(0)
+training = models.MODELS["gpt_d128"](t)
+training.optimizer.zero_grad()
+loss = training.loss(training.forward())
+loss.backward()
+training.optimizer.step()
+print(loss.item())
+"""
+
+
+class NewProcess:
+    """A program that each call runs in a new process; what it prints are its answers."""
+
+    def __init__(self, program: str, is_compiling: bool, t: Any) -> None:
+        self.program, self.is_compiling, self.t = program, is_compiling, t
+        self.folder = tempfile.TemporaryDirectory()
+        self.environment = dict(os.environ)
+        # With compiled bytecode, which every program has that ran before.
+        if self.environment.pop("PYTHONDONTWRITEBYTECODE", ""):
+            self.environment["PYTHONPYCACHEPREFIX"] = self.folder.name
+
+    def __call__(self) -> list[Any]:
+        models = Path(__file__).with_name("models.py")
+        with tempfile.TemporaryDirectory() as empty:
+            cache = {"CLEW_CACHE_DIR": empty} if self.is_compiling else {}
+            done = subprocess.run(
+                [sys.executable, "-c", self.program, self.t.__name__, str(models)],
+                env={**self.environment, **cache}, stdout=subprocess.PIPE, text=True, check=True,
+            )  # fmt: skip
+        return [self.t.tensor(float(line)) for line in done.stdout.split()]
+
+
+STARTS: dict[str, Callable[[Any], NewProcess]] = {
+    "import": partial(NewProcess, _IMPORT, False),
+    "gpt_d128_step": partial(NewProcess, _STEP, False),
+    "gpt_d128_step_compiling": partial(NewProcess, _STEP, True),
+}
+
+
+def first_calls(dtype: str = "f32") -> dict[str, float]:
+    """The seconds that it takes to make each kernel ready for a type, with nothing in the cache."""
+    jit.machine()
+    seconds = {}
+    before = os.environ.get("CLEW_CACHE_DIR")
+    with tempfile.TemporaryDirectory() as empty:
+        os.environ["CLEW_CACHE_DIR"] = empty
+        try:
+            for kernel in list(ufunc._KERNELS):
+                for index, (inputs, _) in enumerate(kernel.signatures):
+                    if inputs[0] == dtype:
+                        started = time.process_time()
+                        kernel.make_ready(index)
+                        seconds[kernel.name] = time.process_time() - started
+        finally:
+            if before is None:
+                del os.environ["CLEW_CACHE_DIR"]
+            else:
+                os.environ["CLEW_CACHE_DIR"] = before
+    return seconds
+
+
+def main() -> None:
+    for package in ("ops", "optim", "nn"):
+        folder = importlib.import_module(f"clew.{package}").__path__
+        for module in pkgutil.walk_packages(folder, f"clew.{package}."):
+            importlib.import_module(module.name)
+    seconds = first_calls()
+    for name, each in sorted(seconds.items(), key=lambda item: item[1]):
+        print(f"{1e3 * each:8.1f} ms  {name}")
+    median, longest = statistics.median(seconds.values()), max(seconds.values())
+    print(f"{len(seconds)} kernels: median {1e3 * median:.1f} ms, longest {1e3 * longest:.1f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,264 @@
+"""What a session is told while it watches: each event goes to the collectors it concerns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from clew.core.state import local
+from clew.core.tensor import NoHistory, Tensor
+from clew.doctor import passes
+from clew.doctor.facts import Spread
+from clew.doctor.graphview import saved_bytes, snapshot
+from clew.doctor.opevents import OperationEvents, event
+from clew.doctor.places import Line, here, line_of
+from clew.nn.modules.module import Module
+
+_LARGEST_PICTURE = 4000
+
+
+class Events(OperationEvents):
+    """What backward passes, optimizers, modules, data and scalers tell the collectors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spreads: dict[int, Spread] = {}
+        self.loss_lines: Counter[Line | None] = Counter()
+
+    # -- backward --------------------------------------------------------------------------------
+
+    @event
+    def backward_begins(self, run: Any, roots: Any) -> Any:
+        tensors, self.roots = self.roots, ()
+        if run.accumulate:
+            self.flow.begins(run)
+            self.repeats.went_backward()
+            if tensors:
+                self.numbers.loss_seen(tensors[0])
+            self.losses.backward_begins(run, roots)
+            self.precision.backward_begins(run, tensors)
+            self.modes.backward_begins(run)
+            self.data.went_backward(self.modes.trained)
+            self.data.backward_begins(run, roots)
+            self.numbers.mark_outputs(roots)
+            if self.numbers.sampling:
+                self._measure(run, roots)
+        return passes.backward_begins(self.recorder, run, roots, tensors)
+
+    def _measure(self, run: Any, roots: Any) -> None:
+        """What the graph holds, and once, what it looks like."""
+        self.loss_lines[line_of(roots[0][0]._where) if roots else None] += 1
+        owned: set[int] = set()
+        held = sum(saved_bytes(node, owned) for node in run.accounts)
+        self.held.add(self.recorder.steps, held)
+        if self.picture is None and len(run.accounts) <= _LARGEST_PICTURE:
+            names = {
+                id(tensor): known.name
+                for known in self.recorder.params.values()
+                if known.name and (tensor := known.ref()) is not None
+            }
+            cuts = {node._seq: [reason] for node, reason in self.recorder.joins.items()}
+            self.picture = snapshot([node for node, _ in roots], names, cuts)
+
+    @event
+    def backward_ends(self, run: Any, begun: Any) -> None:
+        if begun is None:
+            return
+        passes.backward_ends(self.recorder, run, begun)
+        self.flow.ends(self.picture)
+        self.numbers.backward_done(begun[2], run.accumulate)
+        if run.accumulate and not self.recorder.optimizers:
+            members = [(known, tensor) for known, tensor, _ in begun[2]]
+            self.data.first_step(members)
+            if self.numbers.sampling:
+                self.data.look_at_rows(members)
+            self.numbers.choose(self.recorder.backwards)
+        self.precision.backward_ends(run, begun[2])
+        self.keeping.backward_ends(run, begun)
+
+    # -- optimizers ------------------------------------------------------------------------------
+
+    @event
+    def optimizer_made(self, optimizer: Any) -> None:
+        self.recorder.optimizer_made(optimizer, here())
+
+    @event
+    def zero_grad(self, owner: Any) -> None:
+        place = here()
+        if isinstance(owner, Module):
+            self.recorder.grads_cleared(owner.parameters(), place)
+            return
+        params = [p for group in owner.param_groups for p in group["params"]]
+        self.recorder.grads_cleared(params, place)
+        from_line = self.recorder.optimizer_facts(owner).zero_at
+        from_line[self.schedules.line(place)] += 1
+
+    @event
+    def step_begins(self, optimizer: Any, has_closure: bool) -> None:
+        facts = self.recorder.step_begins(optimizer, has_closure)
+        members = self.recorder.members(facts)
+        self.modes.step_begins(facts)
+        self.precision.step_begins(members)
+        if not facts.steps:
+            self.data.first_step(members)
+        self.numbers.step_begins([] if has_closure else members)
+
+    @event
+    def step_ends(self, optimizer: Any) -> None:
+        if self.numbers.sampling and self.recorder.stepping is not None:
+            self.data.look_at_rows(self.recorder.members(self.recorder.stepping))
+        self.recorder.step_ends(optimizer)
+        self.numbers.step_ends()
+        self.keeping.step_ends()
+        self.copies.step_ends()
+
+    @event
+    def scheduler_made(self, scheduler: Any) -> None:
+        self.schedules.made(scheduler)
+
+    @event
+    def scheduler_steps(self, scheduler: Any) -> None:
+        self.schedules.stepped(scheduler)
+
+    @event
+    def clipping(self, tensors: list[Tensor]) -> None:
+        self.schedules.clipping(tensors)
+
+    # -- modules ---------------------------------------------------------------------------------
+
+    @event
+    def module_made(self, module: Module) -> None:
+        self.recorder.module_born(module, here())
+
+    @event
+    def parameter_made(self, parameter: Any, data: Any) -> None:
+        if isinstance(parameter, Tensor):
+            place = here()
+            self.recorder.tensor_born(parameter, place)
+            node = data._node if isinstance(data, Tensor) else None
+            if node is not None and not node.is_accumulator:
+                reason = NoHistory("detach", "nn.Parameter(...)", place, node)
+                self.recorder.joined_again(reason)
+
+    @event
+    def tensor_made(self, tensor: Tensor) -> None:
+        self.recorder.tensor_born(tensor, here())
+
+    @event
+    def dataset_made(self, dataset: Any) -> None:
+        self.data.dataset_made(dataset)
+        self.repeats.dataset_made(dataset)
+
+    @event
+    def loader_begins(self, loader: Any, iterator: Any) -> None:
+        self.repeats.loader_begins(loader, iterator)
+
+    @event
+    def loader_gave(self, iterator: Any, batch: Any) -> None:
+        self.repeats.loader_gave(iterator, batch)
+
+    @event
+    def checkpoint_saved(self, frame: Any, tensor: Tensor) -> None:
+        self.repeats.checkpoint_saved(frame, tensor)
+
+    @event
+    def checkpoint_repeated(self, frame: Any, index: int, tensor: Tensor) -> None:
+        self.repeats.checkpoint_repeated(frame, index, tensor)
+
+    @event
+    def compared(self, a: Any, b: Any, out: Any) -> None:
+        self.losses.similarity(a, b, out)
+
+    @event
+    def module_entered(self, module: Module, args: Any, kwargs: Any) -> Any:
+        stack = self.stack
+        stack.append(module)
+        facts = self.recorder.modules.get(id(module))
+        if facts is not None:
+            facts.calls += 1
+            if facts.calls < 4 and module.__dict__.get("batch_first") is False:
+                self.modes.sequence_layer(module, args)
+        if len(stack) > 1:
+            return None
+        if facts is None or facts.ref() is not module:
+            # A copy: it was made without a call of its constructor.
+            self.recorder.module_born(module, None)
+            facts = self.recorder.modules[id(module)]
+        if args and isinstance(args[0], Tensor) and args[0]._array.ndim:
+            self.modes.batch = args[0]._array.shape[0]
+            self.modes.input_given(args[0])
+            self.repeats.model_called(args[0], module.training and local.state.grad_enabled)
+        for value in args:
+            if isinstance(value, Tensor) and value._requires_grad and value._node is not None:
+                known = self.recorder.find(value)
+                if known is not None:
+                    known.used_as_input = True
+        if facts is not None and not facts.named:
+            facts.named = True
+            self.recorder.name_parameters(module)
+        return self.modes.root_called(module, args)
+
+    @event
+    def module_left(self, module: Module, entered: Any, result: Any) -> None:
+        self.modes.root_left(module, entered, result)
+        self.data.root_called(module, entered, result)
+        entered.args = ()  # a call that waits for its backward must not keep its inputs alive
+        self.keeping.output_made(result)
+        if entered.grad and entered.training and self.numbers.sampling:
+            self._spread(module, result)
+
+    def _spread(self, module: Module, result: Any) -> None:
+        """How alike the outputs of a model are for the rows of a batch."""
+        array = result._array if isinstance(result, Tensor) else None
+        if array is None or array.ndim != 2 or array.dtype.kind != "f":
+            return
+        if array.shape[0] < 8 or array.shape[1] < 4:
+            return
+        facts = self.recorder.module_facts(module)
+        if facts is None:
+            return
+        spread = self.spreads.get(facts.number)
+        if spread is None:
+            spread = self.spreads[facts.number] = Spread(facts.kind, facts.born)
+        wide = array.astype(np.float64)
+        lengths = np.sqrt((wide * wide).sum(axis=1, keepdims=True))
+        if (lengths > 0).all():
+            mean = (wide / lengths).mean(axis=0)
+            spread.alike.add(self.recorder.steps, float(np.dot(mean, mean)))
+
+    @event
+    def mode_set(self, module: Module, mode: bool) -> None:
+        if not any(each is module for each in self.stack):
+            self.modes.mode_set(module, mode)
+
+    # -- mixed precision, states -----------------------------------------------------------------
+
+    @event
+    def scaled(self, scaler: Any, outputs: Any) -> None:
+        self.precision.scaled(scaler)
+        self.numbers.expects_overflow = bool(scaler.is_enabled())
+        if scaler.is_enabled():
+            self.recorder.loss_scale = float(scaler.get_scale())
+
+    @event
+    def unscaled(self, scaler: Any, optimizer: Any) -> None:
+        self.precision.unscaled(scaler, optimizer)
+
+    @event
+    def scaler_steps(self, scaler: Any, optimizer: Any) -> None:
+        self.precision.scaler_steps(scaler, optimizer)
+        self.recorder.optimizer_facts(optimizer).attempts += 1
+
+    @event
+    def autocast_entered(self, region: Any) -> None:
+        self.precision.autocast_entered(region)
+
+    @event
+    def state_taken(self, module: Module, state: Any) -> None:
+        self.copies.state_taken(module, state)
+
+    @event
+    def state_loaded(self, module: Module, state: Any) -> None:
+        self.copies.state_loaded(module, state)

@@ -1,0 +1,309 @@
+"""What a session is told of operations and histories; most of this runs at every operation."""
+
+from __future__ import annotations
+
+import functools
+import traceback
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from clew.core.op import Op
+from clew.core.state import local
+from clew.core.tensor import NoHistory, Tensor
+from clew.doctor.copies import CopyWatch
+from clew.doctor.course import prefer_cuts
+from clew.doctor.data import DataWatch
+from clew.doctor.facts import Series
+from clew.doctor.flow import FlowWatch
+from clew.doctor.graphview import GraphView
+from clew.doctor.keeping import KeepWatch
+from clew.doctor.losses import WATCHED, LossWatch
+from clew.doctor.modes import ModeWatch
+from clew.doctor.numbers import QUIET, QUIET_BACKWARD, NumberWatch
+from clew.doctor.places import Place, here
+from clew.doctor.precision import PrecisionWatch
+from clew.doctor.recorder import Recorder
+from clew.doctor.repeats import RepeatWatch
+from clew.doctor.schedules import ScheduleWatch
+from clew.nn.modules.module import Module
+from clew.nn.parameter import Parameter
+
+_ACTIVATIONS = frozenset(
+    {"relu", "sigmoid", "tanh", "threshold", "clamp_min.number", "softmax", "_safe_softmax"}
+)
+# Their derivative is zero wherever it exists.
+_STAIRS = frozenset({"round", "floor", "ceil", "trunc", "sign", "heaviside", "sgn"})
+_SPLITS = frozenset({"slice", "index_select", "split", "split_with_sizes", "select"})
+_STACKS = frozenset({"stack", "cat"})
+_PICKS = frozenset({"index", "index_select"})
+
+
+def event(method: Callable[..., Any]) -> Callable[..., Any]:
+    """An event handler: a mistake in it must not become an error of the user's program.
+
+    It is not hidden either: the report says that something failed, and what.
+    """
+
+    @functools.wraps(method)
+    def safe(self: OperationEvents, *args: Any) -> Any:
+        try:
+            return method(self, *args)
+        except Exception as error:
+            self.failed(error)
+            return None
+
+    return safe
+
+
+class OperationEvents:
+    """The collectors of a session, and what operations tell them."""
+
+    quiet_backward = QUIET_BACKWARD
+
+    def __init__(self) -> None:
+        self.recorder = Recorder()
+        self.numbers = NumberWatch(self.recorder)
+        self.losses = LossWatch(self.recorder)
+        self.modes = ModeWatch(self.recorder)
+        self.data = DataWatch(self.recorder)
+        self.keeping = KeepWatch(self.recorder)
+        self.copies = CopyWatch(self.recorder)
+        self.precision = PrecisionWatch(self.recorder)
+        self.schedules = ScheduleWatch(self.recorder)
+        self.repeats = RepeatWatch()
+        self.flow = FlowWatch()
+        self.roots: tuple[Any, ...] = ()
+        self.held = Series()  # bytes that graphs hold when backward begins
+        self.picture: GraphView | None = None
+        self.stack: list[Module] = []
+        self.error_facts: dict[str, Any] = {}
+        self.failures: list[str] = []
+        self.schedules.is_scaled = self.precision.is_scaled
+        self.data.batch = lambda: self.modes.batch
+        self.losses.in_module = lambda: bool(self.stack)
+        self.losses.target_given = self.repeats.target_given
+        self.losses.normalises = self._in_normalisation
+
+    def _in_normalisation(self) -> bool:
+        """Whether batch statistics are what the running module is for."""
+        inner = self.stack[-1] if self.stack else None
+        return inner is not None and (
+            bool(inner._buffers) or "norm" in type(inner).__name__.lower()
+        )
+
+    def failed(self, error: Exception) -> None:
+        """The doctor itself made a mistake: it is reported, and the program goes on."""
+        if len(self.failures) < 8:
+            self.failures.append("".join(traceback.format_exception(error)).strip())
+
+    # -- operations (hot: every operation passes here) -------------------------------------------
+
+    def op_ran(self, op: Op, state: Any, inputs: tuple[Any, ...], params: Any, out: Tensor) -> None:
+        # Every operation passes here: `@event` would cost as much as the common case does.
+        if out._is_lifted or (state.backward_runs and not self.numbers.in_custom):
+            return  # a tensor of vmap has no values; formulas of gradients are not the user's
+        try:
+            self._op_ran(op, state, inputs, params, out)
+        except Exception as error:
+            self.failed(error)
+
+    def _op_ran(
+        self, op: Op, state: Any, inputs: tuple[Any, ...], params: Any, out: Tensor
+    ) -> None:
+        name = op.name
+        numbers = self.numbers
+        if name not in QUIET:
+            if numbers.reported is None:
+                numbers.check(name, inputs, out)
+        elif numbers.tainted:
+            numbers.hand_on(inputs, out)
+        if out._node is not None:
+            for value in inputs:
+                if isinstance(value, Tensor):
+                    reason = value._reason
+                    if reason is not None and not value._requires_grad:
+                        self.recorder.history_joined(out._node, reason)
+            if name in _ACTIVATIONS and numbers.sampling:
+                self._activation(name, out)
+            elif name in _STAIRS:
+                self.recorder.history_cut(NoHistory("stairs", name, out._node._where), out._node)
+            self.keeping.node_made(out)
+            if not self.recorder.backwards and name not in QUIET and out._array.ndim > 1:
+                numbers.scale(out._node._where, inputs, out)
+        else:
+            if out._reason is not None and out._reason.kind == "numpy":
+                prefer_cuts(inputs, out)
+            if not state.grad_enabled and self.recorder.stepping is None:
+                for value in inputs:
+                    if isinstance(value, Tensor) and value._requires_grad:
+                        self._used_without_grad(state, value)
+                self.modes.op_without_grad(name)
+        if name in WATCHED:
+            self.losses.op_ran(name, inputs, params, out)
+        if name == "_dropout_noise" and self.stack:
+            self.modes.dropout_ran(self.stack)
+        if name in _STACKS:
+            self.copies.stacked(inputs, out)
+        elif name in _PICKS:
+            self.repeats.rows_picked(inputs, out)
+        if self.copies.aliases:
+            self.copies.used(inputs)
+
+    def node_ran(self, node: Any, grads: Any, results: Any) -> None:
+        try:
+            self.numbers.node_ran(node, grads, results)
+        except Exception as error:
+            self.failed(error)
+
+    def _used_without_grad(self, state: Any, value: Tensor) -> None:
+        node = value._node
+        if node is None or node.is_accumulator:
+            reason = state.no_grad_reason
+            place = None if reason is None else reason.where
+            self.recorder.used_without_grad(value, place)
+
+    def _activation(self, name: str, out: Tensor) -> None:
+        place: Place | None = None
+        key: Any = None
+        if self.stack:
+            inner = self.stack[-1]
+            if type(inner).__module__.startswith("clew."):
+                facts = self.recorder.module_facts(inner)
+                place = None if facts is None else facts.born
+                key = id(inner)
+        if place is None and out._node is not None:
+            place = out._node._where
+            key = place, id(self.stack[-1]) if self.stack else 0
+        self.numbers.activation(name, (name, key), place, out)
+
+    @event
+    def view_made(self, op: Op, source: Tensor, params: Any, out: Tensor) -> None:
+        if self.numbers.tainted:
+            self.numbers.hand_on((source,), out)
+        in_users_module = bool(self.stack) and not type(self.stack[-1]).__module__.startswith(
+            "clew."
+        )
+        if in_users_module and op.name == "view":
+            self.data.viewed(source, out)
+        elif out._node is not None:
+            return
+        elif op.name in _SPLITS and not self.stack:
+            self.data.split(source, out)
+
+    @event
+    def written(
+        self, op: Op, state: Any, inputs: tuple[Any, ...], params: Any, out: Tensor
+    ) -> None:
+        if self.recorder.stepping is not None:
+            return
+        name = op.name
+        if name not in QUIET:
+            self.numbers.check(name + "_", inputs[1:], out)
+        if out._node is not None and not out._node.is_accumulator:
+            for value in inputs[1:]:
+                if isinstance(value, Tensor) and value._reason is not None:
+                    self.recorder.history_joined(out._node, value._reason)
+            if name in _ACTIVATIONS and self.numbers.sampling:
+                self._activation(name, out)
+            self.keeping.node_made(out)
+        self.schedules.written(name, out)
+        self._updated_by_hand(out)
+        self.copies.written(name, inputs, out)
+
+    def _updated_by_hand(self, out: Tensor) -> None:
+        """A parameter is written to outside an optimizer: with a stale gradient?"""
+        known = self.recorder.find(out)
+        if known is None:
+            entry = self.copies.aliases.get(id(out))
+            known = None if entry is None else self.recorder.params[entry[3]]
+        if known is not None and known.stale:
+            known.stale_updates += 1
+
+    # -- histories -------------------------------------------------------------------------------
+
+    @event
+    def history_cut(self, reason: NoHistory, node: Any) -> None:
+        if self.recorder.stepping is None:
+            self.recorder.history_cut(reason, node)
+
+    @event
+    def value_left(self, tensor: Tensor, how: str) -> None:
+        if tensor._requires_grad:
+            node = tensor._node
+            last = local.state.last_backward
+            # After its backward, a value that leaves the graph is for the log.
+            if node is not None and (last is None or node._seq > last[0]):
+                reason = NoHistory("exit", how, here())
+                self.recorder.history_cut(reason, node)
+
+    @event
+    def mode_of_function(self, place: Place | None) -> None:
+        reason = local.state.no_grad_reason
+        if reason is not None:
+            reason.where = place
+
+    @event
+    def data_replaced(self, tensor: Tensor, value: Any) -> None:
+        if isinstance(value, Tensor):
+            self.copies.data_replaced(tensor, value)
+
+    @event
+    def alias_made(self, tensor: Tensor, result: Tensor) -> None:
+        self.copies.alias_made(tensor, result)
+
+    @event
+    def grad_set(self, tensor: Tensor, value: Tensor | None) -> None:
+        known = self.recorder.find(tensor)
+        if known is None:
+            return
+        if value is None or not value._array.any():
+            if tensor._grad is not None and self.recorder.stepping is None:
+                self.recorder.grad_cleared(known, here())
+        else:
+            known.scaled_when = self.recorder.tick()
+
+    @event
+    def grad_read(self, tensor: Tensor, grad: Tensor | None) -> None:
+        if grad is None:
+            if not tensor._requires_grad and not isinstance(tensor, Parameter):
+                self.recorder.facts(tensor).grad_wanted += 1
+            return
+        known = self.recorder.find(tensor)
+        if known is not None:
+            self.recorder.grad_used(known)
+
+    @event
+    def memory_exposed(self, array: Any) -> None:
+        self.copies.exposed(array)
+
+    @event
+    def saved_was_modified(
+        self, node: Any, name: str, array: Any, storage: Any, version: int
+    ) -> None:
+        self.error_facts = {
+            "kind": "modified", "saved_at": node._where, "saved_by": node.name(),
+            "written_at": storage.written_at, "writer": storage.writer or "a write",
+            "module": node.module_path, "seq": node._seq, "at": here(),
+        }  # fmt: skip
+
+    @event
+    def saved_was_modified_unseen(self, node: Any, name: str, array: Any, write: Any) -> None:
+        self.copies.unseen_writes.setdefault(
+            write[2],
+            {"saved_at": node._where, "saved_by": node.name(), "writer": write[1], "count": 0},
+        )["count"] += 1
+
+    @event
+    def went_backward_twice(self, node: Any, freed: Any) -> None:
+        self.error_facts = {
+            "kind": "twice", "built_at": node._where, "op": node.name(), "freed_at": freed.where,
+            "at": here(), "seq": node._seq, "module": node.module_path,
+        }  # fmt: skip
+
+    @event
+    def asked_for_grad(self, tensor: Tensor) -> None:
+        """Before `requires_grad_(True)`, which forgets why there was no history."""
+        if tensor._reason is not None and len(self.recorder.overridden) < 10000:
+            self.recorder.overridden[id(tensor)] = weakref.ref(tensor), tensor._reason
+            self.recorder.joined_again(tensor._reason)
