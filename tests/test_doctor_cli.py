@@ -99,6 +99,48 @@ def test_check_turns_findings_into_an_exit_status(tmp_path: Path) -> None:
     assert "nothing to report" in done.stderr
 
 
+ODD = {
+    "a syntax error": ("x = (\n", 1, "SyntaxError", 0),
+    "arguments that are missing": (
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--n', required=True)\n"
+        "p.parse_args()\n",
+        2, "SystemExit", 0,
+    ),
+    "an exit with a text": (textwrap.dedent(LOOP) + "raise SystemExit('enough')\n", 1, "SystemExit", 8),
+    "no optimizer": ("x = torch.ones(2, requires_grad=True)\nx.sum().backward()\n", 0, None, 1),
+    "no training": ("print('hello')\n", 0, None, 0),
+    "deep recursion": (
+        textwrap.dedent(LOOP) + "def f(n):\n    return f(n + 1)\nf(0)\n", 1, "RecursionError", 8,
+    ),
+    "objects that refuse to be looked at": (
+        "class Evil:\n    def __getattr__(self, name):\n        raise RuntimeError(name)\n"
+        "    def __eq__(self, other):\n        raise RuntimeError('eq')\n"
+        "evil = Evil()\nkept = []\n"
+        + textwrap.dedent(LOOP).replace("loss.backward()", "loss.backward(); kept.append(loss)"),
+        0, None, 8,
+    ),
+    "an exception of its own base class": (
+        textwrap.dedent(LOOP) + "class Stop(BaseException): pass\nraise Stop\n", 1, "Stop", 8,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_program_ends_as_it_does_alone(tmp_path: Path, name: str) -> None:
+    body, status, kind, iterations = ODD[name]
+    out = tmp_path / "out.json"
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + body)
+    done = clew_command("doctor", "--quiet", "--json", out, path)
+    alone = clew_command("run", path)
+    assert done.returncode == alone.returncode == status
+    assert done.stdout == alone.stdout and done.stderr == alone.stderr
+    report = json.loads(out.read_text())
+    assert report["exit"]["type"] == kind
+    assert report["iterations"] == iterations
+    assert "doctor-failed" not in {finding["rule"] for finding in report["findings"]}
+
+
 def test_a_program_that_does_not_exist() -> None:
     done = clew_command("doctor", "no_such_program.py")
     assert done.returncode == 2
@@ -111,7 +153,10 @@ def test_a_program_that_does_not_exist() -> None:
 @pytest.fixture(scope="module")
 def report_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
-    path = script(folder, LOOP)
+    body = LOOP.replace("model(torch.randn(4, 3))", "(model(x).relu() + extra(x).detach())")
+    body = body.replace("nn.Linear(3, 1)", "nn.Linear(3, 2); extra = nn.Linear(3, 2)")
+    body = body.replace("        loss = (", "        x = torch.randn(4, 3)\n        loss = (")
+    path = script(folder, body)
     page = folder / "report.html"
     done = clew_command("doctor", "--quiet", "--html", page, path)
     assert done.returncode == 0, done.stderr
@@ -132,13 +177,16 @@ def test_the_page_in_a_browser(report_page: Path) -> None:
     done = subprocess.run(
         [
             browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000",
-            "--dump-dom", report_page.as_uri(),
+            "--host-resolver-rules=MAP * ~NOTFOUND", "--dump-dom", report_page.as_uri(),
         ],
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     # The charts have been drawn, and the script came to its end.
     assert 'data-ready="yes"' in done.stdout
-    assert done.stdout.count("js-plotly-plot") >= 4
+    for chart in ("loss", "flow", "norms", "updates", "rates", "activations", "memory"):
+        assert re.search(rf'id="{chart}" class="chart js-plotly-plot"', done.stdout), chart
+    assert "<svg" in done.stdout and "<details>" in done.stdout
+    assert "✂" in done.stdout  # what was cut off from the graph
 
 
 def test_the_live_page_answers_on_loopback_only(report_page: Path) -> None:
@@ -187,6 +235,8 @@ def test_graph_of_a_script(tmp_path: Path) -> None:
     assert lines[0].startswith("#0 mean")
     assert "hello" not in done.stdout and "hello" in done.stderr
     assert any("weight" in line for line in lines)
+    # Every operation shows the gradient that reaches it, and so do the parameters.
+    assert all("|grad|" in line for line in lines if line.startswith(("#", "├"))), lines
     drawing, page = tmp_path / "g.svg", tmp_path / "g.html"
     assert clew_command("graph", "--svg", drawing, "--html", page, path).returncode == 0
     assert drawing.read_text().startswith("<svg")

@@ -10,12 +10,21 @@ from clew.kernels.native.product import Product
 
 Array = np.ndarray
 
-# Below so many multiplications, or with so few rows or columns, BLAS is quicker.
-_WORTH_IT = 1 << 17
-_FEW = 16
+# Below so many multiplications BLAS is quicker; with few rows or columns it is so for longer. From
+# the second size on BLAS would use threads of its own, which go on spinning where ours should run.
+_WORTH_IT, _WORTH_IT_ANYWAY = 1 << 17, 1 << 18
+_FEW, _VERY_FEW = 16, 4
 
 _PRODUCT = Product("product")
 _AFFINE = Product("affine")
+
+
+def _is_worth_it(m: int, n: int, k: int) -> bool:
+    work = m * n * k
+    if work < _WORTH_IT:
+        return False
+    least = m if m < n else n
+    return least >= _FEW or (work >= _WORTH_IT_ANYWAY and least >= _VERY_FEW)
 
 
 def product(a: Array, b: Array) -> Array:
@@ -23,7 +32,7 @@ def product(a: Array, b: Array) -> Array:
     if a.ndim == b.ndim == 2:
         m, k = a.shape
         n = b.shape[1]
-        if m >= _FEW and n >= _FEW and m * n * k >= _WORTH_IT and a.dtype is b.dtype:
+        if _is_worth_it(m, n, k) and a.dtype is b.dtype:
             kernel = _PRODUCT.when(a)
             if kernel is not None:
                 result: Array = kernel(a, b)
@@ -35,7 +44,7 @@ def affine(a: Array, b: Array, row: Array) -> Array:
     """a @ b + row, all of one dtype: float32 or float64."""
     m, k = a.shape
     n = b.shape[1]
-    if m >= _FEW and n >= _FEW and m * n * k >= _WORTH_IT:
+    if _is_worth_it(m, n, k):
         kernel = _AFFINE.when(a)
         if kernel is not None:
             result: Array = kernel(a, b, row)

@@ -81,26 +81,32 @@ def _convolve(x: Array, u: Array, y: Array, padding: tuple[int, ...]) -> None:
 def _weight_gradients(x: Array, w: Array, y: Array, padding: tuple[int, ...]) -> None:
     filters, channels = w.shape[:2]
     # Every part has sums of its own; their number does not depend on threads.
-    parts = 4 if w.nbytes < 1 << 19 else 2
-    sums = np.zeros((parts, 16, filters, channels), x.dtype)
+    rows, piece = _cut(x, y)
+    parts = min(4 if w.nbytes < 1 << 20 else 2, -(-rows // piece))
+    sums = np.empty((parts, 16, filters, channels), x.dtype)
     _start("weights", x, sums, y, padding, [channels * x.itemsize, x.itemsize], parts)
-    total = np.add.reduce(sums, axis=0)
-    w.reshape(-1, 9)[...] = product(total.reshape(16, -1).T, _OF_WEIGHTS)
+    # One product transforms the parts back and adds them up.
+    back = np.tile(_OF_WEIGHTS, (parts, 1))
+    w.reshape(-1, 9)[...] = product(sums.reshape(16 * parts, -1).T, back)
+
+
+def _cut(x: Array, y: Array) -> tuple[int, int]:
+    """The rows of tiles of all images, and how many of them are a piece."""
+    batch, filters, rows, columns = y.shape
+    tiles = min(max(_NEAR // (64 * (x.shape[1] + filters)), _FEWEST), _MOST)
+    return batch * -(-rows // 2), max(tiles // -(-columns // 2), 1)
 
 
 def _start(
     kind: str, x: Array, u: Array, y: Array, padding: tuple[int, ...], strides: Any, parts: int
 ) -> None:
-    batch, channels, height, width = x.shape
+    _, channels, height, width = x.shape
     _, filters, rows, columns = y.shape
-    tile_rows, tile_columns = -(-rows // 2), -(-columns // 2)
-    total = batch * tile_rows
-    tiles = min(max(_NEAR // (64 * (channels + filters)), _FEWEST), _MOST)
-    piece = max(tiles // tile_columns, 1)
+    total, piece = _cut(x, y)
     context = np.array(
         [
             x.ctypes.data, u.ctypes.data, y.ctypes.data, *strides, channels, filters, height, width,
-            rows, columns, *padding, tile_rows, tile_columns, total, piece, parts,
+            rows, columns, *padding, -(-rows // 2), -(-columns // 2), total, piece, parts,
         ],
         np.int64,
     )  # fmt: skip
@@ -283,20 +289,21 @@ class _Winograd(Code):
         end = self.quotient(self.mul(self.add(number, "1"), pieces), f["parts"])
         own = self.at(f["u"], self.mul(number, f["filters"], f["channels"], "16"))
         with self.loop(begin, end) as piece:
-            self.piece(self.mul(piece, f["piece"]), own, "weights")
+            more = self.choose(self.compare("eq", piece, begin), "0", "1")
+            self.piece(self.mul(piece, f["piece"]), own, "weights", more)
 
-    def piece(self, first: str, u: str, kind: str) -> None:
+    def piece(self, first: str, u: str, kind: str, more: str = "0") -> None:
         """Some rows of tiles: transform, multiply, transform."""
         f = self.f
         count = self.least(f["piece"], self.sub(f["total"], first))
         wide = self.mul(count, f["tile_columns"])
         self.planes(first, count, wide, is_input=True)
         if kind == "convolve":
-            self.products(u, wide, kind)
+            self.products(u, wide, kind, more)
             self.planes(first, count, wide, is_input=False)
         else:
             self.planes(first, count, wide, is_input=False)
-            self.products(u, wide, kind)
+            self.products(u, wide, kind, more)
 
     def planes(self, first: str, count: str, wide: str, is_input: bool) -> None:
         """The rows of tiles of all channels, or of all filters."""
@@ -329,7 +336,7 @@ class _Winograd(Code):
                         f"i64 {across}, {end}"
                     )
 
-    def products(self, u: str, wide: str, kind: str) -> None:
+    def products(self, u: str, wide: str, kind: str, more: str) -> None:
         """The 16 matrix products of a piece."""
         f, item = self.f, str(self.item)
         down = self.mul(wide, item)
@@ -341,8 +348,8 @@ class _Winograd(Code):
             images = f"ptr {m}, i64 {down}, i64 {item}"
             if kind == "convolve":
                 given = f"{w}, ptr {v}, i64 {down}, i64 {item}, {images}"
-                sizes = f"i64 {f['filters']}, i64 {wide}, i64 {f['channels']}, i64 0"
+                sizes = f"i64 {f['filters']}, i64 {wide}, i64 {f['channels']}, i64 {more}"
             else:
                 given = f"{images}, ptr {v}, i64 {item}, i64 {down}, {w}"
-                sizes = f"i64 {f['filters']}, i64 {f['channels']}, i64 {wide}, i64 1"
+                sizes = f"i64 {f['filters']}, i64 {f['channels']}, i64 {wide}, i64 {more}"
             self.e.line(f"call void @clew_multiply_float({given}, {sizes})")
