@@ -106,7 +106,9 @@ ODD = {
         "p.parse_args()\n",
         2, "SystemExit", 0,
     ),
-    "an exit with a text": (textwrap.dedent(LOOP) + "raise SystemExit('enough')\n", 1, "SystemExit", 8),
+    "an exit with a text": (
+        textwrap.dedent(LOOP) + "raise SystemExit('enough')\n", 1, "SystemExit", 8,
+    ),
     "no optimizer": ("x = torch.ones(2, requires_grad=True)\nx.sum().backward()\n", 0, None, 1),
     "no training": ("print('hello')\n", 0, None, 0),
     "deep recursion": (

@@ -15,6 +15,9 @@ Array = np.ndarray
 _WORTH_IT, _WORTH_IT_ANYWAY = 1 << 17, 1 << 18
 _FEW, _VERY_FEW = 16, 4
 
+# The columns of a panel: as many as the widest registers' tiles have.
+PANEL = 64
+
 _PRODUCT = Product("product")
 _AFFINE = Product("affine")
 
@@ -75,3 +78,40 @@ def _for_blas(array: Array) -> Array:
     if (column == item and row >= item) or (row == item and column >= item):
         return array
     return np.ascontiguousarray(array)
+
+
+class Panels:
+    """The right factor of many products: cut, if that is of use, into panels of columns that lie
+    together."""
+
+    def __init__(self, matrix: Array) -> None:
+        rows, columns = matrix.shape
+        self.matrix = matrix
+        self.panels: Array | None = None
+        if columns % PANEL == 0 and rows * columns >= _WORTH_IT // _VERY_FEW:
+            # Both a matrix and a transposed one are cut without an array in between.
+            panels = np.empty((columns // PANEL, rows, PANEL), matrix.dtype)
+            panels.swapaxes(0, 1)[...] = matrix.T.reshape(-1, PANEL, rows).transpose(2, 0, 1)
+            self.panels = panels
+
+    def times(self, rows: Array, out: Array) -> Array:
+        """rows @ matrix, into `out`."""
+        is_cut = self.panels is not None and len(rows) >= _VERY_FEW and out.flags.c_contiguous
+        kernel = _PRODUCT.when(rows) if is_cut else None
+        if kernel is None:
+            return batch_product(rows, self.matrix, out)
+        apart = out.reshape(len(rows), -1, PANEL).swapaxes(0, 1)
+        kernel(rows, self.panels, apart)
+        return out
+
+    def times_in_groups(self, rows: Array, out: Array) -> Array:
+        """rows @ matrix, cut into groups of columns: `out` has the shape (group, row, column)."""
+        groups, count, size = out.shape
+        panels = self.panels if count >= _VERY_FEW and size % PANEL == 0 else None
+        kernel = None if panels is None else _PRODUCT.when(rows)
+        if panels is None or kernel is None:
+            out[...] = batch_product(rows, self.matrix).reshape(count, groups, size).swapaxes(0, 1)
+            return out
+        apart = out.reshape(groups, count, -1, PANEL).swapaxes(1, 2)
+        kernel(rows, panels.reshape(groups, size // PANEL, -1, PANEL), apart)
+        return out

@@ -21,7 +21,7 @@ import numpy as np
 
 from clew.kernels.arrays import Array
 from clew.kernels.native.ufunc import elementwise
-from clew.kernels.products import batch_product
+from clew.kernels.products import Panels, batch_product
 
 Spans = list[tuple[int, int]]
 
@@ -54,11 +54,9 @@ def _summed(b_ih: Array | None, b_hh: Array | None, scale: Array | None) -> Arra
     return b_ih + b_hh if scale is None else (b_ih + b_hh) * scale
 
 
-def _ready_for_steps(w_hh: Array, scale: Array | None) -> Array:
-    """The transposed weight, laid out for a product with few rows, its columns scaled."""
-    if scale is None:
-        return np.ascontiguousarray(w_hh.T)
-    return np.multiply(w_hh.T, scale, order="C")
+def _ready_for_steps(w_hh: Array, scale: Array | None) -> Panels:
+    """The transposed weight for the products of all steps, its columns scaled."""
+    return Panels((w_hh if scale is None else w_hh * scale[:, None]).T)
 
 
 # -- LSTM: gates i, f, g, o ----------------------------------------------------------------
@@ -110,7 +108,7 @@ def lstm_forward(
     out = np.empty((len(x), h0.shape[1]), x.dtype)
     cells = np.empty((len(x), size), x.dtype)
     h, c = h0.copy(), c0.copy()
-    products = np.empty((batch, 4 * size), x.dtype)
+    products = np.empty((4, batch, size), x.dtype)
     full = np.empty((batch, size), x.dtype)
     if bias is not None:
         gates += bias.reshape(4, 1, size)
@@ -118,15 +116,15 @@ def lstm_forward(
     for begin, end in steps:
         count = end - begin
         gate, cell, before = gates[:, begin:end], cells[begin:end], c[:count]
-        product = batch_product(h[:count], weight, products[:count])
+        product = weight.times_in_groups(h[:count], products[:, :count])
         if kernel is not None:
             hidden = full[:count]
-            kernel(*gate, *_gate_by_gate(product), before, out=(*gate, cell, hidden))
+            kernel(*gate, *product, before, out=(*gate, cell, hidden))
             before[...] = cell
             out[begin:end] = hidden if w_hr is None else hidden @ w_hr.T
             h[:count] = out[begin:end]
             continue
-        gate += _gate_by_gate(product)
+        gate += product
         np.tanh(gate, gate)
         i, f, g, o = gate
         for sigmoids in (gate[:2], o):
@@ -168,6 +166,7 @@ def lstm_backward(
     arrivals, slopes = np.empty((2, 4, batch, size), gates.dtype)
     tanhs, throughs = np.empty((2, batch, size), gates.dtype)
     kernel = _LSTM_BACKWARD_KERNEL.when(gates) if w_hr is None else None
+    weight = Panels(w_hh)
     for begin, end in reversed(steps):
         count = end - begin
         if kernel is not None:
@@ -178,7 +177,7 @@ def lstm_backward(
                 *gates[:, begin:end], cells[begin:end], before[begin:end], dh, dc,
                 out=(*_gate_by_gate(of_gate), dc),
             )  # fmt: skip
-            batch_product(of_gate, w_hh, dh)
+            weight.times(of_gate, dh)
             continue
         gate, found, slope = gates[:, begin:end], arrivals[:, :count], slopes[:, :count]
         i, f, g, o = gate
@@ -207,7 +206,7 @@ def lstm_backward(
         np.subtract(o, slope[3], slope[3])
         of_gate = of_gates[begin:end]
         np.multiply(found, slope, _gate_by_gate(of_gate))
-        batch_product(of_gate, w_hh, dh)
+        weight.times(of_gate, dh)
     return of_gates, of_hr
 
 
@@ -238,7 +237,7 @@ def gru_forward(
     for begin, end in steps:
         count = end - begin
         gate, state, new = gates[begin:end], h[:count], news[begin:end]
-        hidden = batch_product(state, weight, recurrent[:count])
+        hidden = weight.times(state, recurrent[:count])
         if bias_x is not None:
             gate += bias_x
             hidden += bias_h
@@ -271,6 +270,7 @@ def gru_backward(
     size = gates.shape[1] // 3
     of_input, of_hidden = np.empty_like(gates), np.empty_like(gates)
     products = np.empty_like(of_h)
+    weight = Panels(w_hh)
     for begin, end in reversed(steps):
         r, z, n = np.split(gates[begin:end], 3, axis=1)
         dr, dz, dn = np.split(of_input[begin:end], 3, axis=1)
@@ -291,7 +291,7 @@ def gru_backward(
         hidden[:, : 2 * size] = of_input[begin:end, : 2 * size]
         np.multiply(dn, r, hidden[:, 2 * size :])
         dh *= z
-        dh += batch_product(hidden, w_hh, products[: end - begin])
+        dh += weight.times(hidden, products[: end - begin])
     return of_input, of_hidden
 
 
@@ -316,7 +316,7 @@ def rnn_forward(
     products = np.empty_like(h)
     for begin, end in steps:
         state, row = h[: end - begin], out[begin:end]
-        row += batch_product(state, weight, products[: end - begin])
+        row += weight.times(state, products[: end - begin])
         if bias is not None:
             row += bias
         if relu:
@@ -333,6 +333,7 @@ def rnn_backward(
     """The gradient of what the nonlinearity was applied to; `of_h` becomes that of the first
     state."""
     found = np.empty_like(out)
+    weight = Panels(w_hh)
     for begin, end in reversed(steps):
         dh, row, result = of_h[: end - begin], out[begin:end], found[begin:end]
         if of_out is not None:
@@ -343,5 +344,5 @@ def rnn_backward(
             np.multiply(row, row, result)
             np.subtract(1, result, result)
             result *= dh
-        batch_product(result, w_hh, dh)
+        weight.times(result, dh)
     return found

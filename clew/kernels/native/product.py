@@ -32,6 +32,8 @@ from clew.kernels.native.ufunc import Kernel
 K_BLOCK, MOST_COLUMNS = 128, 512
 # Multiplications that are worth a piece of work of their own.
 GRAIN = 1 << 20
+# Pieces that all products of a call are cut into at most: each packs its columns anew.
+MOST_PIECES = 32
 # Columns that are used by so few rows are not packed.
 FEW_ROWS = 48
 # Results with more rows than this are cut into pieces of rows as well.
@@ -226,7 +228,8 @@ class _Run:
             "1", "0",
         )  # fmt: skip
         work = c.mul(f["m"], f["n"], f["k"])
-        wanted = c.most(c.least(c.quotient(work, str(GRAIN)), "64"), "1")
+        wanted = c.least(c.quotient(work, str(GRAIN)), c.quotient(str(MOST_PIECES), "%batch"))
+        wanted = c.most(wanted, "1")
         flat = c.compare("sle", f["m"], str(MANY_ROWS))
         narrow = c.multiple(c.pieces(f["n"], wanted), columns)
         cut = c.least(c.choose(flat, narrow, c.multiple(f["n"], columns)), str(MOST_COLUMNS))
