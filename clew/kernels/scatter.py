@@ -68,6 +68,8 @@ WIDE_ROW = 256
 def add_rows(target: np.ndarray, index: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """`target[index] += rows` for a list of row numbers that may repeat; returns the target."""
     width = int(np.prod(target.shape[1:]))
+    if not rows.size:
+        return target
     if target.dtype in placing.TYPES and target.dtype is rows.dtype and target.flags.c_contiguous:
         values = np.ascontiguousarray(rows).reshape(1, index.size, width)
         places = np.ascontiguousarray(index, np.int64)

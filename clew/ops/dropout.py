@@ -100,7 +100,7 @@ def _drop_gradient(g: Any, kept: Any, p: float) -> Any:
 
 
 DROP: Op = Op(
-    "_dropout", _dropped, grads={"self": _drop_gradient},
+    "dropout", _dropped, grads={"self": _drop_gradient},
     node="MulBackward0", bare=True,
 )  # fmt: skip
 ALPHA_NOISE = Op(

@@ -97,7 +97,8 @@ def _prepared(output: np.ndarray) -> np.ndarray:
 
 
 _TANH_BACKWARD_KERNEL = elementwise("tanh_backward", 2)(lambda g, y: g * (1.0 - y * y))
-_SIGMOID_KERNEL = elementwise("sigmoid", 1, cost=4, half=True)(lambda x: x.sigmoid())
+# Where the exponential overflows, the result is zero, as PyTorch's is.
+_SIGMOID_KERNEL = elementwise("sigmoid", 1, cost=4, half=True)(lambda x: 1.0 / (1.0 + (-x).exp()))
 _SIGMOID_BACKWARD_KERNEL = elementwise("sigmoid_backward", 2)(lambda g, y: g * ((1.0 - y) * y))
 
 

@@ -324,7 +324,8 @@ def _own(full: str) -> Any:
         module, _, name = full.rpartition(".")
         own_module = "clew" + module.removeprefix("torch")
         # One of the packages above: they may not have been needed yet.
-        importlib.import_module(".".join(own_module.split(".")[:2]))
+        package = next(each for each in _OWN_PACKAGES if full.startswith(each))
+        importlib.import_module("clew" + package.removeprefix("torch").rstrip("."))
         value = getattr(sys.modules.get(own_module), name, None)
         if _is_own_class(value):
             return value

@@ -14,7 +14,7 @@ FILLING = (
 DRAWING = ("bernoulli", "poisson", "_standard_gamma", "_sample_dirichlet", "normal_mean")
 declare(together, *FILLING, *DRAWING, "normal_std", "_rrelu_noise")
 declare(
-    aligned, "normal_mean_std", "binomial", "_standard_gamma_grad", "_dirichlet_grad", "_dropout"
+    aligned, "normal_mean_std", "binomial", "_standard_gamma_grad", "_dirichlet_grad", "dropout"
 )
 
 NOISES = ("_dropout_noise", "_alpha_dropout_noise", "_rrelu_noise")
