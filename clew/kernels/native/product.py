@@ -34,6 +34,8 @@ K_BLOCK, MOST_COLUMNS = 128, 512
 GRAIN = 1 << 20
 # Pieces that all products of a call are cut into at most: each packs its columns anew.
 MOST_PIECES = 32
+# Pieces that there should be at least, so that all threads have work.
+FEWEST_PIECES = 8
 # Columns that are used by so few rows are not packed.
 FEW_ROWS = 48
 # Results with more rows than this are cut into pieces of rows as well.
@@ -230,16 +232,31 @@ class _Run:
         work = c.mul(f["m"], f["n"], f["k"])
         wanted = c.least(c.quotient(work, str(GRAIN)), c.quotient(str(MOST_PIECES), "%batch"))
         wanted = c.most(wanted, "1")
-        flat = c.compare("sle", f["m"], str(MANY_ROWS))
-        narrow = c.multiple(c.pieces(f["n"], wanted), columns)
-        cut = c.least(c.choose(flat, narrow, c.multiple(f["n"], columns)), str(MOST_COLUMNS))
-        f["n_cut"] = cut
-        f["n_pieces"] = c.pieces(f["n"], cut)
-        down = c.pieces(wanted, f["n_pieces"])
-        tall = c.most(c.multiple(c.pieces(f["m"], down), "24"), str(MANY_ROWS))
-        f["m_cut"] = c.choose(flat, f["m"], tall)
+        across, down = self.pieces(f, wanted)
+        f["n_cut"] = c.multiple(c.pieces(f["n"], across), columns)
+        f["n_pieces"] = c.pieces(f["n"], f["n_cut"])
+        f["m_cut"] = c.multiple(c.pieces(f["m"], down), str(shape.heights[0]))
         f["m_pieces"] = c.pieces(f["m"], f["m_cut"])
         f["k_cut"] = c.pieces(f["k"], c.pieces(f["k"], str(K_BLOCK)))
+
+    def pieces(self, f: dict[str, str], wanted: str) -> tuple[str, str]:
+        """How many pieces there should be across and down.
+
+        What is packed in one piece is of no use to others beside it. So pieces are wide, and tall
+        if there are many rows, unless that leaves some threads without work.
+        """
+        c = self.c
+        few = c.least(wanted, str(FEWEST_PIECES))
+        flat = c.compare("sle", f["m"], str(MANY_ROWS))
+        widest = c.pieces(f["n"], str(MOST_COLUMNS))
+        down = c.least(c.pieces(wanted, widest), c.quotient(f["m"], str(MANY_ROWS)))
+        down = c.choose(flat, "1", c.most(down, "1"))
+        narrowest = c.pieces(f["n"], str(2 * self.shape.columns))
+        across = c.most(widest, c.least(narrowest, c.pieces(few, down)))
+        across = c.choose(flat, c.most(widest, c.least(wanted, narrowest)), across)
+        lowest = c.quotient(f["m"], str(MANY_ROWS // 2))
+        down = c.most(down, c.least(lowest, c.pieces(few, across)))
+        return across, down
 
     def hand_out(self, f: dict[str, str]) -> None:
         c = self.c
