@@ -209,8 +209,7 @@ class _Run:
         free = c.both(c.both(side_by_side, whole), c.compare("sle", m, str(FEW_ROWS)))
         each = c.choose(free, "0", c.choose(side_by_side, "16", "32"))
         packing = c.mul(n, f["k"], each)
-        stores = c.mul(m, n, c.pieces(f["k"], str(K_BLOCK)))
-        storing = c.choose(c.compare("eq", c_col, item), "0", c.mul(stores, "48"))
+        storing = c.choose(c.compare("eq", c_col, item), "0", c.mul(m, n, "48"))
         return c.add(work, packing, storing)
 
     def plan(self, f: dict[str, str]) -> None:

@@ -21,15 +21,15 @@ FIELDS = (
 def copy_function(c: Code, shape: Shape) -> None:
     """`copy`: a tile that was made beside the result, to where it belongs."""
     head = (
-        "internal void @copy(ptr %tile, ptr %c, i64 %c_row, i64 %c_col, i64 %rows, i64 %columns, "
-        "i64 %more, ptr %added, i64 %added_row)"
+        "internal void @copy(ptr %tile, i64 %tile_row, ptr %c, i64 %c_row, i64 %c_col, i64 %rows, "
+        "i64 %columns, i64 %more, ptr %added, i64 %added_row)"
     )
     with c.function(head):
         adds = c.compare("ne", "%more", "0")
         has_row = c.e.value("icmp ne ptr %added, null")
         row_source = c.choose(has_row, "%added", "%tile", "ptr")
         with c.loop("0", "%columns") as column, c.loop("0", "%rows") as row:
-            number = c.load(c.at("%tile", c.add(column, c.mul(row, str(shape.columns)))))
+            number = c.load(c.at("%tile", c.add(column, c.mul(row, "%tile_row"))))
             place = c.past("%c", c.add(c.mul(row, "%c_row"), c.mul(column, "%c_col")))
             total = c.e.value(f"fadd {c.llvm} {c.load(place)}, {number}")
             number = c.choose(adds, total, number, c.llvm)
@@ -49,8 +49,8 @@ def turn_tile_function(c: Code, shape: Shape) -> None:
     c.e.declare(f"{vector} {load}(ptr, i32, <{lanes} x i1>, {vector})")
     c.e.declare(f"void {store}({vector}, ptr, i32, <{lanes} x i1>)")
     head = (
-        "internal void @turn_tile(ptr %tile, ptr %c, i64 %c_col, i64 %columns, i64 %more, "
-        "ptr %added)"
+        "internal void @turn_tile(ptr %tile, i64 %tile_row, ptr %c, i64 %c_col, i64 %columns, "
+        "i64 %more, ptr %added)"
     )
     with c.function(head):
         adds = c.compare("ne", "%more", "0")
@@ -60,7 +60,7 @@ def turn_tile_function(c: Code, shape: Shape) -> None:
         row = c.e.value(f"call {vector} {load}(ptr {source}, {rest})")
         with c.loop("0", "%columns", by=lanes) as column:
             rows = [
-                c.load(c.at(c.at("%tile", str(r * shape.columns)), column), vector)
+                c.load(c.at("%tile", c.add(column, c.mul(str(r), "%tile_row"))), vector)
                 for r in range(height)
             ]
             for lane, values in enumerate(transposed(c, vector, rows + rows[: lanes - height])):
@@ -96,10 +96,16 @@ class Part:
             wide = c.multiple(c.sub(f["right"], f["left"]), str(shape.columns))
             self.f["packed_a"] = c.buffer(c.mul(f["k_cut"], str(ROW_BLOCK + SLACK)))
             self.f["packed_b"] = c.buffer(c.mul(f["k_cut"], wide))
+            f["is_apart"], f["wide"] = c.compare("ne", f["c_col"], str(c.item)), wide
+            size = c.mul(c.sub(f["bottom"], f["top"]), wide)
+            f["apart"] = c.buffer(c.choose(f["is_apart"], size, "1"))
             with c.loop("0", f["k"], by=f["k_cut"]) as k:
                 self.block(k)
+            with c.when(f["is_apart"]):
+                self.move_all()
             c.release(f["packed_a"])
             c.release(f["packed_b"])
+            c.release(f["apart"])
 
     def bounds(self) -> None:
         c, f = self.c, self.f
@@ -183,7 +189,7 @@ class Part:
         wide = c.mul(vectors, lanes)
         later = c.e.value(f"icmp ne ptr {f['added_later']}, null")
         fits = c.both(c.compare("sge", missing, wide), c.compare("eq", f["c_col"], str(c.item)))
-        fits = c.both(fits, c.negated(later))
+        fits = c.either(f["is_apart"], c.both(fits, c.negated(later)))
         c.put(self.row, "0")
         with c.repeat() as end:
             row = c.get(self.row)
@@ -194,8 +200,11 @@ class Part:
             there = c.add(c.mul(c.add(top, row), f["c_row"]), c.mul(column, f["c_col"]))
             place = c.past(f["c"], there)
             c_from = c.choose(fits, place, f["tile"], "ptr")
+            c_from = c.choose(f["is_apart"], self.beside(c.add(top, row), column), c_from, "ptr")
             c_row = c.choose(fits, f["c_row"], str(shape.columns * c.item))
+            c_row = c.choose(f["is_apart"], c.mul(f["wide"], str(c.item)), c_row)
             adds = c.choose(fits, f["adds"], "0")
+            adds = c.choose(c.both(f["is_apart"], f["first"]), "0", adds)
             far = c.past(a, c.mul(f["a_row"], "3"))
             arguments = (
                 f"i64 {f['depth']}, ptr {a}, ptr {far}, i64 {f['a_row']}, i64 {a_step}, ptr {b}, "
@@ -205,7 +214,8 @@ class Part:
             with c.when(c.negated(fits)):
                 extra = c.past(f["added_later"], c.mul(c.add(top, row), f["added_row"]))
                 extra = c.choose(later, extra, "null", "ptr")
-                self.move(place, height, c.least(wide, missing), extra)
+                tile = f["tile"], str(shape.columns)
+                self.move(tile, place, height, c.least(wide, missing), extra, f["adds"])
             c.put(self.row, c.add(row, height))
 
     def rows_of_a(self, row: str) -> tuple[str, str]:
@@ -217,9 +227,36 @@ class Part:
         step = c.choose(f["packs_a"], str(self.shape.heights[0] * c.item), f["a_step"])
         return c.choose(f["packs_a"], packed, direct, "ptr"), step
 
-    def move(self, place: str, height: str, columns: str, extra: str) -> None:
-        """A tile to its place in the result."""
+    def beside(self, row: str, column: str) -> str:
+        """Where a part's number is while the part is made beside the result."""
+        c, f = self.c, self.f
+        return c.at(
+            f["apart"],
+            c.add(c.mul(c.sub(row, f["top"]), f["wide"]), c.sub(column, f["left"])),
+        )
+
+    def move_all(self) -> None:
+        """The whole part to its place, when it is ready."""
+        c, f, shape = self.c, self.f, self.shape
+        across = c.both(f["has_row"], c.compare("ne", f["added_row"], "0"))
+        with (
+            c.loop(f["top"], f["bottom"], by=shape.heights[0]) as row,
+            c.loop(f["left"], f["right"], by=shape.columns) as column,
+        ):
+            height = c.least(str(shape.heights[0]), c.sub(f["bottom"], row))
+            columns = c.least(str(shape.columns), c.sub(f["right"], column))
+            place = c.past(f["c"], c.add(c.mul(row, f["c_row"]), c.mul(column, f["c_col"])))
+            extra = c.past(f["added"], c.mul(row, f["added_row"]))
+            extra = c.choose(across, extra, "null", "ptr")
+            tile = self.beside(row, column), f["wide"]
+            self.move(tile, place, height, columns, extra, f["more"])
+
+    def move(
+        self, tile: tuple[str, str], place: str, height: str, columns: str, extra: str, adds: str
+    ) -> None:
+        """A tile, given with the length of its rows, to its place in the result."""
         c, f, item = self.c, self.f, str(self.c.item)
+        source = f"ptr {tile[0]}, i64 {tile[1]}"
         quick = c.both(
             c.compare("eq", height, str(self.shape.heights[0])),
             c.compare("eq", f["c_row"], item),
@@ -231,14 +268,14 @@ class Part:
         quick = c.both(quick, dense)
         with c.when(quick):
             c.e.line(
-                f"call void @turn_tile(ptr {f['tile']}, ptr {place}, i64 {f['c_col']}, "
-                f"i64 {columns}, i64 {f['adds']}, ptr {extra})"
+                f"call void @turn_tile({source}, ptr {place}, i64 {f['c_col']}, "
+                f"i64 {columns}, i64 {adds}, ptr {extra})"
             )
         with c.when(c.negated(quick)):
             c.e.line(
-                f"call void @copy(ptr {f['tile']}, ptr {place}, i64 {f['c_row']}, "
+                f"call void @copy({source}, ptr {place}, i64 {f['c_row']}, "
                 f"i64 {f['c_col']}, i64 {height}, i64 {columns}, "
-                f"i64 {f['adds']}, ptr {extra}, i64 {f['added_row']})"
+                f"i64 {adds}, ptr {extra}, i64 {f['added_row']})"
             )
 
     def call_tile(self, height: str, vectors: str, arguments: str) -> None:
