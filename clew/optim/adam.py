@@ -64,10 +64,10 @@ class Adam(ParameterwiseOptimizer):
     """Steps along the mean gradient, each element in units of its root mean square."""
 
     _fused = (
+        Fused(_KERNEL, moments.REMEMBERED, _numbers_unless(amsgrad=True)),
         Fused(
             _AMSGRAD_KERNEL, (*moments.REMEMBERED, "max_exp_avg_sq"), _numbers_unless(amsgrad=False)
         ),
-        Fused(_KERNEL, moments.REMEMBERED, _numbers_unless(amsgrad=True)),
     )
 
     def __init__(
