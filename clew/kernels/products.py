@@ -69,6 +69,16 @@ def batch_product(a: Array, b: Array, out: Array | None = None) -> Array:
     return np.matmul(_for_blas(a), _for_blas(b), out)
 
 
+def batch_affine(a: Array, b: Array, row: Array | None) -> Array:
+    """a @ b + row, with a row for each matrix of a batch of floats, or none."""
+    kernel = _AFFINE.when(a) if row is not None and a.dtype is b.dtype else None
+    if row is None or kernel is None or a.shape[-2] * b.size < _WORTH_IT:
+        product = batch_product(a, b)
+        return product if row is None else product + row[..., None, :]
+    result: Array = kernel(a, b, row)
+    return result
+
+
 def _for_blas(array: Array) -> Array:
     """The matrices with unit stride along rows or columns; NumPy's own loop is far slower."""
     if array.ndim < 2 or not array.size:

@@ -21,7 +21,7 @@ import numpy as np
 
 from clew.kernels.arrays import Array
 from clew.kernels.native.ufunc import elementwise
-from clew.kernels.products import Panels, batch_product
+from clew.kernels.products import Panels, batch_affine, batch_product
 
 Spans = list[tuple[int, int]]
 
@@ -103,42 +103,33 @@ def lstm_forward(
     """
     batch, size = c0.shape
     scale = _per_column((0.5, 0.5, 1, 0.5), size, x.dtype)
-    gates = batch_product(x, (w_ih * scale[:, None]).reshape(4, size, -1).swapaxes(1, 2))
-    weight, bias = _ready_for_steps(w_hh, scale), _summed(b_ih, b_hh, scale)
+    bias = _summed(b_ih, b_hh, scale)
+    gates = batch_affine(
+        x, (w_ih * scale[:, None]).reshape(4, size, -1).swapaxes(1, 2),
+        None if bias is None else bias.reshape(4, size),
+    )  # fmt: skip
+    weight = _ready_for_steps(w_hh, scale)
     out = np.empty((len(x), h0.shape[1]), x.dtype)
     cells = np.empty((len(x), size), x.dtype)
     h, c = h0.copy(), c0.copy()
     products = np.empty((4, batch, size), x.dtype)
     full = np.empty((batch, size), x.dtype)
-    if bias is not None:
-        gates += bias.reshape(4, 1, size)
-    kernel = _LSTM_KERNEL.when(gates)
+    kernel: Any = _LSTM_KERNEL.when(gates)
+    # Then a state is the last step's result, where it is.
+    are_even = all(end - begin == batch for begin, end in steps)
     for begin, end in steps:
         count = end - begin
-        gate, cell, before = gates[:, begin:end], cells[begin:end], c[:count]
+        gate, cell, result = gates[:, begin:end], cells[begin:end], out[begin:end]
+        hidden = result if w_hr is None else full[:count]
         product = weight.times_in_groups(h[:count], products[:, :count])
-        if kernel is not None:
-            hidden = full[:count]
-            kernel(*gate, *product, before, out=(*gate, cell, hidden))
-            before[...] = cell
-            out[begin:end] = hidden if w_hr is None else hidden @ w_hr.T
-            h[:count] = out[begin:end]
-            continue
-        gate += product
-        np.tanh(gate, gate)
-        i, f, g, o = gate
-        for sigmoids in (gate[:2], o):
-            sigmoids *= 0.5
-            sigmoids += 0.5
-        before *= f
-        np.multiply(i, g, cell)
-        cell += before
-        before[...] = cell
-        hidden = np.tanh(cell, full[:count])
-        hidden *= o
-        out[begin:end] = hidden if w_hr is None else hidden @ w_hr.T
-        h[:count] = out[begin:end]
-    return out, h, c, gates, cells
+        kernel(*gate, *product, c[:count], out=(*gate, cell, hidden))
+        if w_hr is not None:
+            batch_product(hidden, w_hr.T, result)
+        if are_even:
+            h, c = result, cell
+        else:
+            h[:count], c[:count] = result, cell
+    return (out, h.copy(), c.copy(), gates, cells) if are_even else (out, h, c, gates, cells)
 
 
 def _gate_by_gate(rows: Array) -> Array:
