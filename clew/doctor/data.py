@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.doctor.facts import ParamFacts
 from clew.doctor.graphs import MOVES, inputs_of, number_saved, op_name
@@ -50,6 +51,7 @@ class DataWatch:
         self.common: dict[Any, set[int]] = {}  # of these, trained on before
         self.held_at: dict[Any, Counter[Line | None]] = {}
         self.held_names: dict[Any, Line | None] = {}
+        self.held_under: dict[Any, Counter[Line | None]] = {}  # the no_grad in force
         self.datasets: dict[int, tuple[weakref.ref[Any], Line | None]] = {}
         self.swaps: dict[Line | None, Swap] = {}
         self.terms = TermFacts()
@@ -120,6 +122,9 @@ class DataWatch:
         if call.line not in lines:
             self.held_names[key] = self.made_at(args[0])
         lines[call.line] += 1
+        reason = local.state.no_grad_reason
+        if not call.grad and reason is not None:
+            self.held_under.setdefault(key, Counter())[line_of(reason.where)] += 1
         if not _is_continuous(array):
             return
         common = self.common.setdefault(key, set())
@@ -133,6 +138,12 @@ class DataWatch:
                 key, rows = call.rows
                 self.trained.setdefault(key, set()).update(rows)
                 call.rows = None
+
+    def serves_training(self, key: Any) -> bool:
+        """Whether what the calls gave, without gradients, was mostly used in a loss: targets."""
+        under = self.held_under.get(key, Counter())
+        used = sum(min(count, self.recorder.joined[line]) for line, count in under.items())
+        return used >= 0.5 * sum(self.held_at[key].values())
 
     def dataset_made(self, dataset: Any) -> None:
         self.datasets[id(dataset)] = weakref.ref(dataset), line_of(here())

@@ -66,6 +66,7 @@ class ParamFacts:
         self.is_parameter = False
         self.is_attribute = False  # a plain tensor that a module keeps
         self.requires_grad_seen = tensor._requires_grad
+        self.unfrozen = False  # it asked for no gradients at first, and for some later
         self._requires_grad = tensor._requires_grad
         self.root = 0  # the model that it is registered in, by number
         self.optimizers: set[int] = set()
@@ -118,6 +119,7 @@ class ParamFacts:
 
     def see(self, tensor: Tensor) -> None:
         """Note what is asked of the tensor now."""
+        self.unfrozen |= tensor._requires_grad and not self._requires_grad
         self._requires_grad = tensor._requires_grad
         self.requires_grad_seen |= tensor._requires_grad
 

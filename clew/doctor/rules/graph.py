@@ -107,7 +107,23 @@ class DetachedGraph(Rule):
         if behind:
             _, line, cut = behind[0]
             return line, cut
-        return under, None
+        return self.cut_before(session, known) or (under, None)
+
+    def cut_before(self, session: Session, known: ParamFacts) -> tuple[Line | None, Cut] | None:
+        """The cut that every pass went through, when nothing at all is trained.
+
+        Values may come back by a way that nobody sees (NumPy, lists): then no join is recorded.
+        """
+        recorder = session.recorder
+        if any(k.reached for k in recorder.params.values() if k.optimizers or k.is_parameter):
+            return None
+        steady = [
+            (cut.count, line, cut)
+            for line, cut in recorder.cuts.items()
+            if known.number in cut.leaves and line is not None
+            and cut.count >= recorder.backwards
+        ]  # fmt: skip
+        return max(steady, key=lambda item: item[0])[1:] if steady else None
 
     def found(
         self, session: Session, line: Line | None, cut: Cut | None, params: list[ParamFacts]
@@ -259,7 +275,7 @@ class ParamNotInOptimizer(Rule):
         held = [recorder.params[n] for o in active for n in o.params]
         if not left_out or not any(known.is_parameter for known in held):
             return []  # what is optimized is an input: the network is fixed
-        named = [known for known in left_out if not _INTENDED.search(known.name)]
+        named = [k for k in left_out if k.unfrozen or not _INTENDED.search(k.name)]
         if not named:
             return []
         optimizer = max(active, key=lambda o: o.steps)
@@ -294,7 +310,8 @@ class ParamNotInOptimizer(Rule):
 
     def is_left_out(self, session: Session, known: ParamFacts) -> bool:
         recorder = session.recorder
-        if known.optimizers or known.reached < max(2, 0.3 * recorder.backwards):
+        share = 0.1 if known.unfrozen else 0.3
+        if known.optimizers or known.reached < max(2, share * recorder.backwards):
             return False
         if known.asked:
             return False

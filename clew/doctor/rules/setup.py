@@ -174,7 +174,7 @@ class DataLeak(Rule):
                 continue
             common = len(data.common.get(key, ()))
             share = common / len(held)
-            if common < 4 or not 0.08 <= share <= 0.98:
+            if common < 4 or not 0.08 <= share <= 0.98 or data.serves_training(key):
                 continue
             line = data.held_names.get(key) or most(data.held_at.get(key, {}))  # type: ignore[arg-type]
             findings.append(
