@@ -135,6 +135,14 @@ def modules(instrument: Instrument) -> None:
 
         return watched
 
+    def set_attribute(original: Any) -> Any:
+        def watched(self: Module, name: str, value: Any) -> None:
+            original(self, name, value)
+            if name == "requires_grad" and value is True:
+                session.module_flagged(self)
+
+        return watched
+
     def new_parameter(original: Any) -> Any:
         make = original.__func__
 
@@ -160,6 +168,7 @@ def modules(instrument: Instrument) -> None:
     instrument.replace(Module, "__call__", call)
     instrument.replace(Module, "train", train)
     instrument.replace(Module, "zero_grad", zero_grad)
+    instrument.replace(Module, "__setattr__", set_attribute)
     instrument.replace(Parameter, "__new__", new_parameter)
 
 

@@ -53,6 +53,8 @@ class DataWatch:
         self.held_names: dict[Any, Line | None] = {}
         self.held_under: dict[Any, Counter[Line | None]] = {}  # the no_grad in force
         self.datasets: dict[int, tuple[weakref.ref[Any], Line | None]] = {}
+        # The batch that a loader gave last, and the line that made the loader's dataset.
+        self.given: tuple[weakref.ref[Tensor], Line | None] | None = None
         self.swaps: dict[Line | None, Swap] = {}
         self.terms = TermFacts()
         self.calls = 0
@@ -148,8 +150,18 @@ class DataWatch:
     def dataset_made(self, dataset: Any) -> None:
         self.datasets[id(dataset)] = weakref.ref(dataset), line_of(here())
 
+    def loader_gave(self, iterator: Any, batch: Any) -> None:
+        first = batch
+        while isinstance(first, tuple | list) and first:
+            first = first[0]
+        entry = self.datasets.get(id(iterator._dataset))
+        if isinstance(first, Tensor) and entry is not None and entry[0]() is iterator._dataset:
+            self.given = weakref.ref(first), entry[1]
+
     def made_at(self, tensor: Tensor) -> Line | None:
         """The line that made the data which a batch comes from, by the names around the call."""
+        if self.given is not None and self.given[0]() is tensor:
+            return self.given[1]
         for frame in user_frames(2):
             for held in list(frame.f_locals.values()):
                 dataset = getattr(held, "dataset", None)

@@ -133,6 +133,10 @@ class Events(OperationEvents):
         self.recorder.module_born(module, here())
 
     @event
+    def module_flagged(self, module: Module) -> None:
+        self.recorder.module_flagged(module, line_of(here()))
+
+    @event
     def parameter_made(self, parameter: Any, data: Any) -> None:
         if isinstance(parameter, Tensor):
             place = here()
@@ -158,6 +162,7 @@ class Events(OperationEvents):
     @event
     def loader_gave(self, iterator: Any, batch: Any) -> None:
         self.repeats.loader_gave(iterator, batch)
+        self.data.loader_gave(iterator, batch)
 
     @event
     def checkpoint_saved(self, frame: Any, tensor: Tensor) -> None:

@@ -55,6 +55,7 @@ class Recorder:
         self.last_loss: float | None = None
         # Backward passes from a leaf: its line, the line that cut it off, how often.
         self.lonely: Counter[tuple[Line | None, Line | None]] = Counter()
+        self.flagged: dict[Line | None, set[int]] = {}
         self.overridden: dict[int, tuple[weakref.ref[Tensor], NoHistory | None]] = {}
 
     def tick(self) -> int:
@@ -110,6 +111,14 @@ class Recorder:
     def module_facts(self, module: Module) -> ModuleFacts | None:
         facts = self.modules.get(id(module))
         return facts if facts is not None and facts.ref() is module else None
+
+    def module_flagged(self, module: Module, line: Line | None) -> None:
+        """`module.requires_grad = True`, which makes an attribute and changes no parameter."""
+        numbers = self.flagged.setdefault(line, set())
+        for param in module.parameters():
+            known = self._facts_of_parameter(param)
+            if known is not None:
+                numbers.add(known.number)
 
     def name_parameters(self, root: Module) -> None:
         """Learn the names of a model's parameters, and the layers that hold them."""

@@ -59,13 +59,18 @@ EXPLAINS: dict[str, frozenset[str]] = {
 }
 
 
+# What is said beside its neighbour, because both name the same mistake.
+BOTH = frozenset({"step-before-backward.early"})
+
+
 def demoted(findings: list[Finding]) -> list[Finding]:
     """Consequences of another finding become remarks."""
     for cause, effects in EXPLAINS.items():
         if not any(f.family == cause and f.severity != "info" for f in findings):
             continue
         for finding in findings:
-            if finding.family in effects and finding.severity != "info":
+            is_effect = finding.family in effects and finding.rule not in BOTH
+            if is_effect and finding.severity != "info":
                 finding.severity = "info"
                 finding.message += f" (explained by {cause})"
     return findings

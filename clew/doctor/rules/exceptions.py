@@ -88,7 +88,10 @@ class FromException(Rule):
             fix = "keep layers in nn.ModuleList or nn.ModuleDict, not in a list or a dict"
             return [self._named("param-not-in-optimizer", text.split("\n")[0], line, fix=fix)]
         if "No inf checks were recorded" in text:
-            return []
+            return self.cleared_early(session) or self.never_stepped(session)
+        if "Attempted step but _scale is None" in text and not session.recorder.backwards:
+            text, fix = "scaler.step() runs before backward()", "call it after backward()"
+            return [self._named("step-before-backward", text, line, fix=fix)]
         return []
 
     def _named(self, rule: str, message: str, line: Line | None, **more: Any) -> Finding:
@@ -121,7 +124,49 @@ class FromException(Rule):
         findings = [finding]
         if by_optimizer:
             findings += self._carried_over(session, facts, line, finding)
+            findings += self._stepped_early(session, written, finding)
         return findings
+
+    def _stepped_early(
+        self, session: Session, written: Line | None, finding: Finding
+    ) -> list[Finding]:
+        """The step stands before backward in each iteration: the very first one had no gradient."""
+        optimizers = session.recorder.optimizers.values()
+        if not any(o.first_was_early and written in o.step_at for o in optimizers):
+            return []
+        finding.confidence = 0.9
+        text = "step() runs between the forward pass and the backward() of its own iteration"
+        fix = "call step() after backward()"
+        return [self._named("step-before-backward.early", text, written, fix=fix, confidence=0.95)]
+
+    def cleared_early(self, session: Session) -> list[Finding]:
+        """`scaler.step()` finds no gradient, because it was cleared after backward."""
+        cleared = [
+            known
+            for known in session.recorder.params.values()
+            if known.optimizers and known.reached and known.cleared_when > known.last_reached
+        ]
+        if not cleared:
+            return []
+        text = "the gradients are cleared between backward() and scaler.step()"
+        at, fix = line_of(cleared[0].cleared_at), "clear them after the step, or before backward()"
+        return [self._named("zero-grad-before-step", text, at, fix=fix, confidence=0.95)]
+
+    def never_stepped(self, session: Session) -> list[Finding]:
+        """`scaler.update()` where there was no `scaler.step(optimizer)` for the gradients."""
+        recorder = session.recorder
+        return [
+            self._named(
+                "missing-step",
+                f"scaler.update() is called, but {optimizer.kind} never steps: its gradients are "
+                "wasted",
+                line_of(optimizer.born),
+                fix="call scaler.step(optimizer) before scaler.update()",
+                confidence=0.9,
+            )
+            for optimizer in recorder.optimizers.values()
+            if optimizer.backwards and not optimizer.steps and not optimizer.attempts
+        ]
 
     def _carried_over(
         self, session: Session, facts: Any, line: Line | None, finding: Finding

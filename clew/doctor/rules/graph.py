@@ -239,8 +239,13 @@ class MissingRequiresGrad(Rule):
         ]
         if not frozen:
             return []
-        for file in session.user_files():
-            line = misspelled_in(file)
+        lines = [misspelled_in(file) for file in session.user_files()]
+        lines += [
+            line
+            for line, numbers in session.recorder.flagged.items()
+            if any(known.number in numbers for known in frozen)
+        ]
+        for line in lines:
             if line is not None:
                 return [
                     self.finding(
