@@ -122,11 +122,7 @@ def module(kind: str, llvm: str) -> str:
     else:
         runs.combine()
     _Body(e, kind, llvm).emit()
-    e.lines.append("define void @direct(ptr %context, i64 %total, i64 %grain) {")
-    e.line("call void @clew_run(ptr @body, ptr %context, i64 %total, i64 %grain)")
-    e.line("ret void")
-    e.lines.append("}")
-    finish(e)
+    finish(e, "direct")
     return e.text()
 
 

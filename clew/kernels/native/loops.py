@@ -88,7 +88,14 @@ def _elementwise_body(e: Emitter, program: Program, scalars: tuple[int, ...]) ->
     finish(e)
 
 
-def finish(e: Emitter) -> None:
+def finish(e: Emitter, start: str = "") -> None:
+    """The end of a module, after a function of this name that has the team run the body."""
+    if start:
+        e.declare("void @clew_run(ptr, ptr, i64, i64)")
+        e.lines.append(f"define void @{start}(ptr %context, i64 %pieces, i64 %grain) {{")
+        e.line("call void @clew_run(ptr @body, ptr %context, i64 %pieces, i64 %grain)")
+        e.line("ret void")
+        e.lines.append("}")
     e.lines.append("!0 = distinct !{}")
     e.lines.append('attributes #0 = { "prefer-vector-width"="512" }')
 

@@ -73,11 +73,7 @@ def module(llvm: str, itemsize: int) -> str:
     e.line("fence seq_cst")
     e.line("ret void")
     e.lines.append("}")
-    e.lines.append("define void @outer(ptr %context, i64 %rows, i64 %grain) {")
-    e.line("call void @clew_run(ptr @body, ptr %context, i64 %rows, i64 %grain)")
-    e.line("ret void")
-    e.lines.append("}")
-    finish(e)
+    finish(e, "outer")
     e.lines.append("!1 = !{i32 1}")
     return e.text()
 

@@ -110,11 +110,7 @@ def module(kind: str, llvm: str, is_last: bool) -> str:
     piece.close()
     e.line("ret void")
     e.lines.append("}")
-    e.lines.append("define void @place(ptr %context, i64 %pieces, i64 %grain) {")
-    e.line("call void @clew_run(ptr @body, ptr %context, i64 %pieces, i64 %grain)")
-    e.line("ret void")
-    e.lines.append("}")
-    finish(e)
+    finish(e, "place")
     return e.text()
 
 

@@ -100,11 +100,7 @@ def module(kind: str, llvm: str) -> str:
     plane.close()
     e.line("ret void")
     e.lines.append("}")
-    e.lines.append("define void @pool(ptr %context, i64 %planes, i64 %grain) {")
-    e.line("call void @clew_run(ptr @body, ptr %context, i64 %planes, i64 %grain)")
-    e.line("ret void")
-    e.lines.append("}")
-    finish(e)
+    finish(e, "pool")
     return e.text()
 
 

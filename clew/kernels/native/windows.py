@@ -108,11 +108,7 @@ def module(llvm: str, kernel: Pair, stride_w: int, dilation_w: int) -> str:
         loop.close()
     e.line("ret void")
     e.lines.append("}")
-    e.lines.append("define void @windows(ptr %context, i64 %planes, i64 %grain) {")
-    e.line("call void @clew_run(ptr @body, ptr %context, i64 %planes, i64 %grain)")
-    e.line("ret void")
-    e.lines.append("}")
-    finish(e)
+    finish(e, "windows")
     return e.text()
 
 
