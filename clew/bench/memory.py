@@ -7,17 +7,14 @@ weights, gradients, and whatever an engine loads or compiles when it first runs 
 
 import importlib
 import json
-import resource
 import sys
 import time
 from typing import Any
 
 from clew.bench.models import Training, gpt
+from clew.bench.peak import MIB, peak
 from clew.bench.workloads import WORKLOADS
 
-MIB = 2**20
-# The kernel reports kibibytes on Linux and bytes on macOS.
-_UNIT = 1 if sys.platform == "darwin" else 1024
 # Engines compile in the background while the small step runs.
 _SETTLE_SECONDS = 1.0
 
@@ -28,9 +25,9 @@ def step_memory(t: Any, training: Training) -> dict[str, Any]:
     time.sleep(_SETTLE_SECONDS)
     for parameter in training.model.parameters():
         parameter.grad = t.ones_like(parameter)
-    before = _peak()
+    before = peak()
     _run(training)
-    after = _peak()
+    after = peak()
     training.model.zero_grad()
     _run(training)
     unreached = [name for name, p in training.model.named_parameters() if p.grad is None]
@@ -39,10 +36,6 @@ def step_memory(t: Any, training: Training) -> dict[str, Any]:
 
 def _run(training: Training) -> None:
     training.loss(training.forward()).backward()
-
-
-def _peak() -> int:
-    return _UNIT * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def main() -> None:

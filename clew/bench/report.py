@@ -17,6 +17,7 @@ from clew.bench.workloads import (
     FORWARD,
     INFERENCE,
     NO_GRAD,
+    PEAK,
     PLAIN_STEP,
     STEP,
 )
@@ -73,6 +74,29 @@ def _middle_half(ratios: list[float]) -> tuple[float, float]:
     return first, third
 
 
+def memory_ratio(result: Result) -> float:
+    """clew's memory by PyTorch's: below 1, clew needs less."""
+    return result.step_mib["clew"] / result.step_mib["torch"]
+
+
+def memory_table(results: Sequence[Result]) -> Table:
+    """The workloads whose peak of memory is measured, and not their time."""
+    table = Table(
+        title="Peak memory of train steps, MiB over what loaded code takes", title_justify="left"
+    )
+    table.add_column("workload", no_wrap=True)
+    for heading in (*ENGINES, "clew/torch"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for result in results:
+        value = memory_ratio(result)
+        color = "green" if value <= 1.0 else "yellow"
+        shown = "[red]differ[/red]" if result.answers_differ else f"[{color}]{value:.2f}[/{color}]"
+        table.add_row(
+            result.workload.name, *(f"{result.step_mib[engine]:.1f}" for engine in ENGINES), shown
+        )
+    return table
+
+
 def results_table(results: Sequence[Result]) -> Table:
     table = Table(
         title="Median µs a call",
@@ -115,18 +139,20 @@ def _microseconds(result: Result, engine: str) -> str:
 
 def summary_lines(results: Sequence[Result]) -> Iterator[str]:
     """The geometric mean of each group's ratios, then everything that went wrong, by name."""
+    timed = [result for result in results if result.workload.is_timed]
     for group, mode in dict.fromkeys(map(_kind, results)):
-        ratios = [ratio(r) for r in results if r.ok and _kind(r) == (group, mode)]
+        value, words = (memory_ratio, "needs no more") if mode == PEAK else (ratio, "no slower")
+        ratios = [value(r) for r in results if r.ok and _kind(r) == (group, mode)]
         if len(ratios) > 1:
             mean = math.exp(statistics.fmean(map(math.log, ratios)))
-            faster = sum(value <= 1.0 for value in ratios)
+            met = sum(each <= 1.0 for each in ratios)
             yield (
                 f"{group}, {mode}: geometric mean of clew/torch {mean:.2f}; "
-                f"clew no slower in {faster} of {len(ratios)}"
+                f"clew {words} in {met} of {len(ratios)}"
             )
-    yield from _with_optional(results)
-    yield from _slowest(results)
-    yield from _comparisons(results)
+    yield from _with_optional(timed)
+    yield from _slowest(timed)
+    yield from _comparisons(timed)
     for result in results:
         for engine, error in result.errors.items():
             yield f"{engine} cannot run {result.workload.id}: {error}"
@@ -197,12 +223,13 @@ def as_json(results: Sequence[Result], settings: dict[str, Any]) -> dict[str, An
 
 
 def _result_json(result: Result) -> dict[str, Any]:
+    is_compared = bool(result.seconds) and not result.errors
     return {
         "id": result.workload.id,
         "seconds": result.seconds,
         "median_us": {engine: median_us(result, engine) for engine in result.seconds},
-        "ratio": None if result.errors else ratio(result),
-        "ratio_spread": None if result.errors else ratio_spread(result),
+        "ratio": ratio(result) if is_compared else None,
+        "ratio_spread": ratio_spread(result) if is_compared else None,
         "step_mib": result.step_mib,
         "errors": result.errors,
         "answers_differ": result.answers_differ,

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import groupby
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -37,7 +38,7 @@ class Result:
     seconds: dict[str, list[float]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     answers_differ: bool = False
-    # Where memory is measured, too: MiB that one step needs, by engine.
+    # Where memory is measured: MiB that steps need, by engine.
     step_mib: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -134,6 +135,8 @@ def run_together(
 
 
 def _prepared(workload: Workload, engines: Sequence[EngineProcess], round_seconds: float) -> Result:
+    if not workload.is_timed:
+        return _peaks(workload, engines)
     result = Result(workload)
     answers = []
     for engine in engines:
@@ -151,16 +154,40 @@ def _prepared(workload: Workload, engines: Sequence[EngineProcess], round_second
     return result
 
 
+def _peaks(workload: Workload, engines: Sequence[EngineProcess]) -> Result:
+    """The peak memory of train steps in each engine; nothing is timed."""
+    result = Result(workload)
+    folder = Path(__file__).parent
+    program, models = (folder / "peak.py").read_text(), str(folder / "models.py")
+    answers = []
+    for engine in engines:
+        if engine.engine != OPTIONAL:
+            command = ["-c", program, engine.engine, models, workload.name]
+            found = _from_new_process(workload, engine, command)
+            result.step_mib[engine.engine] = float(found["mib"])
+            answers.append(found["answer"])
+    result.answers_differ = not all(_agree(answers[0], other) for other in answers[1:])
+    return result
+
+
 def _step_mib(workload: Workload, engine: EngineProcess) -> float:
-    """The memory of one step, from a fresh process: a peak cannot be measured twice in one."""
-    command = [sys.executable, "-m", "clew.bench.memory", engine.engine, workload.id]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=engine.environment)
-    if done.returncode:
-        raise BenchError(f"the memory of {workload.id} could not be measured in {engine.engine}")
-    found = json.loads(done.stdout)
+    command = ["-m", "clew.bench.memory", engine.engine, workload.id]
+    found = _from_new_process(workload, engine, command)
     if found["unreached"]:
         raise BenchError(f"{workload.id}: no gradient for {', '.join(found['unreached'])}")
     return float(found["mib"])
+
+
+def _from_new_process(
+    workload: Workload, engine: EngineProcess, command: list[str]
+) -> dict[str, Any]:
+    """What a fresh process finds: memory that others used before would hide what is measured."""
+    whole = [sys.executable, *command]
+    done = subprocess.run(whole, stdout=subprocess.PIPE, text=True, env=engine.environment)
+    if done.returncode:
+        raise BenchError(f"the memory of {workload.id} could not be measured in {engine.engine}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def _agree(first: list[float], second: list[float]) -> bool:

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from clew.kernels.native import jit, ufunc
+from clew.kernels.native import jit, together, ufunc
 
 _IMPORT = "import sys, importlib; importlib.import_module(sys.argv[1])"
 # The models are read from their file: importing clew's package for them would count for torch.
@@ -80,6 +80,10 @@ def first_calls(dtype: str = "f32") -> dict[str, float]:
                         started = time.process_time()
                         kernel.make_ready(index)
                         seconds[kernel.name] = time.process_time() - started
+            for each in together.TOGETHER:
+                started = time.process_time()
+                each.compiled(dtype)
+                seconds[each.name] = time.process_time() - started
         finally:
             if before is None:
                 del os.environ["CLEW_CACHE_DIR"]

@@ -14,6 +14,7 @@ FORWARD = "forward"
 BACKWARD = "forward+backward"
 STEP = "step"
 CALL = "call"
+PEAK = "peak memory"
 PLAIN_STEP, CHECKPOINTED_STEP = "kept", "checkpointed"
 DEFAULT_MODE, NO_GRAD, INFERENCE = "default", "no_grad", "inference_mode"
 
@@ -31,7 +32,8 @@ class Workload:
 
     For `forward` and `forward+backward` it is a function of float32 tensors of these shapes; for
     the grad modes and the train steps it is a `Training`, which has data of its own; for `call` it
-    is a function without arguments.
+    is a function without arguments. For `peak memory` a process of its own makes the network that
+    has this name.
     """
 
     group: str
@@ -43,6 +45,10 @@ class Workload:
     @property
     def id(self) -> str:
         return f"{self.group}/{self.name}/{self.mode}"
+
+    @property
+    def is_timed(self) -> bool:
+        return self.mode != PEAK
 
     @property
     def measures_memory(self) -> bool:
@@ -217,6 +223,7 @@ def _all_workloads() -> tuple[Workload, ...]:
         for mode in (FORWARD, BACKWARD)
     ]
     training = [Workload("train", name, STEP, make, ()) for name, make in MODELS.items()]
+    memory = [Workload("memory", name, PEAK, make, ()) for name, make in MODELS.items()]
     inference = [Workload("inference", name, INFERENCE, make, ()) for name, make in MODELS.items()]
     modes = [
         Workload("modes", name, mode, make, ())
@@ -231,7 +238,9 @@ def _all_workloads() -> tuple[Workload, ...]:
     transforms = [Workload("func", name, CALL, make, ()) for name, make in TRANSFORMS.items()]
     sweep = [Workload("sweep", name, CALL, make, ()) for name, make in SWEEP.items()]
     starts = [Workload("start", name, CALL, make, ()) for name, make in STARTS.items()]
-    return (*small, *training, *inference, *modes, *checkpoint, *transforms, *sweep, *starts)
+    return (
+        *small, *training, *inference, *modes, *checkpoint, *transforms, *sweep, *starts, *memory,
+    )  # fmt: skip
 
 
 WORKLOADS: dict[str, Workload] = {workload.id: workload for workload in _all_workloads()}

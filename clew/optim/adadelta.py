@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.native.together import together
 from clew.ops.creation import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
@@ -25,7 +25,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@elementwise("adadelta", 9, outputs=3, scalars=tuple(range(4, 9)), cost=3)
+@together("adadelta", arrays=4, numbers=5, cost=3)
 def _KERNEL(
     param: Any, grad: Any, square: Any, steps_square: Any,
     decay: Any, rho: Any, rate: Any, eps: Any, scale: Any,

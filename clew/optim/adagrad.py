@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.native.together import together
 from clew.ops.creation import full_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
@@ -26,7 +26,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@elementwise("adagrad", 6, outputs=2, scalars=(3, 4, 5), cost=2)
+@together("adagrad", arrays=3, numbers=3, cost=2)
 def _KERNEL(param: Any, grad: Any, total: Any, decay: Any, eps: Any, scale: Any) -> Any:
     grad = grad + param * decay
     total = total + grad * grad

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.native.together import together
 from clew.ops.clamping import maximum
 from clew.ops.creation import zeros_like
 from clew.optim import moments
@@ -26,7 +26,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@elementwise("adam", 11, outputs=3, scalars=tuple(range(4, 11)), cost=2)
+@together("adam", arrays=4, numbers=7, cost=2)
 def _KERNEL(
     param: Any, grad: Any, mean: Any, square: Any,
     kept: Any, coupled: Any, rate1: Any, beta2: Any, rate2: Any, eps: Any, scale: Any,
@@ -35,7 +35,7 @@ def _KERNEL(
     return param * kept + mean / (square.sqrt() + eps) * scale, mean, square
 
 
-@elementwise("amsgrad", 12, outputs=4, scalars=tuple(range(5, 12)), cost=2)
+@together("amsgrad", arrays=5, numbers=7, cost=2)
 def _AMSGRAD_KERNEL(
     param: Any, grad: Any, mean: Any, square: Any, highest: Any,
     kept: Any, coupled: Any, rate1: Any, beta2: Any, rate2: Any, eps: Any, scale: Any,

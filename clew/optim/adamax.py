@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.native.together import together
 from clew.ops.clamping import maximum
 from clew.ops.creation import zeros_like
 from clew.optim import moments
@@ -25,7 +25,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@elementwise("adamax", 9, outputs=3, scalars=tuple(range(4, 9)), cost=2)
+@together("adamax", arrays=4, numbers=5, cost=2)
 def _KERNEL(
     param: Any, grad: Any, mean: Any, highest: Any,
     decay: Any, rate1: Any, beta2: Any, eps: Any, scale: Any,

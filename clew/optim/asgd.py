@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.core.tensor import Tensor
 from clew.kernels.native.ir import where
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.native.together import together
 from clew.ops.creation import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
@@ -26,7 +26,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@elementwise("asgd", 7, outputs=2, scalars=tuple(range(3, 7)))
+@together("asgd", arrays=3, numbers=4)
 def _KERNEL(param: Any, grad: Any, mean: Any, decay: Any, kept: Any, scale: Any, rate: Any) -> Any:
     param = param * kept + (grad + param * decay) * scale
     return param, where(rate.equals(1.0), param, mean + (param - mean) * rate)

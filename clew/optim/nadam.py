@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.native.together import together
 from clew.optim import moments
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
@@ -23,7 +23,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@elementwise("nadam", 13, outputs=3, scalars=tuple(range(4, 13)), cost=2)
+@together("nadam", arrays=4, numbers=9, cost=2)
 def _KERNEL(
     param: Any, grad: Any, mean: Any, square: Any,
     kept: Any, coupled: Any, rate1: Any, beta2: Any, rate2: Any,

@@ -14,6 +14,7 @@ from clew import errors
 from clew.autograd.mode import enable_grad
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
+from clew.kernels.native.together import TYPES, Group, Together
 from clew.ops.complex import view_as_real
 from clew.ops.from_data import scalar_tensor
 from clew.optim.optimizer import Optimizer, _use_grad_for_differentiable
@@ -25,7 +26,7 @@ Number = float | Tensor
 
 
 class Fused:
-    """An optimizer's update as one compiled kernel.
+    """An optimizer's update as one compiled kernel, which changes many parameters in one call.
 
     The kernel takes the parameter, the gradient, what is remembered, and numbers; it gives the new
     parameter and the new memories. `numbers` computes the numbers, or says None where the options
@@ -34,7 +35,7 @@ class Fused:
 
     def __init__(
         self,
-        kernel: Any,
+        kernel: Together,
         remembered: tuple[str, ...],
         numbers: Callable[[State, Options], tuple[float, ...] | None],
     ) -> None:
@@ -42,27 +43,53 @@ class Fused:
         self.remembered = remembered
         self.numbers = numbers
 
-    def update(
-        self, param: Tensor, grad: Tensor, state: State, options: Options, where: Place | None
+    def plan(
+        self, param: Tensor, grad: Tensor, state: State, options: Options, updates: Updates
     ) -> bool:
-        """Do the update, if the kernel can; False if it did not."""
-        array, gradient = param._array, grad._array
-        if gradient.dtype is not array.dtype or options.get("differentiable"):
+        """Put the update among those that are to be done, if the kernel can; False if not."""
+        array = param._array
+        dtype, shape = array.dtype, array.shape
+        if dtype not in TYPES or options.get("differentiable"):
             return False
         memories: list[Any] = [state.get(name) for name in self.remembered]
         for memory in memories:
-            if memory is None or memory._array.dtype is not array.dtype:
+            if memory is None:
                 return False
-        ufunc = self.kernel.when(array)
-        numbers = None if ufunc is None else self.numbers(state, options)
+        arrays = (array, grad._array, *[memory._array for memory in memories])
+        for other in arrays:
+            if other.dtype is not dtype or other.shape != shape:
+                return False
+        numbers = self.numbers(state, options)
         if numbers is None:
             return False
-        exact = array.dtype.type
-        arrays = [memory._array for memory in memories]
-        ufunc(array, gradient, *arrays, *[exact(n) for n in numbers], out=(array, *arrays))
+        updates.add(self.kernel, arrays, numbers)
         for written in (param, *memories):
-            written._storage.bump("optimizer", where)
+            written._storage.bump("optimizer", updates.where)
         return True
+
+
+class Updates:
+    """Updates of a step that wait until there is one call for all that differ in nothing else."""
+
+    def __init__(self, where: Place | None) -> None:
+        self.where = where
+        self._waiting: dict[tuple[Any, ...], list[Group]] = {}
+        self._memory: set[int] = set()
+
+    def add(self, kernel: Together, arrays: Group, numbers: tuple[float, ...]) -> None:
+        array = arrays[0]
+        owner = id(array if array.base is None else array.base)
+        if owner in self._memory:
+            # Given twice, or tied to another: what the first update leaves, the second goes on from.
+            self.run()
+        self._memory.add(owner)
+        self._waiting.setdefault((kernel, array.dtype, numbers), []).append(arrays)
+
+    def run(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        self._memory.clear()
+        for (kernel, _, numbers), groups in waiting.items():
+            kernel(groups, numbers)
 
 
 class ParameterwiseOptimizer(Optimizer):
@@ -93,22 +120,26 @@ class ParameterwiseOptimizer(Optimizer):
             with enable_grad():
                 loss = closure()
         writer = f"{type(self).__name__} optimizer"
-        states, where = self.state, user_where()
-        for group in self.param_groups:
-            options = plain_options(group)
-            for param in group["params"]:
-                grad = param.grad
-                if grad is None:
-                    continue
-                # Looked up without making an entry: plain SGD remembers nothing.
-                state = states.get(param)
-                if not state:
-                    state = self._initial_state(param, grad, options)
-                    if state:
-                        states[param] = state
-                update_one(type(self), param, grad, state, options, where)
-                # The error of a backward that comes too late then says what to do.
-                param._storage.writer = writer
+        states, updates = self.state, Updates(user_where())
+        try:
+            for group in self.param_groups:
+                options = plain_options(group)
+                for param in group["params"]:
+                    grad = param.grad
+                    if grad is None:
+                        continue
+                    # Looked up without making an entry: plain SGD remembers nothing.
+                    state = states.get(param)
+                    if not state:
+                        state = self._initial_state(param, grad, options)
+                        if state:
+                            states[param] = state
+                    update_one(type(self), param, grad, state, options, updates)
+                    # The error of a backward that comes too late then says what to do.
+                    param._storage.writer = writer
+        finally:
+            # After an error, too: the steps of those before it have been counted.
+            updates.run()
         return loss
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -128,20 +159,20 @@ def update_one(
     grad: Tensor,
     state: State,
     options: Options,
-    where: Place | None,
+    updates: Updates,
 ) -> None:
-    """One update of one parameter, whatever its dtype."""
+    """One update of one parameter, whatever its dtype; done now or when `updates` run."""
     if options.get("maximize"):
         grad = -grad
     if options.get("differentiable"):
         # The graph of this update keeps what it used: the next one must not write over that.
         state.update({k: v.clone() for k, v in state.items() if isinstance(v, Tensor)})
-    if kind._complex_as_real and param.is_complex():
+    if kind._complex_as_real and param._array.dtype.kind == "c":
         real_state = {k: _as_real(v) for k, v in state.items()}
         kind._update(view_as_real(param), view_as_real(grad), real_state, options)
         return
     for fused in kind._fused:
-        if fused.update(param, grad, state, options, where):
+        if fused.plan(param, grad, state, options, updates):
             return
     kind._update(param, grad, state, options)
 
@@ -185,7 +216,11 @@ def scalar(value: float, fused: bool | None = None) -> Tensor:
 def count_step(state: State) -> float:
     """The number of this step, from 1."""
     steps = state["step"]
-    return write_scalar(steps, steps._array + 1)
+    array = steps._array
+    number: float = array.item() + 1
+    array.fill(number)
+    steps._storage.bump("optimizer", None)
+    return number
 
 
 def write_scalar(place: Tensor, value: Any) -> float:
@@ -282,14 +317,15 @@ def update_all(
     **options: Any,
 ) -> None:
     """The functional form of an optimizer: state as one list per name, changed in place."""
-    plain, where = plain_options(options), user_where()
+    plain, updates = plain_options(options), Updates(user_where())
     for index, (param, grad) in enumerate(zip(params, grads)):
         own = {
             name: values[index]
             for name, values in state.items()
             if values and values[index] is not None
         }
-        update_one(kind, param, grad, own, plain, where)
+        update_one(kind, param, grad, own, plain, updates)
         for name, values in state.items():
             if name in own and values:
                 values[index] = own[name]
+    updates.run()

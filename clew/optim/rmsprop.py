@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.native.together import together
 from clew.ops.creation import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
@@ -40,7 +40,7 @@ def _steps(
     return grad / ((square - mean * mean).sqrt() + eps), square, mean
 
 
-@elementwise("rmsprop", 9, outputs=2, scalars=tuple(range(3, 9)), cost=2)
+@together("rmsprop", arrays=3, numbers=6, cost=2)
 def _KERNEL(
     param: Any, grad: Any, square: Any,
     decay: Any, alpha: Any, rate: Any, eps: Any, momentum: Any, scale: Any,
@@ -49,7 +49,7 @@ def _KERNEL(
     return param + step * scale, square
 
 
-@elementwise("rmsprop_momentum", 10, outputs=3, scalars=tuple(range(4, 10)), cost=2)
+@together("rmsprop_momentum", arrays=4, numbers=6, cost=2)
 def _MOMENTUM_KERNEL(
     param: Any, grad: Any, square: Any, buffer: Any,
     decay: Any, alpha: Any, rate: Any, eps: Any, momentum: Any, scale: Any,
@@ -59,7 +59,7 @@ def _MOMENTUM_KERNEL(
     return param + buffer * scale, square, buffer
 
 
-@elementwise("rmsprop_centered", 10, outputs=3, scalars=tuple(range(4, 10)), cost=2)
+@together("rmsprop_centered", arrays=4, numbers=6, cost=2)
 def _CENTERED_KERNEL(
     param: Any, grad: Any, square: Any, mean: Any,
     decay: Any, alpha: Any, rate: Any, eps: Any, momentum: Any, scale: Any,
@@ -68,7 +68,7 @@ def _CENTERED_KERNEL(
     return param + step * scale, square, mean
 
 
-@elementwise("rmsprop_both", 11, outputs=4, scalars=tuple(range(5, 11)), cost=2)
+@together("rmsprop_both", arrays=5, numbers=6, cost=2)
 def _BOTH_KERNEL(
     param: Any, grad: Any, square: Any, mean: Any, buffer: Any,
     decay: Any, alpha: Any, rate: Any, eps: Any, momentum: Any, scale: Any,

@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.core.tensor import Tensor
 from clew.kernels.native.ir import where
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.native.together import together
 from clew.ops.creation import full_like, ones_like, zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
@@ -23,7 +23,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@elementwise("rprop", 8, outputs=3, scalars=tuple(range(4, 8)))
+@together("rprop", arrays=4, numbers=4)
 def _KERNEL(
     param: Any, grad: Any, previous: Any, size: Any, shrinks: Any, grows: Any, low: Any, high: Any
 ) -> Any:

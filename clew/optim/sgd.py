@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.core.tensor import Tensor
 from clew.kernels.native.ir import where
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.native.together import together
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
     Fused,
@@ -23,7 +23,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@elementwise("sgd", 4, scalars=(2, 3))
+@together("sgd", arrays=2, numbers=2)
 def _PLAIN_KERNEL(param: Any, grad: Any, decay: Any, scale: Any) -> Any:
     return param + (grad + param * decay) * scale
 
@@ -32,7 +32,7 @@ def _plain_numbers(state: State, options: Options) -> tuple[float, ...] | None:
     return None if options["momentum"] else (options["weight_decay"], -options["lr"])
 
 
-@elementwise("sgd_momentum", 8, outputs=2, scalars=tuple(range(3, 8)))
+@together("sgd_momentum", arrays=3, numbers=5)
 def _KERNEL(
     param: Any, grad: Any, buffer: Any,
     decay: Any, momentum: Any, rate: Any, ahead: Any, scale: Any,

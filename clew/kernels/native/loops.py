@@ -11,6 +11,8 @@ from clew.kernels.native.ir import Expr, Program, commonly, postorder
 
 # Work below this many elements is not worth a second thread; more is cut into pieces of this size.
 GRAIN = 16384
+# However much each element costs.
+LEAST_GRAIN = 1024
 # Elements that are looked through for rare cases before they are computed: so few that the second
 # time they come from the cache.
 BLOCK = 1024
@@ -23,7 +25,7 @@ def elementwise_module(name: str, program: Program, scalars: tuple[int, ...], co
     emitter = Emitter()
     count = len(program.dtypes)
     _elementwise_body(emitter, program, scalars)
-    entry(emitter, name, count, count, 0, str(max(GRAIN // cost, 1024)))
+    entry(emitter, name, count, count, 0, str(max(GRAIN // cost, LEAST_GRAIN)))
     return emitter.text()
 
 
@@ -79,10 +81,10 @@ def _elementwise_body(e: Emitter, program: Program, scalars: tuple[int, ...]) ->
         e.line(f"br i1 {matches}, label %usual{version}, label %next{version}")
         e.label(f"usual{version}")
         layout: list[str | int] = [0 if i in zero else ITEMSIZE[d] for i, d in enumerate(dtypes)]
-        _Elements(e, program, pointers, layout).emit()
+        Elements(e, program, pointers, layout).emit()
         e.line("ret void")
         e.label(f"next{version}")
-    _Elements(e, program, pointers, list(steps)).emit()
+    Elements(e, program, pointers, list(steps)).emit()
     e.line("ret void")
     e.lines.append("}")
     finish(e)
@@ -105,7 +107,7 @@ def context_word(e: Emitter, index: int, llvm: str) -> str:
     return e.value(f"load {llvm}, ptr {place}")
 
 
-class _Elements:
+class Elements:
     """Loops over elements with known steps (numbers) or any (names of values)."""
 
     def __init__(
@@ -118,18 +120,18 @@ class _Elements:
             if layout[index] == 0
         }
 
-    def emit(self) -> None:
+    def emit(self, begin: str = "%begin", end: str = "%end") -> None:
         """for i in range(begin, end); rare cases are looked for in one block after another."""
         roots = self.program.roots
         rare = [expr.args[0] for expr in postorder(roots) if expr.op == "rare"]
         if not rare:
-            self.store(roots, "%begin", "%end")
+            self.store(roots, begin, end)
             return
         e, name = self.e, self.e.fresh("case")
-        block = Loop(e, "%begin", "%end", BLOCK)
+        block = Loop(e, begin, end, BLOCK)
         stop = e.value(f"add i64 {block.i}, {BLOCK}")
-        over = e.value(f"icmp sgt i64 {stop}, %end")
-        last = e.value(f"select i1 {over}, i64 %end, i64 {stop}")
+        over = e.value(f"icmp sgt i64 {stop}, {end}")
+        last = e.value(f"select i1 {over}, i64 {end}, i64 {stop}")
         found = self.any_of(commonly(rare), block.i, last)
         e.line(f"br i1 {found}, label %rare{name}, label %common{name}")
         for case, chosen in (("rare", roots), ("common", commonly(roots))):
