@@ -16,7 +16,7 @@ import numpy as np
 from clew.backend.mt19937 import Generator, default_generator
 from clew.kernels.arrays import widened
 from clew.kernels.native.attention import Attention
-from clew.kernels.native.ir import F32, F64, I64, where
+from clew.kernels.native.ir import F32, F64, I32, where
 from clew.kernels.native.ir import position as key_position
 from clew.kernels.native.ufunc import over_rows
 from clew.kernels.products import batch_product
@@ -33,14 +33,14 @@ MOST_CAUSAL_ROWS = 128
 
 # Below every score. (Not infinity, which compilers fold into a form that has no vectors.)
 _LOWEST = {F32: float(np.finfo(np.float32).min), F64: float(np.finfo(np.float64).min)}
-_FORWARD_TYPES = [([t, I64], [t, t, t]) for t in (F32, F64)]
-_BACKWARD_TYPES = [([t, t, t, t, I64], [t, t]) for t in (F32, F64)]
+_FORWARD_TYPES = [([t, I32], [t, t, t]) for t in (F32, F64)]
+_BACKWARD_TYPES = [([t, t, t, t, I32], [t, t]) for t in (F32, F64)]
 
 
 @over_rows("attention_weights", "(n),()->(n),(),()", cost=6, types=_FORWARD_TYPES)
 def _WEIGHTS_KERNEL(scores: Any, visible: Any) -> Any:
     """The weights of the first `visible` keys, what makes their sum 1, and its logarithm."""
-    lowest, is_visible = _LOWEST[scores.dtype], key_position() < visible
+    lowest, is_visible = _LOWEST[scores.dtype], key_position(I32) < visible
     peak = where(is_visible, scores, lowest).row_max()
     peak = where(peak < lowest, lowest, peak)
     weights = where(is_visible, (scores - peak).exp(), 0.0)
@@ -56,7 +56,7 @@ def _GRADIENT_KERNEL(
     scores: Any, of_weights: Any, normaliser: Any, along: Any, visible: Any
 ) -> Any:
     """The weights again, and the gradient of the scores."""
-    weights = where(key_position() < visible, (scores - normaliser).exp(), 0.0)
+    weights = where(key_position(I32) < visible, (scores - normaliser).exp(), 0.0)
     return weights, weights * (of_weights - along)
 
 
@@ -90,9 +90,9 @@ class Block(NamedTuple):
     def visible(self, is_causal: bool, rows: int) -> Array:
         """How many of the keys each query sees."""
         if not is_causal:
-            return np.full(rows, self.keys)
+            return np.full(rows, self.keys, np.int32)
         first = self.at[2].start + 1
-        return np.minimum(np.arange(first, first + rows), self.keys)
+        return np.minimum(np.arange(first, first + rows, dtype=np.int32), self.keys)
 
 
 def blocks(shape: Shape, itemsize: int, is_causal: bool) -> Iterator[Block]:

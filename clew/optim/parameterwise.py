@@ -80,7 +80,7 @@ class Updates:
         array = arrays[0]
         owner = id(array if array.base is None else array.base)
         if owner in self._memory:
-            # Given twice, or tied to another: what the first update leaves, the second goes on from.
+            # Given twice, or tied to another: the second update goes on from the first.
             self.run()
         self._memory.add(owner)
         self._waiting.setdefault((kernel, array.dtype, numbers), []).append(arrays)

@@ -1,11 +1,13 @@
 """Attention without a mask as generalized ufuncs: one head after another, in blocks of queries.
 
 A block's scores stay in the cache, between products (product.py) and kernels over their rows, which
-are given by name. What is kept of a row is the logarithm of its normaliser.
+are given by name. The scores of a key lie side by side, so that vectors run over queries: rows of
+scores lie across memory (strips.py). What is kept of a row is the logarithm of its normaliser.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from clew.kernels.native import jit
@@ -14,21 +16,22 @@ from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
 from clew.kernels.native.loops import finish
 from clew.kernels.native.product import MULTIPLY_PARAMETERS, provide_multiply
+from clew.kernels.native.strips import across
 from clew.kernels.native.ufunc import Kernel, Rows
 
-# Queries in a block.
+# Queries in a block, and those that the widest vectors have place for: a part of a block's rows.
 ROWS = 64
+WHOLE = 16
+GROUP = ", !llvm.access.group !0"
 
-FORWARD = "(t,d),(s,d),(s,e),()->(t,e),(t)"
-BACKWARD = "(t,e),(t,d),(s,d),(s,e),(t,e),(t),()->(t,d),(s,d),(s,e)"
-
-# The operands, each with its core dimensions, in the order of the signatures.
+# The operands, each with its dimensions: batch, heads, positions, and the size of a vector. Batch
+# and heads are not left to NumPy, which would call the loop again and again for a few heads.
 _FORWARD_OPERANDS = {
-    "q": "td", "k": "sd", "v": "se", "scale": "", "out": "te", "normaliser": "t",
+    "q": "bhtd", "k": "bhsd", "v": "bhse", "scale": "", "out": "bhte", "normaliser": "bht",
 }  # fmt: skip
 _BACKWARD_OPERANDS = {
-    "g": "te", "q": "td", "k": "sd", "v": "se", "out": "te", "normaliser": "t", "scale": "",
-    "of_q": "td", "of_k": "sd", "of_v": "se",
+    "g": "bhte", "q": "bhtd", "k": "bhsd", "v": "bhse", "out": "bhte", "normaliser": "bht",
+    "scale": "", "of_q": "bhtd", "of_k": "bhsd", "of_v": "bhse",
 }  # fmt: skip
 
 Matrix = tuple[str, str, str]
@@ -37,10 +40,7 @@ Matrix = tuple[str, str, str]
 def _fields(operands: dict[str, str]) -> tuple[str, ...]:
     """The words of the context, in the order in which a ufunc's loop is given them."""
     steps = [f"{name}_{each}" for name, dims in operands.items() for each in dims]
-    return (
-        *(f"*{name}" for name in operands), *(f"{name}_next" for name in operands), *steps,
-        *_sizes(operands),
-    )  # fmt: skip
+    return (*(f"*{name}" for name in operands), *steps, *_sizes(operands))
 
 
 def _sizes(operands: dict[str, str]) -> list[str]:
@@ -57,14 +57,19 @@ class _Attention(Code):
 
     def matrix(self, name: str, row: str = "0") -> Matrix:
         """An operand of one head, from a row on, with the distances of its rows and columns."""
-        down, across = (self.f[f"{name}_{each}"] for each in self.operands[name])
-        start = self.past(self.f[name], self.mul("%head", self.f[f"{name}_next"]))
-        return self.past(start, self.mul(row, down)), down, across
+        down, across = (self.f[f"{name}_{each}"] for each in self.operands[name][2:])
+        return self.past(self.head(name), self.mul(row, down)), down, across
+
+    def head(self, name: str) -> str:
+        """Where an operand's part for this head begins."""
+        batch, head = (self.quotient("%head", self.f["h"]), self.remainder("%head", self.f["h"]))
+        steps = self.mul(batch, self.f[f"{name}_b"]), self.mul(head, self.f[f"{name}_h"])
+        return self.past(self.f[name], self.add(*steps))
 
     def scratch(self, columns: str) -> Matrix:
-        """Memory for the rows of a block."""
-        down = self.mul(columns, str(self.item))
-        return self.buffer(self.mul(str(ROWS), columns)), down, str(self.item)
+        """Memory for a row of each query of a block, whose first numbers lie side by side."""
+        across = str(ROWS * self.item)
+        return self.buffer(self.mul(str(ROWS), columns)), str(self.item), across
 
     def turned(self, matrix: Matrix) -> Matrix:
         return matrix[0], matrix[2], matrix[1]
@@ -74,9 +79,38 @@ class _Attention(Code):
         start, down, across = matrix
         return self.past(start, self.add(self.mul(row, down), self.mul(column, across)))
 
-    def times(self, factor: str, place: str) -> None:
-        """Multiply a number in memory."""
-        self.store(self.e.value(f"fmul {self.llvm} {self.load(place)}, {factor}"), place)
+    def along_row(
+        self, matrices: list[Matrix], row: str, columns: str, do: Callable[[list[str]], None]
+    ) -> None:
+        """Do something with the numbers of a row, given their places.
+
+        Where they lie side by side, as usual, LLVM makes vectors of them.
+        """
+        starts = [self.past(start, self.mul(row, down)) for start, down, _ in matrices]
+        dense = "true"
+        for _, _, step in matrices:
+            dense = self.both(dense, self.compare("eq", step, str(self.item)))
+        with self.when(dense), self.loop("0", columns, parallel=True) as column:
+            do([self.at(start, column) for start in starts])
+        with self.when(self.negated(dense)), self.loop("0", columns) as column:
+            steps = [self.mul(column, step) for _, _, step in matrices]
+            do([self.past(start, step) for start, step in zip(starts, steps, strict=True)])
+
+    def get_number(self, place: str) -> str:
+        return self.e.value(f"load {self.llvm}, ptr {place}, align {self.item}{GROUP}")
+
+    def put_number(self, number: str, place: str) -> None:
+        self.e.line(f"store {self.llvm} {number}, ptr {place}, align {self.item}{GROUP}")
+
+    def scale_row(self, matrix: Matrix, row: str, columns: str, factor: str) -> None:
+        def scale(places: list[str]) -> None:
+            number = self.get_number(places[0])
+            self.put_number(self.e.value(f"fmul {self.llvm} {number}, {factor}"), places[0])
+
+        self.along_row([matrix], row, columns, scale)
+
+    def factor(self) -> str:
+        return self.load(self.f["scale"])
 
     def multiply(
         self, a: Matrix, b: Matrix, c: Matrix, m: str, n: str, k: str, more: str = "0"
@@ -91,25 +125,39 @@ class _Attention(Code):
         keys = self.least(f["s"], self.add(first, rows)) if self.is_causal else f["s"]
         with self.loop("0", rows) as row:
             count = self.least(keys, self.add(first, row, "1")) if self.is_causal else keys
-            self.put(self.e.value(f"getelementptr i64, ptr %counts, i64 {row}"), count)
+            short = self.e.value(f"trunc i64 {count} to i32")
+            self.put(self.e.value(f"getelementptr i32, ptr %counts, i64 {row}"), short, "i32")
         return keys, "%counts"
 
-    def scaled_queries(self, first: str, rows: str, scaled: Matrix) -> None:
-        queries = self.matrix("q", first)
-        factor = self.load(self.past(self.f["scale"], self.mul("%head", self.f["scale_next"])))
-        with self.loop("0", rows) as row, self.loop("0", self.f["d"]) as column:
-            number = self.load(self.element(queries, row, column))
-            product = self.e.value(f"fmul {self.llvm} {number}, {factor}")
-            self.store(product, self.element(scaled, row, column))
+    def turn(self, matrix: Matrix, to: Matrix, rows: str, columns: str, factor: str) -> None:
+        """Rows of a block of queries, times a factor, to memory where vectors run over queries."""
+        with self.loop("0", columns) as column:
+            with self.loop("0", rows) as row:
+                number = self.load(self.element(matrix, row, column))
+                product = self.e.value(f"fmul {self.llvm} {number}, {factor}")
+                self.store(product, self.element(to, row, column))
+            with self.loop(rows, self.whole_vectors(rows)) as row:
+                self.store("0.0", self.element(to, row, column))
+
+    def whole_vectors(self, rows: str) -> str:
+        return self.multiple(rows, str(WHOLE))
+
+    def scores(self, queries: Matrix, keys: str, to: Matrix, rows: str, count: str) -> None:
+        """A number for each query and key: the product of their vectors."""
+        size = self.f["d" if keys == "k" else "e"]
+        width = self.whole_vectors(rows)
+        self.multiply(self.matrix(keys), self.turned(queries), self.turned(to), count, width, size)
 
     def over_rows(self, name: str, rows: str, keys: str, operands: list[tuple[str, ...]]) -> None:
-        """Call a kernel over rows as NumPy would: pointers, sizes, steps from row to row, and
-        those along rows."""
-        along = [operand for operand in operands if len(operand) > 2]
+        """Call a kernel over rows of scores as NumPy would; operands are matrices, or one number
+        for each row with the distance from one to the next."""
+        steps = ["0"] * len(operands)
+        for _, down, *along in operands:
+            steps += [*along, down]
         words = {
             "args": [operand[0] for operand in operands],
-            "dims": [rows, keys],
-            "steps": [operand[1] for operand in operands] + [operand[2] for operand in along],
+            "dims": ["1", keys, rows],
+            "steps": steps,
         }
         for array, values in words.items():
             for index, value in enumerate(values):
@@ -119,8 +167,9 @@ class _Attention(Code):
 
     def begin(self) -> None:
         """Places for what kernels over rows are given; in the first block of the function."""
-        self.e.line(f"%counts = alloca i64, i64 {ROWS}, align 8")
-        for array, size in (("args", 8), ("dims", 2), ("steps", 16)):
+        self.e.line(f"%counts = alloca i32, i64 {ROWS}, align 8")
+        self.e.line(f"%dot = alloca {self.llvm}")
+        for array, size in (("args", 8), ("dims", 3), ("steps", 24)):
             self.e.line(f"%row_{array} = alloca i64, i64 {size}, align 8")
         self.f = self.context(*_fields(self.operands))
 
@@ -145,20 +194,17 @@ class _Forward(_Attention):
         scores, scaled = self.scratch(f["s"]), self.scratch(f["d"])
         shares = self.buffer(str(ROWS))
         keys, counts = self.visible("%first", rows)
-        self.scaled_queries("%first", rows, scaled)
-        self.multiply(scaled, self.turned(self.matrix("k")), scores, rows, keys, f["d"])
-        normaliser = self.past(f["normaliser"], self.mul("%head", f["normaliser_next"]))
-        normaliser = self.past(normaliser, self.mul("%first", f["normaliser_t"]))
+        self.turn(self.matrix("q", "%first"), scaled, rows, f["d"], self.factor())
+        self.scores(scaled, "k", scores, rows, keys)
+        normaliser = self.past(self.head("normaliser"), self.mul("%first", f["normaliser_t"]))
         self.over_rows(
             weights, rows, keys,
-            [scores, (counts, "8"), scores, (shares, item), (normaliser, f["normaliser_t"])],
+            [scores, (counts, "4"), scores, (shares, item), (normaliser, f["normaliser_t"])],
         )  # fmt: skip
         out = self.matrix("out", "%first")
         self.multiply(scores, self.matrix("v"), out, rows, f["e"], keys)
         with self.loop("0", rows) as row:
-            share = self.load(self.at(shares, row))
-            with self.loop("0", f["e"]) as column:
-                self.times(share, self.element(out, row, column))
+            self.scale_row(out, row, f["e"], self.load(self.at(shares, row)))
         for buffer in (scores[0], scaled[0], shares):
             self.release(buffer)
 
@@ -176,78 +222,82 @@ class _Backward(_Attention):
 
     def whole(self, gradient: str) -> None:
         f = self.f
-        buffers = [self.scratch(f["s"]), self.scratch(f["s"]), self.scratch(f["d"])]
+        buffers = [self.scratch(f[size]) for size in ("s", "s", "d", "e")]
         along = self.buffer(str(ROWS))
         for name in ("of_k", "of_v"):
             self.clear(self.matrix(name), f["s"], f["d" if name == "of_k" else "e"])
         with self.loop("0", f["t"], by=ROWS) as first:
             self.block(gradient, first, buffers, along)
+        with self.loop("0", f["s"]) as key:
+            self.scale_row(self.matrix("of_k"), key, f["d"], self.factor())
         for buffer in (*(each[0] for each in buffers), along):
             self.release(buffer)
 
     def clear(self, matrix: Matrix, rows: str, columns: str) -> None:
-        with self.loop("0", rows) as row, self.loop("0", columns) as column:
-            self.store("0.0", self.element(matrix, row, column))
+        with self.loop("0", rows) as row:
+            self.along_row([matrix], row, columns, lambda at: self.put_number("0.0", at[0]))
 
     def block(self, gradient: str, first: str, buffers: list[Matrix], along: str) -> None:
         f, item = self.f, str(self.item)
-        scores, of_weights, scaled = buffers
+        scores, of_weights, scaled, turned_g = buffers
         rows = self.least(str(ROWS), self.sub(f["t"], first))
         keys, counts = self.visible(first, rows)
-        g, k, v = self.matrix("g", first), self.matrix("k"), self.matrix("v")
-        self.scaled_queries(first, rows, scaled)
-        self.multiply(scaled, self.turned(k), scores, rows, keys, f["d"])
-        self.multiply(g, self.turned(v), of_weights, rows, keys, f["e"])
+        g, q = self.matrix("g", first), self.matrix("q", first)
+        self.turn(q, scaled, rows, f["d"], self.factor())
+        self.turn(g, turned_g, rows, f["e"], "1.0")
+        self.scores(scaled, "k", scores, rows, keys)
+        self.scores(turned_g, "v", of_weights, rows, keys)
         self.dots(g, self.matrix("out", first), rows, along)
-        normaliser = self.past(f["normaliser"], self.mul("%head", f["normaliser_next"]))
-        normaliser = self.past(normaliser, self.mul(first, f["normaliser_t"]))
+        normaliser = self.past(self.head("normaliser"), self.mul(first, f["normaliser_t"]))
         self.over_rows(
             gradient, rows, keys,
-            [scores, of_weights, (normaliser, f["normaliser_t"]), (along, item), (counts, "8"),
+            [scores, of_weights, (normaliser, f["normaliser_t"]), (along, item), (counts, "4"),
              scores, of_weights],
         )  # fmt: skip
         of_q = self.matrix("of_q", first)
-        self.multiply(of_weights, k, of_q, rows, f["d"], keys)
-        self.scale(of_q, rows)
+        self.multiply(of_weights, self.matrix("k"), of_q, rows, f["d"], keys)
+        with self.loop("0", rows) as row:
+            self.scale_row(of_q, row, f["d"], self.factor())
         of_scores, weights = self.turned(of_weights), self.turned(scores)
-        self.multiply(of_scores, scaled, self.matrix("of_k"), keys, f["d"], rows, more="1")
+        self.multiply(of_scores, q, self.matrix("of_k"), keys, f["d"], rows, more="1")
         self.multiply(weights, g, self.matrix("of_v"), keys, f["e"], rows, more="1")
 
     def dots(self, a: Matrix, b: Matrix, rows: str, to: str) -> None:
         """The products of corresponding rows."""
         with self.loop("0", rows) as row:
-            place = self.at(to, row)
-            self.store("0.0", place)
-            with self.loop("0", self.f["e"]) as column:
-                numbers = [self.load(self.element(each, row, column)) for each in (a, b)]
-                product = self.e.value(f"fmul {self.llvm} {numbers[0]}, {numbers[1]}")
-                total = self.e.value(f"fadd {self.llvm} {self.load(place)}, {product}")
-                self.store(total, place)
+            self.put("%dot", "0.0", self.llvm)
 
-    def scale(self, matrix: Matrix, rows: str) -> None:
-        factor = self.load(self.past(self.f["scale"], self.mul("%head", self.f["scale_next"])))
-        with self.loop("0", rows) as row, self.loop("0", self.f["d"]) as column:
-            self.times(factor, self.element(matrix, row, column))
+            def multiply(places: list[str]) -> None:
+                numbers = [self.get_number(place) for place in places]
+                product = self.e.value(f"fmul {self.llvm} {numbers[0]}, {numbers[1]}")
+                total = self.get("%dot", self.llvm)
+                # Sums may be reordered, which is what makes them vectors.
+                total = self.e.value(f"fadd reassoc nsz {self.llvm} {total}, {product}")
+                self.put("%dot", total, self.llvm)
+
+            self.along_row([a, b], row, self.f["e"], multiply)
+            self.store(self.get("%dot", self.llvm), self.at(to, row))
 
 
 class Attention(Kernel):
     """The ufunc of attention, or of its gradients; `rows` is the kernel over rows of scores."""
 
     def __init__(self, name: str, rows: Rows, is_causal: bool, backward: bool) -> None:
-        self.rows, self.is_causal = rows, is_causal
+        self.across, self.is_causal = across(rows), is_causal
         self.kind: type[Any] = _Backward if backward else _Forward
         self.operands = _BACKWARD_OPERANDS if backward else _FORWARD_OPERANDS
-        core = BACKWARD if backward else FORWARD
-        inputs, outputs = (side.count("(") for side in core.split("->"))
-        types = [([t] * inputs, [t] * outputs) for t in (F32, F64)]
+        outputs = 3 if backward else 2
+        shapes = [f"({','.join(dims)})" for dims in self.operands.values()]
+        core = f"{','.join(shapes[:-outputs])}->{','.join(shapes[-outputs:])}"
+        types = [([t] * (len(shapes) - outputs), [t] * outputs) for t in (F32, F64)]
         super().__init__(name, self.kind, types, core)
 
     def compile(self, index: int) -> int:
         machine, llvm = jit.machine(), ("float", "double")[index]
         provide_multiply(llvm)
-        rows = f"clew_{self.rows.name}_{llvm}"
-        machine.provide(rows, self.rows.compile(index))
-        code = machine.compiled(f"{self.name} {llvm}", lambda: self.text(llvm, rows))
+        rows = f"clew_{self.across.name}_{llvm}"
+        machine.provide(rows, self.across.compile(index))
+        code = machine.compiled(f"{self.name} all heads {llvm}", lambda: self.text(llvm, rows))
         return machine.load(code, self.name)[0]
 
     def text(self, llvm: str, rows: str) -> str:
@@ -266,19 +316,18 @@ class Attention(Kernel):
         """The loop of the ufunc: the heads, or their blocks of queries, for the team."""
         count, steps = len(self.operands), sum(map(len, self.operands.values()))
         words = [("args", i) for i in range(count)]
-        words += [("steps", i) for i in range(count + steps)]
+        words += [("steps", count + i) for i in range(steps)]
         words += [("dims", 1 + i) for i in range(len(_sizes(self.operands)))]
         with c.function(f"void @{self.name}(ptr %args, ptr %dims, ptr %steps, ptr %data)"):
             context = c.e.value(f"alloca i64, i64 {len(words)}, align 8")
             for place, (source, index) in enumerate(words):
                 word = c.get(c.e.value(f"getelementptr i64, ptr %{source}, i64 {index}"))
                 c.put(c.e.value(f"getelementptr i64, ptr {context}, i64 {place}"), word)
-            total = c.get("%dims")
+            total = c.mul(self.size(c, "b"), self.size(c, "h"))
             if self.kind is _Forward:
-                queries = self.operands_size(c, "t")
-                total = c.mul(total, c.pieces(queries, str(ROWS)))
+                total = c.mul(total, c.pieces(self.size(c, "t"), str(ROWS)))
             c.e.line(f"call void @clew_run(ptr @body, ptr {context}, i64 {total}, i64 1)")
 
-    def operands_size(self, c: Code, name: str) -> str:
+    def size(self, c: Code, name: str) -> str:
         index = 1 + _sizes(self.operands).index(name)
         return c.get(c.e.value(f"getelementptr i64, ptr %dims, i64 {index}"))

@@ -25,11 +25,12 @@ Array = np.ndarray
 FORWARD, OF_INPUT, OF_WEIGHT = "forward", "of_input", "of_weight"
 TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
-# What a kernel is told, in this order: three arrays, the geometry, and how the work is cut.
+# What a kernel is told, in this order: three arrays and sums of weights, the geometry, and how the
+# work is cut.
 FIELDS = (
-    "*x", "*w", "*y", "channels", "filters", "groups", "height", "width", "rows", "columns",
-    "kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w", "dilation_h", "dilation_w",
-    "batch", "images", "tile", "parts",
+    "*x", "*w", "*y", "*sums", "channels", "filters", "groups", "height", "width", "rows",
+    "columns", "kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w", "dilation_h",
+    "dilation_w", "batch", "images", "tile", "parts",
 )  # fmt: skip
 # Columns should stay in the second-level cache, yet be wide enough for the product.
 TILE_BYTES, MIN_COLUMNS = 1 << 20, 256
@@ -57,18 +58,20 @@ def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     llvm = TYPES[x.dtype]
     images, tile = _cut(geometry, x.itemsize)
     batch = geometry.input_shape[0]
-    total = parts = -(-batch // images)
-    target = w
+    parts = -(-batch // images)
     if kind == OF_WEIGHT:
-        # Every part has weights of its own to add to; their number does not depend on threads.
-        total = parts = min(parts, 4 if w.nbytes < 1 << 20 else 2)
-        target = np.zeros((parts, *w.shape), w.dtype)
-    arrays = [each.ctypes.data for each in (x, target, y)]
+        # Every part has sums of its own; their number does not depend on threads.
+        parts = min(parts, 4 if w.nbytes < 1 << 20 else 2)
+        if not parts:
+            w.fill(0)
+    # The first part has its sums in the weights.
+    others = np.empty((max(parts - 1, 0) if kind == OF_WEIGHT else 0, *w.shape), w.dtype)
+    arrays = [each.ctypes.data for each in (x, w, y, others)]
     sizes = _sizes(geometry, images, tile, parts)
     context = np.array([*arrays, *sizes], np.int64)
-    _function(kind, llvm)(context.ctypes.data, total)
-    if kind == OF_WEIGHT:
-        np.add.reduce(target, axis=0, out=w)
+    _function(kind, llvm)(context.ctypes.data, parts)
+    for sums in others:
+        w += sums
 
 
 def can_run(*arrays: Array) -> bool:
@@ -149,19 +152,29 @@ class _Convolution(Code):
         pieces = self.pieces(f["batch"], f["images"])
         begin = self.quotient(self.mul(part, pieces), f["parts"])
         end = self.quotient(self.mul(self.add(part, "1"), pieces), f["parts"])
-        weights = self.mul(f["groups"], f["filters"], f["depth"])
-        own = self.at(f["w"], self.mul(part, weights)) if self.kind == OF_WEIGHT else f["w"]
+        own = f["w"]
+        if self.kind == OF_WEIGHT:
+            weights = self.mul(f["groups"], f["filters"], f["depth"])
+            other = self.at(f["sums"], self.mul(self.sub(part, "1"), weights))
+            own = self.choose(self.compare("eq", part, "0"), own, other, "ptr")
         with self.loop(begin, end) as piece:
+            is_first = self.compare("eq", piece, begin)
             first = self.mul(piece, f["images"])
             last = self.least(self.add(first, f["images"]), f["batch"])
             with self.loop("0", f["groups"]) as group:
                 w = self.at(own, self.mul(group, f["filters"], f["depth"]))
                 with self.loop("0", f["rows"], by=f["tile"]) as top:
                     stop = self.least(self.add(top, f["tile"]), f["rows"])
-                    self.tile(first, last, group, w, top, stop)
+                    begins = self.e.value(f"and i1 {is_first}, {self.compare('eq', top, '0')}")
+                    self.tile(first, last, group, w, top, stop, begins)
 
-    def tile(self, first: str, last: str, group: str, w: str, top: str, stop: str) -> None:
-        """One product: some images, one group, some rows of the output."""
+    def tile(
+        self, first: str, last: str, group: str, w: str, top: str, stop: str, begins: str
+    ) -> None:
+        """One product: some images, one group, some rows of the output.
+
+        The product that begins a sum of weights replaces what is there.
+        """
         f = self.f
         length = self.mul(self.sub(stop, top), f["columns"])
         wide = self.mul(length, self.sub(last, first))
@@ -178,8 +191,8 @@ class _Convolution(Code):
         with self.when(self.negated(f["single"])):
             self.blocks(*one, to_images=False)
         if self.kind == OF_WEIGHT:
-            turned = f["cols"], "1", wide
-            self.multiply(block, turned, weights, f["filters"], f["depth"], wide, more="1")
+            turned, more = (f["cols"], "1", wide), self.choose(begins, "0", "1")
+            self.multiply(block, turned, weights, f["filters"], f["depth"], wide, more)
             return
         turned = w, "1", f["depth"]
         self.multiply(turned, block, cols, f["depth"], wide, f["filters"])

@@ -12,6 +12,8 @@ from clew.kernels.native.ir import BF16, BOOL, F16, F32, F64, FLOATS, I32, I64, 
 LLVM_TYPE = {F32: "float", F64: "double", I32: "i32", I64: "i64", BOOL: "i1"}
 # As elements of arrays: NumPy's bool is a byte, and a bfloat16 the upper half of a float32.
 MEMORY_TYPE = LLVM_TYPE | {BOOL: "i8", F16: "half", BF16: "i16"}
+# As the names of intrinsics have them.
+SHORT = {"float": "f32", "double": "f64", "i8": "i8", "i32": "i32", "i64": "i64"}
 ITEMSIZE = {F32: 4, F64: 8, I32: 4, I64: 8, BOOL: 1, F16: 2, BF16: 2}
 
 _FLOAT_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -41,9 +43,13 @@ def literal(value: Any, dtype: str) -> str:
 
 
 class Emitter:
-    """The text of one LLVM module."""
+    """The text of one LLVM module.
 
-    def __init__(self) -> None:
+    Values are single numbers; with `lanes` they are vectors of so many, each lane with its own.
+    """
+
+    def __init__(self, lanes: int = 0) -> None:
+        self.lanes = lanes
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
         # Constant arrays: their text, and the name of each.
@@ -73,15 +79,38 @@ class Emitter:
     def declare(self, text: str) -> None:
         self.declarations[f"declare {text}"] = None
 
+    # -- types and constants ---------------------------------------------------------------------
+
+    def of(self, element: str) -> str:
+        """The type of values with such elements, e.g. `float`."""
+        return f"<{self.lanes} x {element}>" if self.lanes else element
+
+    def llvm(self, dtype: str) -> str:
+        return self.of(LLVM_TYPE[dtype])
+
+    def suffix(self, dtype: str) -> str:
+        """How the names of intrinsics for a type end."""
+        return f"v{self.lanes}{dtype}" if self.lanes else dtype
+
+    def constant(self, value: Any, dtype: str) -> str:
+        return self.repeated(literal(value, dtype), LLVM_TYPE[dtype])
+
+    def repeated(self, number: str, element: str) -> str:
+        """A literal number as a value."""
+        if not self.lanes:
+            return number
+        return f"<{', '.join([f'{element} {number}'] * self.lanes)}>"
+
+    # -- instructions ----------------------------------------------------------------------------
+
     def call(self, intrinsic: str, dtype: str, args: list[str]) -> str:
-        llvm = LLVM_TYPE[dtype]
-        suffix = {F32: "f32", F64: "f64", I32: "i32", I64: "i64"}[dtype]
+        llvm, suffix = self.llvm(dtype), self.suffix(dtype)
         self.declare(f"{llvm} @llvm.{intrinsic}.{suffix}({', '.join([llvm] * len(args))})")
         given = ", ".join(f"{llvm} {arg}" for arg in args)
         return self.value(f"call {llvm} @llvm.{intrinsic}.{suffix}({given})")
 
     def arithmetic(self, how: str, dtype: str, left: str, right: str) -> str:
-        return self.value(f"{how} {LLVM_TYPE[dtype]} {left}, {right}")
+        return self.value(f"{how} {self.llvm(dtype)} {left}, {right}")
 
     def compensated(
         self, dtype: str, total: str, lost: str, value: str, names: tuple[str, str] = ("", "")
@@ -91,7 +120,7 @@ class Emitter:
         The error is exact, whichever operand is larger. If the sum has overflowed, it is NaN, and
         zero is as good.
         """
-        llvm = LLVM_TYPE[dtype]
+        llvm = self.llvm(dtype)
         value = self.arithmetic("fadd", dtype, value, lost)
         new = self.value(f"fadd {llvm} {total}, {value}", names[0])
         part = self.arithmetic("fsub", dtype, new, total)
@@ -100,8 +129,9 @@ class Emitter:
         second = self.arithmetic("fsub", dtype, value, part)
         error = self.arithmetic("fadd", dtype, first, second)
         sound = self.value(f"fcmp ord {llvm} {error}, {error}")
-        zero = literal(0.0, dtype)
-        return new, self.value(f"select i1 {sound}, {llvm} {error}, {llvm} {zero}", names[1])
+        zero = self.constant(0.0, dtype)
+        kept = f"select {self.of('i1')} {sound}, {llvm} {error}, {llvm} {zero}"
+        return new, self.value(kept, names[1])
 
     def load(self, dtype: str, address: str, suffix: str = "") -> str:
         memory = MEMORY_TYPE[dtype]
@@ -144,9 +174,9 @@ class Emitter:
         op = expr.op
         dtype = expr.args[0].dtype if expr.args else expr.dtype
         floating = dtype in FLOATS
-        llvm = LLVM_TYPE[dtype]
+        llvm = self.llvm(dtype)
         if op == "const":
-            return literal(expr.value, expr.dtype)
+            return self.constant(expr.value, expr.dtype)
         if op in _FLOAT_COMPARE:
             how = f"fcmp {_FLOAT_COMPARE[op]}" if floating else f"icmp {_INTEGER_COMPARE[op]}"
             return self.value(f"{how} {llvm} {args[0]}, {args[1]}")
@@ -155,16 +185,18 @@ class Emitter:
         if not floating and op in _INTEGER_BINARY:
             return self.value(f"{_INTEGER_BINARY[op]} {llvm} {args[0]}, {args[1]}")
         if op == "neg":
-            how = f"fneg {llvm} {args[0]}" if floating else f"sub {llvm} 0, {args[0]}"
+            zero = self.constant(0, dtype)
+            how = f"fneg {llvm} {args[0]}" if floating else f"sub {llvm} {zero}, {args[0]}"
             return self.value(how)
         if op == "not":
-            return self.value(f"xor i1 {args[0]}, true")
+            return self.value(f"xor {llvm} {args[0]}, {self.constant(True, BOOL)}")
         if op in _INTRINSICS:
             names = _INTRINSICS if floating else _INTEGER_INTRINSICS
             return self.call(names[op], dtype, args)
         if op in ("select", "rare"):
-            result = LLVM_TYPE[expr.dtype]
-            return self.value(f"select i1 {args[0]}, {result} {args[1]}, {result} {args[2]}")
+            result = self.llvm(expr.dtype)
+            choice = f"select {llvm} {args[0]}, {result} {args[1]}, {result} {args[2]}"
+            return self.value(choice)
         if op == "table":
             return self.entry_of_table(expr, args[0])
         return self.conversion(expr, args[0])
@@ -175,30 +207,42 @@ class Emitter:
         values = ", ".join(f"{llvm} {literal(value, expr.dtype)}" for value in expr.value)
         text = f"private unnamed_addr constant [{count} x {llvm}] [{values}], align 64"
         name = self.tables.setdefault(text, f"@table{len(self.tables)}")
-        integer = LLVM_TYPE[expr.args[0].dtype]
+        integer = self.llvm(expr.args[0].dtype)
         place = self.value(f"getelementptr inbounds {llvm}, ptr {name}, {integer} {index}")
+        if self.lanes:
+            return self.gather(llvm, place, ITEMSIZE[expr.dtype], self.constant(True, BOOL))
         # Nobody writes there: loops over it can become vector code.
         return self.value(
             f"load {llvm}, ptr {place}, align {ITEMSIZE[expr.dtype]}, !llvm.access.group !0"
         )
 
+    def gather(self, element: str, places: str, align: int, mask: str) -> str:
+        """A vector from an address for each lane; zero where the mask is false."""
+        vector, pointers = self.of(element), self.of("ptr")
+        name = f"@llvm.masked.gather.v{self.lanes}{SHORT[element]}.v{self.lanes}p0"
+        self.declare(f"{vector} {name}({pointers}, i32, {self.of('i1')}, {vector})")
+        return self.value(
+            f"call {vector} {name}({pointers} {places}, i32 {align}, {self.of('i1')} {mask}, "
+            f"{vector} zeroinitializer)"
+        )
+
     def conversion(self, expr: Expr, value: str) -> str:
         have, want = expr.args[0].dtype, expr.dtype
-        source, target = LLVM_TYPE[have], LLVM_TYPE[want]
+        source, target = self.llvm(have), self.llvm(want)
         if expr.op in ("bits", "from_bits"):
             how = "bitcast"
         elif have in FLOATS and want in FLOATS:
             how = "fpext" if want == F64 else "fptrunc"
         elif have in FLOATS:
             if want == BOOL:
-                return self.value(f"fcmp une {source} {value}, {literal(0.0, have)}")
+                return self.value(f"fcmp une {source} {value}, {self.constant(0.0, have)}")
             how = "fptosi"
         elif want in FLOATS:
             how = "uitofp" if have == BOOL else "sitofp"
         elif have == BOOL:
             how = "zext"
         elif want == BOOL:
-            return self.value(f"icmp ne {source} {value}, 0")
+            return self.value(f"icmp ne {source} {value}, {self.constant(0, have)}")
         else:
             how = "sext" if want == I64 else "trunc"
         return self.value(f"{how} {source} {value} to {target}")

@@ -103,6 +103,12 @@ def machine() -> Machine:
         return _machine()
 
 
+def vector_bytes() -> int:
+    """The size of the machine's vector registers."""
+    features = machine().identity
+    return 64 if "+avx512f" in features else 32 if "+avx2" in features else 16
+
+
 @functools.cache
 def _machine() -> Machine:
     found = Machine()

@@ -16,6 +16,7 @@ from clew.kernels.native import jit
 from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
+from clew.kernels.native.jit import vector_bytes
 from clew.kernels.native.packing import pack_functions
 from clew.kernels.native.product_parts import (
     FIELDS,
@@ -54,12 +55,6 @@ MULTIPLY_PARAMETERS = (
     "ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, i64 %b_col, "
     "ptr %c, i64 %c_row, i64 %c_col, i64 %m, i64 %n, i64 %k, i64 %more"
 )
-
-
-def vector_bytes() -> int:
-    """The size of the machine's vector registers."""
-    features = jit.machine().identity
-    return 64 if "+avx512f" in features else 32 if "+avx2" in features else 16
 
 
 def tiles_module(llvm: str) -> str:

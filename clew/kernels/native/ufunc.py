@@ -60,6 +60,8 @@ class Kernel:
     """A family of loops of one kernel, one for each combination of types, and its ufunc."""
 
     in_rows = False
+    # What LLVM does to the modules.
+    passes = jit.ALL
 
     def __init__(
         self,
@@ -153,7 +155,7 @@ class Kernel:
         machine = jit.machine()
         program = self.program(index)
         key = f"{type(self).__name__} {self.name} {self.options()}\n{program}"
-        code = machine.compiled(key, lambda: self.module(program))
+        code = machine.compiled(key, lambda: self.module(program), self.passes)
         return machine.load(code, self.name)[0]
 
     def options(self) -> str:

@@ -22,7 +22,7 @@ from clew.kernels.native.convolution import FORWARD, OF_INPUT, Geometry
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.loops import finish
 from clew.kernels.native.product import MULTIPLY_PARAMETERS, provide_multiply
-from clew.kernels.products import product
+from clew.kernels.products import batch_product, product
 
 Array = np.ndarray
 
@@ -87,7 +87,7 @@ def _weight_gradients(x: Array, w: Array, y: Array, padding: tuple[int, ...]) ->
     _start("weights", x, sums, y, padding, [channels * x.itemsize, x.itemsize], parts)
     # One product transforms the parts back and adds them up.
     back = np.tile(_OF_WEIGHTS, (parts, 1))
-    w.reshape(-1, 9)[...] = product(sums.reshape(16 * parts, -1).T, back)
+    batch_product(sums.reshape(16 * parts, -1).T, back, out=w.reshape(-1, 9))
 
 
 def _cut(x: Array, y: Array) -> tuple[int, int]:
