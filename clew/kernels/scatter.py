@@ -65,18 +65,20 @@ def add_at(target: np.ndarray, key: tuple[Any, ...], values: np.ndarray) -> np.n
 WIDE_ROW = 256
 
 
-def add_rows(target: np.ndarray, index: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """`target[index] += rows` for a list of row numbers that may repeat; returns the target."""
-    width = int(np.prod(target.shape[1:]))
+def add_rows(target: np.ndarray, index: np.ndarray, rows: np.ndarray, dim: int = 0) -> np.ndarray:
+    """`target[index] += rows`, with row numbers along `dim` that may repeat; returns the target."""
+    shape = target.shape
     if not rows.size:
         return target
+    width = math.prod(shape[dim + 1 :])
     if target.dtype in placing.TYPES and target.dtype is rows.dtype and target.flags.c_contiguous:
-        values = np.ascontiguousarray(rows).reshape(1, index.size, width)
+        outer = math.prod(shape[:dim])
+        values = np.ascontiguousarray(rows).reshape(outer, index.size, width)
         places = np.ascontiguousarray(index, np.int64)
-        placing.add_rows(target.reshape(1, -1, width), places, values)
+        placing.add_rows(target.reshape(outer, shape[dim], width), places, values)
         return target
-    if width < WIDE_ROW or target.dtype in LOW_PRECISION:
-        return add_flat(target, positions_of_rows(target.shape, 0, index), rows)
+    if dim or width < WIDE_ROW or target.dtype in LOW_PRECISION:
+        return add_flat(target, positions_of_rows(shape, dim, index), rows)
     order = np.argsort(index, kind="stable")
     place = index[order]
     # Round k adds the k-th occurrence of each row number, so no round names a row twice.

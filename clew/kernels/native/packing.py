@@ -9,8 +9,11 @@ PACK_B = "void @pack_b(ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %n, ptr %to)
 
 
 PACK_A = "void @pack_a(ptr %a, i64 %step, i64 %k, i64 %m, ptr %to)"
-# Panels of rows are written in vectors of this many numbers: the last one may reach beyond them.
-SLACK = 8
+# Rows of a panel go through vectors of this many numbers.
+LANES = 8
+# Lines of the cache that are used again for the next panel: where rows are a power of two long,
+# more would push each other out.
+K_AT_ONCE = 16
 
 
 def pack_functions(c: Code, shape: Shape) -> None:
@@ -58,23 +61,28 @@ def _pack_b(c: Code, shape: Shape) -> None:
 def _pack_a(c: Code, shape: Shape) -> None:
     """Panels of rows that lie side by side; in a panel, all rows for each k."""
     height, item = shape.heights[0], str(c.item)
-    vector, truths = f"<{SLACK} x {c.llvm}>", f"<{SLACK} x i1>"
-    kind = f"v{SLACK}{'f32' if c.llvm == 'float' else 'f64'}"
+    vector, truths = f"<{LANES} x {c.llvm}>", f"<{LANES} x i1>"
+    kind = f"v{LANES}{'f32' if c.llvm == 'float' else 'f64'}"
     load = f"@llvm.masked.load.{kind}.p0"
+    store = f"@llvm.masked.store.{kind}.p0"
     c.e.declare(f"{vector} {load}(ptr, i32, {truths}, {vector})")
-    numbers = ", ".join(f"i64 {lane}" for lane in range(SLACK))
-    with c.loop("0", "%m", by=height) as first:
+    c.e.declare(f"void {store}({vector}, ptr, i32, {truths})")
+    only = ", ".join("i1 true" if lane < height else "i1 false" for lane in range(LANES))
+    only = f"{truths} <{only}>"
+    numbers = ", ".join(f"i64 {lane}" for lane in range(LANES))
+    with c.loop("0", "%k", by=K_AT_ONCE) as some, c.loop("0", "%m", by=height) as first:
         count = c.least(c.sub("%m", first), str(height))
-        one = c.e.value(f"insertelement <{SLACK} x i64> poison, i64 {count}, i32 0")
-        zeros = f"<{SLACK} x i32> zeroinitializer"
-        counts = c.e.value(f"shufflevector <{SLACK} x i64> {one}, <{SLACK} x i64> poison, {zeros}")
-        mask = c.e.value(f"icmp sgt <{SLACK} x i64> {counts}, <{numbers}>")
+        one = c.e.value(f"insertelement <{LANES} x i64> poison, i64 {count}, i32 0")
+        zeros = f"<{LANES} x i32> zeroinitializer"
+        counts = c.e.value(f"shufflevector <{LANES} x i64> {one}, <{LANES} x i64> poison, {zeros}")
+        mask = c.e.value(f"icmp sgt <{LANES} x i64> {counts}, <{numbers}>")
         panel = c.at("%to", c.mul(first, "%k"))
         source = c.past("%a", c.mul(first, item))
-        with c.loop("0", "%k") as k:
+        with c.loop(some, c.least("%k", c.add(some, str(K_AT_ONCE)))) as k:
             given = f"ptr {c.past(source, c.mul(k, '%step'))}, i32 {item}, {truths} {mask}"
             rows = c.e.value(f"call {vector} {load}({given}, {vector} zeroinitializer)")
-            c.store(rows, c.at(panel, c.mul(k, str(height))), vector)
+            place = c.at(panel, c.mul(k, str(height)))
+            c.e.line(f"call void {store}({vector} {rows}, ptr {place}, i32 {item}, {only})")
 
 
 def _transpose_function(c: Code, shape: Shape) -> None:

@@ -275,13 +275,9 @@ class _Run:
             self.run_over("body", total, grain)
 
     def run_over(self, function: str, total: str, grain: str) -> None:
-        """Have the team run a function over pieces; alone if there is one helping of them."""
-        c, e = self.c, self.c.e
-        alone = c.compare("sge", grain, total)
-        with c.when(alone):
-            e.line(f"call void @{function}(ptr %context, i64 0, i64 {total})")
-        with c.when(c.negated(alone)):
-            e.line(f"call void @clew_run(ptr @{function}, ptr %context, i64 {total}, i64 {grain})")
+        """Have the team run a function over pieces."""
+        given = f"ptr @{function}, ptr %context, i64 {total}, i64 {grain}"
+        self.c.e.line(f"call void @clew_run({given})")
 
 
 class Product(Kernel):
@@ -305,7 +301,7 @@ def provide_multiply(llvm: str) -> None:
 def _functions(llvm: str) -> dict[str, int]:
     """The addresses of the compiled functions, by their names."""
     machine = jit.machine()
-    key = f"{llvm} {vector_bytes()}"
+    key = f"{llvm} {vector_bytes()} 3"
     tiles = machine.compiled(f"tiles {key}", lambda: tiles_module(llvm), jit.NONE)
     machine.provide(f"clew_{llvm}_tiles", machine.load(tiles, "tiles")[0])
     code = machine.compiled(f"product {key}", lambda: product_module(llvm), jit.QUICK)

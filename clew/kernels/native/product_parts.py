@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clew.kernels.native.code import Code
-from clew.kernels.native.packing import SLACK, transposed
+from clew.kernels.native.packing import transposed
 from clew.kernels.native.tiles import Shape
 
 # Rows whose numbers stay in the second-level cache.
@@ -94,7 +94,7 @@ class Part:
             f["added"] = c.past(f["added"], c.mul("%batch", f["added_next"]))
             self.bounds()
             wide = c.multiple(c.sub(f["right"], f["left"]), str(shape.columns))
-            self.f["packed_a"] = c.buffer(c.mul(f["k_cut"], str(ROW_BLOCK + SLACK)))
+            self.f["packed_a"] = c.buffer(c.mul(f["k_cut"], str(ROW_BLOCK)))
             self.f["packed_b"] = c.buffer(c.mul(f["k_cut"], wide))
             f["is_apart"], f["wide"] = c.compare("ne", f["c_col"], str(c.item)), wide
             size = c.mul(c.sub(f["bottom"], f["top"]), wide)

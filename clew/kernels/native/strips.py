@@ -389,9 +389,5 @@ def _entry(c: Code, name: str, layout: Layout, cost: int) -> None:
         total = c.mul(word("dims", 0), strips)
         work = c.mul(c.most(n, "1"), str(STRIP * cost))
         grain = c.most(c.quotient(str(GRAIN), work), "1")
-        is_large = c.compare("sgt", total, grain)
         e.declare("void @clew_run(ptr, ptr, i64, i64)")
-        with c.when(is_large):
-            e.line(f"call void @clew_run(ptr @body, ptr {context}, i64 {total}, i64 {grain})")
-        with c.when(c.negated(is_large)):
-            e.line(f"call void @body(ptr {context}, i64 0, i64 {total})")
+        e.line(f"call void @clew_run(ptr @body, ptr {context}, i64 {total}, i64 {grain})")

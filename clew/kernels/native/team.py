@@ -2,7 +2,7 @@
 
 The calling thread publishes a job and then takes pieces itself; workers that are awake take pieces,
 too. Nobody waits for a worker that sleeps: if none wakes in time, the caller does all the work. A
-worker looks for more work for some microseconds after a job, then sleeps until it is woken.
+worker looks for more work for a millisecond after a job, then sleeps until it is woken.
 
 The ticket (job number in the upper half, next piece in the lower) is claimed by compare-and-swap,
 so that a late worker can never take a piece of a job that is over.
@@ -18,7 +18,10 @@ import sys
 import threading
 from typing import Any
 
-SPINS = 4000
+# How often a thread looks before it sleeps (about a millisecond: in small networks there is Python
+# between the kernels, and waking takes longer than many of them), or gives way to other processes.
+SPINS = 20 * 1024
+YIELD = 1024
 MOST_THREADS = 64
 _FUTEX, _WAIT, _WAKE = 202, 128, 129  # Linux on x86-64; private futexes
 # Elsewhere the calling thread does all the work, piece after piece as the team would.
@@ -112,6 +115,10 @@ out:
 
 define void @clew_run(ptr %fn, ptr %context, i64 %total, i64 %grain) {{
 entry:
+  ; Waking somebody for what is one piece of work would take longer than the work.
+  %one = icmp sle i64 %total, %grain
+  br i1 %one, label %serial, label %several
+several:
   %count = load atomic i32, ptr @workers monotonic, align 4
   %helped = icmp sgt i32 %count, 0
   br i1 %helped, label %lock, label %serial
@@ -164,7 +171,7 @@ wait:
 spin:
   call void @llvm.x86.sse2.pause()
   %longer = add i32 %waited, 1
-  %patient = icmp slt i32 %longer, {SPINS}
+  %patient = icmp slt i32 %longer, {YIELD}
   br i1 %patient, label %wait, label %yield
 yield:
   ; Somebody else may need this core to finish: the worker that we wait for, perhaps.
@@ -184,14 +191,20 @@ idle:
   %last = phi i32 [ %start, %entry ], [ %now, %work ], [ %now, %help ]
   br label %look
 look:
-  %spins = phi i32 [ 0, %idle ], [ %more, %again ], [ 0, %sleep ], [ 0, %recheck ]
+  %spins = phi i32 [ 0, %idle ], [ %more, %again ], [ %more, %polite ], [ 0, %sleep ], [ 0, %recheck ]
   %now = load atomic i32, ptr @job acquire, align 4
   %new = icmp ne i32 %now, %last
   br i1 %new, label %work, label %again
 again:
   call void @llvm.x86.sse2.pause()
   %more = add i32 %spins, 1
-  %tired = icmp sgt i32 %more, {SPINS}
+  %part = and i32 %more, {YIELD - 1}
+  %rests = icmp eq i32 %part, 0
+  br i1 %rests, label %polite, label %look
+polite:
+  ; Somebody else may have better use for this core.
+  %given = call i32 @sched_yield()
+  %tired = icmp sge i32 %more, {SPINS}
   br i1 %tired, label %recheck0, label %look
 recheck0:
   %was = atomicrmw add ptr @sleepers, i32 1 seq_cst, align 4

@@ -99,11 +99,7 @@ class Together:
                 place = e.value(f"getelementptr i64, ptr {context}, i64 {index}")
                 e.line(f"store {word}, ptr {place}")
             grain = max(GRAIN // self.cost, LEAST_GRAIN)
-            is_large = code.compare("sgt", "%total", str(grain))
-            with code.when(is_large):
-                e.line(f"call void @clew_run(ptr @body, ptr {context}, i64 %total, i64 {grain})")
-            with code.when(code.negated(is_large)):
-                e.line(f"call void @body(ptr {context}, i64 0, i64 %total)")
+            e.line(f"call void @clew_run(ptr @body, ptr {context}, i64 %total, i64 {grain})")
         finish(e)
         return e.text()
 
