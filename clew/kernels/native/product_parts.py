@@ -210,7 +210,7 @@ class Part:
                 f"i64 {f['depth']}, ptr {a}, ptr {far}, i64 {f['a_row']}, i64 {a_step}, ptr {b}, "
                 f"i64 {f['b_down']}, ptr {c_from}, i64 {c_row}, i64 {adds}, ptr {f['start']}"
             )
-            self.call_tile(height, vectors, arguments)
+            self.call_tile(height, vectors, a_step, arguments)
             with c.when(c.negated(fits)):
                 extra = c.past(f["added_later"], c.mul(c.add(top, row), f["added_row"]))
                 extra = c.choose(later, extra, "null", "ptr")
@@ -278,9 +278,16 @@ class Part:
                 f"i64 {adds}, ptr {extra}, i64 {f['added_row']})"
             )
 
-    def call_tile(self, height: str, vectors: str, arguments: str) -> None:
-        c, table = self.c, self.shape.heights[0] + 1
+    def call_tile(self, height: str, vectors: str, a_step: str, arguments: str) -> None:
+        c, shape = self.c, self.shape
+        table = shape.heights[0] + 1
         place = c.add(c.mul(vectors, str(table)), height)
+        largest = shape.widths[0] * table + shape.heights[0]
+        is_packed = c.compare("eq", self.f["b_down"], str(shape.columns * c.item))
+        special = c.both(c.compare("eq", place, str(largest)), is_packed)
+        for index, step in enumerate(shape.steps):
+            known = c.both(special, c.compare("eq", a_step, str(step)))
+            place = c.choose(known, str(largest + 1 + index), place)
         entry = c.e.value(f"getelementptr ptr, ptr @clew_{c.llvm}_tiles, i64 {place}")
         c.e.line(f"call void {c.e.value(f'load ptr, ptr {entry}')}({arguments})")
 
