@@ -10,6 +10,7 @@ from clew.kernels.native.ir import F32, F64, I64
 from clew.kernels.native.loops import Loop, context_word, entry, finish
 from clew.kernels.native.planes import plane_grain
 from clew.kernels.native.ufunc import Kernel
+from clew.kernels.native.vectors import carrying_loop
 
 Array = np.ndarray
 CORE = "(h,w),(r),(r),(c),(c)->(r,c),(r,c)"
@@ -25,7 +26,7 @@ class Windows(Kernel):
     def compile(self, index: int) -> int:
         machine = jit.machine()
         text = module(self.name, LLVM_TYPE[self.signatures[index][0][0]])
-        return machine.load(machine.compiled(text, lambda: text), self.name)[0]
+        return machine.load(machine.compiled(text, lambda: text, jit.NONE), self.name)[0]
 
 
 def _no_formula() -> None:
@@ -58,9 +59,6 @@ def module(name: str, llvm: str) -> str:
     e = Emitter()
     e.declare("i64 @llvm.smax.i64(i64, i64)")
     e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
-    # In the first block, where they become registers.
-    e.line("%where = alloca i64")
-    e.line(f"%best = alloca {llvm}")
     f = {each: context_word(e, place, "ptr") for place, each in enumerate(ARRAYS)}
     for place, each in enumerate(SIZES, len(ARRAYS) + _STEPS):
         f[each] = context_word(e, place, "i64")
@@ -96,29 +94,33 @@ def _window(e: Emitter, llvm: str, f: dict[str, str], row: str, column: str) -> 
     )
     x, width = f["x here"], f["width"]
     start = e.value(f"add i64 {e.value(f'mul i64 {top}, {width}')}, {left}")
-    e.line(f"store i64 {start}, ptr %where")
-    e.line(f"store {llvm} {e.value(f'load {llvm}, ptr {_at(e, llvm, x, start)}')}, ptr %best")
-    down = Loop(e, top, bottom)
-    line = e.value(f"mul i64 {down.i}, {width}")
-    across = Loop(e, left, right)
-    place = e.value(f"add i64 {line}, {across.i}")
-    value = e.value(f"load {llvm}, ptr {_at(e, llvm, x, place)}")
-    best, have = e.value(f"load {llvm}, ptr %best"), e.value("load i64, ptr %where")
+    first = e.value(f"load {llvm}, ptr {_at(e, llvm, x, start)}")
+
+    def down(line: str, so_far: list[str]) -> list[str]:
+        before = e.value(f"mul i64 {line}, {width}")
+
+        def across(column: str, so_far: list[str]) -> list[str]:
+            return _better(e, llvm, x, e.value(f"add i64 {before}, {column}"), so_far)
+
+        found = zip((llvm, "i64"), so_far, strict=True)
+        return carrying_loop(e, (left, right), 1, across, list(found))
+
+    best, where = carrying_loop(e, (top, bottom), 1, down, [(llvm, first), ("i64", start)])
+    goal = e.value(f"add i64 {e.value(f'mul i64 {row}, ' + f['columns'])}, {column}")
+    e.line(f"store {llvm} {best}, ptr {_at(e, llvm, f['y here'], goal)}")
+    e.line(f"store i64 {where}, ptr {_at(e, 'i64', f['index here'], goal)}")
+
+
+def _better(e: Emitter, llvm: str, x: str, place: str, so_far: list[str]) -> list[str]:
+    """The larger of the best so far and the number at a place, and where it is."""
+    value, (best, have) = e.value(f"load {llvm}, ptr {_at(e, llvm, x, place)}"), so_far
     # Greater, or NaN: then no later number is greater, but a later NaN counts.
     not_less = e.value(f"fcmp ugt {llvm} {value}, {best}")
     number = e.value(f"fcmp ord {llvm} {value}, {value}")
     was_nan = e.value(f"fcmp uno {llvm} {best}, {best}")
     hidden = e.value(f"and i1 {number}, {was_nan}")
     better = e.value(f"and i1 {not_less}, {e.value(f'xor i1 {hidden}, true')}")
-    e.line(
-        f"store {llvm} {e.value(f'select i1 {better}, {llvm} {value}, {llvm} {best}')}, ptr %best"
-    )
-    e.line(f"store i64 {e.value(f'select i1 {better}, i64 {place}, i64 {have}')}, ptr %where")
-    across.close()
-    down.close()
-    goal = e.value(f"add i64 {e.value(f'mul i64 {row}, ' + f['columns'])}, {column}")
-    e.line(
-        f"store {llvm} {e.value(f'load {llvm}, ptr %best')}, ptr {_at(e, llvm, f['y here'], goal)}"
-    )
-    found = e.value("load i64, ptr %where")
-    e.line(f"store i64 {found}, ptr {_at(e, 'i64', f['index here'], goal)}")
+    return [
+        e.value(f"select i1 {better}, {llvm} {value}, {llvm} {best}"),
+        e.value(f"select i1 {better}, i64 {place}, i64 {have}"),
+    ]

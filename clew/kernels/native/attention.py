@@ -14,15 +14,15 @@ from clew.kernels.native import jit
 from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
-from clew.kernels.native.loops import finish
+from clew.kernels.native.loops import LOOP_SIGNATURE, finish
 from clew.kernels.native.product import MULTIPLY_PARAMETERS, provide_multiply
 from clew.kernels.native.strips import across
 from clew.kernels.native.ufunc import Kernel, Rows
+from clew.kernels.native.vectors import lanes_for, over_vectors
 
 # Queries in a block, and those that the widest vectors have place for: a part of a block's rows.
 ROWS = 64
 WHOLE = 16
-GROUP = ", !llvm.access.group !0"
 
 # The operands, each with its dimensions: batch, heads, positions, and the size of a vector. Batch
 # and heads are not left to NumPy, which would call the loop again and again for a few heads.
@@ -35,6 +35,8 @@ _BACKWARD_OPERANDS = {
 }  # fmt: skip
 
 Matrix = tuple[str, str, str]
+# What is done with numbers at some places; from sums so far, it makes those that include them.
+Numbers = Callable[[list[str], list[str]], list[str]]
 
 
 def _fields(operands: dict[str, str]) -> tuple[str, ...]:
@@ -53,6 +55,7 @@ class _Attention(Code):
     def __init__(self, e: Emitter, llvm: str, operands: dict[str, str], is_causal: bool) -> None:
         super().__init__(e, llvm)
         self.operands, self.is_causal = operands, is_causal
+        self.dtype = F32 if llvm == "float" else F64
         self.f: dict[str, str] = {}
 
     def matrix(self, name: str, row: str = "0") -> Matrix:
@@ -80,32 +83,44 @@ class _Attention(Code):
         return self.past(start, self.add(self.mul(row, down), self.mul(column, across)))
 
     def along_row(
-        self, matrices: list[Matrix], row: str, columns: str, do: Callable[[list[str]], None]
+        self, matrices: list[Matrix], row: str, columns: str, do: Numbers, sum_at: str = ""
     ) -> None:
-        """Do something with the numbers of a row, given their places.
-
-        Where they lie side by side, as usual, LLVM makes vectors of them.
-        """
+        """Do something with the numbers of a row, given their places: with vectors of them where
+        they lie side by side, as usual. A sum that it makes is stored."""
         starts = [self.past(start, self.mul(row, down)) for start, down, _ in matrices]
         dense = "true"
         for _, _, step in matrices:
             dense = self.both(dense, self.compare("eq", step, str(self.item)))
-        with self.when(dense), self.loop("0", columns, parallel=True) as column:
-            do([self.at(start, column) for start in starts])
-        with self.when(self.negated(dense)), self.loop("0", columns) as column:
+
+        def turn(column: str, so_far: list[str]) -> list[str]:
             steps = [self.mul(column, step) for _, _, step in matrices]
-            do([self.past(start, step) for start, step in zip(starts, steps, strict=True)])
+            places = [self.past(start, step) for start, step in zip(starts, steps, strict=True)]
+            return do(places, so_far)
 
-    def get_number(self, place: str) -> str:
-        return self.e.value(f"load {self.llvm}, ptr {place}, align {self.item}{GROUP}")
+        for lanes, is_meant in ((lanes_for([self.dtype]), dense), (0, self.negated(dense))):
+            with self.when(is_meant):
+                kind = f"<{lanes} x {self.llvm}>" if lanes else self.llvm
+                start = [(kind, "zeroinitializer" if lanes else "0.0")] if sum_at else []
+                sums = over_vectors(self.e, ("0", columns), lanes, 1, turn, start)
+                if sums:
+                    self.store(self.total(sums[0], lanes), sum_at)
 
-    def put_number(self, number: str, place: str) -> None:
-        self.e.line(f"store {self.llvm} {number}, ptr {place}, align {self.item}{GROUP}")
+    def total(self, sums: str, lanes: int) -> str:
+        """The sum of all lanes."""
+        if not lanes:
+            return sums
+        name, vector = f"@llvm.vector.reduce.fadd.v{lanes}{self.dtype}", f"<{lanes} x {self.llvm}>"
+        self.e.declare(f"{self.llvm} {name}({self.llvm}, {vector})")
+        given = f"{self.llvm} 0.0, {vector} {sums}"
+        return self.e.value(f"call reassoc nsz {self.llvm} {name}({given})")
 
     def scale_row(self, matrix: Matrix, row: str, columns: str, factor: str) -> None:
-        def scale(places: list[str]) -> None:
-            number = self.get_number(places[0])
-            self.put_number(self.e.value(f"fmul {self.llvm} {number}, {factor}"), places[0])
+        e = self.e
+
+        def scale(places: list[str], _: list[str]) -> list[str]:
+            numbers, factors = e.load(self.dtype, places[0]), e.spread(self.dtype, factor)
+            e.store(self.dtype, e.arithmetic("fmul", self.dtype, numbers, factors), places[0])
+            return []
 
         self.along_row([matrix], row, columns, scale)
 
@@ -168,7 +183,6 @@ class _Attention(Code):
     def begin(self) -> None:
         """Places for what kernels over rows are given; in the first block of the function."""
         self.e.line(f"%counts = alloca i32, i64 {ROWS}, align 8")
-        self.e.line(f"%dot = alloca {self.llvm}")
         for array, size in (("args", 8), ("dims", 3), ("steps", 24)):
             self.e.line(f"%row_{array} = alloca i64, i64 {size}, align 8")
         self.f = self.context(*_fields(self.operands))
@@ -180,7 +194,7 @@ class _Forward(_Attention):
         with self.function(head):
             self.begin()
             self.block(weights)
-        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", "#1"):
             f = self.context(*_fields(self.operands))
             blocks = self.pieces(f["t"], str(ROWS))
             with self.loop("%begin", "%end") as piece:
@@ -215,7 +229,7 @@ class _Backward(_Attention):
             self.begin()
             self.whole(gradient)
         with (
-            self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"),
+            self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", "#1"),
             self.loop("%begin", "%end") as head,
         ):
             self.e.line(f"call void @head(ptr %context, i64 {head})")
@@ -234,8 +248,14 @@ class _Backward(_Attention):
             self.release(buffer)
 
     def clear(self, matrix: Matrix, rows: str, columns: str) -> None:
+        e = self.e
+
+        def clear(places: list[str], _: list[str]) -> list[str]:
+            e.store(self.dtype, e.constant(0.0, self.dtype), places[0])
+            return []
+
         with self.loop("0", rows) as row:
-            self.along_row([matrix], row, columns, lambda at: self.put_number("0.0", at[0]))
+            self.along_row([matrix], row, columns, clear)
 
     def block(self, gradient: str, first: str, buffers: list[Matrix], along: str) -> None:
         f, item = self.f, str(self.item)
@@ -264,19 +284,15 @@ class _Backward(_Attention):
 
     def dots(self, a: Matrix, b: Matrix, rows: str, to: str) -> None:
         """The products of corresponding rows."""
+        e = self.e
+
+        def multiply(places: list[str], so_far: list[str]) -> list[str]:
+            numbers = [e.load(self.dtype, place) for place in places]
+            product = e.arithmetic("fmul", self.dtype, *numbers)
+            return [e.arithmetic("fadd", self.dtype, so_far[0], product)]
+
         with self.loop("0", rows) as row:
-            self.put("%dot", "0.0", self.llvm)
-
-            def multiply(places: list[str]) -> None:
-                numbers = [self.get_number(place) for place in places]
-                product = self.e.value(f"fmul {self.llvm} {numbers[0]}, {numbers[1]}")
-                total = self.get("%dot", self.llvm)
-                # Sums may be reordered, which is what makes them vectors.
-                total = self.e.value(f"fadd reassoc nsz {self.llvm} {total}, {product}")
-                self.put("%dot", total, self.llvm)
-
-            self.along_row([a, b], row, self.f["e"], multiply)
-            self.store(self.get("%dot", self.llvm), self.at(to, row))
+            self.along_row([a, b], row, self.f["e"], multiply, sum_at=self.at(to, row))
 
 
 class Attention(Kernel):
@@ -297,7 +313,9 @@ class Attention(Kernel):
         provide_multiply(llvm)
         rows = f"clew_{self.across.name}_{llvm}"
         machine.provide(rows, self.across.compile(index))
-        code = machine.compiled(f"{self.name} all heads {llvm}", lambda: self.text(llvm, rows))
+        code = machine.compiled(
+            f"{self.name} all heads {llvm}", lambda: self.text(llvm, rows), jit.NONE
+        )
         return machine.load(code, self.name)[0]
 
     def text(self, llvm: str, rows: str) -> str:
@@ -318,7 +336,7 @@ class Attention(Kernel):
         words = [("args", i) for i in range(count)]
         words += [("steps", count + i) for i in range(steps)]
         words += [("dims", 1 + i) for i in range(len(_sizes(self.operands)))]
-        with c.function(f"void @{self.name}(ptr %args, ptr %dims, ptr %steps, ptr %data)"):
+        with c.function(f"void @{self.name}({LOOP_SIGNATURE})", "#1"):
             context = c.e.value(f"alloca i64, i64 {len(words)}, align 8")
             for place, (source, index) in enumerate(words):
                 word = c.get(c.e.value(f"getelementptr i64, ptr %{source}, i64 {index}"))

@@ -24,9 +24,9 @@ class Code:
     # -- functions -------------------------------------------------------------------------------
 
     @contextmanager
-    def function(self, head: str) -> Iterator[None]:
+    def function(self, head: str, attributes: str = "#0") -> Iterator[None]:
         """A function without a result, e.g. `internal void @f(ptr %x)`."""
-        self.e.lines.append(f"define {head} #0 {{")
+        self.e.lines.append(f"define {head} {attributes} {{")
         self.e.label("entry")
         yield
         self.e.line("ret void")

@@ -7,9 +7,13 @@ blocks are added up with the errors of these additions kept, so that long sums s
 
 from __future__ import annotations
 
-from clew.kernels.native.emitter import ITEMSIZE, LLVM_TYPE, MEMORY_TYPE, Emitter, literal
-from clew.kernels.native.ir import Expr, Program, postorder
-from clew.kernels.native.loops import GRAIN, LOOP_SIGNATURE, Loop, context_word, finish
+from collections.abc import Callable
+
+from clew.kernels.native.cores import entry_for_any
+from clew.kernels.native.emitter import LLVM_TYPE, MEMORY_TYPE, Emitter
+from clew.kernels.native.ir import COMPUTED_IN, Expr, Program, postorder
+from clew.kernels.native.loops import GRAIN, LOOP_SIGNATURE, Loop, context_word, finish, word_of
+from clew.kernels.native.vectors import lanes_for, over_vectors
 
 ROWS_PER_BLOCK, ROWS_TOGETHER = 32, 4
 # A piece of work has an eighth of the columns, but so many at least and at most: fewer are too
@@ -26,12 +30,11 @@ def column_module(name: str, program: Program, shapes: list[str]) -> str:
     body = _Body(e, program, shapes)
     body.emit()
     _pieces(e, body)
-    _entry(e, name, body)
+    _entry(e, "dense", body)
+    cores = [*shapes, *["n"] * len(program.roots)]
+    entry_for_any(e, name, "dense", len(shapes), body.dtypes, cores)
     finish(e)
     return e.text()
-
-
-_GROUP = ", !llvm.access.group !0"
 
 
 class _Body:
@@ -41,6 +44,7 @@ class _Body:
         self.e, self.inputs, self.roots, self.shapes = e, program.inputs, program.roots, shapes
         self.dtypes = program.dtypes
         self.count = len(self.dtypes)
+        self.lanes = lanes_for(self.dtypes)
         # The context: pointers, the steps of the outer dimension, those of each core dimension in
         # NumPy's order, m, n, the columns of a piece, and the pieces of a matrix.
         self.places: list[tuple[int, str]] = []
@@ -66,37 +70,26 @@ class _Body:
             place: context_word(e, 2 * self.count + k, "i64") for k, place in enumerate(self.places)
         }
         m = context_word(e, self.sizes, "i64")
-        dense = "true"
-        for (arg, dim), step in self.steps.items():
-            if dim == "n":
-                same = e.value(f"icmp eq i64 {step}, {ITEMSIZE[self.dtypes[arg]]}")
-                dense = e.value(f"and i1 {dense}, {same}")
-        sums = [_Sums(e, root) for root in self.roots]
-        e.line(f"br i1 {dense}, label %dense, label %strided")
-        for label in ("dense", "strided"):
-            e.label(label)
-            self.piece(m, sums, label == "dense")
-            e.line("ret void")
+        self.piece(m, [_Sums(e, root) for root in self.roots])
+        e.line("ret void")
         e.lines.append("}")
 
-    def over_columns(self) -> Loop:
-        return Loop(self.e, "%begin", "%end", parallel=True)
+    def over_columns(self, *bodies: Callable[[str], None]) -> None:
+        def turn(j: str, _: list[str]) -> list[str]:
+            for body in bodies:
+                body(j)
+            return []
 
-    def column(self, arg: int, base: str, j: str, dense: bool) -> str:
-        e = self.e
-        if dense:
-            memory = MEMORY_TYPE[self.dtypes[arg]]
-            return e.value(f"getelementptr inbounds {memory}, ptr {base}, i64 {j}")
-        offset = e.value(f"mul i64 {j}, {self.steps[arg, 'n']}")
-        return e.value(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
+        over_vectors(self.e, ("%begin", "%end"), self.lanes, 1, turn)
 
-    def piece(self, m: str, sums: list[_Sums], dense: bool) -> None:
+    def column(self, arg: int, base: str, j: str) -> str:
+        memory = MEMORY_TYPE[self.dtypes[arg]]
+        return self.e.value(f"getelementptr inbounds {memory}, ptr {base}, i64 {j}")
+
+    def piece(self, m: str, sums: list[_Sums]) -> None:
         """out[j] = sum over blocks of (sum over the block's rows), for the piece's columns."""
         e = self.e
-        columns = self.over_columns()
-        for each in sums:
-            each.clear(columns.i)
-        columns.close()
+        self.over_columns(*(each.clear for each in sums))
         block = Loop(e, "0", m, by=ROWS_PER_BLOCK)
         stop = e.value(f"add i64 {block.i}, {ROWS_PER_BLOCK}")
         over = e.value(f"icmp sgt i64 {stop}, {m}")
@@ -104,36 +97,36 @@ class _Body:
         together = e.value(f"sub i64 {last}, {ROWS_TOGETHER - 1}")
         row = Loop(e, block.i, together, by=ROWS_TOGETHER)
         following = [e.value(f"add i64 {row.i}, {k}") for k in range(1, ROWS_TOGETHER)]
-        self.add_rows([row.i, *following], sums, dense)
+        self.add_rows([row.i, *following], sums)
         row.close()
         count = e.value(f"sub i64 {last}, {block.i}")
         rest = e.value(f"and i64 {count}, {ROWS_TOGETHER - 1}")
         row = Loop(e, e.value(f"sub i64 {last}, {rest}"), last)
-        self.add_rows([row.i], sums, dense)
+        self.add_rows([row.i], sums)
         row.close()
-        columns = self.over_columns()
-        for each in sums:
-            each.end_block(columns.i)
-        columns.close()
+        self.over_columns(*(each.end_block for each in sums))
         block.close()
-        columns = self.over_columns()
-        for arg, each in enumerate(sums, len(self.inputs)):
-            place = self.column(arg, self.pointers[arg], columns.i, dense)
-            e.store(self.dtypes[arg], each.result(columns.i), place, _GROUP)
-        columns.close()
+        self.over_columns(lambda j: self.store(sums, j))
 
-    def add_rows(self, rows: list[str], sums: list[_Sums], dense: bool) -> None:
+    def store(self, sums: list[_Sums], j: str) -> None:
+        for arg, each in enumerate(sums, len(self.inputs)):
+            place = self.column(arg, self.pointers[arg], j)
+            self.e.store(self.dtypes[arg], each.result(j), place)
+
+    def add_rows(self, rows: list[str], sums: list[_Sums]) -> None:
         """Add rows to the block's sums, first to each other: what is read and written is less."""
         operands = [self.row_operands(row) for row in rows]
-        columns = self.over_columns()
-        values = [self.row_values(bases, whole, columns.i, dense) for bases, whole in operands]
-        for number, each in enumerate(sums):
-            terms = [of_row[number] for of_row in values]
-            while len(terms) > 1:
-                pairs = zip(terms[::2], terms[1::2], strict=True)
-                terms = [self.e.arithmetic("fadd", each.dtype, a, b) for a, b in pairs]
-            each.add(columns.i, terms[0])
-        columns.close()
+
+        def add(j: str) -> None:
+            values = [self.row_values(bases, whole, j) for bases, whole in operands]
+            for number, each in enumerate(sums):
+                terms = [of_row[number] for of_row in values]
+                while len(terms) > 1:
+                    pairs = zip(terms[::2], terms[1::2], strict=True)
+                    terms = [self.e.arithmetic("fadd", each.dtype, a, b) for a, b in pairs]
+                each.add(j, terms[0])
+
+        self.over_columns(add)
 
     def row_operands(self, r: str) -> tuple[dict[int, str], dict[int, str]]:
         """Where a row of each input begins, and the value of those with one for the whole row."""
@@ -146,12 +139,13 @@ class _Body:
                 base = e.value(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
             bases[arg] = base
             if "n" not in shape:
-                whole[arg] = e.load(self.inputs[arg], base)
+                value = e.load(self.inputs[arg], base)
+                e.lanes = self.lanes
+                whole[arg] = e.spread(COMPUTED_IN.get(self.inputs[arg], self.inputs[arg]), value)
+                e.lanes = 0
         return bases, whole
 
-    def row_values(
-        self, bases: dict[int, str], whole: dict[int, str], j: str, dense: bool
-    ) -> list[str]:
+    def row_values(self, bases: dict[int, str], whole: dict[int, str], j: str) -> list[str]:
         """What is to be added of one row, in column j."""
         e = self.e
         values: dict[int, str] = {}
@@ -159,8 +153,8 @@ class _Body:
             if expr.op == "input" and expr.value in whole:
                 values[id(expr)] = whole[expr.value]
             elif expr.op == "input":
-                place = self.column(expr.value, bases[expr.value], j, dense)
-                values[id(expr)] = e.load(self.inputs[expr.value], place, _GROUP)
+                place = self.column(expr.value, bases[expr.value], j)
+                values[id(expr)] = e.load(self.inputs[expr.value], place)
             else:
                 values[id(expr)] = e.operation(expr, [values[id(arg)] for arg in expr.args])
         return [values[id(root)] for root in self.roots]
@@ -181,14 +175,14 @@ class _Sums:
         return self.e.value(f"getelementptr inbounds {self.llvm}, ptr {memory}, i64 {place}")
 
     def get(self, memory: str, j: str) -> str:
-        return self.e.load(self.dtype, self.at(memory, j), _GROUP)
+        return self.e.load(self.dtype, self.at(memory, j))
 
     def put(self, memory: str, j: str, value: str) -> None:
-        self.e.store(self.dtype, value, self.at(memory, j), _GROUP)
+        self.e.store(self.dtype, value, self.at(memory, j))
 
     def clear(self, j: str) -> None:
         for memory in (self.block, self.total, self.lost):
-            self.put(memory, j, literal(0.0, self.dtype))
+            self.put(memory, j, self.e.constant(0.0, self.dtype))
 
     def add(self, j: str, value: str) -> None:
         grown = self.e.arithmetic("fadd", self.dtype, self.get(self.block, j), value)
@@ -200,7 +194,7 @@ class _Sums:
         total, lost = e.compensated(dtype, total, lost, block)
         self.put(self.total, j, total)
         self.put(self.lost, j, lost)
-        self.put(self.block, j, literal(0.0, dtype))
+        self.put(self.block, j, e.constant(0.0, dtype))
 
     def result(self, j: str) -> str:
         total, lost = self.get(self.total, j), self.get(self.lost, j)
@@ -209,7 +203,7 @@ class _Sums:
 
 def _pieces(e: Emitter, body: _Body) -> None:
     """`body(context, begin, end)`: some pieces, counted through all the matrices."""
-    e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) {")
+    e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #1 {")
     n, width, pieces = (context_word(e, body.sizes + k, "i64") for k in (1, 2, 3))
     piece = Loop(e, "%begin", "%end")
     outer = e.value(f"sdiv i64 {piece.i}, {pieces}")
@@ -225,23 +219,21 @@ def _pieces(e: Emitter, body: _Body) -> None:
 
 def _entry(e: Emitter, name: str, body: _Body) -> None:
     """The function with a ufunc loop's signature: all pieces of all matrices are one job."""
-    e.lines.append(f"define void @{name}({LOOP_SIGNATURE}) {{")
+    e.lines.append(f"define void @{name}({LOOP_SIGNATURE}) #1 {{")
     e.line(f"%context = alloca i64, i64 {body.words}, align 8")
-
-    def word(source: str, index: int) -> str:
-        place = e.value(f"getelementptr i64, ptr %{source}, i64 {index}")
-        return e.value(f"load i64, ptr {place}")
 
     def put(value: str, index: int) -> None:
         place = e.value(f"getelementptr i64, ptr %context, i64 {index}")
         e.line(f"store i64 {value}, ptr {place}")
 
     for arg in range(body.count):
-        put(word("args", arg), arg)
+        put(word_of(e, "args", arg), arg)
     for k in range(body.count + len(body.places)):
-        put(word("steps", k), body.count + k)
+        put(word_of(e, "steps", k), body.count + k)
     has_rows = any("m" in shape for shape in body.shapes)
-    m, n = (word("dims", 1), word("dims", 2)) if has_rows else ("1", word("dims", 1))
+    m, n = (
+        (word_of(e, "dims", 1), word_of(e, "dims", 2)) if has_rows else ("1", word_of(e, "dims", 1))
+    )
     eighth = e.value(f"lshr i64 {n}, 3")
     eighth = e.value(f"and i64 {eighth}, {-FEWEST_COLUMNS}")
     width = e.value(f"call i64 @llvm.smax.i64(i64 {eighth}, i64 {FEWEST_COLUMNS})")
@@ -250,7 +242,7 @@ def _entry(e: Emitter, name: str, body: _Body) -> None:
     pieces = e.value(f"udiv i64 {beyond}, {width}")
     for k, value in enumerate((m, n, width, pieces)):
         put(value, body.sizes + k)
-    total = e.value(f"mul i64 {word('dims', 0)}, {pieces}")
+    total = e.value(f"mul i64 {word_of(e, 'dims', 0)}, {pieces}")
     # Pieces of little work go together, so that handing them out stays cheap.
     work = e.value(f"mul i64 {e.value(f'call i64 @llvm.smax.i64(i64 {m}, i64 1)')}, {width}")
     together = e.value(f"udiv i64 {GRAIN}, {work}")

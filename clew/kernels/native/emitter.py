@@ -13,7 +13,10 @@ LLVM_TYPE = {F32: "float", F64: "double", I32: "i32", I64: "i64", BOOL: "i1"}
 # As elements of arrays: NumPy's bool is a byte, and a bfloat16 the upper half of a float32.
 MEMORY_TYPE = LLVM_TYPE | {BOOL: "i8", F16: "half", BF16: "i16"}
 # As the names of intrinsics have them.
-SHORT = {"float": "f32", "double": "f64", "i8": "i8", "i32": "i32", "i64": "i64"}
+SHORT = {
+    "half": "f16", "float": "f32", "double": "f64", "i8": "i8", "i16": "i16", "i32": "i32",
+    "i64": "i64",
+}  # fmt: skip
 ITEMSIZE = {F32: 4, F64: 8, I32: 4, I64: 8, BOOL: 1, F16: 2, BF16: 2}
 
 _FLOAT_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -45,11 +48,13 @@ def literal(value: Any, dtype: str) -> str:
 class Emitter:
     """The text of one LLVM module.
 
-    Values are single numbers; with `lanes` they are vectors of so many, each lane with its own.
+    Values are single numbers; with `lanes` they are vectors of so many, each lane with its own. A
+    `mask` says which lanes are loaded and stored; all are if there is none.
     """
 
     def __init__(self, lanes: int = 0) -> None:
         self.lanes = lanes
+        self.mask = ""
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
         # Constant arrays: their text, and the name of each.
@@ -90,16 +95,24 @@ class Emitter:
 
     def suffix(self, dtype: str) -> str:
         """How the names of intrinsics for a type end."""
-        return f"v{self.lanes}{dtype}" if self.lanes else dtype
+        one = SHORT[MEMORY_TYPE[dtype]]
+        return f"v{self.lanes}{one}" if self.lanes else one
 
     def constant(self, value: Any, dtype: str) -> str:
         return self.repeated(literal(value, dtype), LLVM_TYPE[dtype])
 
     def repeated(self, number: str, element: str) -> str:
         """A literal number as a value."""
+        return f"splat ({element} {number})" if self.lanes else number
+
+    def spread(self, dtype: str, value: str) -> str:
+        """A single number in all lanes."""
         if not self.lanes:
-            return number
-        return f"<{', '.join([f'{element} {number}'] * self.lanes)}>"
+            return value
+        element, vector = LLVM_TYPE[dtype], self.llvm(dtype)
+        one = self.value(f"insertelement {vector} poison, {element} {value}, i32 0")
+        zeros = f"<{self.lanes} x i32> zeroinitializer"
+        return self.value(f"shufflevector {vector} {one}, {vector} poison, {zeros}")
 
     # -- instructions ----------------------------------------------------------------------------
 
@@ -134,40 +147,61 @@ class Emitter:
         return new, self.value(kept, names[1])
 
     def load(self, dtype: str, address: str, suffix: str = "") -> str:
-        memory = MEMORY_TYPE[dtype]
-        loaded = self.value(f"load {memory}, ptr {address}, align {ITEMSIZE[dtype]}{suffix}")
+        loaded = self.load_memory(dtype, address, suffix)
         if dtype == BOOL:
-            return self.value(f"icmp ne i8 {loaded}, 0")
+            zero = self.repeated("0", "i8")
+            return self.value(f"icmp ne {self.of('i8')} {loaded}, {zero}")
         if dtype == F16:
-            return self.value(f"fpext half {loaded} to float")
+            return self.value(f"fpext {self.of('half')} {loaded} to {self.of('float')}")
         if dtype == BF16:
-            wide = self.value(f"zext i16 {loaded} to i32")
-            upper = self.value(f"shl i32 {wide}, 16")
-            return self.value(f"bitcast i32 {upper} to float")
+            i16, i32 = self.of("i16"), self.of("i32")
+            wide = self.value(f"zext {i16} {loaded} to {i32}")
+            upper = self.value(f"shl {i32} {wide}, {self.constant(16, I32)}")
+            return self.value(f"bitcast {i32} {upper} to {self.of('float')}")
         return loaded
 
+    def load_memory(self, dtype: str, address: str, suffix: str) -> str:
+        memory, size = self.of(MEMORY_TYPE[dtype]), ITEMSIZE[dtype]
+        if not self.mask:
+            return self.value(f"load {memory}, ptr {address}, align {size}{suffix}")
+        name = f"@llvm.masked.load.{self.suffix(dtype)}.p0"
+        truth = self.of("i1")
+        self.declare(f"{memory} {name}(ptr, i32, {truth}, {memory})")
+        given = f"ptr {address}, i32 {size}, {truth} {self.mask}, {memory} zeroinitializer"
+        return self.value(f"call {memory} {name}({given})")
+
     def store(self, dtype: str, value: str, address: str, suffix: str = "") -> None:
+        memory, size = self.of(MEMORY_TYPE[dtype]), ITEMSIZE[dtype]
         if dtype == BOOL:
-            value = self.value(f"zext i1 {value} to i8")
+            value = self.value(f"zext {self.of('i1')} {value} to {memory}")
         elif dtype == F16:
-            value = self.value(f"fptrunc float {value} to half")
+            value = self.value(f"fptrunc {self.of('float')} {value} to {memory}")
         elif dtype == BF16:
             value = self.rounded_to_bfloat16(value)
-        memory = MEMORY_TYPE[dtype]
-        self.line(f"store {memory} {value}, ptr {address}, align {ITEMSIZE[dtype]}{suffix}")
+        if not self.mask:
+            self.line(f"store {memory} {value}, ptr {address}, align {size}{suffix}")
+            return
+        name = f"@llvm.masked.store.{self.suffix(dtype)}.p0"
+        truth = self.of("i1")
+        self.declare(f"void {name}({memory}, ptr, i32, {truth})")
+        given = f"{memory} {value}, ptr {address}, i32 {size}, {truth} {self.mask}"
+        self.line(f"call void {name}({given})")
 
     def rounded_to_bfloat16(self, value: str) -> str:
         """The upper half of a float32, rounded to the nearest, to even in the middle."""
-        bits = self.value(f"bitcast float {value} to i32")
-        upper = self.value(f"lshr i32 {bits}, 16")
-        last = self.value(f"and i32 {upper}, 1")
-        upward = self.value(f"add i32 {last}, 32767")
-        rounded = self.value(f"add i32 {bits}, {upward}")
+        i32, real, truth = self.of("i32"), self.of("float"), self.of("i1")
+        sixteen = self.constant(16, I32)
+        bits = self.value(f"bitcast {real} {value} to {i32}")
+        upper = self.value(f"lshr {i32} {bits}, {sixteen}")
+        last = self.value(f"and {i32} {upper}, {self.constant(1, I32)}")
+        upward = self.value(f"add {i32} {last}, {self.constant(32767, I32)}")
+        rounded = self.value(f"add {i32} {bits}, {upward}")
         # Rounding would make an infinity, or a number, of some NaNs.
-        nan = self.value(f"fcmp uno float {value}, {value}")
-        kept = self.value(f"select i1 {nan}, i32 {0x7FC00000}, i32 {rounded}")
-        shifted = self.value(f"lshr i32 {kept}, 16")
-        return self.value(f"trunc i32 {shifted} to i16")
+        nan = self.value(f"fcmp uno {real} {value}, {value}")
+        quiet = self.constant(0x7FC00000, I32)
+        kept = self.value(f"select {truth} {nan}, {i32} {quiet}, {i32} {rounded}")
+        shifted = self.value(f"lshr {i32} {kept}, {sixteen}")
+        return self.value(f"trunc {i32} {shifted} to {self.of('i16')}")
 
     def operation(self, expr: Expr, args: list[str]) -> str:
         """One operation on values; inputs, reductions and kept values are the caller's."""
@@ -210,7 +244,9 @@ class Emitter:
         integer = self.llvm(expr.args[0].dtype)
         place = self.value(f"getelementptr inbounds {llvm}, ptr {name}, {integer} {index}")
         if self.lanes:
-            return self.gather(llvm, place, ITEMSIZE[expr.dtype], self.constant(True, BOOL))
+            return self.gather(
+                llvm, place, ITEMSIZE[expr.dtype], self.mask or self.constant(True, BOOL)
+            )
         # Nobody writes there: loops over it can become vector code.
         return self.value(
             f"load {llvm}, ptr {place}, align {ITEMSIZE[expr.dtype]}, !llvm.access.group !0"

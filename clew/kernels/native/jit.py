@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from clew.kernels.native import team
+from clew.kernels.native import blocks, cores, team
 
 # Held while LLVM works, by the thread that uses it. A signal handler may come in between: hence
 # reentrant. A fork waits for it, so that no child begins with LLVM in the middle of something.
@@ -19,9 +19,8 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-# What is done to a module: everything; what takes little time, for code that is written as it
-# should run; or nothing, for code that leaves nothing to improve.
-ALL, QUICK, NONE = "all", "quick", "none"
+# What is done to a module: everything, or nothing, for code that is written as it should run.
+ALL, NONE = "all", "none"
 
 
 class Machine:
@@ -75,8 +74,8 @@ class Machine:
         module.verify()
         if passes == NONE:
             return module
-        options = self.llvm.create_pipeline_tuning_options(speed_level=3 if passes == ALL else 1)
-        options.loop_vectorization = options.loop_unrolling = passes == ALL
+        options = self.llvm.create_pipeline_tuning_options(speed_level=3)
+        options.loop_vectorization = options.loop_unrolling = True
         # Kernels are loops: there is nothing to gain from looking for vectors in straight lines.
         options.slp_vectorization = False
         builder = self.llvm.create_pass_builder(self.target, options)
@@ -112,12 +111,16 @@ def vector_bytes() -> int:
 @functools.cache
 def _machine() -> Machine:
     found = Machine()
-    source = team.source()
+    source = "\n".join((team.source(), blocks.source(), cores.source()))
     code = found.compiled(source, lambda: source)
-    names = ("clew_run", "clew_worker", "clew_set_workers", "clew_forget")
-    addresses = found.load(code, *names)
-    found.provide("clew_run", addresses[0])
-    found.team = team.Team(*addresses)
+    of_team = ("clew_run", "clew_worker", "clew_set_workers", "clew_forget")
+    for_layouts = ("clew_blocks", "clew_cores")
+    address = dict(
+        zip(of_team + for_layouts, found.load(code, *of_team, *for_layouts), strict=True)
+    )
+    for name in ("clew_run", *for_layouts):
+        found.provide(name, address[name])
+    found.team = team.Team(*(address[name] for name in of_team))
     found.team.use(_threads)
     return found
 

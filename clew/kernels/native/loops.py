@@ -7,7 +7,8 @@ context and runs the body over all elements, or has the thread team run it over 
 from __future__ import annotations
 
 from clew.kernels.native.emitter import ITEMSIZE, MEMORY_TYPE, Emitter
-from clew.kernels.native.ir import Expr, Program, commonly, postorder
+from clew.kernels.native.ir import BOOL, Expr, Program, commonly, postorder
+from clew.kernels.native.vectors import lanes_for, over_vectors, turns_for
 
 # Work below this many elements is not worth a second thread; more is cut into pieces of this size.
 GRAIN = 16384
@@ -16,7 +17,11 @@ LEAST_GRAIN = 1024
 # Elements that are looked through for rare cases before they are computed: so few that the second
 # time they come from the cache.
 BLOCK = 1024
-_GROUP = ", !llvm.access.group !0"
+# With no more expressions than these it counts that a number need not be read again and again.
+LITTLE = 8
+# Attributes of functions that run once for many elements: to improve them would take longer than
+# they ever run.
+RUN_ONCE = "attributes #1 = { noinline optnone }"
 LOOP_SIGNATURE = "ptr %args, ptr %dims, ptr %steps, ptr %data"
 
 
@@ -35,7 +40,7 @@ def entry(e: Emitter, name: str, pointers: int, steps: int, sizes: int, grain: s
     The context holds the pointers, the steps, and the sizes of the core dimensions.
     """
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
-    e.lines.append(f"define void @{name}({LOOP_SIGNATURE}) {{")
+    e.lines.append(f"define void @{name}({LOOP_SIGNATURE}) #1 {{")
     words = [("args", index) for index in range(pointers)]
     words += [("steps", index) for index in range(steps)]
     words += [("dims", 1 + index) for index in range(sizes)]
@@ -59,34 +64,41 @@ def entry(e: Emitter, name: str, pointers: int, steps: int, sizes: int, grain: s
 
 
 def _elementwise_body(e: Emitter, program: Program, scalars: tuple[int, ...]) -> None:
-    """`body(context, begin, end)`, with a version for each usual layout and one for any."""
+    """`body(context, begin, end)`: a version for each usual layout, `blocks` for all others."""
     dtypes, inputs = program.dtypes, len(program.inputs)
     count = len(dtypes)
-    e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
-    # In the first block, where it becomes a register.
-    e.line("%found = alloca i32")
-    pointers = [context_word(e, index, "ptr") for index in range(count)]
-    steps = [context_word(e, count + index, "i64") for index in range(count)]
     usual = [frozenset(scalars)]
-    if inputs == 2 and not scalars:
-        # A number as one of the two. Kernels of more operands say which are numbers: a version for
-        # each would take as much time to compile as the first.
+    if inputs == 2 and not scalars and len(list(postorder(program.roots))) <= LITTLE:
+        # A number as one of the two. With more to do, it makes no difference.
         usual += [frozenset((0,)), frozenset((1,))]
-    for version, zero in enumerate(usual):
+    for version, single in enumerate(usual):
+        e.lines.append(
+            f"define internal void @usual{version}(ptr %context, i64 %begin, i64 %end) #0 {{"
+        )
+        pointers = [context_word(e, index, "ptr") for index in range(count)]
+        Elements(e, program, pointers, single).emit()
+        e.line("ret void")
+        e.lines.append("}")
+    e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #1 {")
+    steps = [context_word(e, count + index, "i64") for index in range(count)]
+    for version, single in enumerate(usual):
         matches = "true"
         for index, (step, dtype) in enumerate(zip(steps, dtypes, strict=True)):
-            wanted = 0 if index in zero else ITEMSIZE[dtype]
+            wanted = 0 if index in single else ITEMSIZE[dtype]
             same = e.value(f"icmp eq i64 {step}, {wanted}")
             matches = e.value(f"and i1 {matches}, {same}")
-        e.line(f"br i1 {matches}, label %usual{version}, label %next{version}")
-        e.label(f"usual{version}")
-        layout: list[str | int] = [0 if i in zero else ITEMSIZE[d] for i, d in enumerate(dtypes)]
-        Elements(e, program, pointers, layout).emit()
+        e.line(f"br i1 {matches}, label %as{version}, label %not{version}")
+        e.label(f"as{version}")
+        e.line(f"call void @usual{version}(ptr %context, i64 %begin, i64 %end)")
         e.line("ret void")
-        e.label(f"next{version}")
-    Elements(e, program, pointers, list(steps)).emit()
+        e.label(f"not{version}")
+    e.declare("void @clew_blocks(ptr, ptr, ptr, i64, i64)")
+    e.line("call void @clew_blocks(ptr @usual0, ptr %context, ptr @layout, i64 %begin, i64 %end)")
     e.line("ret void")
     e.lines.append("}")
+    sizes = [0 if index in usual[0] else ITEMSIZE[dtype] for index, dtype in enumerate(dtypes)]
+    words = ", ".join(f"i64 {word}" for word in (count, inputs, *sizes))
+    e.lines.append(f"@layout = internal constant [{count + 2} x i64] [{words}]")
     finish(e)
 
 
@@ -94,12 +106,13 @@ def finish(e: Emitter, start: str = "") -> None:
     """The end of a module, after a function of this name that has the team run the body."""
     if start:
         e.declare("void @clew_run(ptr, ptr, i64, i64)")
-        e.lines.append(f"define void @{start}(ptr %context, i64 %pieces, i64 %grain) {{")
+        e.lines.append(f"define void @{start}(ptr %context, i64 %pieces, i64 %grain) #1 {{")
         e.line("call void @clew_run(ptr @body, ptr %context, i64 %pieces, i64 %grain)")
         e.line("ret void")
         e.lines.append("}")
     e.lines.append("!0 = distinct !{}")
     e.lines.append('attributes #0 = { "prefer-vector-width"="512" }')
+    e.lines.append(RUN_ONCE)
 
 
 def context_word(e: Emitter, index: int, llvm: str) -> str:
@@ -107,25 +120,26 @@ def context_word(e: Emitter, index: int, llvm: str) -> str:
     return e.value(f"load {llvm}, ptr {place}")
 
 
+def word_of(e: Emitter, array: str, index: int) -> str:
+    """One of the words that a ufunc's loop is given."""
+    return e.value(f"load i64, ptr {e.value(f'getelementptr i64, ptr %{array}, i64 {index}')}")
+
+
 class Elements:
-    """Loops over elements with known steps (numbers) or any (names of values)."""
+    """Loops over elements that follow each other; inputs among `single` are one number each."""
 
     def __init__(
-        self, e: Emitter, program: Program, pointers: list[str], layout: list[str | int]
+        self, e: Emitter, program: Program, pointers: list[str], single: frozenset[int]
     ) -> None:
-        self.e, self.program, self.pointers, self.layout = e, program, pointers, layout
-        self.known = {
-            index: e.load(dtype, pointers[index])
-            for index, dtype in enumerate(program.inputs)
-            if layout[index] == 0
-        }
+        self.e, self.program, self.pointers, self.single = e, program, pointers, single
+        self.lanes = lanes_for(program.dtypes)
 
     def emit(self, begin: str = "%begin", end: str = "%end") -> None:
         """for i in range(begin, end); rare cases are looked for in one block after another."""
         roots = self.program.roots
         rare = [expr.args[0] for expr in postorder(roots) if expr.op == "rare"]
         if not rare:
-            self.store(roots, begin, end)
+            self.store(roots, begin, end, turns_for(postorder(roots)))
             return
         e, name = self.e, self.e.fresh("case")
         block = Loop(e, begin, end, BLOCK)
@@ -134,73 +148,103 @@ class Elements:
         last = e.value(f"select i1 {over}, i64 {end}, i64 {stop}")
         found = self.any_of(commonly(rare), block.i, last)
         e.line(f"br i1 {found}, label %rare{name}, label %common{name}")
-        for case, chosen in (("rare", roots), ("common", commonly(roots))):
+        common = commonly(roots)
+        for case, chosen, turns in (
+            ("rare", roots, 0), ("common", common, turns_for(postorder(common)))
+        ):  # fmt: skip
             e.label(case + name)
-            self.store(chosen, block.i, last)
+            self.store(chosen, block.i, last, turns)
             e.line(f"br label %either{name}")
         e.label(f"either{name}")
         block.close()
 
-    def store(self, roots: list[Expr], begin: str, end: str) -> None:
-        loop = Loop(self.e, begin, end, parallel=True)
-        values = self.values(roots, loop.i)
-        for number, root in enumerate(roots, len(self.program.inputs)):
-            place = self.address(number, loop.i)
-            self.e.store(self.program.dtypes[number], values[id(root)], place, _GROUP)
-        loop.close()
+    def store(self, roots: list[Expr], begin: str, end: str, turns: int) -> None:
+        known = self.known(roots)
+
+        def body(i: str, _: list[str]) -> list[str]:
+            values = self.values(roots, known, i)
+            for number, root in enumerate(roots, len(self.program.inputs)):
+                place = self.address(number, i)
+                self.e.store(self.program.dtypes[number], values[id(root)], place)
+            return []
+
+        over_vectors(self.e, (begin, end), self.lanes, turns, body)
 
     def any_of(self, conditions: list[Expr], begin: str, end: str) -> str:
         """Whether a condition holds for an element."""
-        e = self.e
-        e.line("store i32 0, ptr %found")
-        loop = Loop(e, begin, end, parallel=True)
-        values = self.values(conditions, loop.i)
-        for condition in conditions:
-            bit = e.value(f"zext i1 {values[id(condition)]} to i32")
-            so_far = e.value("load i32, ptr %found")
-            e.line(f"store i32 {e.value(f'or i32 {so_far}, {bit}')}, ptr %found")
-        loop.close()
-        return e.value(f"icmp ne i32 {e.value('load i32, ptr %found')}, 0")
+        e, known = self.e, self.known(conditions)
 
-    def values(self, roots: list[Expr], i: str) -> dict[int, str]:
-        e = self.e
-        values: dict[int, str] = {}
+        def body(i: str, found: list[str]) -> list[str]:
+            values, truth = self.values(conditions, known, i), e.of("i1")
+            either = e.constant(False, BOOL)
+            for condition in conditions:
+                either = e.value(f"or {truth} {either}, {values[id(condition)]}")
+            if e.mask:
+                either = e.value(f"and {truth} {either}, {e.mask}")
+            return [e.value(f"or {truth} {found[0]}, {either}")]
+
+        lanes, turns = self.lanes, turns_for(postorder(conditions))
+        truth = f"<{lanes} x i1>"
+        start = [(truth, "zeroinitializer")]
+        first, *others = over_vectors(e, (begin, end), lanes, turns, body, start)
+        for other in others:
+            first = e.value(f"or {truth} {first}, {other}")
+        e.declare(f"i1 @llvm.vector.reduce.or.v{lanes}i1({truth})")
+        return e.value(f"call i1 @llvm.vector.reduce.or.v{lanes}i1({truth} {first})")
+
+    def varying(self, roots: list[Expr]) -> dict[int, bool]:
+        """Which expressions differ from element to element."""
+        varies: dict[int, bool] = {}
         for expr in postorder(roots):
-            if expr.op != "input":
-                values[id(expr)] = e.operation(expr, [values[id(arg)] for arg in expr.args])
-            elif expr.value in self.known:
-                values[id(expr)] = self.known[expr.value]
+            of_args = any(varies[id(arg)] for arg in expr.args)
+            varies[id(expr)] = expr.value not in self.single if expr.op == "input" else of_args
+        return varies
+
+    def known(self, roots: list[Expr]) -> dict[int, str]:
+        """What is the same for all elements, in all lanes; computed once, before the loop."""
+        e, values, spread = self.e, dict[int, str](), dict[int, str]()
+        varies = self.varying(roots)
+        wanted = {id(arg) for expr in postorder(roots) if varies[id(expr)] for arg in expr.args}
+        wanted.update(map(id, roots))
+        for expr in postorder(roots):
+            key = id(expr)
+            if varies[key]:
+                continue
+            if expr.op == "input":
+                values[key] = e.load(self.program.inputs[expr.value], self.pointers[expr.value])
             else:
-                dtype = self.program.inputs[expr.value]
-                values[id(expr)] = e.load(dtype, self.address(expr.value, i), _GROUP)
+                values[key] = e.operation(expr, [values[id(arg)] for arg in expr.args])
+            if key in wanted:
+                e.lanes = self.lanes
+                is_const = expr.op == "const"
+                same = e.operation(expr, []) if is_const else e.spread(expr.dtype, values[key])
+                spread[key] = same
+                e.lanes = 0
+        return spread
+
+    def values(self, roots: list[Expr], known: dict[int, str], i: str) -> dict[int, str]:
+        e, values, varies = self.e, dict(known), self.varying(roots)
+        for expr in postorder(roots):
+            if not varies[id(expr)]:
+                continue
+            if expr.op == "input":
+                place = self.address(expr.value, i)
+                values[id(expr)] = e.load(self.program.inputs[expr.value], place)
+            else:
+                values[id(expr)] = e.operation(expr, [values[id(arg)] for arg in expr.args])
         return values
 
     def address(self, index: int, i: str) -> str:
-        e, step = self.e, self.layout[index]
-        if isinstance(step, int):
-            memory = MEMORY_TYPE[self.program.dtypes[index]]
-            return e.value(f"getelementptr inbounds {memory}, ptr {self.pointers[index]}, i64 {i}")
-        offset = e.value(f"mul i64 {i}, {step}")
-        return e.value(f"getelementptr inbounds i8, ptr {self.pointers[index]}, i64 {offset}")
+        memory = MEMORY_TYPE[self.program.dtypes[index]]
+        return self.e.value(f"getelementptr inbounds {memory}, ptr {self.pointers[index]}, i64 {i}")
 
 
-def loop_metadata(e: Emitter, whole_vectors: bool = False, one_by_one: bool = False) -> str:
-    """No element of one turn depends on another turn: outputs may even be the inputs.
-
-    With `whole_vectors` the last elements are computed as a vector, too, part of which is masked,
-    and not one by one. With `one_by_one` none is: code without vectors is compiled sooner.
-    """
+def loop_metadata(e: Emitter) -> str:
+    """No element of one turn depends on another turn: outputs may even be the inputs."""
     number = 100 + e.count
     e.count += 1
-    hints = ['!{!"llvm.loop.parallel_accesses", !0}']
-    if one_by_one:
-        hints += ['!{!"llvm.loop.vectorize.enable", i1 false}', '!{!"llvm.loop.unroll.disable"}']
-    elif whole_vectors:
-        hints += [
-            '!{!"llvm.loop.vectorize.enable", i1 true}',
-            '!{!"llvm.loop.vectorize.predicate.enable", i1 true}',
-        ]
-    e.declarations[f"!{number} = distinct !{{!{number}, {', '.join(hints)}}}"] = None
+    hint = '!{!"llvm.loop.parallel_accesses", !0}'
+    e.declarations[f"!{number} = distinct !{{!{number}, {hint}}}"] = None
     return f"!{number}"
 
 

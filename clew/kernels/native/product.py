@@ -17,6 +17,7 @@ from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
 from clew.kernels.native.jit import vector_bytes
+from clew.kernels.native.loops import LOOP_SIGNATURE, RUN_ONCE
 from clew.kernels.native.packing import pack_functions
 from clew.kernels.native.product_parts import (
     FIELDS,
@@ -80,6 +81,7 @@ def _attributes(e: Emitter) -> None:
         'attributes #0 = { noinline nounwind "prefer-vector-width"="512" '
         '"min-legal-vector-width"="512" }'
     )
+    e.lines.append(RUN_ONCE)
 
 
 def product_module(llvm: str) -> str:
@@ -112,7 +114,7 @@ def _put_fields(c: Code, context: str, f: dict[str, str]) -> None:
 def _multiply(c: Code) -> None:
     """`multiply`, for other kernels."""
     names = [each.split(" %")[1] for each in MULTIPLY_PARAMETERS.split(", ")]
-    with c.function(f"void @multiply({MULTIPLY_PARAMETERS})"):
+    with c.function(f"void @multiply({MULTIPLY_PARAMETERS})", "#1"):
         context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
         _put_fields(c, context, {name: f"%{name}" for name in names})
         c.e.line(f"call void @run(ptr {context}, i64 1)")
@@ -126,7 +128,7 @@ class _Entry:
 
     def emit(self) -> None:
         c = self.c
-        with c.function(f"void @{self.name}(ptr %args, ptr %dims, ptr %steps, ptr %data)"):
+        with c.function(f"void @{self.name}({LOOP_SIGNATURE})", "#1"):
             context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
             f = self.given()
             _put_fields(c, context, f)
@@ -306,6 +308,6 @@ def _functions(llvm: str) -> dict[str, int]:
     key = f"{llvm} {vector_bytes()} 4"
     tiles = machine.compiled(f"tiles {key}", lambda: tiles_module(llvm), jit.NONE)
     machine.provide(f"clew_{llvm}_tiles", machine.load(tiles, "tiles")[0])
-    code = machine.compiled(f"product {key}", lambda: product_module(llvm), jit.QUICK)
+    code = machine.compiled(f"product {key}", lambda: product_module(llvm), jit.NONE)
     names = [*ENTRIES, "multiply"]
     return dict(zip(names, machine.load(code, *names), strict=True))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from clew.kernels.native.code import Code
+from clew.kernels.native.ir import F32, F64
 from clew.kernels.native.packing import transposed
 from clew.kernels.native.tiles import Shape
+from clew.kernels.native.vectors import over_vectors
 
 # Rows whose numbers stay in the second-level cache.
 ROW_BLOCK = 192
@@ -25,17 +27,30 @@ def copy_function(c: Code, shape: Shape) -> None:
         "i64 %columns, i64 %more, ptr %added, i64 %added_row)"
     )
     with c.function(head):
-        adds = c.compare("ne", "%more", "0")
-        has_row = c.e.value("icmp ne ptr %added, null")
-        row_source = c.choose(has_row, "%added", "%tile", "ptr")
-        with c.loop("0", "%columns") as column, c.loop("0", "%rows") as row:
-            number = c.load(c.at("%tile", c.add(column, c.mul(row, "%tile_row"))))
-            place = c.past("%c", c.add(c.mul(row, "%c_row"), c.mul(column, "%c_col")))
-            total = c.e.value(f"fadd {c.llvm} {c.load(place)}, {number}")
-            number = c.choose(adds, total, number, c.llvm)
-            extra = c.load(c.past(row_source, c.mul(row, "%added_row")))
-            total = c.e.value(f"fadd {c.llvm} {number}, {extra}")
-            c.store(c.choose(has_row, total, number, c.llvm), place)
+        side_by_side = c.compare("eq", "%c_col", str(c.item))
+        for lanes, condition in ((shape.lanes, side_by_side), (0, c.negated(side_by_side))):
+            with c.when(condition), c.loop("0", "%rows") as row:
+                _copy_row(c, row, lanes)
+
+
+def _copy_row(c: Code, row: str, lanes: int) -> None:
+    e, dtype = c.e, F32 if c.llvm == "float" else F64
+    adds = c.compare("ne", "%more", "0")
+    has_row = e.value("icmp ne ptr %added, null")
+    row_source = c.choose(has_row, "%added", "%tile", "ptr")
+    extra = c.load(c.past(row_source, c.mul(row, "%added_row")))
+    source, target = c.at("%tile", c.mul(row, "%tile_row")), c.past("%c", c.mul(row, "%c_row"))
+
+    def turn(column: str, _: list[str]) -> list[str]:
+        numbers, kind = e.load(dtype, c.at(source, column)), e.of(c.llvm)
+        place = c.past(target, c.mul(column, "%c_col"))
+        total = e.arithmetic("fadd", dtype, e.load(dtype, place), numbers)
+        numbers = c.choose(adds, total, numbers, kind)
+        total = e.arithmetic("fadd", dtype, numbers, e.spread(dtype, extra))
+        e.store(dtype, c.choose(has_row, total, numbers, kind), place)
+        return []
+
+    over_vectors(e, ("0", "%columns"), lanes, 0, turn)
 
 
 def turn_tile_function(c: Code, shape: Shape) -> None:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from clew.kernels.native.cores import entry_for_any
 from clew.kernels.native.emitter import ITEMSIZE, LLVM_TYPE, MEMORY_TYPE, Emitter, literal
-from clew.kernels.native.ir import F64, I32, Expr, Program, postorder, show
-from clew.kernels.native.loops import context_word, entry, finish, loop_metadata
+from clew.kernels.native.ir import I32, Expr, Program, postorder, show
+from clew.kernels.native.loops import context_word, entry, finish
+from clew.kernels.native.vectors import lanes_for, numbered, over_vectors, turns_for
 
 # Elements of work per piece, and the rows' elements that are summed before a compensated addition.
 GRAIN = 16384
 BLOCK = 512
-# With more operations than these for each element, the last ones of a row are worth a vector.
-MUCH = 12
 
 
 class Row:
@@ -106,24 +106,17 @@ def row_module(name: str, row: Row, cost: int) -> str:
     e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
     pointers = [context_word(e, index, "ptr") for index in range(count)]
     outer = [context_word(e, count + index, "i64") for index in range(count)]
-    along = [index for index in range(count) if row.along[index]]
-    steps = {arg: context_word(e, 2 * count + k, "i64") for k, arg in enumerate(along)}
     size = context_word(e, 2 * count + inner, "i64")
-    dense = "true"
-    for arg in along:
-        same = e.value(f"icmp eq i64 {steps[arg]}, {ITEMSIZE[row.dtypes[arg]]}")
-        dense = e.value(f"and i1 {dense}, {same}")
     buffers = {id(k): _buffer(e, k.dtype, size) for k in row.kept}
-    e.line(f"br i1 {dense}, label %dense, label %strided")
-    for label, inner_steps in (("dense", None), ("strided", steps)):
-        e.label(label)
-        _RowLoop(e, row, pointers, outer, inner_steps, size, buffers).emit()
-        for buffer in buffers.values():
-            e.line(f"call void @free(ptr {buffer})")
-        e.line("ret void")
+    _RowLoop(e, row, pointers, outer, size, buffers).emit()
+    for buffer in buffers.values():
+        e.line(f"call void @free(ptr {buffer})")
+    e.line("ret void")
     e.lines.append("}")
     # A piece has so many rows that its elements are GRAIN / cost, at least one.
-    entry(e, name, count, count + inner, 1, _grain(max(GRAIN // cost, 1)))
+    entry(e, "dense", count, count + inner, 1, _grain(max(GRAIN // cost, 1)))
+    core = ["n" if is_along else "" for is_along in row.along]
+    entry_for_any(e, name, "dense", len(row.inputs), row.dtypes, core)
     finish(e)
     return e.text()
 
@@ -144,7 +137,7 @@ def _buffer(e: Emitter, dtype: str, size: str) -> str:
 
 
 class _RowLoop:
-    """for each row: pass after pass, with the row's elements one after another or at steps."""
+    """for each row: pass after pass."""
 
     def __init__(
         self,
@@ -152,14 +145,15 @@ class _RowLoop:
         row: Row,
         pointers: list[str],
         outer: list[str],
-        steps: dict[int, str] | None,
         size: str,
         buffers: dict[int, str],
     ) -> None:
         self.e, self.row, self.pointers, self.outer = e, row, pointers, outer
-        self.steps, self.size, self.buffers = steps, size, buffers
+        self.size, self.buffers = size, buffers
         self.bases: list[str] = []
         self.uniform: dict[int, str] = {}
+        along = [dtype for dtype, is_along in zip(row.dtypes, row.along, strict=True) if is_along]
+        self.lanes = lanes_for(along)
 
     def emit(self) -> None:
         e = self.e
@@ -210,9 +204,16 @@ class _RowLoop:
                 self.uniform[key] = args[0] if expr.op == "keep" else e.operation(expr, args)
 
     def one_pass(self, level: int) -> None:
-        """Blocks of the row, so that long sums stay accurate; sums of blocks are compensated."""
-        e, row = self.e, self.row
-        reductions = row.reductions(level)
+        """The elements of the row; if they are added up, in blocks, whose sums are compensated."""
+        reductions, known = self.row.reductions(level), self.in_all_lanes(level)
+        if any(each.value in ("sum", "prod") for each in reductions):
+            results = self.in_blocks(level, known, reductions)
+        else:
+            results = self.elements(level, known, ("0", self.size), reductions)
+        self.uniform |= {id(each): value for each, value in zip(reductions, results, strict=True)}
+
+    def in_blocks(self, level: int, known: dict[int, str], reductions: list[Expr]) -> list[str]:
+        e = self.e
         name = e.fresh("pass")
         entered, block, ended = f"entered{name}", f"block{name}", f"ended{name}"
         e.line(f"br label %{entered}")
@@ -228,8 +229,7 @@ class _RowLoop:
         e.line(f"{next_at} = add nuw nsw i64 {at}, {BLOCK}")
         e.line(f"%over{name} = icmp sgt i64 {next_at}, {self.size}")
         e.line(f"%stop{name} = select i1 %over{name}, i64 {self.size}, i64 {next_at}")
-        e.line(f"br label %body{name}")
-        partial = self.elements(level, name, at, f"%stop{name}", block, reductions)
+        partial = self.elements(level, known, (at, f"%stop{name}"), reductions)
         e.line(f"br label %join{name}")
         e.label(f"join{name}")
         for total, value in zip(totals, partial, strict=True):
@@ -239,99 +239,119 @@ class _RowLoop:
         e.label(ended)
         for total in totals:
             total.end(entered, f"join{name}")
-        for total, reduction in zip(totals, reductions, strict=True):
-            self.uniform[id(reduction)] = total.result()
+        return [total.result() for total in totals]
+
+    def in_all_lanes(self, level: int) -> dict[int, str]:
+        """What pass `level` uses of what is the same for the whole row."""
+        e, known = self.e, dict[int, str]()
+        e.lanes = self.lanes
+        for expr in self.row.needed(level):
+            for arg in expr.args:
+                if not self.row.varies[id(arg)] and id(arg) not in known:
+                    is_const = arg.op == "const"
+                    value = self.uniform[id(arg)]
+                    known[id(arg)] = (
+                        e.operation(arg, []) if is_const else e.spread(arg.dtype, value)
+                    )
+        e.lanes = 0
+        return known
 
     def elements(
-        self, level: int, name: str, begin: str, end: str, before: str, reductions: list[Expr]
+        self, level: int, known: dict[int, str], span: tuple[str, str], reductions: list[Expr]
     ) -> list[str]:
         """The innermost loop; returns what each reduction has come to."""
         e, row = self.e, self.row
-        e.label(f"body{name}")
-        j, following = f"%j{name}", f"%jnext{name}"
-        e.line(f"{j} = phi i64 [ {begin}, %{before} ], [ {following}, %body{name} ]")
-        sums = []
-        for number, reduction in enumerate(reductions):
-            llvm = LLVM_TYPE[self.accumulator(reduction)]
-            value, updated = f"%acc{name}_{number}", f"%upd{name}_{number}"
-            start = literal(_START[reduction.value], self.accumulator(reduction))
-            e.line(f"{value} = phi {llvm} [ {start}, %{before} ], [ {updated}, %body{name} ]")
-            sums.append((value, updated))
-        values = dict(self.uniform)
-        group = ", !llvm.access.group !0"
         needed = row.needed(level)
-        for expr in needed:
-            values[id(expr)] = self.element(expr, level, j, values, group)
-        for number, root in enumerate(row.roots, len(row.inputs)):
-            if row.varies[id(root)] and row.level[id(root)] == level:
-                e.store(row.dtypes[number], values[id(root)], self.address(number, j), group)
-        for (value, updated), reduction in zip(sums, reductions, strict=True):
-            item = values[id(reduction.args[0])]
-            if self.accumulator(reduction) != reduction.dtype:
-                item = e.value(f"fpext float {item} to double")
-            step = _step(e, reduction.value, self.accumulator(reduction), value, item)
-            e.line(f"{updated} = {step}")
-        e.line(f"{following} = add nuw nsw i64 {j}, 1")
-        e.line(f"%jlast{name} = icmp eq i64 {following}, {end}")
-        # Gathering elements at steps into vectors takes as long as computing one by one.
-        at_steps = self.steps is not None
-        loop = loop_metadata(e, whole_vectors=len(needed) > MUCH, one_by_one=at_steps)
-        e.line(f"br i1 %jlast{name}, label %after{name}, label %body{name}, !llvm.loop {loop}")
-        e.label(f"after{name}")
-        return [
-            updated
-            if self.accumulator(reduction) == reduction.dtype
-            else e.value(f"fptrunc double {updated} to float")
-            for (_, updated), reduction in zip(sums, reductions, strict=True)
-        ]
 
-    def accumulator(self, reduction: Expr) -> str:
-        """The type to add up a block in.
+        def body(j: str, so_far: list[str]) -> list[str]:
+            values = dict(known)
+            for expr in needed:
+                values[id(expr)] = self.element(expr, level, j, values)
+            for number, root in enumerate(row.roots, len(row.inputs)):
+                if row.varies[id(root)] and row.level[id(root)] == level:
+                    e.store(row.dtypes[number], values[id(root)], self.address(number, j))
+            return [
+                self.reduced(each, value, values[id(each.args[0])])
+                for each, value in zip(reductions, so_far, strict=True)
+            ]
 
-        Elements at steps are added one after another, not in many lanes: that takes more digits.
-        """
-        is_sum = reduction.value in ("sum", "prod")
-        return F64 if is_sum and self.steps is not None else reduction.dtype
+        starts = []
+        e.lanes = self.lanes
+        for each in reductions:
+            start = e.constant(_START[each.value], each.dtype)
+            starts.append((e.of(LLVM_TYPE[each.dtype]), start))
+        e.lanes = 0
+        found = over_vectors(e, span, self.lanes, turns_for(needed), body, starts)
+        count = len(reductions)
+        return [self.joined(each, found[k::count]) for k, each in enumerate(reductions)]
 
-    def element(self, expr: Expr, level: int, j: str, values: dict[int, str], group: str) -> str:
+    def reduced(self, reduction: Expr, so_far: str, items: str) -> str:
+        """One more item in each lane."""
+        e, kind = self.e, self.e.of(LLVM_TYPE[reduction.dtype])
+        if e.mask:
+            none = e.constant(_START[reduction.value], reduction.dtype)
+            items = e.value(f"select {e.of('i1')} {e.mask}, {kind} {items}, {kind} {none}")
+        return _step(e, reduction.value, reduction.dtype, so_far, items)
+
+    def joined(self, reduction: Expr, parts: list[str]) -> str:
+        """What the lanes of all vectors have come to, put together."""
+        e, dtype = self.e, reduction.dtype
+        e.lanes = self.lanes
+        while len(parts) > 1:
+            pairs = zip(parts[::2], parts[1::2], strict=True)
+            parts = [_step(e, reduction.value, dtype, *pair) for pair in pairs]
+        llvm, vector = LLVM_TYPE[dtype], e.of(LLVM_TYPE[dtype])
+        name = f"@llvm.vector.reduce.{_ACROSS[reduction.value]}.{e.suffix(dtype)}"
+        e.lanes = 0
+        if reduction.value in _NAME:
+            e.declare(f"{llvm} {name}({vector})")
+            return e.value(f"call {llvm} {name}({vector} {parts[0]})")
+        e.declare(f"{llvm} {name}({llvm}, {vector})")
+        start = literal(_START[reduction.value], dtype)
+        return e.value(f"call reassoc nsz {llvm} {name}({llvm} {start}, {vector} {parts[0]})")
+
+    def element(self, expr: Expr, level: int, j: str, values: dict[int, str]) -> str:
         e = self.e
         if expr.op == "input":
-            return e.load(self.row.inputs[expr.value], self.address(expr.value, j), group)
+            return e.load(self.row.inputs[expr.value], self.address(expr.value, j))
         if expr.op == "index":
-            return e.value(f"trunc i64 {j} to i32") if expr.dtype == I32 else j
+            return self.position(expr.dtype, j)
         if expr.op == "keep":
             memory = MEMORY_TYPE[expr.dtype]
             place = e.value(f"getelementptr {memory}, ptr {self.buffers[id(expr)]}, i64 {j}")
             if self.row.level[id(expr)] < level:
-                return e.load(expr.dtype, place, group)
+                return e.load(expr.dtype, place)
             value = values[id(expr.args[0])]
-            e.store(expr.dtype, value, place, group)
+            e.store(expr.dtype, value, place)
             return value
         return e.operation(expr, [values[id(arg)] for arg in expr.args])
 
+    def position(self, dtype: str, j: str) -> str:
+        e, llvm = self.e, LLVM_TYPE[dtype]
+        first = e.value(f"trunc i64 {j} to i32") if dtype == I32 else j
+        firsts = e.spread(dtype, first)
+        return e.value(f"add {e.of(llvm)} {firsts}, {numbered(llvm, e.lanes)}")
+
     def address(self, arg: int, j: str) -> str:
-        e, base = self.e, self.bases[arg]
-        if self.steps is None:
-            return e.value(
-                f"getelementptr inbounds {MEMORY_TYPE[self.row.dtypes[arg]]}, ptr {base}, i64 {j}"
-            )
-        offset = e.value(f"mul i64 {j}, {self.steps[arg]}")
-        return e.value(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
+        memory = MEMORY_TYPE[self.row.dtypes[arg]]
+        return self.e.value(f"getelementptr inbounds {memory}, ptr {self.bases[arg]}, i64 {j}")
 
 
 _START = {"sum": 0.0, "prod": 1.0, "max": float("-inf"), "min": float("inf")}
 _NAME = {"max": "maximum", "min": "minimum"}
 
 
-def _step(e: Emitter, kind: str, dtype: str, value: str, item: str) -> str:
-    """One turn of a reduction; sums may be reordered, which is what makes them vectors."""
-    llvm = LLVM_TYPE[dtype]
+_ACROSS = {"sum": "fadd", "prod": "fmul", "max": "fmaximum", "min": "fminimum"}
+
+
+def _step(e: Emitter, kind: str, dtype: str, value: str, item: str, name: str = "") -> str:
+    """One turn of a reduction."""
+    llvm = e.of(LLVM_TYPE[dtype])
     if kind in _NAME:
-        intrinsic = f"@llvm.{_NAME[kind]}.{dtype}"
+        intrinsic = f"@llvm.{_NAME[kind]}.{e.suffix(dtype)}"
         e.declare(f"{llvm} {intrinsic}({llvm}, {llvm})")
-        return f"call {llvm} {intrinsic}({llvm} {value}, {llvm} {item})"
-    how = "fadd" if kind == "sum" else "fmul"
-    return f"{how} reassoc nsz {llvm} {value}, {item}"
+        return e.value(f"call {llvm} {intrinsic}({llvm} {value}, {llvm} {item})", name)
+    return e.value(f"{'fadd' if kind == 'sum' else 'fmul'} {llvm} {value}, {item}", name)
 
 
 class _Total:
@@ -353,9 +373,8 @@ class _Total:
     def add(self, value: str) -> None:
         e, n = self.e, self.name
         if self.reduction.value != "sum":
-            e.line(
-                f"%new{n} = {_step(e, self.reduction.value, self.reduction.dtype, f'%{n}', value)}"
-            )
+            kind, dtype = self.reduction.value, self.reduction.dtype
+            _step(e, kind, dtype, f"%{n}", value, f"%new{n}")
             return
         names = f"%new{n}", f"%newlost{n}"
         e.compensated(self.reduction.dtype, f"%{n}", f"%lost{n}", value, names)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from clew.kernels.native.emitter import ITEMSIZE, LLVM_TYPE, MEMORY_TYPE, Emitter, literal
 from clew.kernels.native.ir import F32, F64, Program, postorder
 from clew.kernels.native.loops import Loop, context_word, entry, finish
+from clew.kernels.native.vectors import carrying_loop, lanes_for, over_vectors
 
 GRAIN = 16384
 # Scans that go on side by side.
@@ -16,7 +17,6 @@ ABREAST = 64
 # Elements of an associative scan that are combined before they meet what is carried: the chain of
 # operations that wait for each other is so much shorter.
 AHEAD = 4
-_GROUP = ", !llvm.access.group !0"
 
 
 def scan_module(
@@ -30,25 +30,21 @@ def scan_module(
     scan = _Scan(e, program, output, start)
     count = len(scan.dtypes)
     e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
-    # In the first block, where they become registers, or stay on the stack.
-    e.line(f"%carried = alloca {scan.llvm}, align 8")
     e.line(f"%row = alloca {scan.llvm}, i64 {ABREAST}, align 64")
     scan.pointers = [context_word(e, arg, "ptr") for arg in range(count)]
     scan.outer = [context_word(e, count + arg, "i64") for arg in range(count)]
     scan.steps = [context_word(e, 2 * count + arg, "i64") for arg in range(count)]
     scan.size = context_word(e, 3 * count, "i64")
     e.line(f"br i1 {_side_by_side(e, scan.outer[-1], scan.steps[-1])}, label %abreast, label %rows")
-    for way, steps in (("rows", scan.steps), ("abreast", scan.outer)):
-        e.label(way)
-        e.line(f"br i1 {scan.are_dense(steps)}, label %dense_{way}, label %apart_{way}")
-        for layout in ("dense", "apart"):
-            e.label(f"{layout}_{way}")
-            scan.dense = layout == "dense"
-            if way == "rows":
-                scan.one_after_another(is_associative)
-            else:
-                scan.abreast()
-            e.line("ret void")
+    e.label("rows")
+    scan.one_after_another(is_associative)
+    e.line("ret void")
+    e.label("abreast")
+    e.line(f"br i1 {scan.are_dense()}, label %dense, label %apart")
+    for layout in ("dense", "apart"):
+        e.label(layout)
+        scan.abreast(layout == "dense")
+        e.line("ret void")
     e.lines.append("}")
     entry(e, name, count, 2 * count, 1, _grain(count))
     finish(e)
@@ -97,12 +93,11 @@ class _Scan:
         self.outer: list[str] = []
         self.steps: list[str] = []
         self.size = ""
-        # Whether the elements that are gone through follow each other in memory.
-        self.dense = False
 
-    def are_dense(self, steps: list[str]) -> str:
+    def are_dense(self) -> str:
+        """Whether the first elements of all scans follow each other in memory."""
         dense = "true"
-        for step, dtype in zip(steps, self.dtypes, strict=True):
+        for step, dtype in zip(self.outer, self.dtypes, strict=True):
             same = self.e.value(f"icmp eq i64 {step}, {ITEMSIZE[dtype]}")
             dense = self.e.value(f"and i1 {dense}, {same}")
         return dense
@@ -122,28 +117,15 @@ class _Scan:
         offset = self.e.value(f"mul i64 {scan}, {self.outer[arg]}")
         return self.e.value(f"getelementptr i8, ptr {self.pointers[arg]}, i64 {offset}")
 
-    def place(self, base: str, arg: int, number: str, step: str) -> str:
-        """An element of an operand; `step` is the one between those that are gone through."""
-        e = self.e
-        if self.dense:
-            memory = MEMORY_TYPE[self.dtypes[arg]]
-            return e.value(f"getelementptr inbounds {memory}, ptr {base}, i64 {number}")
-        offset = e.value(f"mul i64 {number}, {step}")
-        return e.value(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
-
     def along(self, base: str, arg: int, j: str) -> str:
-        return self.place(base, arg, j, self.steps[arg])
+        offset = self.e.value(f"mul i64 {j}, {self.steps[arg]}")
+        return self.e.value(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
 
-    def across(self, base: str, arg: int, scan: str) -> str:
-        return self.place(base, arg, scan, self.outer[arg])
-
-    def store(self, value: str, place: str, suffix: str = "") -> None:
+    def store(self, value: str, place: str) -> None:
+        e = self.e
         if self.carried == F64 and self.output != F64:
-            value = self.e.value(f"fptrunc double {value} to float")
-        self.e.store(self.output, value, place, suffix)
-
-    def load_carried(self, place: str = "%carried", suffix: str = "") -> str:
-        return self.e.load(self.carried, place, suffix)
+            value = e.value(f"fptrunc {e.of('double')} {value} to {e.of('float')}")
+        e.store(self.output, value, place)
 
     # -- one scan after the other ----------------------------------------------------------
 
@@ -151,25 +133,28 @@ class _Scan:
         e = self.e
         scan = Loop(e, "%begin", "%end")
         bases = [self.base(arg, scan.i) for arg in range(len(self.dtypes))]
-        e.line(f"store {self.llvm} {self.start}, ptr %carried")
-        first = "0"
+        first, carried = "0", self.start
         if is_associative:
             first = e.value(f"and i64 {self.size}, {-AHEAD}")
-            ahead = Loop(e, "0", first, AHEAD)
-            self.combine_ahead(bases, ahead.i)
-            ahead.close()
-        along = Loop(e, first, self.size)
-        elements = [
-            e.load(dtype, self.along(bases[arg], arg, along.i))
-            for arg, dtype in enumerate(self.inputs)
-        ]
-        value = self.next(self.load_carried(), elements)
-        e.line(f"store {self.llvm} {value}, ptr %carried")
-        self.store(value, self.along(bases[-1], len(self.inputs), along.i))
-        along.close()
+            (carried,) = carrying_loop(
+                e, ("0", first), AHEAD,
+                lambda j, before: [self.combine_ahead(bases, j, before[0])],
+                [(self.llvm, carried)],
+            )  # fmt: skip
+
+        def body(j: str, before: list[str]) -> list[str]:
+            elements = [
+                e.load(dtype, self.along(bases[arg], arg, j))
+                for arg, dtype in enumerate(self.inputs)
+            ]
+            value = self.next(before[0], elements)
+            self.store(value, self.along(bases[-1], len(self.inputs), j))
+            return [value]
+
+        carrying_loop(e, (first, self.size), 1, body, [(self.llvm, carried)])
         scan.close()
 
-    def combine_ahead(self, bases: list[str], j: str) -> None:
+    def combine_ahead(self, bases: list[str], j: str, before: str) -> str:
         """Four elements a, b, c, d: (a), (ab), (ab)c, (ab)(cd), each after what is carried."""
         e = self.e
         places = [j, *(e.value(f"add i64 {j}, {k}") for k in range(1, AHEAD))]
@@ -181,12 +166,11 @@ class _Scan:
         pair = self.next(wide[0], [elements[1]])
         triple = self.next(pair, [elements[2]])
         second = self.next(wide[2], [elements[3]])
-        before = self.load_carried()
         parts = [wide[0], pair, triple, self.joined(pair, second)]
         results = [self.joined(before, part) for part in parts]
-        e.line(f"store {self.llvm} {results[-1]}, ptr %carried")
         for place, result in zip(places, results, strict=True):
             self.store(result, self.along(bases[-1], 1, place))
+        return results[-1]
 
     def joined(self, left: str, right: str) -> str:
         """Two carried values put together, by the program's own last operation."""
@@ -194,32 +178,46 @@ class _Scan:
 
     # -- many side by side -----------------------------------------------------------------
 
-    def abreast(self) -> None:
+    def abreast(self, dense: bool) -> None:
         e = self.e
+        lanes = lanes_for(self.dtypes) if dense else 0
         block = Loop(e, "%begin", "%end", ABREAST)
         stop = e.value(f"add i64 {block.i}, {ABREAST}")
         over = e.value(f"icmp sgt i64 {stop}, %end")
         last = e.value(f"select i1 {over}, i64 %end, i64 {stop}")
-        scan = Loop(e, block.i, last, parallel=True)
-        e.store(self.carried, self.start, self.beside(scan.i, block.i), _GROUP)
-        scan.close()
+
+        def begin(scan: str, _: list[str]) -> list[str]:
+            start = e.repeated(self.start, self.llvm)
+            e.store(self.carried, start, self.beside(scan, block.i))
+            return []
+
+        over_vectors(e, (block.i, last), lanes, 1, begin)
         along = Loop(e, "0", self.size)
         bases = []
         for pointer, step in zip(self.pointers, self.steps, strict=True):
             offset = e.value(f"mul i64 {along.i}, {step}")
             bases.append(e.value(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}"))
-        scan = Loop(e, block.i, last, parallel=True)
-        elements = [
-            e.load(dtype, self.across(bases[arg], arg, scan.i), _GROUP)
-            for arg, dtype in enumerate(self.inputs)
-        ]
-        kept = self.beside(scan.i, block.i)
-        value = self.next(self.load_carried(kept, _GROUP), elements)
-        e.store(self.carried, value, kept, _GROUP)
-        self.store(value, self.across(bases[-1], len(self.inputs), scan.i), _GROUP)
-        scan.close()
+
+        def go_on(scan: str, _: list[str]) -> list[str]:
+            places = [self.across(base, arg, scan, dense) for arg, base in enumerate(bases)]
+            loads = zip(self.inputs, places[:-1], strict=True)
+            elements = [e.load(dtype, place) for dtype, place in loads]
+            kept = self.beside(scan, block.i)
+            value = self.next(e.load(self.carried, kept), elements)
+            e.store(self.carried, value, kept)
+            self.store(value, places[-1])
+            return []
+
+        over_vectors(e, (block.i, last), lanes, 2, go_on)
         along.close()
         block.close()
+
+    def across(self, base: str, arg: int, scan: str, dense: bool) -> str:
+        e, memory = self.e, MEMORY_TYPE[self.dtypes[arg]]
+        if dense:
+            return e.value(f"getelementptr inbounds {memory}, ptr {base}, i64 {scan}")
+        offset = e.value(f"mul i64 {scan}, {self.outer[arg]}")
+        return e.value(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
 
     def beside(self, scan: str, first: str) -> str:
         number = self.e.value(f"sub i64 {scan}, {first}")

@@ -4,8 +4,10 @@ The calling thread publishes a job and then takes pieces itself; workers that ar
 too. Nobody waits for a worker that sleeps: if none wakes in time, the caller does all the work. A
 worker looks for more work for a millisecond after a job, then sleeps until it is woken.
 
-The ticket (job number in the upper half, next piece in the lower) is claimed by compare-and-swap,
-so that a late worker can never take a piece of a job that is over.
+The caller takes pieces from the front and workers from the back: with two threads, each has mostly
+the same part of the arrays in one kernel after another, and finds it in its cache. How many are
+taken on both sides is one word, the ticket, together with the number of the job: it is changed by
+compare-and-swap, so that a late worker can never take a piece of a job that is over.
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ from typing import Any
 # between the kernels, and waking takes longer than many of them), or gives way to other processes.
 SPINS = 20 * 1024
 YIELD = 1024
+# The ticket's bits: pieces taken from the front, then from the back, then the number of the job.
+_BITS = 20
+_BACK, _JOB, _MOST_PIECES = 1 << _BITS, 1 << 2 * _BITS, 1 << _BITS - 1
 MOST_THREADS = 64
 _FUTEX, _WAIT, _WAKE = 202, 128, 129  # Linux on x86-64; private futexes
 # Elsewhere the calling thread does all the work, piece after piece as the team would.
@@ -79,8 +84,11 @@ declare i64 @syscall(i64, ...)
 declare i32 @sched_yield()
 declare void @llvm.x86.sse2.pause()
 
-define internal void @take(i32 %number) {{
+define internal void @take(i32 %number, i1 %is_worker) {{
 entry:
+  %one = select i1 %is_worker, i64 {_BACK}, i64 1
+  %wide = zext i32 %number to i64
+  %mine = and i64 %wide, {(1 << 64 - 2 * _BITS) - 1}
   br label %next
 next:
   %ticket = load atomic i64, ptr @ticket acquire, align 8
@@ -88,16 +96,23 @@ next:
   %context = load atomic ptr, ptr @context monotonic, align 8
   %total = load atomic i64, ptr @total monotonic, align 8
   %grain = load atomic i64, ptr @grain monotonic, align 8
-  %owner = lshr i64 %ticket, 32
-  %mine = zext i32 %number to i64
+  %owner = lshr i64 %ticket, {2 * _BITS}
   %same = icmp eq i64 %owner, %mine
-  %piece = and i64 %ticket, 4294967295
-  %begin = mul i64 %piece, %grain
-  %left = icmp slt i64 %begin, %total
+  %front = and i64 %ticket, {_BACK - 1}
+  %upper = lshr i64 %ticket, {_BITS}
+  %back = and i64 %upper, {_BACK - 1}
+  %taken = add i64 %front, %back
+  %done = mul i64 %taken, %grain
+  %left = icmp slt i64 %done, %total
   %go = and i1 %same, %left
   br i1 %go, label %claim, label %out
 claim:
-  %following = add i64 %ticket, 1
+  %rest = sub i64 %total, 1
+  %last = udiv i64 %rest, %grain
+  %from_back = sub i64 %last, %back
+  %piece = select i1 %is_worker, i64 %from_back, i64 %front
+  %begin = mul i64 %piece, %grain
+  %following = add i64 %ticket, %one
   %pair = cmpxchg ptr @ticket, i64 %ticket, i64 %following acq_rel acquire, align 8
   %won = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %won, label %work, label %next
@@ -113,8 +128,13 @@ out:
   ret void
 }}
 
-define void @clew_run(ptr %fn, ptr %context, i64 %total, i64 %grain) {{
+define void @clew_run(ptr %fn, ptr %context, i64 %total, i64 %wanted) {{
 entry:
+  ; No more pieces than there is place for in the ticket.
+  %many = mul i64 %wanted, {_MOST_PIECES}
+  %times = udiv i64 %total, %many
+  %factor = add i64 %times, 1
+  %grain = mul i64 %wanted, %factor
   ; Waking somebody for what is one piece of work would take longer than the work.
   %one = icmp sle i64 %total, %grain
   br i1 %one, label %serial, label %several
@@ -142,10 +162,10 @@ publish:
   %old = load atomic i32, ptr @job monotonic, align 4
   %number = add i32 %old, 1
   %wide = zext i32 %number to i64
-  %first = shl i64 %wide, 32
+  %first = shl i64 %wide, {2 * _BITS}
   ; A ticket beyond every piece: a worker that has seen the last one can claim nothing while the
   ; job changes.
-  %closed = or i64 %first, 4294967295
+  %closed = or i64 %first, {_JOB - 1}
   store atomic i64 %closed, ptr @ticket seq_cst, align 8
   store atomic ptr %fn, ptr @fn monotonic, align 8
   store atomic ptr %context, ptr @context monotonic, align 8
@@ -161,7 +181,7 @@ rouse:
   %woken = call i64 (i64, ...) @syscall(i64 {_FUTEX}, ptr @job, i32 {_WAKE}, i32 %count)
   br label %help
 help:
-  call void @take(i32 %number)
+  call void @take(i32 %number, i1 false)
   br label %wait
 wait:
   %waited = phi i32 [ 0, %help ], [ %longer, %spin ], [ 0, %yield ]
@@ -191,7 +211,8 @@ idle:
   %last = phi i32 [ %start, %entry ], [ %now, %work ], [ %now, %help ]
   br label %look
 look:
-  %spins = phi i32 [ 0, %idle ], [ %more, %again ], [ %more, %polite ], [ 0, %sleep ], [ 0, %recheck ]
+  %spins = phi i32 [ 0, %idle ], [ 0, %sleep ], [ 0, %recheck ], [ %more, %again ],
+    [ %more, %polite ]
   %now = load atomic i32, ptr @job acquire, align 4
   %new = icmp ne i32 %now, %last
   br i1 %new, label %work, label %again
@@ -223,7 +244,7 @@ work:
   %wanted = icmp slt i32 %mine, %count
   br i1 %wanted, label %help, label %idle
 help:
-  call void @take(i32 %now)
+  call void @take(i32 %now, i1 true)
   br label %idle
 }}
 

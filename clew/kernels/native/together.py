@@ -17,7 +17,7 @@ import numpy as np
 
 from clew.kernels.native import jit
 from clew.kernels.native.code import Code
-from clew.kernels.native.emitter import ITEMSIZE, LLVM_TYPE, Emitter
+from clew.kernels.native.emitter import LLVM_TYPE, Emitter
 from clew.kernels.native.functions import trace
 from clew.kernels.native.ir import F32, F64, Program
 from clew.kernels.native.loops import GRAIN, LEAST_GRAIN, Elements, finish
@@ -74,7 +74,7 @@ class Together:
         machine = jit.machine()
         program = self.program(dtype)
         key = f"together {self.name} cost {self.cost} {self.arrays}\n{program}"
-        code = machine.compiled(key, lambda: self.module(program))
+        code = machine.compiled(key, lambda: self.module(program), jit.NONE)
         signature = ctypes.CFUNCTYPE(
             None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64
         )
@@ -89,7 +89,6 @@ class Together:
         e = Emitter()
         code = Code(e, LLVM_TYPE[program.dtypes[0]])
         with code.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
-            e.line("%found = alloca i32")
             self._body(code, program)
         e.declare("void @clew_run(ptr, ptr, i64, i64)")
         head = f"void @{self.name}(ptr %table, i64 %groups, ptr %numbers, i64 %total)"
@@ -105,7 +104,7 @@ class Together:
 
     def _body(self, code: Code, program: Program) -> None:
         """Elements `begin` to `end` of all groups, as if these lay one after the other."""
-        e, item = code.e, ITEMSIZE[program.dtypes[0]]
+        e = code.e
         given = code.context("*table", "groups", "*numbers")
         first = code.variable("i64", "0")
         with code.loop("0", given["groups"]) as group:
@@ -124,9 +123,8 @@ class Together:
                 ]
                 numbers = [code.at(given["numbers"], str(i)) for i in range(self.numbers)]
                 results = [arrays[0], *arrays[2:]]
-                layout: list[str | int] = [item] * self.arrays
-                layout += [0] * self.numbers + [item] * len(results)
-                Elements(e, program, [*arrays, *numbers, *results], layout).emit(low, high)
+                single = frozenset(range(self.arrays, self.arrays + self.numbers))
+                Elements(e, program, [*arrays, *numbers, *results], single).emit(low, high)
             code.put(first, code.add(start, size))
 
 

@@ -176,6 +176,7 @@ def _over_floats(inputs: int, outputs: int, half: bool) -> list[Signature]:
 class Elementwise(Kernel):
     """A kernel that makes each element of the outputs from the same element of the inputs."""
 
+    passes = jit.NONE
     scalars: tuple[int, ...] = ()
 
     def module(self, program: Program) -> str:
@@ -211,6 +212,7 @@ def elementwise(
 class Rows(Kernel):
     """A kernel over rows; `along` says which inputs and outputs have the row's dimension."""
 
+    passes = jit.NONE
     in_rows = True
     along: list[bool]
 
@@ -242,6 +244,7 @@ def over_rows(
 class Columns(Kernel):
     """A kernel that sums, for each column of matrices, an expression over the rows."""
 
+    passes = jit.NONE
     shapes: list[str]
 
     def module(self, program: Program) -> str:
@@ -272,6 +275,7 @@ def over_columns(
 class Scan(Kernel):
     """A kernel that carries a value along the elements; each result is what is carried then."""
 
+    passes = jit.NONE
     start = 0.0
     is_associative = False
 

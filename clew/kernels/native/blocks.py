@@ -1,0 +1,174 @@
+"""Elementwise kernels for operands of any layout, in LLVM IR: a part of what all kernels share.
+
+A kernel is compiled for operands whose elements follow each other in memory. Elements that lie
+apart are copied to a buffer that stays in the nearest cache, some hundred at a time, and results
+are copied from one. An input that is a single number is written into its buffer only once.
+"""
+
+from __future__ import annotations
+
+# Bytes of all buffers together, and the elements that they hold if all have eight bytes.
+_BYTES = 32768
+_ELEMENTS = _BYTES // 8
+MOST_OPERANDS = 32
+
+
+def source() -> str:
+    """`clew_blocks(kernel, context, layout, begin, end)`: the kernel on the elements.
+
+    The context begins with the pointers and the steps of the operands; the layout has their number,
+    that of the inputs, and the size of an element of each. It is 0 for an input of which the kernel
+    reads one element only; if that one changes along the others, they are taken one by one.
+    """
+    return "\n".join([*(_copies(size) for size in (1, 2, 4, 8)), _COPY, _LONGEST, _BLOCKS])
+
+
+def _copies(size: int) -> str:
+    llvm = f"i{8 * size}"
+    return f"""
+define internal void @copy{size}(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n) {{
+entry:
+  br label %element
+element:
+  %i = phi i64 [ 0, %entry ], [ %next, %element ]
+  %source = phi ptr [ %from, %entry ], [ %further, %element ]
+  %goal = phi ptr [ %to, %entry ], [ %on, %element ]
+  %value = load {llvm}, ptr %source, align {size}
+  store {llvm} %value, ptr %goal, align {size}
+  %further = getelementptr i8, ptr %source, i64 %from_step
+  %on = getelementptr i8, ptr %goal, i64 %to_step
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %element, label %out
+out:
+  ret void
+}}"""
+
+
+_COPY = """
+define internal void @copy(
+    i64 %size, ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n
+) {
+  switch i64 %size, label %eight [ i64 1, label %one  i64 2, label %two  i64 4, label %four ]
+one:
+  call void @copy1(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n)
+  ret void
+two:
+  call void @copy2(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n)
+  ret void
+four:
+  call void @copy4(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n)
+  ret void
+eight:
+  call void @copy8(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n)
+  ret void
+}"""
+
+_LONGEST = f"""
+define internal i64 @longest(ptr %steps, ptr %sizes, i64 %count) {{
+entry:
+  %share = udiv i64 {_ELEMENTS}, %count
+  %whole = and i64 %share, -64
+  br label %operand
+operand:
+  %k = phi i64 [ 0, %entry ], [ %next, %operand ]
+  %most = phi i64 [ %whole, %entry ], [ %length, %operand ]
+  %size_at = getelementptr i64, ptr %sizes, i64 %k
+  %size = load i64, ptr %size_at
+  %step_at = getelementptr i64, ptr %steps, i64 %k
+  %step = load i64, ptr %step_at
+  %single = icmp eq i64 %size, 0
+  %moves = icmp ne i64 %step, 0
+  %changes = and i1 %single, %moves
+  %length = select i1 %changes, i64 1, i64 %most
+  %next = add i64 %k, 1
+  %more = icmp slt i64 %next, %count
+  br i1 %more, label %operand, label %out
+out:
+  ret i64 %length
+}}"""
+
+_BLOCKS = f"""
+define void @clew_blocks(ptr %kernel, ptr %context, ptr %layout, i64 %begin, i64 %end) {{
+entry:
+  %table = alloca ptr, i64 {MOST_OPERANDS}, align 8
+  %buffers = alloca i8, i64 {_BYTES}, align 64
+  %count = load i64, ptr %layout
+  %inputs_at = getelementptr i64, ptr %layout, i64 1
+  %inputs = load i64, ptr %inputs_at
+  %sizes = getelementptr i64, ptr %layout, i64 2
+  %steps = getelementptr i64, ptr %context, i64 %count
+  %longest = call i64 @longest(ptr %steps, ptr %sizes, i64 %count)
+  %room = mul i64 %longest, 8
+  %any = icmp slt i64 %begin, %end
+  br i1 %any, label %block, label %out
+block:
+  %i = phi i64 [ %begin, %entry ], [ %stop, %next_block ]
+  %left = sub i64 %end, %i
+  %short = icmp slt i64 %left, %longest
+  %n = select i1 %short, i64 %left, i64 %longest
+  %stop = add i64 %i, %n
+  %is_first = icmp eq i64 %i, %begin
+  br label %load
+load:
+  %k = phi i64 [ 0, %block ], [ %k_next, %loaded ]
+  %base_at = getelementptr ptr, ptr %context, i64 %k
+  %base = load ptr, ptr %base_at
+  %step_at = getelementptr i64, ptr %steps, i64 %k
+  %step = load i64, ptr %step_at
+  %size_at = getelementptr i64, ptr %sizes, i64 %k
+  %size = load i64, ptr %size_at
+  %offset = mul i64 %i, %step
+  %place = getelementptr i8, ptr %base, i64 %offset
+  %start = mul i64 %k, %room
+  %buffer = getelementptr i8, ptr %buffers, i64 %start
+  %dense = icmp eq i64 %step, %size
+  %single = icmp eq i64 %size, 0
+  %direct = or i1 %dense, %single
+  %used = select i1 %direct, ptr %place, ptr %buffer
+  %entry_at = getelementptr ptr, ptr %table, i64 %k
+  store ptr %used, ptr %entry_at
+  %apart = xor i1 %direct, true
+  %is_input = icmp slt i64 %k, %inputs
+  %moves = icmp ne i64 %step, 0
+  %fresh = or i1 %moves, %is_first
+  %wanted = and i1 %is_input, %fresh
+  %copied = and i1 %apart, %wanted
+  br i1 %copied, label %gather, label %loaded
+gather:
+  call void @copy(i64 %size, ptr %buffer, i64 %size, ptr %place, i64 %step, i64 %n)
+  br label %loaded
+loaded:
+  %k_next = add i64 %k, 1
+  %k_more = icmp slt i64 %k_next, %count
+  br i1 %k_more, label %load, label %run
+run:
+  call void %kernel(ptr %table, i64 0, i64 %n)
+  br label %store
+store:
+  %o = phi i64 [ %inputs, %run ], [ %o_next, %stored ]
+  %o_base_at = getelementptr ptr, ptr %context, i64 %o
+  %o_base = load ptr, ptr %o_base_at
+  %o_step_at = getelementptr i64, ptr %steps, i64 %o
+  %o_step = load i64, ptr %o_step_at
+  %o_size_at = getelementptr i64, ptr %sizes, i64 %o
+  %o_size = load i64, ptr %o_size_at
+  %o_dense = icmp eq i64 %o_step, %o_size
+  br i1 %o_dense, label %stored, label %scatter
+scatter:
+  %o_offset = mul i64 %i, %o_step
+  %o_place = getelementptr i8, ptr %o_base, i64 %o_offset
+  %o_start = mul i64 %o, %room
+  %o_buffer = getelementptr i8, ptr %buffers, i64 %o_start
+  call void @copy(i64 %o_size, ptr %o_place, i64 %o_step, ptr %o_buffer, i64 %o_size, i64 %n)
+  br label %stored
+stored:
+  %o_next = add i64 %o, 1
+  %o_more = icmp slt i64 %o_next, %count
+  br i1 %o_more, label %store, label %next_block
+next_block:
+  %more = icmp slt i64 %stop, %end
+  br i1 %more, label %block, label %out
+out:
+  ret void
+}}"""
