@@ -7,7 +7,9 @@ import pickle
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 import clew
 from clew import nn
@@ -413,3 +415,30 @@ def test_wrong_function_arguments(lib: Any) -> Any:
         raised(lib.gru, x, h, gru_weights, True, 2, 0.0, False, False, False),
         raised(lib.lstm_cell, x[0], (h[0],), *lstm_weights),
     ]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("reverse_too", [False, True])
+@pytest.mark.parametrize(("batch", "length"), [(5, 7), (64, 3), (4, 1)])
+def test_lstm_of_whole_blocks(batch: int, length: int, reverse_too: bool, dtype: str) -> None:
+    """Sizes for which all steps are walked by one compiled kernel, forward and backward."""
+    results = []
+    for lib in (torch, clew):
+        lib.manual_seed(0)
+        layer = lib.nn.LSTM(
+            24, 128, num_layers=2, bidirectional=reverse_too, dtype=getattr(lib, dtype)
+        )
+        ways = 4 if reverse_too else 2
+        x = lib.randn(length, batch, 24, dtype=getattr(lib, dtype)).requires_grad_()
+        state = [
+            lib.randn(ways, batch, 128, dtype=getattr(lib, dtype)).requires_grad_()
+            for _ in range(2)
+        ]
+        out, last = layer(x, tuple(state))
+        ((out * out.cos()).sum() + (last[0] * last[1]).sum()).backward()
+        found = [out, *last, x.grad, *(each.grad for each in state)]
+        found += [each.grad for each in layer.parameters()]
+        results.append([each.detach().numpy() for each in found])
+    tolerance = 2e-4 if dtype == "float32" else 1e-10
+    for wanted, actual in zip(*results, strict=True):
+        np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.arrays import Array
+from clew.kernels.native import recurrence
 from clew.kernels.native.ufunc import elementwise
 from clew.kernels.products import Panels, batch_affine, batch_product
 
@@ -35,6 +36,10 @@ def spans(batch_sizes: Sequence[int], reverse: bool) -> Spans:
 
 def states_before(rows: Array, first: Array, steps: Spans) -> Array:
     """For each row the state that its step started from, given the states after the steps."""
+    if are_even(steps, len(first)):
+        if steps[0][0] == 0:
+            return np.concatenate([first, rows[: len(rows) - len(first)]])
+        return np.concatenate([rows[len(first) :], first])
     before = np.empty_like(rows)
     state = first.copy()
     for begin, end in steps:
@@ -42,6 +47,16 @@ def states_before(rows: Array, first: Array, steps: Spans) -> Array:
         before[begin:end] = current
         current[...] = rows[begin:end]
     return before
+
+
+def are_even(steps: Spans, batch: int) -> bool:
+    """Whether all sequences take part in all steps."""
+    return bool(steps) and all(end - begin == batch for begin, end in steps)
+
+
+def _by_step(rows: Array, steps: Spans) -> list[Array]:
+    """The rows of each step, in the order of the steps."""
+    return [rows[begin:end] for begin, end in steps]
 
 
 def _per_column(values: tuple[float, ...], size: int, dtype: np.dtype) -> Array:
@@ -111,25 +126,44 @@ def lstm_forward(
     weight = _ready_for_steps(w_hh, scale)
     out = np.empty((len(x), h0.shape[1]), x.dtype)
     cells = np.empty((len(x), size), x.dtype)
+    if w_hr is None and _can_walk(weight, steps, batch, size):
+        h, c = np.ascontiguousarray(h0), np.ascontiguousarray(c0)
+        sizes = batch, size, len(steps), steps[0][0], _rows_from_step_to_step(steps)
+        recurrence.run(
+            "forward",
+            _LSTM_KERNEL,
+            (gates, gates.strides[0], weight.panels, h, c, out, cells, *sizes),
+        )
+        last = slice(*steps[-1])
+        return out, out[last].copy(), cells[last].copy(), gates, cells
     h, c = h0.copy(), c0.copy()
     products = np.empty((4, batch, size), x.dtype)
     full = np.empty((batch, size), x.dtype)
     kernel: Any = _LSTM_KERNEL.when(gates)
     # Then a state is the last step's result, where it is.
-    are_even = all(end - begin == batch for begin, end in steps)
-    for begin, end in steps:
-        count = end - begin
-        gate, cell, result = gates[:, begin:end], cells[begin:end], out[begin:end]
+    even = are_even(steps, batch)
+    by_step = [_by_step(each, steps) for each in (*gates, cells, out)]
+    for i, f, g, o, cell, result in zip(*by_step, strict=True):
+        count = len(cell)
         hidden = result if w_hr is None else full[:count]
         product = weight.times_in_groups(h[:count], products[:, :count])
-        kernel(*gate, *product, c[:count], out=(*gate, cell, hidden))
+        kernel(i, f, g, o, *product, c[:count], out=(i, f, g, o, cell, hidden))
         if w_hr is not None:
             batch_product(hidden, w_hr.T, result)
-        if are_even:
+        if even:
             h, c = result, cell
         else:
             h[:count], c[:count] = result, cell
-    return (out, h.copy(), c.copy(), gates, cells) if are_even else (out, h, c, gates, cells)
+    return (out, h.copy(), c.copy(), gates, cells) if even else (out, h, c, gates, cells)
+
+
+def _can_walk(weight: Panels, steps: Spans, batch: int, size: int) -> bool:
+    """Whether the compiled recurrence does these steps: all alike, over whole panels."""
+    return weight.panels is not None and size % recurrence.BLOCK == 0 and are_even(steps, batch)
+
+
+def _rows_from_step_to_step(steps: Spans) -> int:
+    return steps[1][0] - steps[0][0] if len(steps) > 1 else 0
 
 
 def _gate_by_gate(rows: Array) -> Array:
@@ -153,11 +187,22 @@ def lstm_backward(
     batch, size = c0.shape
     of_gates = np.empty((len(cells), 4 * size), gates.dtype)
     of_hr = None if w_hr is None else np.zeros_like(w_hr)
+    weight = Panels(w_hh)
+    if w_hr is None and _can_walk(weight, steps, batch, size):
+        sizes = batch, size, len(steps), steps[-1][0], -_rows_from_step_to_step(steps)
+        start, arriving = np.ascontiguousarray(c0), of_out
+        if of_out is not None:
+            arriving = np.ascontiguousarray(of_out)
+        recurrence.run(
+            "backward", _LSTM_BACKWARD_KERNEL,
+            (gates, gates.strides[0], weight.panels, start, cells, arriving, of_h, of_c, of_gates,
+             *sizes),
+        )  # fmt: skip
+        return of_gates, None
     before = states_before(cells, c0, steps)
     arrivals, slopes = np.empty((2, 4, batch, size), gates.dtype)
     tanhs, throughs = np.empty((2, batch, size), gates.dtype)
     kernel = _LSTM_BACKWARD_KERNEL.when(gates) if w_hr is None else None
-    weight = Panels(w_hh)
     for begin, end in reversed(steps):
         count = end - begin
         if kernel is not None:

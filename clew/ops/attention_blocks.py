@@ -43,7 +43,7 @@ def _WEIGHTS_KERNEL(scores: Any, visible: Any) -> Any:
     lowest, is_visible = _LOWEST[scores.dtype], key_position(I32) < visible
     peak = where(is_visible, scores, lowest).row_max()
     peak = where(peak < lowest, lowest, peak)
-    weights = where(is_visible, (scores - peak).exp(), 0.0)
+    weights = where(is_visible, (scores - peak).exp_of_negative(), 0.0)
     total = weights.row_sum()
     # A row without a single key gets no weight anywhere, and its normaliser is infinite.
     empty = total.equals(0.0)
@@ -56,7 +56,7 @@ def _GRADIENT_KERNEL(
     scores: Any, of_weights: Any, normaliser: Any, along: Any, visible: Any
 ) -> Any:
     """The weights again, and the gradient of the scores."""
-    weights = where(key_position(I32) < visible, (scores - normaliser).exp(), 0.0)
+    weights = where(key_position(I32) < visible, (scores - normaliser).exp_of_negative(), 0.0)
     return weights, weights * (of_weights - along)
 
 

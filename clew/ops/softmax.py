@@ -50,7 +50,7 @@ def _like(result: Array, original: Array) -> Array:
 
 @over_rows("softmax", "(n)->(n)", cost=6)
 def _SOFTMAX_KERNEL(x: Any) -> Any:
-    weights = (x - x.row_max()).exp().keep()
+    weights = (x - x.row_max()).exp_of_negative().keep()
     return weights * (1.0 / weights.row_sum())
 
 
@@ -62,7 +62,7 @@ def _SOFTMAX_BACKWARD_KERNEL(g: Any, y: Any) -> Any:
 @over_rows("log_softmax", "(n)->(n)", cost=4)
 def _LOG_SOFTMAX_KERNEL(x: Any) -> Any:
     shifted = x - x.row_max()
-    return shifted - shifted.exp().row_sum().log()
+    return shifted - shifted.exp_of_negative().row_sum().log()
 
 
 @over_rows("log_softmax_backward", "(n),(n)->(n)", cost=4)

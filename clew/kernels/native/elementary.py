@@ -163,6 +163,21 @@ def reduced(x: Expr, tail: Expr | None = None) -> tuple[Expr, Expr, Expr]:
     return _grown(r), _power_of_two(half), _power_of_two(rest)
 
 
+def _reduced_once(x: Expr) -> tuple[Expr, Expr]:
+    """expm1(r) and a power of two with exp(x) = power * exp(r), where that is a normal number."""
+    f = format_of(x)
+    whole = x.fma(1 / math.log(2), f.shifter)
+    n = whole - f.shifter
+    r = n.fma(-f.ln2_low, n.fma(-f.ln2_high, x))
+    return _grown(r), _power_of_two(whole)
+
+
+def exp_of_negative(x: Expr) -> Expr:
+    """exp(x) for x up to about zero; results below the smallest normal number are zero."""
+    grown, power = _reduced_once(x)
+    return where(x < math.log(format_of(x).smallest_normal), 0.0, power.fma(grown, power))
+
+
 def exp(x: Expr) -> Expr:
     grown, first, second = reduced(x)
     return first.fma(grown, first) * second
@@ -194,7 +209,11 @@ def sigmoid(x: Expr) -> Expr:
 
 
 def tanh(x: Expr) -> Expr:
-    shrunk = expm1(x.abs() * -2.0)
+    twice = x.abs() * -2.0
+    # From there on the result is 1.
+    cut = -0.7 * (format_of(x).mantissa + 3)
+    grown, power = _reduced_once(where(twice < cut, cut, twice))
+    shrunk = power.fma(grown, power - 1.0)
     return (-shrunk / (shrunk + 2.0)).copysign(x)
 
 

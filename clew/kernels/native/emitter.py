@@ -55,6 +55,8 @@ class Emitter:
     def __init__(self, lanes: int = 0) -> None:
         self.lanes = lanes
         self.mask = ""
+        # Where stores go instead of the lines, for a while.
+        self.later: list[str] | None = None
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
         # Constant arrays: their text, and the name of each.
@@ -179,7 +181,8 @@ class Emitter:
         elif dtype == BF16:
             value = self.rounded_to_bfloat16(value)
         if not self.mask:
-            self.line(f"store {memory} {value}, ptr {address}, align {size}{suffix}")
+            line = f"  store {memory} {value}, ptr {address}, align {size}{suffix}"
+            (self.lines if self.later is None else self.later).append(line)
             return
         name = f"@llvm.masked.store.{self.suffix(dtype)}.p0"
         truth = self.of("i1")

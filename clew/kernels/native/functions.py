@@ -9,6 +9,7 @@ from clew.kernels.native.elementary import (
     cosh,
     exp,
     exp2,
+    exp_of_negative,
     expm1,
     log,
     log1p,
@@ -26,10 +27,10 @@ from clew.kernels.native.powers import pow
 from clew.kernels.native.trigonometric import atan, cos, sin
 
 FUNCTIONS: dict[str, Callable[..., Expr]] = {
-    "exp": exp, "exp2": exp2, "expm1": expm1, "log": log, "log2": log2, "log10": log10,
-    "log1p": log1p, "softplus": softplus, "sigmoid": sigmoid, "tanh": tanh, "sinh": sinh,
-    "cosh": cosh, "sin": sin, "cos": cos, "atan": atan, "erf": erf, "erfc": erfc,
-    "erfinv": erfinv, "pow": pow, "rsqrt": rsqrt,
+    "exp": exp, "exp_of_negative": exp_of_negative, "exp2": exp2, "expm1": expm1,
+    "log": log, "log2": log2, "log10": log10, "log1p": log1p, "softplus": softplus,
+    "sigmoid": sigmoid, "tanh": tanh, "sinh": sinh, "cosh": cosh, "sin": sin, "cos": cos,
+    "atan": atan, "erf": erf, "erfc": erfc, "erfinv": erfinv, "pow": pow, "rsqrt": rsqrt,
     "square": lambda x: x * x, "reciprocal": lambda x: 1.0 / x,
     "where": lambda x, condition, other: where(condition, x, other),
 }  # fmt: skip

@@ -103,10 +103,13 @@ def _loop(
     def turns(i: str, given: list[str]) -> list[str]:
         e.lanes, e.mask = lanes, _mask(e, i, span[1], lanes) if masked else ""
         updates: list[str] = []
+        # All loads come before the stores: the processor need not find out that they differ.
+        e.later = []
         for turn in range(together):
             place = e.value(f"add i64 {i}, {turn * lanes}") if turn else i
             updates += body(place, given[turn * each : (turn + 1) * each])
-        e.lanes, e.mask = 0, ""
+        e.lines += e.later
+        e.lanes, e.mask, e.later = 0, "", None
         return updates
 
     return carrying_loop(e, span, lanes * together, turns, carried)
