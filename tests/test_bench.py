@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import clew
+from clew.bench import peak, runner
 from clew.bench.memory import step_memory
-from clew.bench.models import gpt
-from clew.bench.report import summary_lines
+from clew.bench.models import MODELS, dqn, gpt
+from clew.bench.report import as_json, memory_table, summary_lines
 from clew.bench.runner import Result, run_together
-from clew.bench.workloads import GRAD_MODES, WORKLOADS, prepare
+from clew.bench.workloads import GRAD_MODES, WORKLOADS, Workload, prepare
 
 MODES = [WORKLOADS[f"modes/mlp_small/{mode}"] for mode in GRAD_MODES]
 
@@ -118,3 +123,80 @@ def test_a_parameter_that_is_not_reached_is_named() -> None:
     training = gpt(32, 1, 16, 2, 4)(clew)
     training.model.extra = clew.nn.Linear(2, 2)
     assert step_memory(clew, training)["unreached"] == ["extra.weight", "extra.bias"]
+
+
+MEMORY = [workload for workload in WORKLOADS.values() if workload.group == "memory"]
+
+
+def test_the_memory_of_every_network_of_the_train_steps_is_measured() -> None:
+    assert [workload.name for workload in MEMORY] == list(MODELS)
+
+
+def test_a_peak_counts_what_is_no_longer_there() -> None:
+    before = peak.resident()
+    peak._forget_peak()
+    np.ones(8 * peak.MIB)  # 64 MiB, dropped at once
+    grown = (peak.peak() - before) / peak.MIB
+    assert 60 < grown < 80
+    assert peak.resident() - before < 30 * peak.MIB
+    peak._forget_peak()
+    assert peak.peak() - before < 30 * peak.MIB
+
+
+def test_the_peak_grows_with_what_steps_hold() -> None:
+    """In one process after the other, a network and the same one beside 40 MiB of its own."""
+
+    def make(t: Any) -> Any:
+        training = dqn(t)
+        training.model.ballast = np.ones(5 * peak.MIB)
+        return training
+
+    small, large = (peak.measure(clew, each)["mib"] for each in (dqn, make))
+    assert 0 <= small < 10 and 35 < large - small < 45
+
+
+@pytest.mark.parametrize("t", [clew, torch], ids=["clew", "torch"])
+def test_the_same_network_is_trained_for_the_peak_as_for_the_time(t: Any) -> None:
+    times = prepare(WORKLOADS["train/dqn/step"], t).answer()
+    assert peak.measure(t, dqn)["answer"] == pytest.approx(times, rel=1e-6)
+
+
+def test_peaks_are_measured_in_processes_where_clew_does_not_reach_torch() -> None:
+    program = Path(peak.__file__).read_text() + "\nassert 'clew' not in sys.modules\n"
+    models = str(Path(peak.__file__).with_name("models.py"))
+    command = [sys.executable, "-c", program, "torch", models, "dqn"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    assert done.returncode == 0 and '"mib"' in done.stdout
+
+
+def test_a_peak_is_the_median_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = iter([{"mib": each, "answer": [1.0]} for each in (5.0, 9.0, 6.0, 8.0, 8.0, 1.0)])
+    asked: list[str] = []
+
+    def answer(workload: Workload, engine: Any, command: list[str]) -> Any:
+        asked.append(f"{command[0]} {command[2]} {command[-1]}")
+        return next(found)
+
+    monkeypatch.setattr(runner, "_from_new_process", answer)
+    log: list[tuple[str, str]] = []
+    engines: Any = (Scripted("clew", log), Scripted("torch", log))
+    (result,) = run_together(MEMORY[:1], engines, rounds=11, round_seconds=0.1)
+    assert asked == ["-c clew mlp"] * 3 + ["-c torch mlp"] * 3
+    assert result.step_mib == {"clew": 6.0, "torch": 8.0} and not result.seconds and result.ok
+    assert [entry for entry in log if not entry[1].startswith("forget")] == []
+
+
+def test_peaks_have_a_table_and_a_mean_of_their_own() -> None:
+    results = [
+        Result(workload, step_mib={"clew": mib, "torch": 2.0})
+        for workload, mib in zip(MEMORY[:2], (1.0, 4.0), strict=True)
+    ]
+    assert list(summary_lines(results)) == [
+        "memory, peak: geometric mean of clew/torch 1.00; clew needs no more in 1 of 2"
+    ]
+    columns = {str(column.header): list(column.cells) for column in memory_table(results).columns}
+    assert columns["workload"] == ["mlp", "cnn"] and columns["clew"] == ["1.0", "4.0"]
+    assert columns["clew/torch"] == ["[green]0.50[/green]", "[yellow]2.00[/yellow]"]
+    rows = as_json(results, {})["results"]
+    assert [row["ratio"] for row in rows] == [None, None]
+    assert rows[1]["step_mib"] == {"clew": 4.0, "torch": 2.0}

@@ -286,3 +286,28 @@ def test_warnings_point_to_the_users_line(index: int) -> None:
     assert [(each.filename, each.lineno) for each in caught] == [
         (__file__, function.__code__.co_firstlineno)
     ]
+
+
+@pytest.mark.parametrize("name", ["smooth_l1_loss", "huber_loss"])
+def test_second_derivatives_at_the_border_of_a_parabola(name: str) -> None:
+    given = array(0.0, 0.5, 1.0, -1.0, 3.0, np.nan, np.inf)
+    assert second_derivatives(clew, name, given, np.zeros_like(given)) == pytest.approx(
+        second_derivatives(torch, name, given, np.zeros_like(given))
+    )
+
+
+def test_second_derivatives_of_certain_probabilities() -> None:
+    given, target = array(0.0, 1.0, 1.0, 0.5, 1e-13, 0.3), array(1.0, 1.0, 0.0, 0.2, 0.0, 0.7)
+    ours, theirs = (
+        second_derivatives(lib, "binary_cross_entropy", given, target) for lib in (clew, torch)
+    )
+    assert ours == pytest.approx(theirs, rel=1e-5)
+
+
+def second_derivatives(lib: Any, name: str, given: np.ndarray, target: np.ndarray) -> list[float]:
+    """Of the sum of a loss's gradients: by the input, then by the target."""
+    x, y = (lib.tensor(each.tolist(), requires_grad=True) for each in (given, target))
+    loss = getattr(lib.nn.functional, name)(x, y, reduction="sum")
+    (gradient,) = lib.autograd.grad(loss, x, create_graph=True)
+    found = lib.autograd.grad(gradient.sum(), (x, y))
+    return [number for each in found for number in each.tolist()]

@@ -14,7 +14,7 @@ FORWARD = "forward"
 BACKWARD = "forward+backward"
 STEP = "step"
 CALL = "call"
-PEAK = "peak memory"
+PEAK = "peak"
 PLAIN_STEP, CHECKPOINTED_STEP = "kept", "checkpointed"
 DEFAULT_MODE, NO_GRAD, INFERENCE = "default", "no_grad", "inference_mode"
 
@@ -32,7 +32,7 @@ class Workload:
 
     For `forward` and `forward+backward` it is a function of float32 tensors of these shapes; for
     the grad modes and the train steps it is a `Training`, which has data of its own; for `call` it
-    is a function without arguments. For `peak memory` a process of its own makes the network that
+    is a function without arguments. For `peak` a process of its own makes the network that
     has this name.
     """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from clew.bench.report import as_json, results_table, summary_lines
+from clew.bench.report import as_json, memory_table, results_table, summary_lines
 from clew.bench.runner import BenchError, Result, run_benchmark
 from clew.bench.workloads import WORKLOADS, Workload
 
@@ -47,7 +47,11 @@ def run(args: argparse.Namespace) -> int:
         return 2
 
     console = Console()
-    console.print(results_table(results))
+    timed = [result for result in results if result.workload.is_timed]
+    untimed = [result for result in results if not result.workload.is_timed]
+    for shown, table in ((timed, results_table), (untimed, memory_table)):
+        if shown:
+            console.print(table(shown))
     for line in summary_lines(results):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if args.json is not None:

@@ -154,7 +154,9 @@ def _axis_table(
     cubic = mode == "bicubic"
     scale = _source_step(size, count, factor, align_corners, precision)
     if antialias:
-        return _antialias_table(size, count, scale, mode, precision)
+        # An axis that keeps its length keeps its values, whatever factor was asked for.
+        same = precision.type(1)
+        return _antialias_table(size, count, same if size == count else scale, mode, precision)
     steps = np.arange(count).astype(precision)
     half = precision.type(0.5)
     source = steps * scale if align_corners else (steps + half) * scale - half

@@ -166,23 +166,20 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return _run(HARDSIGMOID, input, inplace)
 
 
-@with_dims
+_HARDSWISH_KERNEL = elementwise("hardswish", 1)(lambda x: (x + 3.0).clamp(0.0, 6.0) * x / 6.0)
+
+
+@elementwise("hardswish_backward", 2)
+def _HARDSWISH_BACKWARD_KERNEL(g: Any, x: Any) -> Any:
+    return g * choose(x <= -3.0, 0.0, choose(x >= 3.0, 1.0, x / 3.0 + 0.5))
+
+
 def _hardswish(self: Array) -> Array:
-    result = self + self.dtype.type(3)
-    np.clip(result, 0, 6, out=result)
-    result *= self
-    result /= 6
-    return result
+    return run_kernel(_HARDSWISH_KERNEL, self)
 
 
-@with_dims
 def _hardswish_backward(grad_output: Array, self: Array) -> Array:
-    slope = self / 3
-    slope += 0.5
-    np.copyto(slope, 0, where=self <= -3)
-    np.copyto(slope, 1, where=self >= 3)
-    slope *= grad_output
-    return slope
+    return run_kernel(_HARDSWISH_BACKWARD_KERNEL, grad_output, self)
 
 
 HARDSWISH_BACKWARD: Row = Row(

@@ -37,22 +37,15 @@ def _unselected(
     grad_output: np.ndarray, index: np.ndarray, *, dim: int, input_sizes: Shape
 ) -> np.ndarray:
     out = np.zeros(input_sizes or (1,), grad_output.dtype)
-    _add(out, dim, index.reshape(-1), _as_rows(grad_output))
+    kernel.add_rows(out, index.reshape(-1), _as_rows(grad_output), dim)
     return out.reshape(input_sizes)
-
-
-def _add(target: np.ndarray, dim: int, index: np.ndarray, values: np.ndarray) -> None:
-    if dim == 0:
-        kernel.add_rows(target, index, values)
-    else:
-        kernel.add_flat(target, kernel.positions_of_rows(target.shape, dim, index), values)
 
 
 def _added(
     self: np.ndarray, index: np.ndarray, source: np.ndarray, *, dim: int, alpha: Any
 ) -> None:
     values = _as_rows(source) if alpha == 1 else _as_rows(source) * scalar_as(alpha, self.dtype)
-    _add(_as_rows(self), dim, index.reshape(-1), values)
+    kernel.add_rows(_as_rows(self), index.reshape(-1), values, dim)
 
 
 def _place(dim: int, index: np.ndarray) -> tuple[Any, ...]:

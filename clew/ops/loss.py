@@ -14,7 +14,15 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.arrays import widened
-from clew.ops.activation import logsigmoid
+from clew.ops.activation import logsigmoid, run_kernel
+from clew.ops.loss_kernels import (
+    BCE_OF_LOGITS,
+    BCE_OF_PROBABILITIES,
+    BCE_SLOPE,
+    SMOOTH,
+    SMOOTH_SLOPE,
+    SQUARES,
+)
 from clew.ops.reduction_argument import (
     asked_reduction,
     check_reduction,
@@ -74,8 +82,8 @@ def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> 
 
 
 def _mse(self: Array, target: Array, *, reduction: str) -> Array:
-    difference = np.subtract(widened(self), widened(target))
-    return reduced(difference * difference, reduction, self.dtype)
+    losses = run_kernel(SQUARES, widened(self), widened(target))
+    return reduced(losses, reduction, self.dtype)
 
 
 def _mse_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: str) -> Tensor:
@@ -131,15 +139,15 @@ def l1_loss(
 
 
 def _smooth_l1(self: Array, target: Array, *, reduction: str, beta: float) -> Array:
-    size = np.abs(np.subtract(widened(self), widened(target)))
-    losses = np.where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta)
+    numbers = beta, 0.5 / beta, 1.0
+    losses = run_kernel(SMOOTH, widened(self), widened(target), numbers=numbers)
     return reduced(losses, reduction, self.dtype)
 
 
 def _smooth_l1_gradient(
     g: Tensor, self: Tensor, target: Tensor, reduction: str, beta: float
 ) -> Tensor:
-    slope = ((self - target) / beta).clamp(-1, 1)
+    slope = SMOOTH_SLOPE(self, target, scale=beta, limit=1.0)
     return slope * spread(g, reduction, self._array.size)
 
 
@@ -179,15 +187,16 @@ def smooth_l1_loss(
 
 
 def _huber(self: Array, target: Array, *, reduction: str, delta: float) -> Array:
-    size = np.abs(np.subtract(widened(self), widened(target)))
-    losses = np.where(size < delta, 0.5 * size * size, delta * (size - 0.5 * delta))
+    numbers = delta, 0.5, delta
+    losses = run_kernel(SMOOTH, widened(self), widened(target), numbers=numbers)
     return reduced(losses, reduction, self.dtype)
 
 
 def _huber_gradient(
     g: Tensor, self: Tensor, target: Tensor, reduction: str, delta: float
 ) -> Tensor:
-    return (self - target).clamp(-delta, delta) * spread(g, reduction, self._array.size)
+    slope = SMOOTH_SLOPE(self, target, scale=1.0, limit=delta)
+    return slope * spread(g, reduction, self._array.size)
 
 
 HUBER_LOSS = Op(
@@ -231,14 +240,13 @@ def huber_loss(
 
 
 def _bce(self: Array, target: Array, weight: Array | None, *, reduction: str) -> Array:
-    x, t = widened(self), widened(target)
-    if x.size and not ((x >= 0) & (x <= 1)).all():
+    x = widened(self)
+    # NaN is outside, too.
+    if x.size and not (x.min() >= 0 and x.max() <= 1):
         raise RuntimeError(
             "all elements of input should be between 0 and 1" + errors.at_user_line()
         )
-    # The logarithms are bounded below, so that a certain and wrong prediction stays finite.
-    hit, miss = np.maximum(np.log(x), -100), np.maximum(np.log1p(-x), -100)
-    losses = (t - 1) * miss - t * hit
+    losses = run_kernel(BCE_OF_PROBABILITIES, x, widened(target))
     if weight is not None:
         losses *= widened(weight)
     return reduced(losses, reduction, self.dtype)
@@ -247,8 +255,7 @@ def _bce(self: Array, target: Array, weight: Array | None, *, reduction: str) ->
 def _bce_gradient(
     g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: str
 ) -> Tensor:
-    slope = (self - target) / (self * (1 - self)).clamp_min(1e-12)
-    result = slope * spread(g, reduction, self._array.size)
+    result = BCE_SLOPE(self, target) * spread(g, reduction, self._array.size)
     return result if weight is None else result * weight
 
 
@@ -295,18 +302,26 @@ def binary_cross_entropy(
     return result
 
 
-def _bce_with_logits(
-    self: Array, target: Array, weight: Array | None, pos_weight: Array | None, *, reduction: str
-) -> Array:
+def _logits_losses(self: Array, target: Array, pos_weight: Array | None) -> Array:
+    kernel = BCE_OF_LOGITS.when(self) if self.dtype is target.dtype else None
+    if kernel is not None and pos_weight is None:
+        losses: Array = kernel(self, target)
+        return losses
     # Low precision is rounded after each step, as PyTorch does it.
     wide = widened(self)
     tail = (np.log1p(np.exp(-np.abs(wide))) + np.maximum(-wide, 0)).astype(self.dtype, copy=False)
     if pos_weight is not None:
         tail = tail * ((pos_weight - 1) * target + 1)
-    losses = (1 - target) * self + tail
+    return np.asarray((1 - target) * self + tail)
+
+
+def _bce_with_logits(
+    self: Array, target: Array, weight: Array | None, pos_weight: Array | None, *, reduction: str
+) -> Array:
+    losses = _logits_losses(self, target, pos_weight)
     if weight is not None:
         losses = losses * weight
-    return reduced(np.asarray(losses), reduction, losses.dtype)
+    return reduced(losses, reduction, losses.dtype)
 
 
 def _logits_gradient(

@@ -6,6 +6,10 @@ NaN is greater than every number.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from clew import errors
@@ -75,7 +79,27 @@ def msort(input: Tensor) -> Tensor:
 
 # -- topk and kthvalue -----------------------------------------------------------------------------
 
+# NumPy says of every element where it belongs, in twice the memory of the elements: not of all at
+# once, when a few are wanted.
+_ELEMENTS_AT_ONCE = 1 << 20
 
+
+def _part_by_part(find: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Look for indices along `dim` in some of the first dimension's entries after others."""
+
+    @functools.wraps(find)
+    def function(self: np.ndarray, *, dim: int, **params: Any) -> np.ndarray:
+        count = len(self) if dim and self.ndim else 1
+        if count == 1 or self.size <= _ELEMENTS_AT_ONCE:
+            return find(self, dim=dim, **params)
+        step = max(_ELEMENTS_AT_ONCE * count // self.size, 1)
+        parts = [self[start : start + step] for start in range(0, count, step)]
+        return np.concatenate([find(part, dim=dim, **params) for part in parts])
+
+    return function
+
+
+@_part_by_part
 def _top(self: np.ndarray, *, k: int, dim: int, largest: bool) -> np.ndarray:
     if not self.ndim:
         return np.zeros((), np.int64)
@@ -112,6 +136,7 @@ def topk(
     return return_types.topk(TOPK(input, indices, dim=dim, keepdim=True), indices)
 
 
+@_part_by_part
 def _ranked(self: np.ndarray, *, k: int, dim: int, keepdim: bool) -> np.ndarray:
     """Where the element of rank k is."""
     if not self.ndim:

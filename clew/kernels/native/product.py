@@ -69,7 +69,7 @@ def tiles_module(llvm: str) -> str:
     rows, columns = range(shape.widths[0] + 1), range(shape.heights[0] + 1)
     table = [f"ptr {names.get((h, w), 'null')}" for w in rows for h in columns]
     largest = shape.heights[0], shape.widths[0]
-    table += [f"ptr {tile_function(e, shape, *largest, step)}" for step in shape.steps]
+    table += [f"ptr {tile_function(e, shape, *largest, form)}" for form in shape.forms]
     e.lines.append(f"@tiles = constant [{len(table)} x ptr] [{', '.join(table)}]")
     _attributes(e)
     return e.text()
@@ -223,7 +223,7 @@ class _Run:
         f["pack_a"] = c.choose(
             c.both(
                 c.compare("eq", f["a_row"], item),
-                c.both(c.compare("ne", f["a_step"], item), c.compare("sge", f["n"], "128")),
+                c.both(c.compare("ne", f["a_step"], item), c.compare("sge", f["n"], "256")),
             ),
             "1", "0",
         )  # fmt: skip
@@ -305,7 +305,7 @@ def provide_multiply(llvm: str) -> None:
 def _functions(llvm: str) -> dict[str, int]:
     """The addresses of the compiled functions, by their names."""
     machine = jit.machine()
-    key = f"{llvm} {vector_bytes()} 4"
+    key = f"{llvm} {vector_bytes()} 5"
     tiles = machine.compiled(f"tiles {key}", lambda: tiles_module(llvm), jit.NONE)
     machine.provide(f"clew_{llvm}_tiles", machine.load(tiles, "tiles")[0])
     code = machine.compiled(f"product {key}", lambda: product_module(llvm), jit.NONE)

@@ -300,9 +300,12 @@ class Part:
         largest = shape.widths[0] * table + shape.heights[0]
         is_packed = c.compare("eq", self.f["b_down"], str(shape.columns * c.item))
         special = c.both(c.compare("eq", place, str(largest)), is_packed)
-        for index, step in enumerate(shape.steps):
-            known = c.both(special, c.compare("eq", a_step, str(step)))
-            place = c.choose(known, str(largest + 1 + index), place)
+        for index, form in reversed(list(enumerate(shape.forms))):
+            fits = special
+            for known, actual in ((form.row, self.f["a_row"]), (form.step, a_step)):
+                if known:
+                    fits = c.both(fits, c.compare("eq", actual, str(known)))
+            place = c.choose(fits, str(largest + 1 + index), place)
         entry = c.e.value(f"getelementptr ptr, ptr @clew_{c.llvm}_tiles, i64 {place}")
         c.e.line(f"call void {c.e.value(f'load ptr, ptr {entry}')}({arguments})")
 

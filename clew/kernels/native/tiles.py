@@ -9,6 +9,7 @@ is; `b` is read in vectors.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from clew.kernels.native.code import ITEM
 from clew.kernels.native.emitter import Emitter
@@ -25,6 +26,13 @@ TILE_PARAMETERS = (
 )
 
 
+class Form(NamedTuple):
+    """What is known of rows: how far they are from each other, and from one k to the next; or 0."""
+
+    row: int
+    step: int
+
+
 class Shape:
     """How many lanes a vector has on a machine, and the tiles that fit its registers."""
 
@@ -37,34 +45,42 @@ class Shape:
         self.columns = self.widths[0] * self.lanes
 
     @property
-    def steps(self) -> tuple[int, int]:
-        """The steps of rows for which the largest tiles have a form of their own: as the rows are
-        in memory, and packed."""
-        return ITEM[self.llvm], self.heights[0] * ITEM[self.llvm]
+    def forms(self) -> tuple[Form, ...]:
+        """Where rows may lie for which the largest tiles have code of their own: one after another,
+        packed, and side by side."""
+        item = ITEM[self.llvm]
+        return Form(0, item), Form(item, self.heights[0] * item), Form(item, 0)
 
     @property
     def vector(self) -> str:
         return f"<{self.lanes} x {self.llvm}>"
 
 
-def tile_function(e: Emitter, shape: Shape, height: int, width: int, step: int = 0) -> str:
+def tile_function(
+    e: Emitter, shape: Shape, height: int, width: int, form: Form | None = None
+) -> str:
     """A function for tiles of one size: c = start + a b, or c = c + a b if `more`.
 
-    With `step` it is for packed columns and rows with that step, which is known then: several k are
-    done in one turn without a single addition of addresses.
+    With `form` it is for packed columns and rows of that form: several k are done in one turn, with
+    hardly an addition of addresses.
     """
-    name = f"@tile{height}x{width}" + f"by{step}" * bool(step)
+    name = f"@tile{height}x{width}" + (f"by{form.row}and{form.step}" if form else "")
     e.lines.append(f"define internal void {name}({TILE_PARAMETERS}) #0 {{")
     e.label("entry")
-    _Tile(e, shape, height, width, step).emit()
+    _Tile(e, shape, height, width, form).emit()
     e.line("ret void")
     e.lines.append("}")
     return name
 
 
 class _Tile:
-    def __init__(self, e: Emitter, shape: Shape, height: int, width: int, step: int) -> None:
-        self.e, self.shape, self.height, self.width, self.step = e, shape, height, width, step
+    def __init__(
+        self, e: Emitter, shape: Shape, height: int, width: int, form: Form | None
+    ) -> None:
+        self.e, self.shape, self.height, self.width = e, shape, height, width
+        self.is_quick = form is not None
+        self.form = form or Form(0, 0)
+        self.rows_per_pointer = height if self.form.row else _ROWS_PER_POINTER
         self.vector = shape.vector
         lanes, letter = shape.lanes, "f32" if shape.llvm == "float" else "f64"
         self.fma = f"@llvm.fma.v{lanes}{letter}"
@@ -74,11 +90,11 @@ class _Tile:
         e = self.e
         start = self.vectors("%start")
         self.fetch_result()
-        pointers = ["%a", "%far", "%b"] if self.height > _ROWS_PER_POINTER else ["%a", "%b"]
+        pointers = ["%a", "%far", "%b"] if self.height > self.rows_per_pointer else ["%a", "%b"]
         e.line("%row2 = shl i64 %row, 1")
         values = pointers + [start[v] for _ in range(self.height) for v in range(self.width)]
         before, left = "entry", "%k"
-        if self.step:
+        if self.is_quick:
             e.line(f"%several = udiv i64 %k, {K_TOGETHER}")
             values = self.loop("several", before, "%several", values, K_TOGETHER)
             before, left = "past_several", e.value(f"urem i64 %k, {K_TOGETHER}")
@@ -100,15 +116,12 @@ class _Tile:
             e.value(f"phi {kind} [ {value}, %{before} ], [ {new}, %{name}_loop ]")
             for kind, value, new in zip(kinds, values, names, strict=True)
         ]
-        totals = now[pointers:]
-        for turn in range(times):
-            new_names = names[pointers:] if turn == times - 1 else [""] * len(totals)
-            totals = self.add_products(now[:pointers], turn, totals, new_names)
-        for i, p in enumerate(now[:pointers]):
-            step = "%b_step" if i == pointers - 1 else "%step"
-            if self.step:
-                step = str(times * (self.b_step if i == pointers - 1 else self.step))
-            e.value(f"getelementptr i8, ptr {p}, i64 {step}", names[i])
+        first, totals = now[:pointers], now[pointers:]
+        at = first
+        for turn in range(1, times + 1):
+            new_names = names if turn == times else [""] * len(values)
+            totals = self.add_products(at, totals, new_names[pointers:])
+            at = self.advanced(first, at, turn, new_names[:pointers])
         e.value(f"sub i64 {count}, 1", f"%left_{name}")
         e.line(f"%over_{name} = icmp eq i64 %left_{name}, 0")
         e.line(f"br i1 %over_{name}, label %past_{name}, label %{name}_loop")
@@ -118,24 +131,24 @@ class _Tile:
             for kind, value, new in zip(kinds, values, names, strict=True)
         ]
 
-    @property
-    def b_step(self) -> int:
-        """The distance of packed columns from one k to the next."""
-        return self.shape.columns * ITEM[self.shape.llvm]
+    def advanced(self, first: list[str], at: list[str], turn: int, names: list[str]) -> list[str]:
+        """The pointers for the next k: a known distance from the first ones, or from the last."""
+        e, *rows = self.e, *[(self.form.step, "%step")] * (len(first) - 1)
+        columns = self.shape.columns * ITEM[self.shape.llvm] if self.is_quick else 0, "%b_step"
+        moved = []
+        for i, (known, step) in enumerate([*rows, columns]):
+            start, distance = (first[i], turn * known) if known else (at[i], step)
+            moved.append(e.value(f"getelementptr i8, ptr {start}, i64 {distance}", names[i]))
+        return moved
 
-    def add_products(
-        self, pointers: list[str], turn: int, totals: list[str], names: list[str]
-    ) -> list[str]:
-        """The tile with the products for one k added, some turns after where the pointers are."""
+    def add_products(self, pointers: list[str], totals: list[str], names: list[str]) -> list[str]:
+        """The tile with the products for one k added."""
         e = self.e
-        if turn:
-            steps = [self.step] * (len(pointers) - 1) + [self.b_step]
-            pairs = zip(pointers, steps, strict=True)
-            pointers = [e.value(f"getelementptr i8, ptr {p}, i64 {turn * s}") for p, s in pairs]
         b = self.vectors(pointers[-1])
         sums = []
         for r in range(self.height):
-            number = self.broadcast(pointers[r // _ROWS_PER_POINTER], r % _ROWS_PER_POINTER)
+            which, distance = divmod(r, self.rows_per_pointer)
+            number = self.broadcast(pointers[which], distance)
             for v in range(self.width):
                 place = r * self.width + v
                 terms = (number, b[v], totals[place])
@@ -195,6 +208,8 @@ class _Tile:
         e, llvm = self.e, self.shape.llvm
         if distance:
             step = "%row" if distance == 1 else "%row2"
+            if self.form.row:
+                step = str(distance * self.form.row)
             pointer = e.value(f"getelementptr i8, ptr {pointer}, i64 {step}")
         number = e.value(f"load {llvm}, ptr {pointer}, align {ITEM[llvm]}")
         one = e.value(f"insertelement {self.vector} poison, {llvm} {number}, i32 0")

@@ -1,7 +1,7 @@
 """Loops over vectors: the body works on some elements at once, the last ones with a mask.
 
-The vectors are there in the LLVM IR already. To have LLVM find them in loops over single elements
-takes ten times as long as all else that it does.
+The vectors are there in the LLVM IR already: if LLVM has to find them in loops over single
+elements, compiling takes several times as long.
 """
 
 from __future__ import annotations
