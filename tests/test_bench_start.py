@@ -41,6 +41,7 @@ def test_first_calls_are_timed_without_the_cache(
     jit.machine()  # has code of its own in the cache
     monkeypatch.setenv("CLEW_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ufunc, "_KERNELS", [])
+    monkeypatch.setattr(together, "TOGETHER", [])
     ufunc.elementwise("start_twice", 1)(lambda x: x * 2.0)
     seconds = start.first_calls()
     assert list(seconds) == ["start_twice"] and seconds["start_twice"] > 0
