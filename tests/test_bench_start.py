@@ -7,7 +7,7 @@ import pytest
 
 import clew
 from clew.bench import start
-from clew.kernels.native import jit, loops, ufunc
+from clew.kernels.native import jit, loops, together, ufunc
 from clew.kernels.native.functions import trace
 
 
