@@ -1,7 +1,8 @@
 """Each class of finding, on small programs: found with the right line, and silence when right.
 
-`python -m tests.doctor_score` runs all programs; here are two of each class and a sample of the
-correct ones, in this process.
+`python -m tests.doctor_score` runs all programs; here are two of each class, a sample of the
+correct ones, and one in three of those that differ from each other by the flow of values alone
+(`flow_*`), in this process.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from clew.doctor.rules import RULES
 from tests.doctor_score import Expected, Outcome, describe, programs
 
 PER_CLASS = 2
-EVERY = 9
+EVERY = 13
+FLOW = 3
 
 
 def chosen_faulty() -> list[tuple[Path, Expected]]:
@@ -33,8 +35,14 @@ def chosen_faulty() -> list[tuple[Path, Expected]]:
     return [each for group in by_class.values() for each in group[:PER_CLASS]]
 
 
-FAULTY = chosen_faulty()
-CORRECT = list(programs("correct", ""))[::EVERY]
+def with_flow(chosen: list[tuple[Path, Expected]], folder: str) -> list[tuple[Path, Expected]]:
+    paths = {path for path, _ in chosen}
+    more = list(programs(folder, "flow_"))[::FLOW]
+    return chosen + [job for job in more if job[0] not in paths]
+
+
+FAULTY = with_flow(chosen_faulty(), "faulty")
+CORRECT = with_flow(list(programs("correct", ""))[::EVERY], "correct")
 
 
 def examine(path: Path) -> Report:

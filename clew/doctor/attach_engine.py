@@ -51,7 +51,14 @@ def operations(instrument: Instrument) -> None:
     def share(original: Any) -> Any:
         def watched(self: ViewOp, source: Tensor, params: Any, array: Any) -> Tensor:
             out: Tensor = original(self, source, params, array)
-            session.view_made(self, source, params, out)
+            # Most views are a layer's own transposes, of which there is nothing to learn.
+            if (
+                self.name == "view"
+                or out._node is None
+                or session.partial.is_open
+                or session.numbers.tainted
+            ):
+                session.view_made(self, source, params, out)
             return out
 
         return watched
@@ -108,7 +115,9 @@ def histories(instrument: Instrument) -> None:
 
     def grad_set(original: Any) -> Any:
         def set_grad(self: Tensor, value: Tensor | None) -> None:
-            session.grad_set(self, value)
+            # What the library clears has been told as a whole, by `zero_grad`.
+            if sys._getframe(1).f_globals.get("__package__") not in INTERNAL_PACKAGES:
+                session.grad_set(self, value)
             original.fset(self, value)
 
         def get_grad(self: Tensor) -> Tensor | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.doctor.keeping import storing_statement
 from clew.doctor.places import (
     Line,
     Place,
@@ -105,8 +106,7 @@ class CopyWatch:
     def data_replaced(self, tensor: Tensor, value: Tensor) -> None:
         """`a.data = b.data`: two parameters over one memory."""
         known = self.recorder.find(tensor)
-        if known is None and not tensor._requires_grad:
-            pass
+        self.recorder.data_given(tensor, here())
         where = address(value._array)
         for other in self.recorder.by_id.values():
             live = other.ref()
@@ -178,8 +178,16 @@ class CopyWatch:
 
     def written(self, name: str, inputs: tuple[Any, ...], out: Tensor) -> None:
         """`p.copy_(snapshot)` where the snapshot is p's own memory."""
-        if self.aliases:
-            self.used((out, *inputs[1:]))
+        if not self.aliases:
+            return
+        self.used((out, *inputs[1:]))
+        entry = self.aliases.get(id(inputs[1])) if name == "copy" and len(inputs) > 1 else None
+        source = None if entry is None else entry[0]()
+        if entry is not None and source is not None and source is inputs[1] and out._array.size:
+            line, at = line_of(entry[1]), line_of(here())
+            if address(source._array) == address(out._array) and line != at:
+                self.useless_loads[line] += 1
+                self.useless_load_at[line] = at
 
     def step_ends(self) -> None:
         """Now and then: does a name that promises a copy mean the model that is trained?"""
@@ -226,6 +234,9 @@ class CopyWatch:
         tensors = [t for t in inputs if isinstance(t, Tensor)]
         if len(tensors) < 3 or any(t._requires_grad for t in tensors[:3]):
             return
+        if len({id(t) for t in tensors}) == 1:
+            self._one_many_times(tensors[0])
+            return
         if len({id(t) for t in tensors}) < 3:
             return
         addresses = Counter(address(t._array) for t in tensors if t._array.size)
@@ -240,6 +251,17 @@ class CopyWatch:
             line = line_of(here())
             self.stacks[line] += 1
             self.stack_of.setdefault(line, self.recorder.born_at(first))
+
+    def _one_many_times(self, tensor: Tensor) -> None:
+        """One tensor, kept again and again while it was written to in place."""
+        storage = tensor._storage
+        if storage.version < 3 or storage.written_at is None or not tensor._array.size:
+            return
+        stored = storing_statement(tensor)
+        if stored is not None:
+            line = line_of(here())
+            self.stacks[line] += 1
+            self.stack_of.setdefault(line, stored)
 
 
 def _parameter_ids(module: Module) -> frozenset[int]:

@@ -39,6 +39,16 @@ class TermFacts:
         self.batch = 0
 
 
+class HandCall:
+    """A product of data and a parameter, as if a model were called."""
+
+    def __init__(self, line: Line | None) -> None:
+        self.line = line
+        self.training = True
+        self.grad = local.state.grad_enabled
+        self.rows: tuple[Any, set[int]] | None = None
+
+
 class DataWatch:
     """Sees the batches that models get."""
 
@@ -49,6 +59,8 @@ class DataWatch:
         self.held_out: dict[Any, set[int]] = {}
         self.settled: dict[Any, int] = {}  # calls in a row that brought no new training row
         self.common: dict[Any, set[int]] = {}  # of these, trained on before
+        self.codes: set[Any] = set()  # evaluations on integers
+        self.held_rows: dict[Any, int] = {}  # the most rows of one call
         self.held_at: dict[Any, Counter[Line | None]] = {}
         self.held_names: dict[Any, Line | None] = {}
         self.held_under: dict[Any, Counter[Line | None]] = {}  # the no_grad in force
@@ -72,7 +84,7 @@ class DataWatch:
                 continue
             if array.dtype.kind != "f":
                 continue
-            known.init_at = initialised_at(tensor) or known.born
+            known.init_at = self.recorder.given_at(tensor) or initialised_at(tensor) or known.born
             fan_in = array.size / array.shape[0]
             known.gain = float(np.sqrt(np.mean(np.square(array, dtype=np.float64)) * fan_in))
             first = array.reshape(-1)[0]
@@ -92,18 +104,32 @@ class DataWatch:
 
     def root_called(self, module: Module, call: Any, result: Any) -> None:
         args = call.args
-        if not args or not isinstance(args[0], Tensor):
+        if not args or not isinstance(args[0], Tensor) or args[0]._is_lifted:
             return
         array = args[0]._array
         if array.ndim and len(self.batches) < 100:
             self.batches.add(array.shape[0])
-        if array.ndim < 2 or array.dtype.kind != "f" or self.calls > 3000 or not len(array):
+        facts = self.recorder.module_facts(module)
+        self._rows_seen(args[0], call, -1 if facts is None else facts.number)
+
+    def multiplied(self, data: Tensor, weights: Tensor) -> None:
+        """`x @ w` outside of any module, where w is a parameter: a model of one line."""
+        known = self.recorder.find(weights)
+        if known is None or self.calls > 3000:
+            return
+        call = HandCall(line_of(here()))
+        self._rows_seen(data, call, ("by hand", known.number))
+        if call.rows is not None:
+            self.went_backward([call])
+
+    def _rows_seen(self, given: Tensor, call: Any, key: Any) -> None:
+        """A model gets rows, to learn from or to be measured on."""
+        array = given._array
+        if array.ndim < 2 or array.dtype.kind not in "fi" or self.calls > 3000 or not len(array):
             return
         if array[0].size < 2:
             return
         self.calls += 1
-        facts = self.recorder.module_facts(module)
-        key: Any = -1 if facts is None else facts.number
         training = call.grad and call.training
         if training:
             rows = self.trained.setdefault(key, set())
@@ -122,13 +148,17 @@ class DataWatch:
             return
         lines = self.held_at.setdefault(key, Counter())
         if call.line not in lines:
-            self.held_names[key] = self.made_at(args[0])
+            self.held_names[key] = self.made_at(given)
         lines[call.line] += 1
         reason = local.state.no_grad_reason
         if not call.grad and reason is not None:
             self.held_under.setdefault(key, Counter())[line_of(reason.where)] += 1
-        if not _is_continuous(array):
+        if not _is_telling(array):
             return
+        if array.dtype.kind == "i":
+            self.codes.add(key)
+        largest = self.held_rows.get(key, 0)
+        self.held_rows[key] = max(largest, count)
         common = self.common.setdefault(key, set())
         common |= fresh & self.trained.get(key[0], set())
         rows |= fresh
@@ -146,6 +176,10 @@ class DataWatch:
         under = self.held_under.get(key, Counter())
         used = sum(min(count, self.recorder.joined[line]) for line, count in under.items())
         return used >= 0.5 * sum(self.held_at[key].values())
+
+    def is_drawn(self, key: Any) -> bool:
+        """Whether codes are drawn anew for each evaluation, as windows of a text: no fixed set."""
+        return key in self.codes and len(self.held_out[key]) > 1.5 * self.held_rows.get(key, 0)
 
     def dataset_made(self, dataset: Any) -> None:
         self.datasets[id(dataset)] = weakref.ref(dataset), line_of(here())
@@ -193,7 +227,10 @@ class DataWatch:
         before, after = source._array.shape, out._array.shape
         if len(before) < 2 or len(after) < 2 or before[:2] == after[:2]:
             return
-        if mixes(before, after, self.batch()) and source._array.flags.c_contiguous:
+        batch = self.batch()
+        if not source._array.flags.c_contiguous:
+            return
+        if mixes(before, after, batch) or _unfolds_wrongly(source._node, before, after, batch):
             line = line_of(here())
             swap = self.swaps.setdefault(line, Swap(before, after))
             swap.count += 1
@@ -249,6 +286,23 @@ def mixes(before: tuple[int, ...], after: tuple[int, ...], batch: int | None) ->
     )
 
 
+def _unfolds_wrongly(
+    node: Any, before: tuple[int, ...], after: tuple[int, ...], batch: int | None
+) -> bool:
+    """Whether rows that were folded sample by sample are unfolded as if the samples came second."""
+    if len(before) != 2 or len(after) < 3 or batch is None or after[1] != batch:
+        return False
+    if after[0] in (1, batch) or after[0] * after[1] != before[0]:
+        return False
+    for _ in range(8):
+        behind = [] if node is None else [n for n in inputs_of(node) if not n.is_accumulator]
+        shapes = [n._shape for n in behind if len(n._shape) >= 3]
+        if shapes:
+            return shapes[0][0] == batch and shapes[0][1] != batch
+        node = behind[0] if behind else None
+    return False
+
+
 def _has_equal_units(array: np.ndarray) -> bool:
     """Whether all rows, or all columns, of a matrix are the same."""
     flat = array.reshape(array.shape[0], -1)
@@ -294,9 +348,11 @@ def _reduced_rows(node: Any) -> int:
     return 1
 
 
-def _is_continuous(array: np.ndarray) -> bool:
-    """Whether rows are made of real-valued measurements, so that equal rows are no accident."""
+def _is_telling(array: np.ndarray) -> bool:
+    """Whether equal rows are no accident: real-valued measurements, or long lists of codes."""
     sample = array.reshape(array.shape[0], -1)[:32]
+    if array.dtype.kind == "i":
+        return sample.shape[1] >= 8 and np.unique(sample).size >= 10
     return bool((sample != np.round(sample)).mean() > 0.5)
 
 

@@ -32,8 +32,12 @@ class Events(OperationEvents):
     @event
     def backward_begins(self, run: Any, roots: Any) -> Any:
         tensors, self.roots = self.roots, ()
+        if not self.recorder.optimizers:
+            self.numbers.compare_weights()
         if run.accumulate:
             self.flow.begins(run)
+            self.partial.backward_begins(run, roots)
+            self.losses.targets.backward_begins(run, roots)
             self.repeats.went_backward()
             if tensors:
                 self.numbers.loss_seen(tensors[0])
@@ -69,14 +73,24 @@ class Events(OperationEvents):
         passes.backward_ends(self.recorder, run, begun)
         self.flow.ends(self.picture)
         self.numbers.backward_done(begun[2], run.accumulate)
-        if run.accumulate and not self.recorder.optimizers:
-            members = [(known, tensor) for known, tensor, _ in begun[2]]
-            self.data.first_step(members)
-            if self.numbers.sampling:
-                self.data.look_at_rows(members)
-            self.numbers.choose(self.recorder.backwards)
+        if not self.recorder.optimizers and (run.accumulate or run.targets):
+            self._await_updates(run, begun[2])
         self.precision.backward_ends(run, begun[2])
         self.keeping.backward_ends(run, begun)
+
+    def _await_updates(self, run: Any, leaves: Any) -> None:
+        """No optimizer is there: the program will change its parameters itself."""
+        members = [
+            (known, tensor)
+            for known, tensor, node in leaves
+            if (run.accumulate or node in run.targets) and not tensor._is_lifted
+        ]
+        self.data.first_step(members)
+        if self.numbers.sampling:
+            self.data.look_at_rows(members)
+        self.numbers.choose(self.recorder.backwards)
+        self.numbers.keep_weights(members)
+        self.numbers.keep_slope(members)
 
     # -- optimizers ------------------------------------------------------------------------------
 
@@ -194,6 +208,7 @@ class Events(OperationEvents):
         if args and isinstance(args[0], Tensor) and args[0]._array.ndim:
             self.modes.batch = args[0]._array.shape[0]
             self.modes.input_given(args[0])
+            self.losses.mixing.model_called(args[0], self._are_samples(args[0]))
             self.repeats.model_called(args[0], module.training and local.state.grad_enabled)
         for value in args:
             if isinstance(value, Tensor) and value._requires_grad and value._node is not None:
@@ -205,9 +220,17 @@ class Events(OperationEvents):
             self.recorder.name_parameters(module)
         return self.modes.root_called(module, args)
 
+    def _are_samples(self, tensor: Tensor) -> bool:
+        """Whether a loader has put the rows of a batch together, or a list of indices has."""
+        given = self.data.given
+        return self.repeats.is_picked(tensor) or (given is not None and given[0]() is tensor)
+
     @event
     def module_left(self, module: Module, entered: Any, result: Any) -> None:
         self.modes.root_left(module, entered, result)
+        self.losses.mixing.model_left(result)
+        if self.losses.targets.is_open and entered.args:
+            self.losses.targets.model_called(entered.args[0], result)
         self.data.root_called(module, entered, result)
         entered.args = ()  # a call that waits for its backward must not keep its inputs alive
         self.keeping.output_made(result)

@@ -89,6 +89,10 @@ class ParamFacts:
         self.stale_steps = 0
         self.stale_updates = 0  # the same, by hand
         self.stale_at: Counter[Line | None] = Counter()
+        # Updates by hand since the last backward: with a gradient, and with one that was cleared.
+        self.used_by_hand = False
+        self.empty_by: Place | None = None
+        self.empty_updates: Counter[Line | None] = Counter()
         self.manual = 0
         self.manual_at: Place | None = None
         self.used_without_grad: Counter[Place | None] = Counter()
@@ -122,6 +126,19 @@ class ParamFacts:
         self.unfrozen |= tensor._requires_grad and not self._requires_grad
         self._requires_grad = tensor._requires_grad
         self.requires_grad_seen |= tensor._requires_grad
+
+    def updated_by_hand(self, grad: Tensor | None) -> None:
+        """The program writes to it: is there still a gradient to do so with?"""
+        if grad is None or grad._array.any():
+            self.used_by_hand = True
+        elif self.grad_mark != number_mark(grad):
+            self.empty_by = grad._storage.written_at
+
+    def settle_updates(self) -> None:
+        """Before the next backward: were all updates since the last one made with zeros?"""
+        if self.empty_by is not None and not self.used_by_hand:
+            self.empty_updates[line_of(self.empty_by)] += 1
+        self.empty_by, self.used_by_hand = None, False
 
     @property
     def steps_with_value(self) -> bool:

@@ -20,6 +20,10 @@ MOVES = frozenset(
         "gather",
     }
 )  # fmt: skip
+_LINEAR = MOVES | {
+    "add", "sub", "rsub", "rsub.number", "add.scaled", "sub.scaled", "neg", "sum", "mean",
+    "sum_dim", "mean_dim",
+}  # fmt: skip
 _LIMIT = 20000
 
 
@@ -114,3 +118,56 @@ def kept(node: Node, name: str) -> Any:
     index = plan.names.index(name) - plan.saved_count
     values = getattr(node, "kept", ())
     return values[index] if 0 <= index < len(values) else None
+
+
+def linear_part(roots: list[Node]) -> tuple[list[Node], set[int]]:
+    """The summands of a loss, and (by identity) the linear operations that sum them up."""
+    found: list[Node] = []
+    passed: set[int] = set()
+    todo, seen = list(roots), set(map(id, roots))
+    while todo and len(found) < 64:
+        node = todo.pop()
+        behind = inputs_of(node)
+        name = op_name(node)
+        is_linear = name in _LINEAR or (name in ("mul", "div") and len(behind) == 1)
+        if not is_linear or any(each.is_accumulator for each in behind):
+            found.append(node)
+            continue
+        passed.add(id(node))
+        for each in behind:
+            if id(each) not in seen:
+                seen.add(id(each))
+                todo.append(each)
+    return found, passed
+
+
+def terms_of_loss(roots: list[Node]) -> list[Node]:
+    """The summands of a loss, down to the first operation that is not linear."""
+    return linear_part(roots)[0]
+
+
+def weights_of(node: Node) -> list[Node]:
+    """The matrices of parameters that a node multiplies with, or looks up."""
+    return [
+        leaf
+        for each in inputs_of(node)
+        if (leaf := through_moves(each)) is not None
+        and leaf.is_accumulator
+        and len(leaf._shape) >= 2
+    ]
+
+
+def is_layers_output(node: Node | None, shape: tuple[int, ...]) -> bool:
+    """Whether values of a shape come from a layer with weights, element by element.
+
+    A square matrix of such values has features for columns, not the other samples of the batch.
+    """
+    todo = [] if node is None else [node]
+    for _ in range(16):
+        if not todo:
+            return False
+        current = todo.pop(0)
+        if weights_of(current):
+            return tuple(current._shape) == tuple(shape)
+        todo += [each for each in inputs_of(current) if tuple(each._shape) == tuple(shape)]
+    return False

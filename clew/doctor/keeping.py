@@ -123,6 +123,20 @@ def find_holder(nodes: list[Node], spaces: list[dict[str, Any]], files: list[str
     return Leak(line_of(last_op._where), "", "sum", alive)
 
 
+def storing_statement(tensor: Tensor) -> Line | None:
+    """The statement that puts a tensor into a container with a name."""
+    frames = list(user_frames(2))
+    spaces = [frame.f_locals for frame in frames] + [frame.f_globals for frame in frames[:1]]
+    ours = {id(frame) for frame in _all_frames()} | set(map(id, spaces))
+    for referrer in gc.get_referrers(tensor):
+        if isinstance(referrer, list | deque | tuple | dict) and id(referrer) not in ours:
+            name, _ = _name_of_holder(referrer, spaces, ours)
+            line = _storing_line(name, [f.f_code.co_filename for f in frames]) if name else None
+            if line is not None:
+                return line
+    return None
+
+
 def _all_frames() -> list[FrameType]:
     frames: list[FrameType] = []
     frame: FrameType | None = sys._getframe(1)
@@ -148,9 +162,7 @@ def _holders(node: Any, seen: set[int], ours: set[int]) -> tuple[Tensor | None, 
     return tensor, consumer
 
 
-def _name_of_holder(
-    tensor: Tensor, spaces: list[dict[str, Any]], ours: set[int]
-) -> tuple[str, bool]:
+def _name_of_holder(tensor: Any, spaces: list[dict[str, Any]], ours: set[int]) -> tuple[str, bool]:
     """The user's name for what holds a tensor, and whether that is a container."""
     todo: list[tuple[Any, int]] = [(tensor, 0)]
     visited = {id(tensor)}

@@ -6,36 +6,34 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from clew.core.node import Node
 from clew.core.tensor import Tensor
-from clew.doctor.graphs import inputs_of, kept, number_saved, op_name, through_moves, walk
+from clew.doctor.graphs import (
+    inputs_of,
+    is_layers_output,
+    kept,
+    linear_part,
+    number_saved,
+    op_name,
+    through_moves,
+    walk,
+)
+from clew.doctor.mixing import POOLS, WHOLE, MixWatch
 from clew.doctor.places import Line, Place, here, line_of
 from clew.doctor.recorder import Recorder
+from clew.doctor.targets import TargetWatch
 from clew.source import INTERNAL_PACKAGES
 
 PAIRED = frozenset({"mse_loss", "smooth_l1_loss", "huber_loss"})
-WATCHED = PAIRED | {
+WATCHED = PAIRED | POOLS | WHOLE | {
     "sub", "rsub", "log_softmax", "nll_loss", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "softmax", "mul", "xlogy", "cumsum", "cumprod",
-    "logcumsumexp", "cummax", "cummin", "linalg_vector_norm", "mean_dim", "sum_dim", "amax",
-    "addmm", "mm", "sort", "div", "std", "var",
+    "logcumsumexp", "cummax", "cummin", "addmm", "mm", "sort", "div",
 }  # fmt: skip
-
-# Reductions that make one number of many rows.
-_POOLS = frozenset({"mean_dim", "sum_dim", "amax", "std", "var"})
-
-
-class Pool(NamedTuple):
-    """A reduction over the batch axis, and the node of what was reduced."""
-
-    place: Place | None
-    shape: tuple[int, ...]
-    name: str
-    source: int
 
 
 class LossSite:
@@ -59,10 +57,8 @@ class LossWatch:
         self.sites: dict[tuple[str, Line | None], LossSite] = {}
         self.nodes: dict[int, LossSite] = {}
         self.functions: Counter[str] = Counter()
-        # Recent reductions over the batch axis, by the place of their node in the graph's order.
-        self.pools: dict[int, Pool] = {}
-        # Whether the module that runs keeps statistics, or says that it normalises.
-        self.normalises: Callable[[], bool] = lambda: False
+        self.mixing = MixWatch(self.note)
+        self.targets = TargetWatch(recorder)
         self.in_module: Callable[[], bool] = lambda: False
         self.target_given: Callable[[Any], None] = lambda target: None
         self.rows: Counter[int] = Counter()  # how many targets losses had
@@ -88,18 +84,22 @@ class LossWatch:
             self._outer(inputs[0], inputs[1], out)
         elif name in ("sub", "rsub") or name in PAIRED:
             self._pair(name, inputs, out)
-            self._centred(inputs[0], inputs[1])
+            self.mixing.combined(name, inputs[0], inputs[1])
         elif name == "div":
-            self._centred(inputs[0], inputs[1])
+            self.mixing.combined(name, inputs[0], inputs[1])
         elif name == "linalg_vector_norm":
+            self.mixing.reduced(inputs[0], params, out, name)
             if self.in_module():
                 self._softmax(inputs[0], params, out, "normalisation")
             elif out._node is not None:
                 self.note("unit-length", out._node._where, "", node=out._node)
-        elif name in _POOLS:
-            self._pooled(inputs[0], params, out, name)
+        elif name in POOLS or name in WHOLE:
+            self.mixing.reduced(inputs[0], params, out, name)
         elif name in ("addmm", "mm"):
-            self._linear(inputs)
+            self.mixing.layer(inputs)
+            if name == "mm":
+                self.mixing.affine(inputs[0], inputs[1], out)
+                self.mixing.attended(inputs[0], inputs[1])
         elif name == "sort":
             if self.in_module():
                 self._softmax(inputs[0], params, out, "sort")
@@ -107,6 +107,7 @@ class LossWatch:
             self._softmax(inputs[0], params, out, name)
         elif name == "log_softmax":
             self._log_softmax(inputs[0], out)
+            self._softmax(inputs[0], params, out, "log_softmax")
         elif name == "nll_loss":
             self._nll(inputs[0], out)
             self._count_rows(inputs[1])
@@ -147,45 +148,6 @@ class LossWatch:
             self._count_rows(b)
         if name in PAIRED or name == "sub":
             self._target(name, a, b, out)
-
-    def _pooled(self, source: Any, params: Any, out: Tensor, name: str) -> None:
-        """A reduction over the batch axis inside a module: what a layer makes of it is shared."""
-        dims = params.get("dim", params.get("dims")) if params else None
-        dims = dims if isinstance(dims, tuple | list) else (dims,)
-        if 0 not in dims or out._node is None or source._array.ndim < 2 or not self.in_module():
-            return
-        if through_moves(source._node) is None or len(self.pools) > 64:
-            self.pools.clear()
-        if source._node is not None and source._array.shape[0] > 1:
-            self.pools[out._node._seq] = Pool(
-                out._node._where, tuple(source._array.shape), name, source._node._seq
-            )
-
-    def _linear(self, inputs: tuple[Any, ...]) -> None:
-        """A layer with weights runs on something that was pooled over the batch."""
-        if not self.pools:
-            return
-        for value in inputs:
-            node = through_moves(value._node) if isinstance(value, Tensor) else None
-            found = self.pools.get(node._seq) if node is not None else None
-            if found is not None:
-                self._mixed(found)
-
-    def _centred(self, a: Any, b: Any) -> None:
-        """A tensor meets its own mean (or deviation, or sum) over the batch."""
-        if not self.pools or not isinstance(a, Tensor) or not isinstance(b, Tensor):
-            return
-        node = through_moves(b._node)
-        found = self.pools.get(node._seq) if node is not None else None
-        if found is None or a._node is None or a._node._seq != found.source:
-            return
-        if self.in_module() and not self.normalises():
-            self._mixed(found)
-
-    def _mixed(self, pool: Pool) -> None:
-        site = self.note("over-batch", pool.place, pool.name.removesuffix("_dim"))
-        site.used = site.count
-        site.facts.setdefault("shapes", Counter())[pool.shape] += 1
 
     def _count_rows(self, target: Any) -> None:
         self.target_given(target)
@@ -238,6 +200,8 @@ class LossWatch:
         if not a._requires_grad or not b._requires_grad or a._node is b._node:
             return
         node = out._node
+        if self.targets.is_open:
+            self.targets.product(a, b, out)
         site = self.note("product", node._where, "mul", node=node)
         if site.count <= 2:
             site.facts["left"], site.facts["right"] = ops_behind(a._node), ops_behind(b._node)
@@ -260,12 +224,16 @@ class LossWatch:
             key = "difference" if name == "sub" else "both-sides"
             if name == "cosine_similarity":
                 key = "similarity"
+            elif name != "sub" and self.targets.is_open:
+                self.targets.compared("paired", out._node._where, a, b)
             site = self.note(key, out._node._where, name, node=out._node)
             if site.count <= 3:
                 site.facts["steps"] = self.recorder.steps
                 site.facts["target"] = _leaf_numbers(self.recorder, b)
                 site.facts["input"] = _leaf_numbers(self.recorder, a)
                 site.facts["bootstrap"] = is_bootstrap(b._node) or is_bootstrap(a._node)
+                same = name == "sub" and out._array.size > 1 and not out._array.any()
+                site.facts["cancels"] = same and site.facts.get("cancels", True)
                 site.facts["target_line"] = line_of(b._node._where) if b._node else None
                 site.facts["input_line"] = line_of(a._node._where) if a._node else None
 
@@ -319,6 +287,8 @@ class LossWatch:
         if not input._requires_grad or array.ndim < 1 or not array.size:
             return
         if target._requires_grad:
+            if self.targets.is_open:
+                self.targets.compared("soft", here(), input, target)
             site = self.note("both-sides", here(), "kl_div")
             site.used = site.count
             if site.count <= 3:
@@ -359,6 +329,8 @@ class LossWatch:
             if out._node is None:
                 site.used = site.count
             site.facts.setdefault("shapes", Counter())[array.shape] += 1
+            if array.shape[0] == array.shape[1] and "features" not in site.facts:
+                site.facts["features"] = is_layers_output(scores._node, array.shape)
 
     # -- at backward -----------------------------------------------------------------------------
 
@@ -366,10 +338,15 @@ class LossWatch:
         """Which of the noted operations take part in this backward."""
         if not self.nodes:
             return
-        near = {id(node) for node in near_root([node for node, _ in roots])}
+        starts = [node for node, _ in roots]
+        near = {id(node) for node in near_root(starts)}
+        summed = linear_part(starts)[1]
         for node in run.accounts:
             site = self.nodes.get(node._seq)
-            if site is not None and (site.kind != "broadcast" or id(node) in near):
+            if site is None or (site.kind == "broadcast" and id(node) not in near):
+                continue
+            # A difference that is only summed up is no error: nothing makes it small.
+            if site.kind != "difference" or id(node) not in summed:
                 site.used += 1
 
 
@@ -408,6 +385,8 @@ def near_root(roots: list[Node]) -> list[Node]:
 def is_bootstrap(node: Node | None) -> bool:
     """Whether a target is a reward plus a discounted estimate: r + gamma * v."""
     node = through_moves(node)
+    if op_name(node) in ("stack", "cat", "where") and node is not None:
+        return any(is_bootstrap(each) for each in inputs_of(node))
     if op_name(node) not in ("add", "add.scaled") or node is None:
         return False
     if not any(edge is None for edge in node._edges):
@@ -417,9 +396,22 @@ def is_bootstrap(node: Node | None) -> bool:
         node = next((each for each in behind if op_name(each) == "mul"), None)
         if node is None:
             return False
-        number = number_saved(node)
-        if number is not None and 0.3 < number <= 1.0:
+        if _is_discount(node):
             return True
+    return False
+
+
+def _is_discount(node: Node) -> bool:
+    """Whether a node multiplies by a number, or by numbers, between 0.3 and 1, or by zeros."""
+    number = number_saved(node)
+    if number is not None:
+        return 0.3 < number <= 1.0
+    saved = getattr(node, "saved", ())
+    for value in saved if type(saved) is tuple else ():
+        array = value[0] if type(value) is tuple else None
+        if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.size:
+            factors = array[array != 0]
+            return bool(factors.size) and bool((factors > 0.3).all() and (factors <= 1.0).all())
     return False
 
 

@@ -37,6 +37,8 @@ QUIET = frozenset(
 )  # fmt: skip
 # Gradient formulas that cannot turn finite numbers into others, except by overflow.
 QUIET_BACKWARD = QUIET | {"add", "sub", "rsub", "sum", "sum_dim", "mean", "mean_dim", "add.scaled"}
+# Written with these, a ReLU is one that ends at zero.
+CLAMPS = frozenset({"clamp", "clamp.numbers", "clamp_min", "clamp_min.number", "maximum"})
 _SATURATING = {"sigmoid": (0.005, 0.995), "tanh": (-0.99, 0.99)}
 _PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "convolution"})
 
@@ -83,9 +85,17 @@ class NumberWatch:
         self.activities: dict[Any, Activity] = {}
         self.nodes: dict[int, Activity] = {}
         self.sampling = True
-        self.before: list[tuple[ParamFacts, Tensor, np.ndarray]] | None = None
+        self.before: list[tuple[ParamFacts, np.ndarray]] | None = None
         self.total_norm = Series()
         self.ratio = Series()
+        # Of each update: the most that it can lower the loss by (as a share of it), and its length
+        # for a gradient of length one.
+        self.reach = Series()
+        self.rate = Series()
+        self.last_norm = 0.0
+        # The program's own updates: the last gradient of one leaf, and how many went up along it.
+        self.slope: tuple[int, np.ndarray] | None = None
+        self.ascents = 0
         self.expects_overflow = False
         # For each line of the first forward: by how many orders of magnitude it enlarges.
         self.growth: defaultdict[Line | None, float] = defaultdict(float)
@@ -255,7 +265,8 @@ class NumberWatch:
                 known.zero_grads += 1
             else:
                 known.nonzero_grads += 1
-        self.total_norm.add(step, math.sqrt(total) if total >= 0 else math.nan)
+        self.last_norm = math.sqrt(total) if total >= 0 else math.nan
+        self.total_norm.add(step, self.last_norm)
 
     def mark_outputs(self, roots: Any) -> None:
         """Activations between the loss and the last layer with weights are outputs."""
@@ -285,29 +296,60 @@ class NumberWatch:
     # -- steps ---------------------------------------------------------------------------------
 
     def step_begins(self, members: list[tuple[ParamFacts, Tensor]]) -> None:
+        self.keep_weights([each for each in members if each[1]._grad is not None])
+
+    def keep_weights(self, members: list[tuple[ParamFacts, Tensor]]) -> None:
+        """Before an update: what the weights were."""
         self.before = None
         if self.sampling:
             self.before = [
-                (known, tensor, tensor._array.copy())
+                (known, tensor._array.copy())
                 for known, tensor in members
-                if tensor._grad is not None and tensor._array.dtype.kind == "f"
+                if tensor._array.dtype.kind == "f"
             ]
 
+    def keep_slope(self, members: list[tuple[ParamFacts, Tensor]]) -> None:
+        """Before the program's own update: which way is up."""
+        largest = max(members, key=lambda each: each[0].size, default=None)
+        grad = None if largest is None else largest[1]._grad
+        self.slope = None
+        if largest is not None and grad is not None and self.before is not None:
+            self.slope = largest[0].number, grad._array.copy()
+
+    def _note_direction(self, known: ParamFacts, change: np.ndarray) -> None:
+        if self.slope is not None and self.slope[0] == known.number:
+            up = float(np.vdot(change, self.slope[1]).real)
+            self.ascents += 1 if up > 0 else -1 if up < 0 else 0
+
     def step_ends(self) -> None:
-        before, self.before = self.before, None
-        if before:
-            changed = weights = 0.0
-            step = self.recorder.steps
-            for known, tensor, old in before:
-                weight = _square(old)
-                change = _square(np.subtract(tensor._array, old, out=old))
-                changed += change
-                weights += weight
-                if weight > 0 and change >= 0:
-                    known.update_ratio.add(step, math.sqrt(change / weight))
-            if weights > 0 and changed >= 0:
-                self.ratio.add(step, math.sqrt(changed / weights))
+        self.compare_weights()
         self.choose(self.recorder.steps)
+
+    def compare_weights(self) -> None:
+        """After an update: by how much it has changed them."""
+        before, self.before = self.before, None
+        if not before:
+            return
+        changed = weights = 0.0
+        step = self.recorder.steps
+        for known, old in before:
+            tensor = known.ref()
+            if tensor is None or tensor._array.shape != old.shape:
+                continue
+            weight = _square(old)
+            change = _square(np.subtract(tensor._array, old, out=old))
+            self._note_direction(known, old)
+            changed += change
+            weights += weight
+            if weight > 0 and change >= 0:
+                known.update_ratio.add(step, math.sqrt(change / weight))
+        if weights > 0 and changed >= 0:
+            self.ratio.add(step, math.sqrt(changed / weights))
+        norm, loss = self.last_norm, self.recorder.last_loss
+        if changed >= 0 and norm and loss and math.isfinite(norm):
+            moved = math.sqrt(changed)
+            self.reach.add(step, moved * norm / abs(loss))
+            self.rate.add(step, moved / norm)
 
     # -- activations ---------------------------------------------------------------------------
 
@@ -315,6 +357,8 @@ class NumberWatch:
         """Which units of an activation were active, or saturated, on a sampled step."""
         array = out._array
         if array.ndim < 2 or array.dtype.kind != "f":
+            return
+        if name in CLAMPS and not (array.size and array.min() == 0):
             return
         activity = self.activities.get(key)
         if activity is None:

@@ -20,8 +20,9 @@ from clew.doctor.graphview import GraphView
 from clew.doctor.keeping import KeepWatch
 from clew.doctor.losses import WATCHED, LossWatch
 from clew.doctor.modes import ModeWatch
-from clew.doctor.numbers import QUIET, QUIET_BACKWARD, NumberWatch
-from clew.doctor.places import Place, here
+from clew.doctor.numbers import CLAMPS, QUIET, QUIET_BACKWARD, NumberWatch
+from clew.doctor.partial import PAIRS, PartialCuts
+from clew.doctor.places import Place, here, line_of
 from clew.doctor.precision import PrecisionWatch
 from clew.doctor.recorder import Recorder
 from clew.doctor.repeats import RepeatWatch
@@ -30,10 +31,11 @@ from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
 
 _ACTIVATIONS = frozenset(
-    {"relu", "sigmoid", "tanh", "threshold", "clamp_min.number", "softmax", "_safe_softmax"}
+    {"relu", "sigmoid", "tanh", "threshold", "softmax", "_safe_softmax"} | CLAMPS
 )
 # Their derivative is zero wherever it exists.
 _STAIRS = frozenset({"round", "floor", "ceil", "trunc", "sign", "heaviside", "sgn"})
+_PRODUCTS = frozenset({"mm", "mv", "addmm", "addmv"})
 _SPLITS = frozenset({"slice", "index_select", "split", "split_with_sizes", "select"})
 _STACKS = frozenset({"stack", "cat"})
 _PICKS = frozenset({"index", "index_select"})
@@ -73,6 +75,7 @@ class OperationEvents:
         self.schedules = ScheduleWatch(self.recorder)
         self.repeats = RepeatWatch()
         self.flow = FlowWatch()
+        self.partial = PartialCuts(self.recorder)
         self.roots: tuple[Any, ...] = ()
         self.held = Series()  # bytes that graphs hold when backward begins
         self.picture: GraphView | None = None
@@ -83,13 +86,17 @@ class OperationEvents:
         self.data.batch = lambda: self.modes.batch
         self.losses.in_module = lambda: bool(self.stack)
         self.losses.target_given = self.repeats.target_given
-        self.losses.normalises = self._in_normalisation
+        self.losses.mixing.in_module = lambda: bool(self.stack)
+        self.losses.mixing.normalises = self._in_normalisation
 
-    def _in_normalisation(self) -> bool:
-        """Whether batch statistics are what the running module is for."""
+    def _in_normalisation(self, whole: bool) -> bool:
+        """Whether batch statistics are what the running module is for.
+
+        Its name may say so of statistics per feature; nobody wants those of a whole batch.
+        """
         inner = self.stack[-1] if self.stack else None
         return inner is not None and (
-            bool(inner._buffers) or "norm" in type(inner).__name__.lower()
+            bool(inner._buffers) or (not whole and "norm" in type(inner).__name__.lower())
         )
 
     def failed(self, error: Exception) -> None:
@@ -124,6 +131,10 @@ class OperationEvents:
                     reason = value._reason
                     if reason is not None and not value._requires_grad:
                         self.recorder.history_joined(out._node, reason)
+                        if self.partial.is_open:
+                            self.partial.joined(out._node, reason)
+            if name in PAIRS and self.partial.is_open:
+                self.partial.paired(inputs, out._node)
             if name in _ACTIVATIONS and numbers.sampling:
                 self._activation(name, out)
             elif name in _STAIRS:
@@ -134,6 +145,8 @@ class OperationEvents:
         else:
             if out._reason is not None and out._reason.kind == "numpy":
                 prefer_cuts(inputs, out)
+            if not self.stack and self.losses.targets.is_open:
+                self.losses.targets.data_made(inputs, out)
             if not state.grad_enabled and self.recorder.stepping is None:
                 for value in inputs:
                     if isinstance(value, Tensor) and value._requires_grad:
@@ -141,6 +154,8 @@ class OperationEvents:
                 self.modes.op_without_grad(name)
         if name in WATCHED:
             self.losses.op_ran(name, inputs, params, out)
+        if name in _PRODUCTS and not self.stack:
+            self._product_by_hand(inputs)
         if name == "_dropout_noise" and self.stack:
             self.modes.dropout_ran(self.stack)
         if name in _STACKS:
@@ -149,6 +164,18 @@ class OperationEvents:
             self.repeats.rows_picked(inputs, out)
         if self.copies.aliases:
             self.copies.used(inputs)
+
+    def _product_by_hand(self, inputs: tuple[Any, ...]) -> None:
+        """A matrix of data times a parameter, in the user's own code."""
+        data, weights = inputs[-2:]
+        if (
+            isinstance(data, Tensor)
+            and isinstance(weights, Tensor)
+            and weights._requires_grad
+            and not data._requires_grad
+            and (weights._node is None or weights._node.is_accumulator)
+        ):
+            self.data.multiplied(data, weights)
 
     def node_ran(self, node: Any, grads: Any, results: Any) -> None:
         try:
@@ -162,6 +189,13 @@ class OperationEvents:
             reason = state.no_grad_reason
             place = None if reason is None else reason.where
             self.recorder.used_without_grad(value, place)
+        elif self.partial.is_open and state.no_grad_reason is not None:
+            self._cut_as_well(state.no_grad_reason, node)
+
+    def _cut_as_well(self, reason: NoHistory, node: Any) -> None:
+        """A mode cuts all that is computed in it; its reason names the first value only."""
+        self.recorder.cut_as_well(reason, node)
+        self.partial.cut(reason, node)
 
     def _activation(self, name: str, out: Tensor) -> None:
         place: Place | None = None
@@ -181,6 +215,10 @@ class OperationEvents:
     def view_made(self, op: Op, source: Tensor, params: Any, out: Tensor) -> None:
         if self.numbers.tainted:
             self.numbers.hand_on((source,), out)
+        if self.partial.is_open and source._node is not None and not local.state.grad_enabled:
+            reason = local.state.no_grad_reason
+            if reason is not None and not source._node.is_accumulator:
+                self._cut_as_well(reason, source._node)
         in_users_module = bool(self.stack) and not type(self.stack[-1]).__module__.startswith(
             "clew."
         )
@@ -204,6 +242,8 @@ class OperationEvents:
             for value in inputs[1:]:
                 if isinstance(value, Tensor) and value._reason is not None:
                     self.recorder.history_joined(out._node, value._reason)
+                    if self.partial.is_open:
+                        self.partial.joined(out._node, value._reason)
             if name in _ACTIVATIONS and self.numbers.sampling:
                 self._activation(name, out)
             self.keeping.node_made(out)
@@ -217,8 +257,13 @@ class OperationEvents:
         if known is None:
             entry = self.copies.aliases.get(id(out))
             known = None if entry is None else self.recorder.params[entry[3]]
-        if known is not None and known.stale:
+        if known is None or not known.reached:
+            return
+        if known.stale:
             known.stale_updates += 1
+        tensor = known.ref()
+        if tensor is not None:
+            known.updated_by_hand(tensor._grad)
 
     # -- histories -------------------------------------------------------------------------------
 
@@ -226,16 +271,22 @@ class OperationEvents:
     def history_cut(self, reason: NoHistory, node: Any) -> None:
         if self.recorder.stepping is None:
             self.recorder.history_cut(reason, node)
+            if self.partial.is_open:
+                self.partial.cut(reason, node)
 
     @event
     def value_left(self, tensor: Tensor, how: str) -> None:
         if tensor._requires_grad:
             node = tensor._node
             last = local.state.last_backward
+            reason = NoHistory("exit", how, here())
+            if node is None or node.is_accumulator:
+                self.recorder.leaf_left(tensor, reason)
             # After its backward, a value that leaves the graph is for the log.
-            if node is not None and (last is None or node._seq > last[0]):
-                reason = NoHistory("exit", how, here())
+            elif last is None or node._seq > last[0]:
                 self.recorder.history_cut(reason, node)
+        if self.partial.is_open:
+            self.partial.left(tensor, line_of(here()))
 
     @event
     def mode_of_function(self, place: Place | None) -> None:
@@ -304,6 +355,8 @@ class OperationEvents:
     @event
     def asked_for_grad(self, tensor: Tensor) -> None:
         """Before `requires_grad_(True)`, which forgets why there was no history."""
+        if self.recorder.born_at(tensor) is None:
+            self.recorder.tensor_born(tensor, here())
         if tensor._reason is not None and len(self.recorder.overridden) < 10000:
             self.recorder.overridden[id(tensor)] = weakref.ref(tensor), tensor._reason
             self.recorder.joined_again(tensor._reason)

@@ -50,6 +50,10 @@ def backward_begins(
         _note_loss(recorder, site, tensors)
         if roots and roots[0][0].is_accumulator and tensors:
             _note_lonely(recorder, tensors[0])
+    elif run.targets and not recorder.optimizers:
+        for known, tensor, node in leaves:
+            if node in run.targets and not tensor._is_lifted:
+                recorder.note_update(known, tensor)
     factor = divided_by(roots[0][0], scale) if roots and run.accumulate else None
     return site, stack, leaves, factor
 

@@ -44,6 +44,7 @@ class Recorder:
         # Lines that cut history: reason, how often, and which leaves lay behind.
         self.cuts: dict[Line | None, Cut] = {}
         self.births: dict[int, tuple[weakref.ref[Tensor], Place | None]] = {}
+        self.given: dict[int, tuple[weakref.ref[Tensor], Place | None]] = {}
         self.joined: Counter[Line | None] = Counter()
         # For the picture of the graph: what was cut off from the nodes of the first iteration.
         self.joins: weakref.WeakKeyDictionary[Node, str] = weakref.WeakKeyDictionary()
@@ -98,6 +99,15 @@ class Recorder:
         if len(self.births) > 20000:
             self.births = {k: v for k, v in self.births.items() if v[0]() is not None}
         self.births[id(tensor)] = weakref.ref(tensor), place
+
+    def data_given(self, tensor: Tensor, place: Place | None) -> None:
+        """`tensor.data = value`."""
+        if len(self.given) < 20000:
+            self.given[id(tensor)] = weakref.ref(tensor), place
+
+    def given_at(self, tensor: Tensor) -> Place | None:
+        entry = self.given.get(id(tensor))
+        return entry[1] if entry is not None and entry[0]() is tensor else None
 
     def born_at(self, tensor: Tensor) -> Line | None:
         entry = self.births.get(id(tensor))
@@ -338,16 +348,9 @@ class Recorder:
 
     def settle(self, known: ParamFacts, tensor: Tensor, line: Line | None) -> None:
         """Before backward adds to a gradient: is what it holds still wanted?"""
-        mark = number_mark(tensor)
-        if not known.reached:
-            known.value_mark = mark  # until the first backward, writes are initialisation
-        if mark != known.value_mark:
-            known.manual += 1
-            storage = tensor._storage
-            untracked = storage.untracked
-            known.manual_at = storage.written_at or (untracked[2] if untracked else None)
+        known.settle_updates()
+        if self.note_update(known, tensor):
             known.consumed = True
-            known.value_mark = mark
         grad = tensor._grad
         if grad is None:
             known.consumed = known.stale = False
@@ -355,6 +358,20 @@ class Recorder:
         elif not self._is_cleared_in_place(known, grad) and known.consumed and known.pending:
             known.stale = True
             known.stale_at[line] += 1
+
+    def note_update(self, known: ParamFacts, tensor: Tensor) -> bool:
+        """Before a pass that reaches a leaf: has the program written to it since the last one?"""
+        mark = number_mark(tensor)
+        if not (known.reached or known.asked):
+            known.value_mark = mark  # until the first backward, writes are initialisation
+        if mark == known.value_mark:
+            return False
+        known.manual += 1
+        storage = tensor._storage
+        untracked = storage.untracked
+        known.manual_at = storage.written_at or (untracked[2] if untracked else None)
+        known.value_mark = mark
+        return True
 
     # -- cuts ------------------------------------------------------------------------------
 
@@ -366,10 +383,30 @@ class Recorder:
             cut = self.cuts[line] = Cut(reason.kind, reason.op, reason.where)
         cut.count += 1
         if cut.count <= 3 and node is not None:
-            for leaf in leaves_behind(node):
-                tensor = leaf._variable()
-                if tensor is not None:
-                    cut.leaves.add(self.facts(tensor).number)
+            self._note_leaves(cut, node)
+
+    def leaf_left(self, tensor: Tensor, reason: NoHistory) -> None:
+        """The values of a parameter leave for Python or NumPy: they come back as numbers."""
+        line = line_of(reason.where)
+        cut = self.cuts.get(line)
+        if cut is None:
+            cut = self.cuts[line] = Cut(reason.kind, reason.op, reason.where)
+        cut.count += 1
+        cut.of_leaf = True
+        if cut.count <= 3:
+            cut.leaves.add(self.facts(tensor).number)
+
+    def cut_as_well(self, reason: NoHistory, node: Node) -> None:
+        """A further value that the same reason cuts off."""
+        cut = self.cuts.get(line_of(reason.where))
+        if cut is not None and cut.count <= 3:
+            self._note_leaves(cut, node)
+
+    def _note_leaves(self, cut: Cut, node: Node) -> None:
+        for leaf in leaves_behind(node):
+            tensor = leaf._variable()
+            if tensor is not None:
+                cut.leaves.add(self.facts(tensor).number)
 
     def joined_again(self, reason: NoHistory) -> None:
         """A tensor that was cut off becomes a leaf of its own."""
@@ -400,6 +437,7 @@ class Cut:
         self.where = where
         self.count = 0
         self.leaves: set[int] = set()
+        self.of_leaf = False  # the value of a parameter itself leaves here
 
 
 def _is_divided(factor: float | None, times: int) -> bool:

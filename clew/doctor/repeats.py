@@ -96,6 +96,9 @@ class RepeatWatch:
         entry = self.picked.get(id(tensor._storage))
         return entry if entry is not None and entry.storage() is tensor._storage else None
 
+    def is_picked(self, tensor: Tensor) -> bool:
+        return bool(self.picked) and self._of(tensor) is not None
+
     def model_called(self, tensor: Tensor, learns: bool) -> None:
         """A model gets a batch."""
         if self.picked and (entry := self._of(tensor)) is not None and len(self.inputs) < 32:

@@ -61,12 +61,15 @@ EXPLAINS: dict[str, frozenset[str]] = {
 
 # What is said beside its neighbour, because both name the same mistake.
 BOTH = frozenset({"step-before-backward.early"})
+# What may itself be a neighbour's effect: it explains nothing.
+UNSURE = frozenset({"bad-learning-rate.overshoots"})
 
 
 def demoted(findings: list[Finding]) -> list[Finding]:
     """Consequences of another finding become remarks."""
     for cause, effects in EXPLAINS.items():
-        if not any(f.family == cause and f.severity != "info" for f in findings):
+        causes = [f for f in findings if f.family == cause and f.severity != "info"]
+        if not any(f.rule not in UNSURE for f in causes):
             continue
         for finding in findings:
             is_effect = finding.family in effects and finding.rule not in BOTH

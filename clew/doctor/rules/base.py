@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from clew.doctor.facts import ParamFacts
+from clew.doctor.facts import OptimizerFacts, ParamFacts, number_mark
 from clew.doctor.findings import Finding
 from clew.doctor.places import Line
 
@@ -57,3 +57,15 @@ def listed(params: list[ParamFacts], limit: int = 3) -> str:
     shown = ", ".join(known.shown for known in params[:limit])
     more = len(params) - limit
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def active_optimizers(session: Session) -> list[OptimizerFacts]:
+    return [o for o in session.recorder.optimizers.values() if o.steps or o.attempts]
+
+
+def was_moved(known: ParamFacts) -> bool:
+    """Whether the user has written to a parameter after training began."""
+    if known.manual:
+        return True
+    tensor = known.ref()
+    return tensor is not None and known.value_mark not in (None, number_mark(tensor))

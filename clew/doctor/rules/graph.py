@@ -1,17 +1,16 @@
-"""The shape of the graph: what is cut off, left out, unused, kept or kept for nothing."""
+"""The shape of the graph: what is left out, unused, kept or kept for nothing."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from clew.doctor.facts import OptimizerFacts, ParamFacts, number_mark
+from clew.doctor.facts import OptimizerFacts, ParamFacts
 from clew.doctor.findings import Finding
 from clew.doctor.places import Line, line_of
-from clew.doctor.recorder import Cut
-from clew.doctor.rules.base import Rule, listed, most, names_of
+from clew.doctor.rules.base import Rule, active_optimizers, listed, names_of, was_moved
+from clew.doctor.rules.detached import RULES as DETACHED
 from clew.doctor.rules.exceptions import misspelled_in
 
 if TYPE_CHECKING:
@@ -22,160 +21,6 @@ _INTENDED = re.compile(
     r"backbone|pretrain|frozen|teacher|target|ema|momentum|old|ref|base|features|feature_extractor",
     re.IGNORECASE,
 )
-
-
-def active_optimizers(session: Session) -> list[OptimizerFacts]:
-    return [o for o in session.recorder.optimizers.values() if o.steps or o.attempts]
-
-
-def was_moved(known: ParamFacts) -> bool:
-    """Whether the user has written to a parameter after training began."""
-    if known.manual:
-        return True
-    tensor = known.ref()
-    return tensor is not None and known.value_mark not in (None, number_mark(tensor))
-
-
-class DetachedGraph(Rule):
-    id = "detached-graph"
-
-    def look(self, session: Session) -> list[Finding]:
-        if session.exit.status == "exception" and session.recorder.backwards < 2:
-            return []
-        lost = self.lost(session)
-        findings: list[Finding] = []
-        by_line: dict[Line | None, list[ParamFacts]] = {}
-        cuts: dict[Line | None, Cut | None] = {}
-        for known in lost:
-            line, cut = self.cause(session, known)
-            if line is not None:
-                by_line.setdefault(line, []).append(known)
-                cuts[line] = cut
-        for line, params in by_line.items():
-            findings.append(self.found(session, line, cuts[line], params))
-            session.explained.update(known.number for known in params)
-        return findings
-
-    def lost(self, session: Session) -> list[ParamFacts]:
-        """Parameters that are meant to be trained and never got a gradient."""
-        recorder = session.recorder
-        if recorder.backwards < 2:
-            return []
-        active = {o.number for o in active_optimizers(session)}
-        if not active:
-            active = {o.number for o in recorder.optimizers.values()}
-        return [
-            known
-            for known in recorder.params.values()
-            if (not known.reached or self.is_flat(session, known))
-            and not known.steps_with_value
-            and known.optimizers & active
-            and not was_moved(known)
-            and known.requires_grad_seen
-        ]
-
-    def is_flat(self, session: Session, known: ParamFacts) -> bool:
-        """Whether every gradient was zero because a rounding operation lies on the path."""
-        return (
-            known.zero_grads >= 3
-            and not known.nonzero_grads
-            and any(
-                known.number in cut.leaves and cut.kind == "stairs"
-                for cut in session.recorder.cuts.values()
-            )
-        )
-
-    def cause(self, session: Session, known: ParamFacts) -> tuple[Line | None, Cut | None]:
-        recorder = session.recorder
-        certain = [
-            (recorder.joined[line], line, cut)
-            for line, cut in recorder.cuts.items()
-            if known.number in cut.leaves
-            and (recorder.joined[line] or cut.kind == "stairs")
-            and cut.kind != "exit"
-        ]
-        if certain:
-            _, line, cut = max(certain, key=lambda item: item[0])
-            return line, cut
-        under = most(Counter({line_of(p): n for p, n in known.used_without_grad.items()}))
-        behind = [
-            (cut.count, line, cut)
-            for line, cut in recorder.cuts.items()
-            if known.number in cut.leaves and line is not None and cut.kind == "exit"
-        ]
-        behind.sort(key=lambda item: (item[2].kind == "exit", -item[0]))
-        if behind:
-            _, line, cut = behind[0]
-            return line, cut
-        return self.cut_before(session, known) or (under, None)
-
-    def cut_before(self, session: Session, known: ParamFacts) -> tuple[Line | None, Cut] | None:
-        """The cut that every pass went through, when nothing at all is trained.
-
-        Values may come back by a way that nobody sees (NumPy, lists): then no join is recorded.
-        """
-        recorder = session.recorder
-        if any(k.reached for k in recorder.params.values() if k.optimizers or k.is_parameter):
-            return None
-        steady = [
-            (cut.count, line, cut)
-            for line, cut in recorder.cuts.items()
-            if known.number in cut.leaves and line is not None
-            and cut.count >= recorder.backwards
-        ]  # fmt: skip
-        return max(steady, key=lambda item: item[0])[1:] if steady else None
-
-    def found(
-        self, session: Session, line: Line | None, cut: Cut | None, params: list[ParamFacts]
-    ) -> Finding:
-        how = {
-            "detach": "cuts the graph",
-            "exit": "takes the values out of the graph",
-            "not differentiable": "has no derivative",
-            "stairs": "has a derivative of zero",
-            "no_grad": "switches recording off",
-            "numpy": "rebuilds a tensor from numbers",
-            "frozen": "freezes",
-        }.get(cut.kind if cut else "no_grad", "cuts the graph")
-        op = cut.op if cut else "no_grad"
-        return self.finding(
-            f"{op} at {line} {how}: no gradient ever reaches {listed(params)}",
-            line,
-            fix="keep the path from the loss to these parameters in tensor operations with grad "
-            "mode on",
-            why="the optimizer skips parameters without a gradient: they keep their initial values",
-            parameters=names_of(params),
-            related=[(params[0].made_at, "the parameters that are never trained")],
-            evidence={"parameters": len(params), "backwards": session.recorder.backwards},
-            confidence=0.92,
-        )
-
-
-class RewrappedLoss(Rule):
-    """Backward from a tensor that no parameter leads to."""
-
-    id = "detached-graph"
-
-    def look(self, session: Session) -> list[Finding]:
-        recorder = session.recorder
-        findings = []
-        for tensor_line, place, count in session.lonely_roots():
-            if count < 2 or count < 0.6 * recorder.backwards:
-                continue
-            line = place or tensor_line
-            findings.append(
-                self.finding(
-                    "backward() starts from a tensor that was made anew: no parameter is behind it",
-                    line,
-                    refinement="rewrapped",
-                    fix="call backward() on the loss itself, not on torch.tensor(loss) or a tensor "
-                    "whose requires_grad was set afterwards",
-                    why="a new tensor has no history, so nothing is trained",
-                    evidence={"backwards": count},
-                    confidence=0.95,
-                )
-            )
-        return findings
 
 
 class MissingRequiresGrad(Rule):
@@ -473,6 +318,6 @@ class RetainGraphMisuse(Rule):
 
 
 RULES: tuple[Rule, ...] = (
-    ParamNotInOptimizer(), RewrappedLoss(), DetachedGraph(), MissingRequiresGrad(), ParamUnused(),
+    ParamNotInOptimizer(), *DETACHED, MissingRequiresGrad(), ParamUnused(),
     InplaceUnseen(), GraphLeak(), RetainGraphMisuse(),
 )  # fmt: skip

@@ -137,7 +137,29 @@ class ZeroGradBeforeStep(Rule):
                     confidence=0.97,
                 )
             )
-        return findings or self._wasted(session)
+        return findings or self._by_hand(session) or self._wasted(session)
+
+    def _by_hand(self, session: Session) -> list[Finding]:
+        """Parameters that the program updates itself, with gradients that it has cleared."""
+        empty = [k for k in session.recorder.params.values() if sum(k.empty_updates.values()) >= 3]
+        empty = [k for k in empty if sum(k.empty_updates.values()) >= 0.7 * (k.reached - 1)]
+        if not empty:
+            return []
+        times = sum(empty[0].empty_updates.values())
+        return [
+            self.finding(
+                f"the gradient of {listed(empty)} is cleared between backward() and the update: "
+                f"{times} updates changed nothing",
+                most(empty[0].empty_updates),
+                refinement="by-hand",
+                fix="clear the gradient after the update",
+                why="the update subtracts zeros",
+                related=[(line_of(empty[0].manual_at), "the update")],
+                parameters=names_of(empty),
+                evidence={"empty": times, "backwards": empty[0].reached},
+                confidence=0.93,
+            )
+        ]
 
     def _wasted(self, session: Session) -> list[Finding]:
         """One of several backward passes, whose gradients no step ever sees."""

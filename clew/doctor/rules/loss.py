@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import TYPE_CHECKING
 
 from clew.doctor.facts import ParamFacts
 from clew.doctor.findings import Finding
 from clew.doctor.losses import LossSite
-from clew.doctor.places import Line, dotted, line_of, statement_at
+from clew.doctor.places import Line, line_of
 from clew.doctor.rules.base import Rule, names_of
 
 if TYPE_CHECKING:
     from clew.doctor.session import Session
-
-_TARGET = re.compile(
-    r"target|teacher|label|expected|bootstrap|advantage|\badv\b|returns|goal|truth|old|"
-    r"(^|_)td(_|$)|(^|_)y(_|$)|next",
-    re.IGNORECASE,
-)
 
 
 class LossActivationMismatch(Rule):
@@ -89,7 +82,7 @@ class TargetNotDetached(Rule):
         findings = []
         for site in session.losses.sites.values():
             if site.kind == "product":
-                findings += self._advantage(session, site)
+                findings += self._advantage(session, site) or self._soft_target(session, site)
                 continue
             if site.kind not in ("both-sides", "difference", "similarity") or site.used < 2:
                 continue
@@ -157,6 +150,24 @@ class TargetNotDetached(Rule):
                 ]
         return []
 
+    def _soft_target(self, session: Session, site: LossSite) -> list[Finding]:
+        """A score times what a network computes, too: a soft target, or an advantage."""
+        found = session.losses.targets.sites.get(site.line)
+        if site.used < 2 or found is None or sum(found.reasons.values()) < 2:
+            return []
+        reason = max(found.reasons, key=lambda each: found.reasons[each])
+        return [
+            self.finding(
+                f"a factor of this product is a target and stays in the graph ({reason}): the loss "
+                "also moves its own target",
+                site.line,
+                fix="compute the target under torch.no_grad(), or detach() it",
+                related=[(found.target_line, "the target is computed here")],
+                evidence={"times": site.used},
+                confidence=0.85,
+            )
+        ]
+
     def is_idle(self, session: Session, site: LossSite, params: list[ParamFacts]) -> bool:
         """Whether no optimizer that holds these parameters steps while this loss is in use."""
         if not all(known.is_parameter for known in params):
@@ -212,38 +223,12 @@ class TargetNotDetached(Rule):
             if one < two or two < one:
                 return "the same network computes it, without the predictor"
             return ""
-        name, side = _target_name(site)
-        if name and _TARGET.search(name) and self.is_trained(session, site, side):
-            return f"{name} requires grad"
+        if site.facts.get("cancels") and site.facts["input"] == site.facts["target"]:
+            return "both sides are one computation, and their gradients cancel"
+        found = session.losses.targets.sites.get(site.line)
+        if found is not None and sum(found.reasons.values()) >= 2:
+            return max(found.reasons, key=lambda reason: found.reasons[reason])
         return ""
-
-    def is_trained(self, session: Session, site: LossSite, target: str) -> bool:
-        """Whether an optimizer moves what is compared with the target."""
-        other = "input" if target == "target" else "target"
-        known_params = session.recorder.params
-        return any(
-            known_params[n].optimizers for n in site.facts.get(other, ()) if n in known_params
-        )
-
-
-def _target_name(site: LossSite) -> tuple[str, str]:
-    """The name of the target, as the source says it, and which operand that is."""
-    statement = statement_at(site.line)
-    if statement is None:
-        return "", ""
-    for node in ast.walk(statement):
-        if site.kind != "difference" and isinstance(node, ast.Call) and len(node.args) >= 2:
-            name = dotted(node.args[1])
-            if name:
-                return name, "target"
-        is_difference = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)
-        if site.kind == "difference" and is_difference:
-            assert isinstance(node, ast.BinOp)
-            for operand, side in ((node.right, "target"), (node.left, "input")):
-                name = dotted(operand)
-                if name and _TARGET.search(name):
-                    return name, side
-    return "", ""
 
 
 class WrongReduction(Rule):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from clew.doctor.facts import Activity, OptimizerFacts, ParamFacts
 from clew.doctor.findings import Finding
+from clew.doctor.numbers import CLAMPS
 from clew.doctor.places import Line, line_of
 from clew.doctor.rules.base import Rule, layered, most, names_of
 
@@ -18,6 +20,20 @@ if TYPE_CHECKING:
 def main_optimizer(session: Session) -> OptimizerFacts | None:
     stepping = [o for o in session.recorder.optimizers.values() if o.steps]
     return max(stepping, key=lambda o: o.steps) if stepping else None
+
+
+def _updates_by_hand(session: Session) -> OptimizerFacts | None:
+    """The program's own updates, as if an optimizer made them."""
+    recorder = session.recorder
+    moved = [k for k in recorder.params.values() if k.manual >= 5 and k.manual_at is not None]
+    if not moved or recorder.optimizers or session.numbers.ascents > 0:
+        return None  # there are none, or they are meant to make the value larger
+    known = max(moved, key=lambda each: each.manual)
+    facts = OptimizerFacts(session, -1, known.manual_at)
+    facts.kind, facts.steps = "the update", known.manual
+    rates = session.numbers.rate.values
+    facts.first_rate = float(f"{statistics.median(rates):.1e}") if rates else None
+    return facts
 
 
 class NanOrigin(Rule):
@@ -90,7 +106,11 @@ class VanishingGradient(Rule):
         if ratios is None:
             return findings
         first, last, ratio = ratios
-        if ratio > 2e-4:
+        # Each sigmoid takes three quarters or more: four of them are enough to stop learning.
+        is_sigmoid = any(
+            a.kind == "sigmoid" and not a.is_output for a in session.numbers.activities.values()
+        )
+        if ratio > (6e-4 if is_sigmoid else 2e-4):
             return findings
         line = _activation_line(session) or first.made_at
         findings.append(
@@ -212,13 +232,16 @@ class ExplodingGradient(Rule):
         size = abs(loss[0]) if loss else 0.0
         if session.numbers.reported is not None and not math.isfinite(first + size):
             return []
-        if not (first > 1e4 or not math.isfinite(first) or size > 1e6):
+        known = _amplifier(layers)
+        growth = session.numbers.growth
+        orders = max(growth.values(), default=0.0)
+        # Weights far too large for their fan-in show before the numbers are astronomical.
+        oversized = known is not None and (known.gain or 0.0) >= 3.0 and orders >= 2.5
+        if not (first > (200 if oversized else 1e4) or not math.isfinite(first) or size > 1e6):
             return []
         if session.data.terms.summed:
             return []
-        known = _amplifier(layers)
-        growth = session.numbers.growth
-        grows = max(growth.values(), default=0.0) > 1.5
+        grows = orders > 1.5
         if not grows and (known is None or (known.gain or 0.0) < 2.0):
             return []  # the data or the targets are large, not the network
         line = None
@@ -226,6 +249,8 @@ class ExplodingGradient(Rule):
             line = line_of(known.init_at) or known.made_at
         if known is None or (known.gain or 0.0) < 2.0:
             line = max(growth, key=lambda place: growth[place]) if growth else line
+        if line is None and growth:
+            line = max((place for place in growth if place), key=lambda p: growth[p], default=None)
         return [
             self.finding(
                 f"the gradient norm is {first:.2e} at the first step, with a loss of {size:.2e}",
@@ -256,8 +281,10 @@ class DeadRelu(Rule):
     def look(self, session: Session) -> list[Finding]:
         dead: list[tuple[float, Activity]] = []
         for activity in session.numbers.activities.values():
-            if activity.kind not in ("relu", "threshold", "clamp_min.number"):
+            if activity.kind not in ("relu", "threshold") and activity.kind not in CLAMPS:
                 continue
+            if activity.kind in CLAMPS and activity.is_output:
+                continue  # a hinge: nothing is wrong when all margins are kept
             shares = list(activity.dead_shares)
             if activity.window >= 3 and activity.active is not None:
                 shares.append(1.0 - float(activity.active.mean()))
@@ -283,7 +310,7 @@ class BadLearningRate(Rule):
     id = "bad-learning-rate"
 
     def look(self, session: Session) -> list[Finding]:
-        optimizer = main_optimizer(session)
+        optimizer = main_optimizer(session) or _updates_by_hand(session)
         if optimizer is None or optimizer.steps < 5:
             return []
         line = line_of(optimizer.born)
@@ -291,12 +318,14 @@ class BadLearningRate(Rule):
         if not ratios:
             return []
         if session.diverges:
+            if _comes_back(session):
+                return [self._overshot(session, optimizer, line, ratios)]
             return [self._too_high(optimizer, line, ratios, session.growth)]
         typical = statistics.median(ratios)
         if typical > 0.4 and optimizer.steps >= 8 and not _learns(session):
             return [self._too_high(optimizer, line, ratios, session.growth)]
-        if _thrown_around(session, ratios):
-            return [self._too_high(optimizer, line, ratios, session.growth)]
+        if optimizer.number >= 0 and _overshoots(session, ratios):
+            return [self._overshot(session, optimizer, line, ratios)]
         scheduled = any(
             s.optimizer == optimizer.number for s in session.schedules.schedulers.values()
         )
@@ -314,11 +343,15 @@ class BadLearningRate(Rule):
                         confidence=0.85,
                     )
                 ]
-        if max(ratios) < 2e-6 and optimizer.steps >= 5 and _stands_still(session, optimizer):
+        reach = statistics.median(session.numbers.reach.values or [1.0])
+        slow = max(ratios) < 2e-6 or (
+            min(typical, reach) * optimizer.steps < 5e-4 and not _falls(session)
+        )
+        if slow and _stands_still(session, optimizer):
             return [
                 self.finding(
                     f"nothing moves: a step changes the weights by {typical:.1e} of their size "
-                    f"(lr = {optimizer.first_rate})",
+                    f"and can lower the loss by {reach:.1e} of it (lr = {optimizer.first_rate})",
                     line,
                     fix="a learning rate that is larger by orders of magnitude",
                     why="the loss cannot change in the steps that are taken",
@@ -327,6 +360,22 @@ class BadLearningRate(Rule):
                 )
             ]
         return []
+
+    def _overshot(
+        self, session: Session, optimizer: OptimizerFacts, line: Line | None, ratios: list[float]
+    ) -> Finding:
+        values = [v for v in session.recorder.loss.values if math.isfinite(v)]
+        return self.finding(
+            f"a step changes the weights by up to {max(ratios):.1e} of their size, and the loss, "
+            f"{values[0]:.2g} at first, was thrown up to {max(values):.2g} "
+            f"(lr = {optimizer.first_rate})",
+            line,
+            refinement="overshoots",
+            fix="a smaller learning rate",
+            why="each step replaces what the steps before have learnt",
+            evidence={"update_ratio": max(ratios), "loss": values[0], "highest": max(values)},
+            confidence=0.85,
+        )
 
     def _too_high(
         self, optimizer: OptimizerFacts, line: Line | None, ratios: list[float], growth: float
@@ -342,12 +391,49 @@ class BadLearningRate(Rule):
         )
 
 
-def _thrown_around(session: Session, ratios: list[float]) -> bool:
-    """The first steps replace the weights, and the loss stays far above where it began."""
+def _overshoots(session: Session, ratios: list[float]) -> bool:
+    """Steps that replace the weights, and a loss that they have thrown far up and not brought back.
+
+    Large steps alone are no fault (a rate may be found by trying), nor is a loss that jumps once.
+    """
     values = [v for v in session.recorder.loss.values if math.isfinite(v)]
-    if len(values) < 8 or max(ratios[:3]) < 1.0:
+    gains = [k.gain for k in session.recorder.params.values() if k.gain is not None and k.steps]
+    # Weights that start near zero have to grow by many times their size.
+    if len(values) < 8 or values[0] < 1e-3 or not gains or statistics.median(gains) < 0.2:
         return False
-    return statistics.median(values[-len(values) // 3 :]) > 2.0 * max(values[0], 1e-3)
+    highest = max(values) / values[0]
+    last = sorted(values[-(len(values) // 3) :])
+    late, good = statistics.median(last) / values[0], last[len(last) // 4] / values[0]
+    early, typical, largest = max(ratios[:3]), statistics.median(ratios), max(ratios)
+    return (
+        (early >= 1.0 and highest >= 2.5 and late >= 0.5)
+        or (typical >= 0.25 and highest >= 2.5 and good >= 0.6)
+        or (largest >= 0.5 and highest >= 5.0 and good >= 0.8)
+        or (largest >= 0.3 and good >= 5.0)
+        or (typical >= 0.2 and highest >= 5.0 and _swing(values) >= 5.0)
+    )
+
+
+def _swing(values: list[float]) -> float:
+    """By which factor a loss typically jumps, up or down, from one step to the next."""
+    jumps = [abs(math.log(b / a)) for a, b in pairwise(values) if a > 0 and b > 0]
+    return math.exp(statistics.median(jumps)) if jumps else 1.0
+
+
+def _comes_back(session: Session) -> bool:
+    """Whether a loss that had grown is small again in the end, as when all units have died."""
+    values = session.recorder.loss.values
+    last = values[-(len(values) // 3) :]
+    return bool(last) and all(math.isfinite(v) and abs(v) < 3.0 * abs(values[0]) for v in last)
+
+
+def _falls(session: Session) -> bool:
+    """Whether the loss is lower in the last third of the run than in the first."""
+    values = [v for v in session.recorder.loss.values if math.isfinite(v)]
+    third = len(values) // 3
+    if not third:
+        return True
+    return statistics.median(values[-third:]) < 0.97 * statistics.median(values[:third])
 
 
 def _learns(session: Session) -> bool:
@@ -362,7 +448,7 @@ def _stands_still(session: Session, optimizer: OptimizerFacts) -> bool:
     """Gradients are there, and the rate is small: it is not that training has converged."""
     rate = optimizer.first_rate
     norms = [v for v in session.numbers.total_norm.values if math.isfinite(v)]
-    return rate is not None and rate < 1e-5 and bool(norms) and statistics.median(norms) > 1e-6
+    return rate is not None and rate <= 1e-5 and bool(norms) and statistics.median(norms) > 1e-6
 
 
 class Fp16Underflow(Rule):

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from clew.doctor.findings import Finding
+from clew.doctor.losses import LossSite
 from clew.doctor.places import Line, enclosing_functions, line_of
 from clew.doctor.rules.base import Rule, most
 from clew.doctor.schedules import SchedulerFacts
@@ -17,6 +18,7 @@ _EVALUATES = re.compile(r"eval|valid|test|accuracy|predict|score|metric", re.IGN
 
 
 _STATISTICS = frozenset({"mean", "std", "var"})
+_SEVERAL = 3  # batches that must differ: the same rows every time are a graph, or a set
 
 
 class TrainEvalMode(Rule):
@@ -166,7 +168,7 @@ class DataLeak(Rule):
     id = "data-leak"
 
     def look(self, session: Session) -> list[Finding]:
-        findings = []
+        findings: list[Finding] = []
         data = session.data
         for key, held in data.held_out.items():
             trained = data.trained.get(key[0], set())
@@ -176,7 +178,11 @@ class DataLeak(Rule):
             share = common / len(held)
             if common < 4 or not 0.08 <= share <= 0.98 or data.serves_training(key):
                 continue
+            if data.is_drawn(key):
+                continue
             line = data.held_names.get(key) or most(data.held_at.get(key, {}))  # type: ignore[arg-type]
+            if any(found.line == line for found in findings):
+                continue
             findings.append(
                 self.finding(
                     f"{common} of the {len(held)} rows that the model is evaluated on were also "
@@ -250,38 +256,11 @@ class BatchMixing(Rule):
     id = "batch-mixing"
 
     def look(self, session: Session) -> list[Finding]:
-        findings = []
-        batch = session.modes.batch
-        for site in session.losses.sites.values():
-            if site.kind != "over-batch" or not site.used:
-                continue
-            shapes = site.facts["shapes"]
-            rows = {shape[0] for shape in shapes}
-            square = any(len(s) >= 2 and s[0] == s[1] for s in shapes)
-            targets = session.losses.rows
-            # Of more dimensions, the first is the batch if only it has as many entries as targets.
-            first = all(s[0] in targets and s[1] not in targets for s in shapes if len(s) > 2)
-            two = first or site.text != "softmax"
-            # The axis is the batch if the loss has as many targets, or a multiple of them.
-            fits = not targets or any(n % r == 0 for n in targets for r in rows if n >= r)
-            if (
-                two
-                and fits
-                and (site.text not in _STATISTICS or session.modes.fresh_inputs >= 3)
-                and not square
-                and batch is not None
-                and (batch in rows or len(rows) > 1)
-            ):
-                findings.append(
-                    self.finding(
-                        f"{site.text} runs over the batch axis: each sample's output depends on "
-                        "the others in its batch",
-                        site.line,
-                        fix=f"{site.text}(dim=-1), or the axis that is meant",
-                        evidence={"shapes": [list(s) for s in shapes]},
-                        confidence=0.88,
-                    )
-                )
+        findings = [
+            self._over_batch(site)
+            for site in session.losses.sites.values()
+            if site.kind == "over-batch" and site.used and self._is_batch(session, site)
+        ]
         rows = set(session.losses.rows)
         for module, facts in session.modes.sequences.items():
             length, batch_size = facts.shape[:2]
@@ -310,6 +289,39 @@ class BatchMixing(Rule):
                 )
             )
         return findings
+
+    def _is_batch(self, session: Session, site: LossSite) -> bool:
+        """Whether the axis that an operation runs over holds the samples of a batch."""
+        shapes = site.facts["shapes"]
+        rows = {shape[0] for shape in shapes}
+        square = any(len(s) >= 2 and s[0] == s[1] for s in shapes)
+        if square and not site.facts.get("features"):
+            return False  # between all pairs of rows: an affinity
+        if not (rows & session.data.batches or len(rows) > 1):
+            return False
+        targets = session.losses.rows
+        # The axis is the batch if the loss has as many targets, or a multiple of them.
+        if targets and not any(n % r == 0 for n in targets for r in rows if n >= r):
+            return False
+        if site.facts.get("whole"):
+            return True
+        if site.text in _STATISTICS and session.modes.fresh_inputs < _SEVERAL:
+            return False
+        # Of more dimensions, the first is the batch if only it has as many entries as targets.
+        first = all(s[0] in targets and s[1] not in targets for s in shapes if len(s) > 2)
+        return first or not site.text.endswith("softmax")
+
+    def _over_batch(self, site: LossSite) -> Finding:
+        text = f"{site.text} runs over the batch axis"
+        if site.facts.get("whole"):
+            text = f"{site.text} of the whole batch normalises every sample"
+        return self.finding(
+            f"{text}: each sample's output depends on the others in its batch",
+            site.line,
+            fix=f"{site.text}(dim=-1), or the axis that is meant",
+            evidence={"shapes": [list(s) for s in site.facts["shapes"]]},
+            confidence=0.88,
+        )
 
 
 RULES: tuple[Rule, ...] = (

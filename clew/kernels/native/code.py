@@ -140,12 +140,10 @@ class Code:
 
     def buffer(self, elements: str) -> str:
         """Memory for elements, from the heap; `release` gives it back."""
-        self.e.declare("ptr @malloc(i64)")
-        return self.e.value(f"call ptr @malloc(i64 {self.mul(elements, str(self.item))})")
+        return self.e.memory(self.mul(elements, str(self.item)))
 
     def release(self, buffer: str) -> None:
-        self.e.declare("void @free(ptr)")
-        self.e.line(f"call void @free(ptr {buffer})")
+        self.e.free(buffer)
 
     # -- order -----------------------------------------------------------------------------------
 

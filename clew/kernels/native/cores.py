@@ -110,7 +110,8 @@ class _Cores(Code):
             with self.loop(self.inputs, self.count) as k:
                 self.hand_out(k, first, number)
         with self.loop("0", self.count) as k:
-            self.release(self.get(self.of(k, "buffer"), "ptr"))
+            self.e.declare("void @free(ptr)")
+            self.e.line(f"call void @free(ptr {self.get(self.of(k, 'buffer'), 'ptr')})")
         self.e.line("ret void")
         self.e.lines.append("}")
 

@@ -17,6 +17,7 @@ SHORT = {
     "half": "f16", "float": "f32", "double": "f64", "i8": "i8", "i16": "i16", "i32": "i32",
     "i64": "i64",
 }  # fmt: skip
+CACHE_LINE = 64
 ITEMSIZE = {F32: 4, F64: 8, I32: 4, I64: 8, BOOL: 1, F16: 2, BF16: 2}
 
 _FLOAT_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -61,6 +62,8 @@ class Emitter:
         self.declarations: dict[str, None] = {}
         # Constant arrays: their text, and the name of each.
         self.tables: dict[str, str] = {}
+        # What the heap gave for memory that is in use, by the address of that.
+        self.heap: dict[str, str] = {}
         self.count = 0
 
     def text(self) -> str:
@@ -123,6 +126,24 @@ class Emitter:
         self.declare(f"{llvm} @llvm.{intrinsic}.{suffix}({', '.join([llvm] * len(args))})")
         given = ", ".join(f"{llvm} {arg}" for arg in args)
         return self.value(f"call {llvm} @llvm.{intrinsic}.{suffix}({given})")
+
+    def memory(self, size: str) -> str:
+        """Bytes from the heap, to be freed in the same function. They begin with a line of the
+        cache: vectors that lie in two lines take twice as long to load."""
+        self.declare("ptr @malloc(i64)")
+        more = self.value(f"add i64 {size}, {CACHE_LINE}")
+        whole = self.value(f"call ptr @malloc(i64 {more})")
+        number = self.value(f"ptrtoint ptr {whole} to i64")
+        beyond = self.value(f"add i64 {number}, {CACHE_LINE - 1}")
+        rest = self.value(f"and i64 {beyond}, {CACHE_LINE - 1}")
+        distance = self.value(f"sub i64 {CACHE_LINE - 1}, {rest}")
+        aligned = self.value(f"getelementptr i8, ptr {whole}, i64 {distance}")
+        self.heap[aligned] = whole
+        return aligned
+
+    def free(self, memory: str) -> None:
+        self.declare("void @free(ptr)")
+        self.line(f"call void @free(ptr {self.heap.pop(memory)})")
 
     def arithmetic(self, how: str, dtype: str, left: str, right: str) -> str:
         return self.value(f"{how} {self.llvm(dtype)} {left}, {right}")

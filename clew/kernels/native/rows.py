@@ -100,8 +100,6 @@ def row_module(name: str, row: Row, cost: int) -> str:
     """The module of a row kernel."""
     e = Emitter()
     count, inner = len(row.dtypes), sum(row.along)
-    e.declare("ptr @malloc(i64)")
-    e.declare("void @free(ptr)")
     e.declare("i64 @llvm.smax.i64(i64, i64)")
     e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
     pointers = [context_word(e, index, "ptr") for index in range(count)]
@@ -110,7 +108,7 @@ def row_module(name: str, row: Row, cost: int) -> str:
     buffers = {id(k): _buffer(e, k.dtype, size) for k in row.kept}
     _RowLoop(e, row, pointers, outer, size, buffers).emit()
     for buffer in buffers.values():
-        e.line(f"call void @free(ptr {buffer})")
+        e.free(buffer)
     e.line("ret void")
     e.lines.append("}")
     # A piece has so many rows that its elements are GRAIN / cost, at least one.
@@ -133,7 +131,7 @@ def _grain(elements: int) -> str:
 
 def _buffer(e: Emitter, dtype: str, size: str) -> str:
     length = e.value(f"mul i64 {size}, {ITEMSIZE[dtype]}")
-    return e.value(f"call ptr @malloc(i64 {length})")
+    return e.memory(length)
 
 
 class _RowLoop:

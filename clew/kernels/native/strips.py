@@ -111,8 +111,7 @@ class _Group:
                 if id(expr) not in self.lent:
                     width = len(self.vectors) * e.lanes * ITEMSIZE[expr.dtype]
                     size = c.mul(self.f["n"], str(width))
-                    e.declare("ptr @malloc(i64)")
-                    self.buffers[id(expr)] = e.value(f"call ptr @malloc(i64 {size})")
+                    self.buffers[id(expr)] = e.memory(size)
             for arg in range(self.layout.count):
                 self.find_starts(arg)
             self.passes()
