@@ -56,6 +56,11 @@ _EXTREMES: dict[Any, Rows] = {np.maximum: MAX, np.minimum: MIN}
 
 def add_up(array: Array, dims: Dims, keepdim: bool) -> Array | None:
     """The sum over `dims`; None if there is no kernel for the array."""
+    if dims == (0,) and array.ndim == 2 and not keepdim and array.flags.c_contiguous:
+        # What biases get: of small matrices the checks below would take longer than the sum.
+        kernel = SUM_COLUMNS.when(array)
+        if kernel is not None and array.shape[0] < 2 * ROWS:
+            return np.asarray(kernel(array))
     if array.dtype.kind == "c":
         parts = [add_up(part, dims, keepdim) for part in (array.real, array.imag)]
         return np.stack(parts, axis=-1).view(array.dtype)[..., 0]  # type: ignore[arg-type]

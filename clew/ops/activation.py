@@ -224,7 +224,7 @@ _NORMAL_TAIL = (
 
 def _normal(x: Any) -> tuple[Any, Any]:
     """exp(-x²/2), and the normal distribution at x, which in float32 is made of it."""
-    bell = (x * x * -0.5).exp()
+    bell = (x * x * -0.5).exp_of_negative()
     if x.dtype != SINGLE:
         return bell, (1.0 + (x * SQRT_HALF).erf()) * 0.5
     near = 1.0 / (1.0 + 0.25 * x.abs())

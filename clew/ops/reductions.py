@@ -188,7 +188,7 @@ def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
     if (dtype is not F32 and dtype is not F64) or not array.size or state.intercept is not None:
         return None
     if array.size > _SHORT:
-        total = add_up(array, dims, keepdim)
+        total: Any = reducing.add_up(array, dims, keepdim)
     else:
         total = np.asarray(_add_all(array, dims, None, None, keepdim))
     if op is not SUM:

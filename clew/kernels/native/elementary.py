@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from clew.kernels.native.ir import F32, Expr, where
+from clew.kernels.native.ir import F32, Expr, rarely, where
 
 
 class Format:
@@ -178,6 +178,13 @@ def exp_of_negative(x: Expr) -> Expr:
     return where(x < math.log(format_of(x).smallest_normal), 0.0, power.fma(grown, power))
 
 
+def usual_exp(x: Expr) -> Expr:
+    """exp(x), quicker where all of many neighbours have results that are normal numbers."""
+    grown, power = _reduced_once(x)
+    is_usual = x.abs() < -math.log(format_of(x).smallest_normal)
+    return rarely(~is_usual, exp(x), power.fma(grown, power))
+
+
 def exp(x: Expr) -> Expr:
     grown, first, second = reduced(x)
     return first.fma(grown, first) * second
@@ -242,14 +249,20 @@ def exponent_and_mantissa(x: Expr) -> tuple[Expr, Expr]:
     """k and t with x = 2^k (1 + t) and 1 + t between √½ and √2, for positive finite x."""
     f = format_of(x)
     tiny = x < f.smallest_normal
-    scaled = where(tiny, x * 2.0 ** (f.mantissa + 2), x)
-    bits = scaled.bits() + ((f.bias << f.mantissa) - f.sqrt_half_bits)
+    k, t = exponent_and_mantissa_of_normal(where(tiny, x * 2.0 ** (f.mantissa + 2), x))
+    return where(tiny, k - float(f.mantissa + 2), k), t
+
+
+def exponent_and_mantissa_of_normal(x: Expr) -> tuple[Expr, Expr]:
+    """The same where x is not below the smallest normal number."""
+    f = format_of(x)
+    bits = x.bits() + ((f.bias << f.mantissa) - f.sqrt_half_bits)
     mask = (1 << f.mantissa) - 1
     m = ((bits & mask) + f.sqrt_half_bits).from_bits()
     # The biased exponent as a float, by writing it into the low bits of 2^mantissa.
     magic = (f.bias + f.mantissa) << f.mantissa
     k = ((bits >> f.mantissa) | magic).from_bits() - (2.0**f.mantissa + f.bias)
-    return where(tiny, k - float(f.mantissa + 2), k), m - 1.0
+    return k, m - 1.0
 
 
 def _log_parts(t: Expr) -> tuple[Expr, Expr]:
@@ -266,12 +279,20 @@ def _at_the_edges(x: Expr, result: Expr) -> Expr:
     return where(x > 0.0, result, where(x.equals(0.0), -math.inf, x.like(math.nan)))
 
 
-def log(x: Expr) -> Expr:
-    f = format_of(x)
-    k, t = exponent_and_mantissa(x)
+def _log_of_parts(k: Expr, t: Expr) -> Expr:
+    f = format_of(t)
     half_square, tail = _log_parts(t)
-    result = k.fma(f.ln2_high, t - (half_square - k.fma(f.ln2_low, tail)))
-    return _at_the_edges(x, result)
+    return k.fma(f.ln2_high, t - (half_square - k.fma(f.ln2_low, tail)))
+
+
+def log(x: Expr) -> Expr:
+    return _at_the_edges(x, _log_of_parts(*exponent_and_mantissa(x)))
+
+
+def usual_log(x: Expr) -> Expr:
+    """log(x), quicker where all of many neighbours are positive normal numbers."""
+    is_usual = (x >= format_of(x).smallest_normal) & (x < math.inf)
+    return rarely(~is_usual, log(x), _log_of_parts(*exponent_and_mantissa_of_normal(x)))
 
 
 # 1 / log(2) and 1 / log(10) in two parts, by the bits of the mantissa.

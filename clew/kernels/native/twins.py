@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.kernels.native.elementary import usual_exp, usual_log
 from clew.kernels.native.ufunc import elementwise
 
 # From this many elements on the twin is quicker: half the time of NumPy is worth waking a thread.
@@ -23,10 +24,10 @@ _UNARY: dict[Any, tuple[Callable[[Any], Any], int]] = {
     np.sqrt: (lambda x: x.sqrt(), 2),
     np.square: (lambda x: x * x, 1),
     np.reciprocal: (lambda x: 1.0 / x, 2),
-    np.exp: (lambda x: x.exp(), 4),
+    np.exp: (usual_exp, 4),
     np.exp2: (lambda x: x.exp2(), 4),
     np.expm1: (lambda x: x.expm1(), 4),
-    np.log: (lambda x: x.log(), 4),
+    np.log: (usual_log, 4),
     np.log2: (lambda x: x.log2(), 4),
     np.log10: (lambda x: x.log10(), 4),
     np.log1p: (lambda x: x.log1p(), 4),
