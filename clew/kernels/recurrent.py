@@ -7,8 +7,8 @@ and the others wait: for their first step when walking backwards in time, or for
 The products with the input have no part in the recurrence, so there is one for all steps. Inside a
 step everything is written into memory that exists already: it stays in the cache.
 
-A sigmoid is `0.5 + 0.5 * tanh(x / 2)`. With the halves drawn into the weights, one call of tanh
-serves all gates of a step.
+A sigmoid is `0.5 + 0.5 * tanh(x / 2)`. With the halves drawn into a GRU's weights, one call of tanh
+serves both of its gates.
 """
 
 from __future__ import annotations
@@ -63,15 +63,8 @@ def _per_column(values: tuple[float, ...], size: int, dtype: np.dtype) -> Array:
     return np.repeat(np.array(values, dtype), size)
 
 
-def _summed(b_ih: Array | None, b_hh: Array | None, scale: Array | None) -> Array | None:
-    if b_ih is None or b_hh is None:
-        return None
-    return b_ih + b_hh if scale is None else (b_ih + b_hh) * scale
-
-
-def _ready_for_steps(w_hh: Array, scale: Array | None) -> Panels:
-    """The transposed weight for the products of all steps, its columns scaled."""
-    return Panels((w_hh if scale is None else w_hh * scale[:, None]).T)
+def _summed(b_ih: Array | None, b_hh: Array | None) -> Array | None:
+    return None if b_ih is None or b_hh is None else b_ih + b_hh
 
 
 # -- LSTM: gates i, f, g, o ----------------------------------------------------------------
@@ -81,8 +74,8 @@ def _ready_for_steps(w_hh: Array, scale: Array | None) -> Panels:
 def _LSTM_KERNEL(
     xi: Any, xf: Any, xg: Any, xo: Any, hi: Any, hf: Any, hg: Any, ho: Any, before: Any
 ) -> Any:
-    """The gates, the cell and the hidden state; sigmoids come with half their argument."""
-    i, f, o = (0.5 + 0.5 * (x + h).tanh() for x, h in ((xi, hi), (xf, hf), (xo, ho)))
+    """The gates, the cell and the hidden state."""
+    i, f, o = (0.5 + 0.5 * (0.5 * (x + h)).tanh() for x, h in ((xi, hi), (xf, hf), (xo, ho)))
     g = (xg + hg).tanh()
     cell = f * before + i * g
     return i, f, g, o, cell, o * cell.tanh()
@@ -117,13 +110,12 @@ def lstm_forward(
     Each gate has an array (rows, size) of its own, so that what a step reads of it is contiguous.
     """
     batch, size = c0.shape
-    scale = _per_column((0.5, 0.5, 1, 0.5), size, x.dtype)
-    bias = _summed(b_ih, b_hh, scale)
+    bias = _summed(b_ih, b_hh)
     gates = batch_affine(
-        x, (w_ih * scale[:, None]).reshape(4, size, -1).swapaxes(1, 2),
+        x, w_ih.reshape(4, size, -1).swapaxes(1, 2),
         None if bias is None else bias.reshape(4, size),
     )  # fmt: skip
-    weight = _ready_for_steps(w_hh, scale)
+    weight = Panels(w_hh.T)
     out = np.empty((len(x), h0.shape[1]), x.dtype)
     cells = np.empty((len(x), size), x.dtype)
     if w_hr is None and _can_walk(weight, steps, batch, size):
@@ -263,7 +255,7 @@ def gru_forward(
     batch, size = h0.shape
     scale = _per_column((0.5, 0.5, 1), size, x.dtype)
     gates = x @ (w_ih * scale[:, None]).T
-    weight = _ready_for_steps(w_hh, scale)
+    weight = Panels((w_hh * scale[:, None]).T)
     bias_x = None if b_ih is None else b_ih * scale
     bias_h = None if b_hh is None else b_hh * scale
     out = np.empty((len(x), size), x.dtype)
@@ -347,7 +339,7 @@ def rnn_forward(
 ) -> tuple[Array, Array]:
     """Hidden states, and the last of them."""
     out = x @ w_ih.T
-    weight, bias = _ready_for_steps(w_hh, None), _summed(b_ih, b_hh, None)
+    weight, bias = Panels(w_hh.T), _summed(b_ih, b_hh)
     h = h0.copy()
     products = np.empty_like(h)
     for begin, end in steps:
