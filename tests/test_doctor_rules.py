@@ -102,6 +102,12 @@ def test_both_places_of_an_overwritten_tensor_are_named() -> None:
     assert any("saved by" in role for _, role in finding.related)
 
 
+def test_one_line_that_stores_two_aliases_is_one_finding() -> None:
+    path = next(path for path, _ in programs("faulty", "replay_of_views_in_tuples"))
+    found = [(f.rule, f.line) for f in examine(path).problems]
+    assert len(found) == len(set(found)) == 1, found
+
+
 def test_the_branch_not_taken_is_named() -> None:
     path = next(path for path, _ in programs("faulty", "where_with_unsafe_branch"))
     finding = next(f for f in examine(path).problems if f.family == "nan-origin")

@@ -30,7 +30,13 @@ def judge(session: Session) -> list[Finding]:
             session.failed(error)
     for text in session.failures:
         findings.append(Finding("doctor-failed", "info", f"a check failed: {text}", None))
-    return ordered(demoted(findings))
+    return ordered(demoted(said_once(findings)))
+
+
+def said_once(findings: list[Finding]) -> list[Finding]:
+    """One line may do the same to several tensors: that is one mistake."""
+    found = {(f.rule, f.line, f.message): f for f in reversed(findings)}
+    return list(found.values())[::-1]
 
 
 # A finding of the first kind explains findings of the others; earlier rows are asked first.
