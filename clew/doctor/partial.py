@@ -143,6 +143,7 @@ class PartialCuts:
     def _leaves(self, nodes: list[Node]) -> set[int]:
         found = set()
         for node in nodes:
+            # Only accumulators have a variable, which the type of a node does not say.
             leaf = node._variable() if node.is_accumulator else None  # type: ignore[attr-defined]
             if leaf is not None:
                 found.add(self.recorder.facts(leaf).number)

@@ -320,8 +320,10 @@ def _sharpened(node: Node) -> bool:
     if op_name(source) not in _SOFTMAX or source is None:
         return False
     scores = through_moves(inputs_of(source)[0])
-    number = number_saved(scores) if scores is not None else None
-    if number is None or len(inputs_of(scores)) != 1:  # type: ignore[arg-type]
+    if scores is None or len(inputs_of(scores)) != 1:
+        return False
+    number = number_saved(scores)
+    if number is None:
         return False
     name = op_name(scores)
     return (name == "div" and 0 < number < 1) or (name == "mul" and number > 1)

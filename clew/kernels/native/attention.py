@@ -15,7 +15,7 @@ from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
 from clew.kernels.native.loops import LOOP_SIGNATURE, finish
-from clew.kernels.native.product import MULTIPLY_PARAMETERS, provide_multiply
+from clew.kernels.native.product import Matrix, call_multiply, provide_multiply
 from clew.kernels.native.strips import across
 from clew.kernels.native.ufunc import Kernel, Rows
 from clew.kernels.native.vectors import lanes_for, over_vectors
@@ -34,7 +34,6 @@ _BACKWARD_OPERANDS = {
     "scale": "", "of_q": "bhtd", "of_k": "bhsd", "of_v": "bhse",
 }  # fmt: skip
 
-Matrix = tuple[str, str, str]
 # What is done with numbers at some places; from sums so far, it makes those that include them.
 Numbers = Callable[[list[str], list[str]], list[str]]
 
@@ -130,9 +129,7 @@ class _Attention(Code):
     def multiply(
         self, a: Matrix, b: Matrix, c: Matrix, m: str, n: str, k: str, more: str = "0"
     ) -> None:
-        given = [f"ptr {start}, i64 {row}, i64 {column}" for start, row, column in (a, b, c)]
-        sizes = f"i64 {m}, i64 {n}, i64 {k}, i64 {more}"
-        self.e.line(f"call void @clew_multiply_{self.llvm}({', '.join(given)}, {sizes})")
+        call_multiply(self.e, self.llvm, (a, b, c), (m, n, k), more)
 
     def visible(self, first: str, rows: str) -> tuple[str, str]:
         """The most keys that a row of a block sees, and (in memory) how many each of them does."""
@@ -321,8 +318,6 @@ class Attention(Kernel):
     def text(self, llvm: str, rows: str) -> str:
         e = Emitter()
         code: Any = self.kind(e, llvm, self.operands, self.is_causal)
-        types = ", ".join(each.split()[0] for each in MULTIPLY_PARAMETERS.split(", "))
-        e.declare(f"void @clew_multiply_{llvm}({types})")
         e.declare(f"void @{rows}(ptr, ptr, ptr, ptr)")
         e.declare("void @clew_run(ptr, ptr, i64, i64)")
         code.emit(rows)

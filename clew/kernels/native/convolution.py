@@ -19,7 +19,7 @@ from clew.kernels.native import jit
 from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.loops import Loop, finish
-from clew.kernels.native.product import MULTIPLY_PARAMETERS, provide_multiply
+from clew.kernels.native.product import call_multiply, provide_multiply
 
 Array = np.ndarray
 FORWARD, OF_INPUT, OF_WEIGHT = "forward", "of_input", "of_weight"
@@ -113,8 +113,6 @@ def module(kind: str, llvm: str) -> str:
     """The LLVM module of one of the three kernels."""
     e = Emitter()
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
-    types = ", ".join(each.split()[0] for each in MULTIPLY_PARAMETERS.split(", "))
-    e.declare(f"void @clew_multiply_{llvm}({types})")
     _Convolution(e, kind, llvm).emit()
     e.lines.append("define void @conv(ptr %context, i64 %total) {")
     e.line("call void @clew_run(ptr @body, ptr %context, i64 %total, i64 1)")
@@ -218,12 +216,10 @@ class _Convolution(Code):
     ) -> None:
         """c = a b, or c = c + a b; matrices with the distances of their rows and columns."""
         item = str(self.item)
-        given = [
-            f"ptr {start}, i64 {self.mul(row, item)}, i64 {self.mul(column, item)}"
-            for start, row, column in (a, b, c)
+        matrices = [
+            (start, self.mul(row, item), self.mul(column, item)) for start, row, column in (a, b, c)
         ]
-        sizes = f"i64 {m}, i64 {n}, i64 {k}, i64 {more}"
-        self.e.line(f"call void @clew_multiply_{self.llvm}({', '.join(given)}, {sizes})")
+        call_multiply(self.e, self.llvm, matrices, (m, n, k), more)
 
     def blocks(
         self, first: str, last: str, group: str, top: str, length: str, wide: str, to_images: bool

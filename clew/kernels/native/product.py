@@ -11,6 +11,7 @@ of threads and the way in which the work is cut.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 from clew.kernels.native import jit
 from clew.kernels.native.code import Code
@@ -296,6 +297,21 @@ class Product(Kernel):
         return _functions(("float", "double")[index])[self.name]
 
 
+# Where a matrix begins, and the distances of its rows and of its columns, in bytes.
+Matrix = tuple[str, str, str]
+
+
+def call_multiply(
+    e: Emitter, llvm: str, matrices: Sequence[Matrix], sizes: Sequence[str], more: str = "0"
+) -> None:
+    """In another kernel: c = a b, or c = c + a b if `more`, given a, b, c and m, n, k."""
+    types = ", ".join(each.split()[0] for each in MULTIPLY_PARAMETERS.split(", "))
+    e.declare(f"void @clew_multiply_{llvm}({types})")
+    given = [f"ptr {start}, i64 {row}, i64 {column}" for start, row, column in matrices]
+    given += [f"i64 {size}" for size in (*sizes, more)]
+    e.line(f"call void @clew_multiply_{llvm}({', '.join(given)})")
+
+
 def provide_multiply(llvm: str) -> None:
     """Make `clew_multiply_float` (or double) known to the code that is loaded from now on."""
     jit.machine().provide(f"clew_multiply_{llvm}", _functions(llvm)["multiply"])
@@ -305,7 +321,7 @@ def provide_multiply(llvm: str) -> None:
 def _functions(llvm: str) -> dict[str, int]:
     """The addresses of the compiled functions, by their names."""
     machine = jit.machine()
-    key = f"{llvm} {vector_bytes()} 5"
+    key = f"{llvm} {vector_bytes()}"
     tiles = machine.compiled(f"tiles {key}", lambda: tiles_module(llvm), jit.NONE)
     machine.provide(f"clew_{llvm}_tiles", machine.load(tiles, "tiles")[0])
     code = machine.compiled(f"product {key}", lambda: product_module(llvm), jit.NONE)

@@ -20,7 +20,7 @@ from clew.kernels.native import jit
 from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.loops import Loop, finish
-from clew.kernels.native.product import MULTIPLY_PARAMETERS, provide_multiply
+from clew.kernels.native.product import Matrix, call_multiply, provide_multiply
 from clew.kernels.native.ufunc import Elementwise
 
 Array = np.ndarray
@@ -64,8 +64,6 @@ def _function(kind: str, step: Elementwise, llvm: str) -> Any:
 def module(kind: str, step: str, llvm: str) -> str:
     """The LLVM module of forward or backward; `step` is the name of the formulas' loop."""
     e = Emitter()
-    types = ", ".join(each.split()[0] for each in MULTIPLY_PARAMETERS.split(", "))
-    e.declare(f"void @clew_multiply_{llvm}({types})")
     e.declare(f"void @{step}(ptr, ptr, ptr, ptr)")
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
     layer = (_Forward if kind == "forward" else _Backward)(e, llvm, step)
@@ -131,18 +129,14 @@ class _Layer(Code):
         start = self.past(self.f["gates"], self.mul(str(number), self.f["gate_next"]))
         return self.place(start, self.add(self.f["row"], row))
 
-    def panel(self, number: str, rows: str) -> tuple[str, int, int]:
+    def panel(self, number: str, rows: str) -> Matrix:
         """A panel of weights of so many rows, with the distances of its rows and columns."""
         start = self.at(self.f["panels"], self.mul(number, rows, str(BLOCK)))
-        return start, BLOCK * self.item, self.item
+        return start, str(BLOCK * self.item), str(self.item)
 
-    def multiply(
-        self, a: tuple[Any, ...], b: tuple[Any, ...], c: tuple[Any, ...], depth: str
-    ) -> None:
+    def multiply(self, a: Matrix, b: Matrix, c: Matrix, depth: str) -> None:
         """c = a b, for the rows of a batch and the columns of a block."""
-        given = [f"ptr {start}, i64 {row}, i64 {column}" for start, row, column in (a, b, c)]
-        sizes = f"i64 {self.f['batch']}, i64 {BLOCK}, i64 {depth}, i64 0"
-        self.e.line(f"call void @clew_multiply_{self.llvm}({', '.join(given)}, {sizes})")
+        call_multiply(self.e, self.llvm, (a, b, c), (self.f["batch"], str(BLOCK), depth))
 
     def rows_of(self, width: str) -> str:
         """The distance of rows, in bytes."""
@@ -168,10 +162,10 @@ class _Forward(_Layer):
         f, width = self.f, str(BLOCK * self.item)
         size, area = f["size"], self.mul(f["batch"], str(BLOCK))
         products = self.buffer(self.mul(area, str(GATES)))
-        state = f["h"], self.rows_of(size), self.item
+        state = f["h"], self.rows_of(size), str(self.item)
         for gate in range(GATES):
             column = self.add(self.mul(str(gate), self.quotient(size, str(BLOCK))), "%block")
-            to = self.at(products, self.mul(area, str(gate))), width, self.item
+            to = self.at(products, self.mul(area, str(gate))), width, str(self.item)
             self.multiply(state, self.panel(column, size), to, size)
         with self.loop("0", f["batch"]) as row:
             gates = [self.gate(gate, row) for gate in range(GATES)]
@@ -207,8 +201,8 @@ class _Backward(_Layer):
         whole = self.mul(f["size"], str(GATES))
         columns = self.at(f["of_h"], self.mul("%block", str(BLOCK)))
         with self.when(self.e.value(f"icmp ne ptr {f['later']}, null")):
-            of_gates = f["later"], self.rows_of(whole), self.item
-            to = columns, self.rows_of(f["size"]), self.item
+            of_gates = f["later"], self.rows_of(whole), str(self.item)
+            to = columns, self.rows_of(f["size"]), str(self.item)
             self.multiply(of_gates, self.panel("%block", whole), to, whole)
         is_step = self.compare("sge", f["row"], "0")
         with self.when(is_step), self.loop("0", f["batch"]) as row:

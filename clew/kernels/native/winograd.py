@@ -21,7 +21,7 @@ from clew.kernels.native.code import Code
 from clew.kernels.native.convolution import FORWARD, OF_INPUT, Geometry
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.loops import finish
-from clew.kernels.native.product import MULTIPLY_PARAMETERS, provide_multiply
+from clew.kernels.native.product import call_multiply, provide_multiply
 from clew.kernels.products import batch_product, product
 
 Array = np.ndarray
@@ -125,8 +125,6 @@ def module(kind: str) -> str:
     """The LLVM module of one of the two kernels."""
     e = Emitter()
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
-    types = ", ".join(each.split()[0] for each in MULTIPLY_PARAMETERS.split(", "))
-    e.declare(f"void @clew_multiply_float({types})")
     c = _Winograd(e, "float")
     c.input_row()
     c.output_row(to_images=kind == "convolve")
@@ -344,12 +342,12 @@ class _Winograd(Code):
             weights = self.at(u, self.mul(number, f["filters"], f["channels"]))
             v = self.at(f["v"], self.mul(number, f["channels"], wide))
             m = self.at(f["m"], self.mul(number, f["filters"], wide))
-            w = f"ptr {weights}, i64 {f['u_row']}, i64 {f['u_col']}"
-            images = f"ptr {m}, i64 {down}, i64 {item}"
+            w = weights, f["u_row"], f["u_col"]
+            images = m, down, item
             if kind == "convolve":
-                given = f"{w}, ptr {v}, i64 {down}, i64 {item}, {images}"
-                sizes = f"i64 {f['filters']}, i64 {wide}, i64 {f['channels']}, i64 {more}"
+                matrices = w, (v, down, item), images
+                sizes = f["filters"], wide, f["channels"]
             else:
-                given = f"{images}, ptr {v}, i64 {item}, i64 {down}, {w}"
-                sizes = f"i64 {f['filters']}, i64 {f['channels']}, i64 {wide}, i64 {more}"
-            self.e.line(f"call void @clew_multiply_float({given}, {sizes})")
+                matrices = images, (v, item, down), w
+                sizes = f["filters"], f["channels"], wide
+            call_multiply(self.e, "float", matrices, sizes, more)
