@@ -5,7 +5,7 @@ from __future__ import annotations
 from clew.kernels.native.code import Code
 from clew.kernels.native.ir import F32, F64
 from clew.kernels.native.packing import transposed
-from clew.kernels.native.tiles import Shape
+from clew.kernels.native.tiles import K_TOGETHER, LINE, Shape
 from clew.kernels.native.vectors import over_vectors
 
 # Rows whose numbers stay in the second-level cache.
@@ -205,6 +205,9 @@ class Part:
         later = c.e.value(f"icmp ne ptr {f['added_later']}, null")
         fits = c.both(c.compare("sge", missing, wide), c.compare("eq", f["c_col"], str(c.item)))
         fits = c.either(f["is_apart"], c.both(fits, c.negated(later)))
+        # While the tiles of a panel are made, they have the cache look for the next one.
+        next_panel = c.past(b, c.mul(f["b_panel"], str(shape.columns)))
+        each_fetches = c.mul(c.quotient(f["depth"], str(K_TOGETHER)), str(LINE))
         c.put(self.row, "0")
         with c.repeat() as end:
             row = c.get(self.row)
@@ -221,9 +224,12 @@ class Part:
             adds = c.choose(fits, f["adds"], "0")
             adds = c.choose(c.both(f["is_apart"], f["first"]), "0", adds)
             far = c.past(a, c.mul(f["a_row"], "3"))
+            lines = c.mul(c.quotient(row, str(shape.heights[0])), each_fetches)
+            ahead = c.past(next_panel, lines)
             arguments = (
                 f"i64 {f['depth']}, ptr {a}, ptr {far}, i64 {f['a_row']}, i64 {a_step}, ptr {b}, "
-                f"i64 {f['b_down']}, ptr {c_from}, i64 {c_row}, i64 {adds}, ptr {f['start']}"
+                f"i64 {f['b_down']}, ptr {c_from}, i64 {c_row}, i64 {adds}, ptr {f['start']}, "
+                f"ptr {ahead}"
             )
             self.call_tile(height, vectors, a_step, arguments)
             with c.when(c.negated(fits)):

@@ -17,12 +17,14 @@ from clew.kernels.native.emitter import Emitter
 # Rows whose addresses are found from one pointer: at no, one and two distances from it. Tiles get
 # a second pointer, `far`, for the other rows: more additions of addresses would slow them down.
 _ROWS_PER_POINTER = 3
-# How many k are done in one turn where that is possible.
+# How many k are done in one turn where that is possible. In each, the cache is told of one line,
+# of so many bytes, that will be needed soon.
 K_TOGETHER = 4
+LINE = 64
 
 TILE_PARAMETERS = (
     "i64 %k, ptr %a, ptr %far, i64 %row, i64 %step, ptr %b, i64 %b_step, ptr %c, i64 %c_row, "
-    "i64 %more, ptr %start"
+    "i64 %more, ptr %start, ptr %ahead"
 )
 
 
@@ -62,7 +64,8 @@ def tile_function(
     """A function for tiles of one size: c = start + a b, or c = c + a b if `more`.
 
     With `form` it is for packed columns and rows of that form: several k are done in one turn, with
-    hardly an addition of addresses.
+    hardly an addition of addresses. Meanwhile lines from `ahead` on come into the cache: packed
+    columns, which would otherwise be waited for by the first rows that use them.
     """
     name = f"@tile{height}x{width}" + (f"by{form.row}and{form.step}" if form else "")
     e.lines.append(f"define internal void {name}({TILE_PARAMETERS}) #0 {{")
@@ -122,6 +125,9 @@ class _Tile:
             new_names = names if turn == times else [""] * len(values)
             totals = self.add_products(at, totals, new_names[pointers:])
             at = self.advanced(first, at, turn, new_names[:pointers])
+        if times > 1:
+            line = e.value(f"getelementptr [{LINE} x i8], ptr %ahead, i64 {count}")
+            e.line(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
         e.value(f"sub i64 {count}, 1", f"%left_{name}")
         e.line(f"%over_{name} = icmp eq i64 %left_{name}, 0")
         e.line(f"br i1 %over_{name}, label %past_{name}, label %{name}_loop")
