@@ -16,6 +16,7 @@ from clew.source import describe, user_where
 if TYPE_CHECKING:
     import numpy as np
 
+    from clew.backend.dtypes import dtype as DType
     from clew.core.node import Node
     from clew.core.storage import Storage
 
@@ -34,6 +35,9 @@ class Freed:
 def shape_list(shape: Sequence[int]) -> str:
     return "[" + ", ".join(map(str, shape)) + "]"
 
+
+# What to do where only real numbers are taken.
+BY_PARTS = "\n  Give it real numbers: x.real, x.imag or x.abs()"
 
 # What leads to the user's line in a message.
 AT = "\n  at "
@@ -225,6 +229,17 @@ def dimension_out_of_range(dim: int, ndim: int) -> IndexError:
     return IndexError(
         f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})"
         + at_user_line()
+    )
+
+
+def no_kernel(kernel: str, dtype: DType, advice: str = "") -> NotImplementedError:
+    """PyTorch's kernel of that name does not take a dtype; as a rule, float32 is what it takes."""
+    if not advice:
+        advice = "Convert first: x.float()"
+        if dtype.is_complex:
+            advice = BY_PARTS.strip()
+    return NotImplementedError(
+        f"\"{kernel}\" not implemented for '{dtype.scalar_name}'\n  {advice}" + at_user_line()
     )
 
 

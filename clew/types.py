@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import IO, Any, TypeAlias
 
 from clew.backend.device import device as _device
-from clew.backend.dtypes import dtype as _dtype  # noqa: F401  (PyTorch's names)
+from clew.backend.dtypes import dtype as _dtype  # noqa: F401  (these two are PyTorch's names)
 from clew.backend.layout import layout as _layout  # noqa: F401
 from clew.core.tensor import Size, Tensor
 

@@ -268,7 +268,7 @@ class InitData:
         info = clew.utils.data.get_worker_info()
         assert info is not None and info.dataset is self
         with pytest.raises(AttributeError, match="cannot assign to field 'id'"):
-            info.id = 7  # type: ignore[misc]
+            info.id = 7
         return [self.mark]
 
 

@@ -38,7 +38,7 @@ class Draws:
 def test_the_start_method_does_not_change_the_batches() -> None:
     def batches(method: str) -> list[Any]:
         clew.manual_seed(4)
-        loader = DataLoader(Draws(), 2, True, num_workers=1, multiprocessing_context=method)  # type: ignore[arg-type]
+        loader = DataLoader(Draws(), 2, True, num_workers=1, multiprocessing_context=method)
         return [list(loader), clew.rand(1)]
 
     expected = batches("fork")

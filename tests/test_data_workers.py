@@ -111,7 +111,7 @@ def _raise(error: BaseException) -> Callable[[], Any]:
     ],
 )
 def test_an_exception_arrives_with_its_traceback(error: Exception, kind: type) -> None:
-    batches = iter(DataLoader(Acting(_raise(error)), 2, num_workers=1))  # type: ignore[arg-type]
+    batches = iter(DataLoader(Acting(_raise(error)), 2, num_workers=1))
     assert next(batches).tolist() == [0, 1]
     with pytest.raises(kind) as caught:
         next(batches)
@@ -138,7 +138,7 @@ def test_the_pass_goes_on_after_an_exception() -> None:
                 raise ValueError("odd")
             return index
 
-    batches = iter(DataLoader(Odd(), None, num_workers=2))  # type: ignore[arg-type]
+    batches = iter(DataLoader(Odd(), None, num_workers=2))
     seen: list[Any] = []
     for _ in range(6):
         try:
@@ -157,7 +157,7 @@ def test_what_cannot_be_pickled_is_an_error_and_no_hang(what: str) -> None:
 
     action = _raise(Local("not picklable")) if what == "exception" else None
     data = Acting(action) if action else [lambda: None]
-    batches = iter(DataLoader(data, None, num_workers=1, collate_fn=_same))  # type: ignore[arg-type]
+    batches = iter(DataLoader(data, None, num_workers=1, collate_fn=_same))
     with pytest.raises((RuntimeError, AttributeError), match="in DataLoader worker process 0"):
         for _ in range(3):
             next(batches)
@@ -179,20 +179,20 @@ def _fail() -> None:
 
 
 def test_what_cannot_be_unpickled_is_an_error() -> None:
-    loader = DataLoader([NotHere()], None, num_workers=1, collate_fn=_same)  # type: ignore[arg-type]
+    loader = DataLoader([NotHere()], None, num_workers=1, collate_fn=_same)
     with pytest.raises(ValueError, match="Caught ValueError while reading a batch"):
         list(loader)
 
 
 def test_an_index_that_cannot_be_unpickled_is_an_error() -> None:
-    loader = DataLoader(range(3), None, sampler=[NotHere()], num_workers=1)  # type: ignore[arg-type]
+    loader = DataLoader(range(3), None, sampler=[NotHere()], num_workers=1)
     with pytest.raises(ValueError, match="Caught ValueError in DataLoader worker process 0"):
         list(loader)
 
 
 def test_dropping_a_loader_whose_channel_a_later_worker_has_inherited() -> None:
-    older = iter(DataLoader(range(9), num_workers=1))  # type: ignore[arg-type]
-    newer = iter(DataLoader(range(9), num_workers=1))  # type: ignore[arg-type]
+    older = iter(DataLoader(range(9), num_workers=1))
+    newer = iter(DataLoader(range(9), num_workers=1))
     next(older), next(newer)
     pids = _pids(older)
     start = time.monotonic()
@@ -203,7 +203,7 @@ def test_dropping_a_loader_whose_channel_a_later_worker_has_inherited() -> None:
 
 
 def test_error_in_worker_init_fn() -> None:
-    loader = DataLoader([1], num_workers=1, worker_init_fn=_broken_init)  # type: ignore[arg-type]
+    loader = DataLoader([1], num_workers=1, worker_init_fn=_broken_init)
     with pytest.raises(ValueError, match=r"Caught ValueError in DataLoader worker process 0\."):
         list(loader)
 
@@ -239,7 +239,7 @@ def test_error_in_the_iterator_of_an_iterable_dataset() -> None:
     ],
 )
 def test_a_dead_worker_is_reported_at_once(action: Callable[[], Any], reason: str) -> None:
-    batches = iter(DataLoader(Acting(action), 2, num_workers=1))  # type: ignore[arg-type]
+    batches = iter(DataLoader(Acting(action), 2, num_workers=1))
     pid = batches._workers[0].pid
     start = time.monotonic()
     message = rf"DataLoader worker \(pid\(s\) {pid}\) exited unexpectedly"
@@ -253,7 +253,7 @@ def test_a_dead_worker_is_reported_at_once(action: Callable[[], Any], reason: st
 
 
 def test_one_of_several_workers_killed_from_outside() -> None:
-    loader = DataLoader(Acting(lambda: time.sleep(0.01)), 1, num_workers=2)  # type: ignore[arg-type]
+    loader = DataLoader(Acting(lambda: time.sleep(0.01)), 1, num_workers=2)
     batches = iter(loader)
     next(batches)
     os.kill(batches._workers[1].pid, signal.SIGKILL)
@@ -263,7 +263,7 @@ def test_one_of_several_workers_killed_from_outside() -> None:
 
 def test_a_new_pass_after_a_death() -> None:
     # More batches than are fetched ahead: the worker cannot have sent them all before it dies.
-    loader = DataLoader(range(60), 4, num_workers=1)  # type: ignore[arg-type]
+    loader = DataLoader(range(60), 4, num_workers=1)
     batches = iter(loader)
     os.kill(batches._workers[0].pid, signal.SIGKILL)
     with pytest.raises(RuntimeError, match="exited unexpectedly"):
@@ -272,7 +272,7 @@ def test_a_new_pass_after_a_death() -> None:
 
 
 def test_a_new_pass_of_persistent_workers_after_a_death() -> None:
-    loader = DataLoader(range(60), 3, num_workers=2, persistent_workers=True)  # type: ignore[arg-type]
+    loader = DataLoader(range(60), 3, num_workers=2, persistent_workers=True)
     for kill in (False, True, False):
         batches = iter(loader)
         if kill:
@@ -285,7 +285,7 @@ def test_a_new_pass_of_persistent_workers_after_a_death() -> None:
 
 def test_timeout() -> None:
     data = Acting(lambda: time.sleep(60))
-    batches = iter(DataLoader(data, 2, num_workers=1, timeout=0.5))  # type: ignore[arg-type]
+    batches = iter(DataLoader(data, 2, num_workers=1, timeout=0.5))
     worker = batches._workers[0]
     start = time.monotonic()
     with pytest.raises(RuntimeError, match=r"^DataLoader timed out after 0\.5 seconds"):
@@ -303,7 +303,7 @@ def _pids(batches: Any) -> list[int]:
 
 @pytest.mark.parametrize("persistent", [False, True])
 def test_workers_end_with_the_iterator(persistent: bool) -> None:
-    loader = DataLoader(range(50), num_workers=2, persistent_workers=persistent)  # type: ignore[arg-type]
+    loader = DataLoader(range(50), num_workers=2, persistent_workers=persistent)
     batches = iter(loader)
     next(batches)
     pids = _pids(batches)
@@ -316,7 +316,7 @@ def test_workers_end_with_the_iterator(persistent: bool) -> None:
 
 def test_workers_end_with_the_pass_unless_persistent() -> None:
     for persistent in (False, True):
-        loader = DataLoader(range(4), num_workers=1, persistent_workers=persistent)  # type: ignore[arg-type]
+        loader = DataLoader(range(4), num_workers=1, persistent_workers=persistent)
         batches = iter(loader)
         pids = _pids(batches)
         list(batches)
@@ -327,7 +327,7 @@ def test_workers_end_with_the_pass_unless_persistent() -> None:
 def test_a_worker_that_does_not_listen_is_ended_by_force(monkeypatch: Any) -> None:
     processes = clew.utils.data._utils.processes
     monkeypatch.setattr(processes, "MP_STATUS_CHECK_INTERVAL", 0.3)
-    loader = DataLoader(Acting(_sleep_through_sigterm), 1, num_workers=1)  # type: ignore[arg-type]
+    loader = DataLoader(Acting(_sleep_through_sigterm), 1, num_workers=1)
     batches = iter(loader)
     pids = _pids(batches)
     next(batches), next(batches)
@@ -341,9 +341,9 @@ def _sleep_through_sigterm() -> None:
 
 
 def test_a_loader_inside_another_loaders_pass() -> None:
-    outer = iter(DataLoader(range(6), 2, num_workers=1))  # type: ignore[arg-type]
+    outer = iter(DataLoader(range(6), 2, num_workers=1))
     for batch in outer:
-        inner = DataLoader(range(3), 3, num_workers=1)  # type: ignore[arg-type]
+        inner = DataLoader(range(3), 3, num_workers=1)
         assert [each.tolist() for each in inner] == [[0, 1, 2]]
         assert len(batch) == 2
 

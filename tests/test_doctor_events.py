@@ -121,7 +121,7 @@ def test_a_leaf_is_known_by_its_name_and_line() -> None:
         train(3)
     names = {known.name for known in doctor.session.recorder.params.values()}
     assert names == {"0.weight", "0.bias", "2.weight", "2.bias"}
-    made = {known.made_at.text for known in doctor.session.recorder.params.values()}  # type: ignore[union-attr]
+    made = {known.made_at.text for known in doctor.session.recorder.params.values()}
     assert all("nn.Sequential" in text for text in made)
 
 

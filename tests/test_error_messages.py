@@ -23,7 +23,7 @@ def message(function: Callable[[], Any], kind: type[Exception] = RuntimeError) -
 
 def line_of(mark: str) -> str:
     """`test_error_messages.py:N` for the only line of this file that ends with `# mark`."""
-    lines = inspect.getsource(inspect.getmodule(line_of)).splitlines()  # type: ignore[arg-type]
+    lines = inspect.getsource(inspect.getmodule(line_of)).splitlines()
     numbers = [n for n, line in enumerate(lines, 1) if line.endswith(f"# {mark}")]
     assert len(numbers) == 1, f"{mark}: {numbers}"
     return f"test_error_messages.py:{numbers[0]}"

@@ -44,7 +44,7 @@ class _Old:
     def make(m: Any, with_context: bool) -> Any:
         if not with_context:
 
-            class Same(m.autograd.Function):  # type: ignore[name-defined]
+            class Same(m.autograd.Function):
                 @staticmethod
                 def forward(ctx: Any, x: Any) -> Any:
                     return x.clone()
@@ -55,7 +55,7 @@ class _Old:
 
             return Same
 
-        class Twice(m.autograd.Function):  # type: ignore[name-defined]
+        class Twice(m.autograd.Function):
             @staticmethod
             def forward(x: Any) -> Any:
                 return x * 2

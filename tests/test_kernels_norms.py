@@ -113,7 +113,10 @@ def test_layer_and_rms_norm(
 def test_rms_norm_twice_differentiable() -> None:
     x = clew.randn(3, 5, dtype=clew.float64, requires_grad=True)
     w = clew.randn(5, dtype=clew.float64, requires_grad=True)
-    function = lambda x, w: clew.nn.functional.rms_norm(x, (5,), w)  # noqa: E731
+
+    def function(x: clew.Tensor, w: clew.Tensor) -> clew.Tensor:
+        return clew.nn.functional.rms_norm(x, (5,), w)
+
     assert clew.autograd.gradcheck(function, (x, w), check_forward_ad=True)
     assert clew.autograd.gradgradcheck(function, (x, w))
 

@@ -42,7 +42,7 @@ def assert_same_error(ours: BaseException, theirs: BaseException, lead: str | No
 def model_around(t: Any, layer: Any) -> Any:
     """A user's model with the layer at `blocks.1.layer`."""
 
-    class Block(t.nn.Module):  # type: ignore[name-defined]
+    class Block(t.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.layer = layer
@@ -50,7 +50,7 @@ def model_around(t: Any, layer: Any) -> Any:
         def forward(self, *args: Any, **kwargs: Any) -> Any:
             return self.layer(*args, **kwargs)  # the user's call
 
-    class Model(t.nn.Module):  # type: ignore[name-defined]
+    class Model(t.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.blocks = t.nn.ModuleList([t.nn.Identity(), Block()])
@@ -62,7 +62,7 @@ def model_around(t: Any, layer: Any) -> Any:
 
 
 def users_line() -> str:
-    lines = inspect.getsource(inspect.getmodule(users_line)).splitlines()  # type: ignore[arg-type]
+    lines = inspect.getsource(inspect.getmodule(users_line)).splitlines()
     (number,) = [n for n, line in enumerate(lines, 1) if line.endswith("# the user's call")]
     return f"{FILE}:{number}"
 
@@ -264,7 +264,7 @@ def overlapping_groups(t: Any) -> None:
 
 
 def iterable_dataset(t: Any) -> Any:
-    class Counting(t.utils.data.IterableDataset):  # type: ignore[name-defined]
+    class Counting(t.utils.data.IterableDataset):
         def __iter__(self) -> Any:
             return iter(range(4))
 
@@ -272,7 +272,7 @@ def iterable_dataset(t: Any) -> Any:
 
 
 def not_initialised(t: Any) -> None:
-    class Forgetful(t.nn.Module):  # type: ignore[name-defined]
+    class Forgetful(t.nn.Module):
         def __init__(self) -> None:
             self.layer = t.nn.Linear(1, 1)
 

@@ -17,7 +17,7 @@ from clew.utils.checkpoint import CheckpointError, checkpoint
 
 def line_of(mark: str) -> str:
     """`file.py:N` for the only line of this file that ends with `# mark`."""
-    lines = inspect.getsource(inspect.getmodule(line_of)).splitlines()  # type: ignore[arg-type]
+    lines = inspect.getsource(inspect.getmodule(line_of)).splitlines()
     (number,) = [n for n, line in enumerate(lines, 1) if line.endswith(f"# {mark}")]
     return f"{Path(__file__).name}:{number}"
 

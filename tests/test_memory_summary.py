@@ -176,7 +176,7 @@ def test_refused_roots() -> None:
     with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
         clew.memory_summary(clew.ones(2))
     with pytest.raises(TypeError, match="expected tensors"):
-        clew.memory_summary([clew.ones(2)])  # type: ignore[arg-type]  # that is the mistake
+        clew.memory_summary([clew.ones(2)])  # that is the mistake
 
 
 def test_cuda_holds_nothing() -> None:

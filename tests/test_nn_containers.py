@@ -136,7 +136,9 @@ def test_module_list(t: Any) -> Any:
 
 @twice
 def test_module_list_prints_repeats_once(t: Any) -> Any:
-    block = lambda: t.nn.Sequential(*layers(t, 1, 1))  # noqa: E731
+    def block() -> Any:
+        return t.nn.Sequential(*layers(t, 1, 1))
+
     return [
         repr(t.nn.ModuleList(modules))
         for modules in ([], [block(), block()], [t.nn.ModuleList(layers(t, 1))], layers(t, 1, 2, 2))
@@ -160,7 +162,7 @@ def test_module_list_inserts_like_a_list() -> None:
     m.insert(99, clew.nn.Identity())
     assert [type(each).__name__ for each in m] == ["Linear", "Flatten", "Linear", "Identity"]
     with pytest.raises(TypeError, match="int is not a Module subclass"):
-        m.insert(0, 3)  # type: ignore[arg-type]
+        m.insert(0, 3)
 
 
 # -- ModuleDict ----------------------------------------------------------------------------------

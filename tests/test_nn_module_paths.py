@@ -224,7 +224,7 @@ def test_errors_in_forward_name_the_users_module() -> None:
 def test_the_error_knows_its_module() -> None:
     with pytest.raises(RuntimeError) as caught:
         Model()(clew.ones(2, 5))
-    assert caught.value.module_path == "blocks.0.proj"  # type: ignore[attr-defined]
+    assert caught.value.module_path == "blocks.0.proj"
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, ValueError, TypeError, IndexError])

@@ -15,25 +15,25 @@ from tests.twice import raised, twice
 def classes(lib: Any) -> dict[str, Any]:
     """Parametrizations as users write them."""
 
-    class Symmetric(lib.nn.Module):  # type: ignore[name-defined,misc]
+    class Symmetric(lib.nn.Module):
         def forward(self, x: Any) -> Any:
             return x.triu() + x.triu(1).transpose(-1, -2)
 
-    class Exponential(lib.nn.Module):  # type: ignore[name-defined,misc]
+    class Exponential(lib.nn.Module):
         def forward(self, x: Any) -> Any:
             return x.exp()
 
         def right_inverse(self, y: Any) -> Any:
             return y.log()
 
-    class Sum(lib.nn.Module):  # type: ignore[name-defined,misc]
+    class Sum(lib.nn.Module):
         def forward(self, a: Any, b: Any) -> Any:
             return a + 2 * b
 
         def right_inverse(self, y: Any) -> Any:
             return y / 2, y / 4
 
-    class Free(lib.nn.Module):  # type: ignore[name-defined,misc]
+    class Free(lib.nn.Module):
         def __init__(self, forward: Any, right_inverse: Any = None) -> None:
             super().__init__()
             self.compute = forward
@@ -358,7 +358,7 @@ def test_copies_report_their_own_path() -> None:
 def test_classes_with_their_own_deepcopy(lib: Any) -> Any:
     _, register, known = tools(lib)
 
-    class Own(lib.nn.Linear):  # type: ignore[name-defined,misc]
+    class Own(lib.nn.Linear):
         def __deepcopy__(self, memo: Any) -> Any:
             return "mine"
 

@@ -326,7 +326,7 @@ def test_transformer(norm_first: bool, batch_first: bool) -> None:
 
 @twice
 def test_custom_parts(lib: Any) -> Any:
-    class Twice(lib.nn.Module):  # type: ignore[misc]
+    class Twice(lib.nn.Module):
         def forward(self, x: Any, *others: Any, **masks: Any) -> Any:
             return x * 2
 

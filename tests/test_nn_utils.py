@@ -391,7 +391,7 @@ def test_memory_formats(lib: Any) -> Any:
 def test_skip_init(lib: Any) -> Any:
     skip = lib.nn.utils.skip_init
 
-    class Deviceless(lib.nn.Module):  # type: ignore[name-defined,misc]
+    class Deviceless(lib.nn.Module):
         pass
 
     layer = skip(lib.nn.Linear, 2, out_features=3, device="cpu", dtype=lib.float64)
@@ -408,7 +408,7 @@ def test_skip_init(lib: Any) -> Any:
 
 
 def tied(lib: Any) -> Any:
-    class Tied(lib.nn.Module):  # type: ignore[name-defined,misc]
+    class Tied(lib.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.a = lib.nn.Linear(2, 2, bias=False)
@@ -482,7 +482,7 @@ def test_functional_call_lists_unexpected_and_missing_names(lib: Any) -> Any:
 
 @twice
 def test_functional_call_writes_to_the_given_buffers(lib: Any) -> Any:
-    class Counter(lib.nn.Module):  # type: ignore[name-defined,misc]
+    class Counter(lib.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("count", lib.zeros(1))

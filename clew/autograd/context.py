@@ -29,6 +29,7 @@ class FunctionCtx(Node):
     # Not slots alone: user code sets attributes on its context.
     __slots__ = ("__dict__",)
 
+    is_custom = True
     _function: type[Function]
 
     def __init__(self) -> None:

@@ -206,7 +206,8 @@ def jacobian(
         if create_graph:
             raise NotImplementedError(
                 "torch.autograd.functional.jacobian: `create_graph=True` and "
-                '`strategy="forward-mode"` are not supported together (yet).'
+                '`strategy="forward-mode"` are not supported together (yet).\n'
+                '  The default strategy, "reverse-mode", takes it.'
             )
         return _forward_jacobian(func, inputs, vectorize)
     with enable_grad():

@@ -18,7 +18,7 @@ class _AnyTensor(type):
 class Variable(metaclass=_AnyTensor):
     """`Variable(tensor)` is a leaf over the same memory; the name is kept for old programs."""
 
-    def __new__(  # type: ignore[misc]
+    def __new__(  # type: ignore[misc]  # a tensor, and no Variable, comes out
         cls, data: Tensor, requires_grad: bool = False, volatile: bool | None = None
     ) -> Tensor:
         if volatile:

@@ -373,7 +373,8 @@ def _check_permutation(n: int, kind: np.dtype[Any]) -> None:
         raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow")
     if n >= _LONG_PERMUTATION:
         raise NotImplementedError(
-            f"randperm of {n} elements: lengths from {_LONG_PERMUTATION} on are not supported"
+            f"randperm of {n} elements: lengths from {_LONG_PERMUTATION} on are not supported\n"
+            "  Draw with replacement instead (randint), or shuffle in parts."
         )
 
 

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from clew import errors
+
 from .dtypes import BY_NUMPY
 from .mt19937 import Generator
 from .normal_streams import single
@@ -32,7 +34,7 @@ _SQUEEZE = single(0.0331)
 
 def not_implemented(function: str, kind: np.dtype[Any]) -> NotImplementedError:
     """Return PyTorch's error for a kernel that lacks a dtype."""
-    return NotImplementedError(f'"{function}" not implemented for {BY_NUMPY[kind].scalar_name!r}')
+    return errors.no_kernel(function, BY_NUMPY[kind], "Use another dtype, such as torch.float32")
 
 
 def _check_dtype(array: Array, function: str) -> None:

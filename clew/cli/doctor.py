@@ -61,6 +61,7 @@ def load(args: argparse.Namespace) -> tuple[Any, Any, str]:
         args.parser.error("which program? Give a script, or -m and a module")
     aliasing.install()
     main, code = _module(target) if args.module else _script(target)
+    # A module that was found has a file, which its type does not say.
     sys.argv = [main.__file__ if args.module else target, *arguments]  # type: ignore[list-item]
     sys.modules["__main__"] = main
     return main, code, target

@@ -72,6 +72,7 @@ def _stopping_at(number: int, found: list[GraphView]) -> Any:
     original = engine.Run
     count = 0
 
+    # The engine's class is replaced for a while, and put back below: mypy allows neither.
     class Stopping(original):  # type: ignore[misc, valid-type]
         def run(self, roots: Any, grads: Any, where: Any) -> None:
             nonlocal count

@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     ending = _Ending()
     try:
         main, code = _module(target) if args.module else _script(target)
+        # A module that was found has a file, which its type does not say.
         sys.argv = [main.__file__ if args.module else target, *arguments]  # type: ignore[list-item]
         sys.modules["__main__"] = main
         exec(code, main.__dict__)

@@ -19,6 +19,7 @@ from clew.core.node import Edge, Extras, Node, restore
 from clew.core.state import State, local
 from clew.core.storage import next_sequence_number
 from clew.core.tensor import Tensor, _ndarray, every_value
+from clew.kernels.products import finish
 from clew.source import Place, user_where
 
 _add = np.add
@@ -29,6 +30,9 @@ Grads = list[Any]
 
 class Run:
     """One backward pass."""
+
+    # Whether gradients of leaves may be made by other threads while the walk goes on.
+    allows_late = True
 
     def __init__(
         self,
@@ -90,7 +94,12 @@ class Run:
                 account[GRAD] = None
                 if type(grad) is not _ndarray:
                     grad = grad._array
-                results = node.apply_bare(grad, freed)
+                if node.may_be_late and self.leads_to_leaf(node):
+                    results = node.apply_late(grad, freed)
+                elif account[OWNED] and node.is_accumulator:
+                    node.keep(grad)
+                else:
+                    results = node.apply_bare(grad, freed)
             # Nodes return one gradient per edge; `strict=True` would double the cost of this line.
             for edge, grad in zip(node._edges, results):
                 if edge is None:
@@ -123,10 +132,34 @@ class Run:
                             heapq.heappush(heap, (-held._seq, held))
                         held = following
 
+    def leads_to_leaf(self, node: Any) -> bool:
+        """Whether the gradient of a node that may be late goes to a leaf that will just keep it.
+
+        On the way nothing may look at its elements or add to it.
+        """
+        edge = node._edges[node.plan.late_edge] if node.plan.late and self.allows_late else None
+        if edge is None:
+            return False
+        following: Any = edge[0]
+        account = self.accounts[following]
+        if following.moves_only and following._edges[0] is not None:
+            if not waits_for_first(account) or following._extras is not None:
+                return False
+            following = following._edges[0][0]
+            account = self.accounts[following]
+        if not (following.is_accumulator and waits_for_first(account) and following.is_plain()):
+            return False
+        # From now on the memory is the run's own.
+        account[OWNED] = 1
+        return True
+
     def step(
         self, state: State, node: Node, account: Account, freed: errors.Freed | None
     ) -> Sequence[Any]:
         """Run one node over tensors, with its hooks, captures, and the checks on its results."""
+        if node._extras is not None or node.is_custom:
+            # What comes is the user's code, which may look at gradients.
+            finish(state.late)
         grads = [tensor_of(grad) for grad in account[GRAD:]]
         # From here on the node may keep the gradients, or hand them on.
         account[GRAD:] = [None] * len(grads)
@@ -215,6 +248,11 @@ def open_accounts(roots: list[Node]) -> dict[Node, Account]:
 
 def new_account(node: Node, waiting: int) -> Account:
     return [waiting, 0] + [None] * len(node._meta)
+
+
+def waits_for_first(account: Account) -> bool:
+    """Whether one gradient is to come, and none has."""
+    return account[WAITING] == 1 and account[GRAD] is None
 
 
 def array_of(grad: Tensor | np.ndarray) -> np.ndarray:
@@ -387,6 +425,7 @@ def backward(
     try:
         run.run(roots, grads, where)
     finally:
+        finish(state.late)
         state.grad_enabled = grad_enabled
         state.backward_runs.pop()
     return run.captured

@@ -22,6 +22,7 @@ from clew import errors
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage, next_sequence_number
 from clew.core.tensor import Tensor, _new, sync, tangents_of
+from clew.kernels.products import finish
 from clew.source import user_where
 
 Edge = tuple["Node", int]
@@ -89,6 +90,12 @@ class Node:
     is_accumulator = False
     # Whether the engine may call `apply_bare` when no graph of the gradient is asked for.
     is_bare = False
+    # Whether a gradient for one of its edges may be made while the engine goes on.
+    may_be_late = False
+    # Whether the gradient for its edge is the same memory, seen in another order.
+    moves_only = False
+    # Whether backward is the user's code, which may look at anything.
+    is_custom = False
 
     _edges: tuple[Edge | None, ...]
     # The shape and dtype of the output; where there are several, `_outputs` has all of them.
@@ -109,6 +116,14 @@ class Node:
     def apply_bare(self, g: np.ndarray, freed: errors.Freed | None) -> Sequence[np.ndarray | None]:
         """`apply` and `release` over bare arrays, where `is_bare`: no graph of the gradient."""
         raise NotImplementedError(f"{type(self).__name__} has no backward over bare arrays")
+
+    def apply_late(self, g: np.ndarray, freed: errors.Freed | None) -> Sequence[np.ndarray | None]:
+        """The same, where `may_be_late`: the elements of one gradient may still be missing."""
+        return self.apply_bare(g, freed)
+
+    def keep(self, g: np.ndarray) -> None:
+        """Take a gradient in memory that the engine made, where `is_accumulator`."""
+        raise NotImplementedError(f"{type(self).__name__} is not the end of a path")
 
     def release(self, freed: errors.Freed) -> None:
         """Drop what was saved; `freed` says which backward did it."""
@@ -252,9 +267,34 @@ class AccumulateGrad(Node):
                 variable._grad = own(restore(g, Storage(), None, 0), leaf)
         self.reached_by = local.state.last_backward
         if self.post_accumulate_hooks:
+            finish(local.state.late)
             for hook in list(self.post_accumulate_hooks.values()):
                 hook(variable)
         return ()
+
+    def keep(self, g: np.ndarray) -> None:
+        """Take a gradient in memory that the engine made; its elements may still be missing."""
+        variable = self._variable()
+        with _accumulate_lock:
+            kept = (
+                variable is not None and variable._grad is None and not self.post_accumulate_hooks
+            )
+            if kept and g.strides == variable._array.strides:  # type: ignore[union-attr]  # not None
+                variable._grad = restore(g, Storage(), None, 0)  # type: ignore[union-attr]
+                self.reached_by = local.state.last_backward
+                return
+        finish(local.state.late)
+        self.apply_bare(g, None)
+
+    def is_plain(self) -> bool:
+        """Whether a first gradient is expected, and no hook."""
+        variable = self._variable()
+        return (
+            variable is not None
+            and variable._grad is None
+            and self._extras is None
+            and not self.post_accumulate_hooks
+        )
 
 
 class Nowhere(AccumulateGrad):
@@ -269,6 +309,9 @@ class Nowhere(AccumulateGrad):
         self, g: np.ndarray, freed: errors.Freed | None
     ) -> tuple[np.ndarray | None, ...]:
         return ()
+
+    def keep(self, g: np.ndarray) -> None:
+        return
 
 
 def _references(array: np.ndarray) -> int:
@@ -467,6 +510,8 @@ def unpack(saved: Any, holder: Node, name: str) -> Any:
                 return leaf
         return restore(array, storage, node, output_nr)
     if type(saved) is Packed:
+        # The user's code, which may look at gradients.
+        finish(local.state.late)
         return _unpack_hooked(saved, holder)
     if type(saved) is SavedLifted:
         return saved.unpack(holder, name)

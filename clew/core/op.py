@@ -98,6 +98,8 @@ class Op:
         linear: bool = False,
         multilinear: bool = False,
         bare: bool = False,
+        late: tuple[str, str, Formula] | None = None,
+        moves_only: bool = False,
         uniform: bool = False,
         kinks: str = "",
         non_differentiable: str = "",
@@ -111,6 +113,11 @@ class Op:
         self.multilinear = multilinear
         # The formulas use nothing but operators, so they hold for bare arrays as they stand.
         self.bare = bare
+        # For one input, its formula over bare arrays once more: the result may be made by another
+        # thread while backward goes on with the gradient for a second input, which is as much work.
+        self.late = late
+        # The gradient is the same memory, seen in another order.
+        self.moves_only = moves_only
         # All elements of the result are equal, so it may be written to memory that overlaps.
         self.uniform = uniform
         self.kinks = kinks
@@ -142,6 +149,8 @@ class Op:
             "__slots__": (),
             "op": self,
             "is_bare": self.bare and self.outputs == 1,
+            "may_be_late": self.late is not None,
+            "moves_only": self.moves_only,
             **saved_properties(self),
         }
         return type(self.node_name, (OpNode,), members)

@@ -42,7 +42,7 @@ INPUT, OUTPUT, PARAM, SHAPE, DTYPE, TURNED, SHAPES, DTYPES, NEEDS = range(9)
 class Plan:
     """For one set of inputs that require grad: what to save and which formulas to run."""
 
-    __slots__ = ("active", "captures", "names", "saved_count", "saves_input")
+    __slots__ = ("active", "captures", "late", "late_edge", "names", "saved_count", "saves_input")
 
     def __init__(self, op: Op, mask: int) -> None:
         formulas = op.active_formulas(mask)
@@ -62,6 +62,18 @@ class Plan:
             (index, formula, tuple(place[name] for name in op.formula_names[formula]))
             for index, formula in formulas
         )
+        # The same with a formula whose result may be late, and the edge that it is for; nothing, if
+        # there would be little to do meanwhile.
+        self.late: tuple[Any, ...] = ()
+        self.late_edge = -1
+        if op.late is not None:
+            name, beside, late_formula = op.late
+            self.late_edge = op.inputs.index(name)
+            if mask >> self.late_edge & mask >> op.inputs.index(beside) & 1:
+                self.late = tuple(
+                    (index, late_formula if index == self.late_edge else formula, slots)
+                    for index, formula, slots in self.active
+                )
 
 
 class OpNode(Node):
@@ -121,7 +133,13 @@ class OpNode(Node):
                 results[index] = formula(g, *[pool[slot] for slot in slots])
         return results
 
-    def apply_bare(self, g: np.ndarray, freed: errors.Freed | None) -> Sequence[np.ndarray | None]:
+    def apply_late(self, g: np.ndarray, freed: errors.Freed | None) -> Sequence[np.ndarray | None]:
+        """`apply_bare` with formulas whose results may be late."""
+        return self.apply_bare(g, freed, self.plan.late)
+
+    def apply_bare(
+        self, g: np.ndarray, freed: errors.Freed | None, formulas: tuple[Any, ...] = ()
+    ) -> Sequence[np.ndarray | None]:
         """The same formulas over bare arrays: no graph of the gradient is asked for."""
         plan = self.plan
         pool: list[Any] = []
@@ -130,7 +148,7 @@ class OpNode(Node):
             if freed is not None and plan.saved_count:
                 self.saved = freed
         results: list[np.ndarray | None] = [None] * len(self._edges)
-        for index, formula, slots in plan.active:
+        for index, formula, slots in formulas or plan.active:
             if not slots:
                 array = formula(g)
             elif len(slots) == 1:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.storage import Storage
+from clew.kernels.products import Late
 
 
 class State:
@@ -28,6 +29,7 @@ class State:
         "inference",
         "intercept",
         "last_backward",
+        "late",
         "module_path",
         "mutation_guard",
         "new_storage",
@@ -55,6 +57,8 @@ class State:
         self.backward_runs: list[Any] = []
         # The last backward that accumulated gradients: its number in the order of nodes, and line.
         self.last_backward: Any = None
+        # What the products that backward has left to other threads read and write.
+        self.late: Late = []
         self.saved_hooks_disabled: str | None = None
         # Sees every write before it happens (allow_mutation_on_saved_tensors), or None.
         self.mutation_guard: Any = None

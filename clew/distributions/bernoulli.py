@@ -67,5 +67,5 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor]:
         return (self.probs.logit(),)
 
-    def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Tensor) -> Tensor:
         return (1 + x.exp()).log()

@@ -83,7 +83,8 @@ class Binomial(ProbsOrLogits):
         count = int(self.total_count.max())
         if not self.total_count.min() == count:
             raise NotImplementedError(
-                f"Inhomogeneous total count not supported by `{method}`." + errors.at_user_line()
+                f"Inhomogeneous total count not supported by `{method}`.\n"
+                "  Make one Binomial for each total_count." + errors.at_user_line()
             )
         return count
 

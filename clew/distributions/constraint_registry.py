@@ -44,7 +44,8 @@ class ConstraintRegistry:
         factory = self._registry.get(type(constraint))
         if factory is None:
             raise NotImplementedError(
-                f"Cannot transform {type(constraint).__name__} constraints" + errors.at_user_line()
+                f"Cannot transform {type(constraint).__name__} constraints\n"
+                "  Say how with `register(constraint, factory)`." + errors.at_user_line()
             )
         return factory(constraint)
 

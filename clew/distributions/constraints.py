@@ -65,7 +65,9 @@ class _Dependent(Constraint):
 
     def _known(self, name: str, value: Any) -> Any:
         if value is NotImplemented:
-            raise NotImplementedError(f".{name} cannot be determined statically")
+            raise NotImplementedError(
+                f".{name} cannot be determined statically\n  Ask the support of an instance"
+            )
         return value
 
     def __call__(
@@ -104,6 +106,7 @@ class _DependentProperty(property, _Dependent):
         self._is_discrete = is_discrete
         self._event_dim = event_dim
 
+    # A dependent set takes its facts here, a property the method that it decorates.
     def __call__(self, fn: Callable[..., Any]) -> _DependentProperty:  # type: ignore[override]
         return _DependentProperty(fn, is_discrete=self._is_discrete, event_dim=self._event_dim)
 

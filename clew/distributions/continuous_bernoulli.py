@@ -136,7 +136,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor]:
         return (self.probs.logit(),)
 
-    def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Tensor) -> Tensor:
         low, high = self._lims[0] - 0.5, self._lims[1] - 0.5
         outside = (x <= low) | (x > high)
         cut = where(outside, x, low * ones_like(x))

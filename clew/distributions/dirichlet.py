@@ -100,5 +100,5 @@ class Dirichlet(Parametrized, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor]:
         return (self.concentration,)
 
-    def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Tensor) -> Tensor:
         return x.lgamma().sum(-1) - x.sum(-1).lgamma()

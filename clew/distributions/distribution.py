@@ -79,7 +79,13 @@ class Distribution:
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
         """The same distribution with a larger batch shape; nothing is copied."""
-        raise NotImplementedError
+        raise self._lacks("expand", "A subclass defines it")
+
+    def _lacks(self, what: str, advice: str) -> NotImplementedError:
+        """Not every distribution has everything: the error for what a subclass leaves out."""
+        return NotImplementedError(
+            f"{self.__class__} does not implement {what}\n  {advice}" + errors.at_user_line()
+        )
 
     @property
     def batch_shape(self) -> Size:
@@ -94,24 +100,24 @@ class Distribution:
     @property
     def arg_constraints(self) -> Any:
         """Which set each parameter must lie in."""
-        raise NotImplementedError
+        raise self._lacks("arg_constraints", "A subclass defines it")
 
     @property
     def support(self) -> Any:
         """The set of the distribution's values."""
-        raise NotImplementedError
+        raise self._lacks("support", "A subclass defines it")
 
     @property
     def mean(self) -> Tensor:
-        raise NotImplementedError
+        raise self._lacks("mean", "Estimate it from samples: sample((n,)).mean(0)")
 
     @property
     def mode(self) -> Tensor:
-        raise NotImplementedError(f"{self.__class__} does not implement mode")
+        raise self._lacks("mode", "Search for it: the largest log_prob(sample((n,)))")
 
     @property
     def variance(self) -> Tensor:
-        raise NotImplementedError
+        raise self._lacks("variance", "Estimate it from samples: sample((n,)).var(0)")
 
     @property
     def stddev(self) -> Tensor:
@@ -125,7 +131,7 @@ class Distribution:
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         """Values through which gradients flow to the parameters."""
-        raise NotImplementedError
+        raise self._lacks("rsample", "Values without gradients come from sample()")
 
     def sample_n(self, n: int) -> Tensor:
         """n values; deprecated in favour of `sample((n,))`."""
@@ -138,23 +144,23 @@ class Distribution:
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The logarithm of the density or probability at `value`."""
-        raise NotImplementedError
+        raise self._lacks("log_prob", "A subclass defines it")
 
     def cdf(self, value: Tensor) -> Tensor:
         """The probability of values up to `value`."""
-        raise NotImplementedError
+        raise self._lacks("cdf", "Estimate it: (sample((n,)) <= value).float().mean(0)")
 
     def icdf(self, value: Tensor) -> Tensor:
         """The inverse of `cdf`."""
-        raise NotImplementedError
+        raise self._lacks("icdf", "Estimate it from samples: sample((n,)).quantile(q, 0)")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """All values of a discrete distribution, along a new first dimension."""
-        raise NotImplementedError
+        raise self._lacks("enumerate_support", "Only finitely many values can be listed")
 
     def entropy(self) -> Tensor:
         """The entropy in nats, one number per distribution of the batch."""
-        raise NotImplementedError
+        raise self._lacks("entropy", "Estimate it: -log_prob(sample((n,))).mean(0)")
 
     def perplexity(self) -> Tensor:
         """The exponential of the entropy."""
@@ -206,6 +212,7 @@ class Distribution:
         """An empty object for `expand` of the class `cls` to fill."""
         if _instance is not None:
             return _instance
+        # mypy forbids this, as subclasses may have other constructors: that is the question.
         if type(self).__init__ is not cls.__init__:  # type: ignore[misc]
             raise NotImplementedError(
                 f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ "

@@ -21,12 +21,14 @@ class ExponentialFamily(Distribution):
     def _natural_params(self) -> tuple[Tensor, ...]:
         raise NotImplementedError
 
-    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+    # Subclasses name the parameters they have: only such a signature allows for that.
+    def _log_normalizer(self, *natural_params: Any, **named: Any) -> Tensor:
         raise NotImplementedError
 
     @property
     def _mean_carrier_measure(self) -> Any:
-        raise NotImplementedError
+        # Some families have no closed form of it: only `entropy` asks.
+        raise self._lacks("entropy", "Estimate it: -log_prob(sample((n,))).mean(0)")
 
     def entropy(self) -> Tensor:
         """F(θ) - θ·∇F(θ) - E[k(x)]."""

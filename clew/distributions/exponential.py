@@ -66,5 +66,5 @@ class Exponential(Parametrized, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor]:
         return (-self.rate,)
 
-    def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Tensor) -> Tensor:
         return -(-x).log()

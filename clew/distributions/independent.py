@@ -88,7 +88,9 @@ class Independent(Distribution, Generic[Base]):
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims > 0:
             raise NotImplementedError(
-                "Enumeration over cartesian product is not implemented" + errors.at_user_line()
+                "Enumeration over cartesian product is not implemented\n"
+                "  Each distribution's own values: base_dist.enumerate_support()"
+                + errors.at_user_line()
             )
         return self.base_dist.enumerate_support(expand=expand)
 

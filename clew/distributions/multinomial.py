@@ -32,7 +32,8 @@ class Multinomial(OverCategories):
         if not isinstance(total_count, int):
             raise NotImplementedError(
                 "inhomogeneous total_count is not supported"
-                f" (it is a {type(total_count).__name__}, not an int)" + errors.at_user_line()
+                f" (it is a {type(total_count).__name__}, not an int)\n"
+                "  Make one Multinomial for each total_count." + errors.at_user_line()
             )
         self.total_count = total_count
         super().__init__(probs, logits, validate_args)

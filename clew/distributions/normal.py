@@ -79,5 +79,5 @@ class Normal(Parametrized, ExponentialFamily):
         precision = self.scale.pow(2).reciprocal()
         return self.loc * precision, -0.5 * precision
 
-    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
         return -0.25 * x.pow(2) / y + 0.5 * (-math.pi / y).log()

@@ -52,5 +52,5 @@ class Poisson(Parametrized, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor]:
         return (self.rate.log(),)
 
-    def _log_normalizer(self, x: Tensor) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Tensor) -> Tensor:
         return x.exp()

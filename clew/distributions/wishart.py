@@ -192,7 +192,7 @@ class Wishart(FromMatrix, ExponentialFamily):
     def _natural_params(self) -> tuple[Tensor, Tensor]:
         return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
 
-    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:  # type: ignore[override]
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
         size = self._event_shape[-1]
         half_df = y + (size + 1) / 2
         return half_df * (-slogdet(-2 * x).logabsdet + _LOG_2 * size) + mvlgamma(half_df, size)

@@ -182,6 +182,9 @@ def backward(instrument: Instrument) -> None:
 
     def run_class(original: Any) -> Any:
         class WatchedRun(original):
+            # The watch looks at every gradient as soon as it is there.
+            allows_late = False
+
             def run(self, roots: Any, grads: Any, where: Any) -> None:
                 begun = session.backward_begins(self, roots)
                 super().run(roots, grads, where)

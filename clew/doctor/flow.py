@@ -100,10 +100,12 @@ def measured(picture: GraphView, run: Any) -> Iterator[None]:
     """While this holds, a backward pass writes the sizes of its gradients into a picture."""
     flow = FlowWatch()
     flow.begins(run)
+    # Gradients are looked at as soon as they are there.
+    run.allows_late = False
     bare, whole = OpNode.apply_bare, OpNode.apply
 
-    def apply_bare(self: OpNode, g: Any, freed: Any) -> Any:
-        results = bare(self, g, freed)
+    def apply_bare(self: OpNode, g: Any, freed: Any, formulas: Any = ()) -> Any:
+        results = bare(self, g, freed, formulas)
         if flow.is_open:
             flow.node_ran(self, g)
         return results
@@ -114,6 +116,7 @@ def measured(picture: GraphView, run: Any) -> Iterator[None]:
             flow.node_ran(self, grads[0])
         return results
 
+    # Two methods are replaced for a while, and put back below: mypy allows neither.
     OpNode.apply_bare, OpNode.apply = apply_bare, apply  # type: ignore[method-assign]
     try:
         yield

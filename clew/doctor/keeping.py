@@ -209,8 +209,8 @@ def _storing_line(name: str, files: list[str]) -> Line | None:
         if tree is None:
             continue
         for node in ast.walk(tree):
-            if _stores(node, short):
-                found.append(Line(file, node.lineno))  # type: ignore[attr-defined]
+            if isinstance(node, ast.expr | ast.stmt) and _stores(node, short):
+                found.append(Line(file, node.lineno))
     in_loops = [line for line in found if loops_around(line)]
     chosen = in_loops or found
     return chosen[-1] if chosen else None

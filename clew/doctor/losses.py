@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.node import Node
+from clew.core.node import AccumulateGrad, Node
 from clew.core.tensor import Tensor
 from clew.doctor.graphs import (
     inputs_of,
@@ -429,8 +429,8 @@ def _leaf_numbers(recorder: Recorder, tensor: Tensor) -> frozenset[int]:
         return frozenset({recorder.facts(tensor).number})
     found = set()
     for node in walk([tensor._node], 4000):
-        if node.is_accumulator:
-            leaf = node._variable()  # type: ignore[attr-defined]
+        if isinstance(node, AccumulateGrad):
+            leaf = node._variable()
             if leaf is not None:
                 found.add(recorder.facts(leaf).number)
     return frozenset(found)

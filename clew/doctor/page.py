@@ -20,7 +20,7 @@ _CONTEXT = 3
 def plotting_script() -> str:
     """Plotly's script; it comes with the `doctor` extra."""
     try:
-        from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
+        from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # plotly has no types
     except ImportError:
         raise ModuleNotFoundError(
             "the charts of the report need plotly: pip install 'clew[doctor]'", name="plotly"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from clew.core.node import Node
+from clew.core.node import AccumulateGrad, Node
 from clew.core.tensor import NoHistory, Tensor
 from clew.doctor.graphs import (
     MOVES,
@@ -143,8 +143,7 @@ class PartialCuts:
     def _leaves(self, nodes: list[Node]) -> set[int]:
         found = set()
         for node in nodes:
-            # Only accumulators have a variable, which the type of a node does not say.
-            leaf = node._variable() if node.is_accumulator else None  # type: ignore[attr-defined]
+            leaf = node._variable() if isinstance(node, AccumulateGrad) else None
             if leaf is not None:
                 found.add(self.recorder.facts(leaf).number)
         return found

@@ -6,7 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from clew.core.engine import Run
-from clew.core.node import ACCUMULATE_SEQUENCE
+from clew.core.node import ACCUMULATE_SEQUENCE, AccumulateGrad
 from clew.core.tensor import Tensor
 from clew.doctor.facts import BackwardSite, number_mark
 from clew.doctor.graphs import divided_by
@@ -34,8 +34,8 @@ def backward_begins(
     _note_kept(recorder, run, site)
     leaves = []
     for node in run.accounts:
-        if node.is_accumulator:
-            tensor = node._variable()  # type: ignore[attr-defined]
+        if isinstance(node, AccumulateGrad):
+            tensor = node._variable()
             if tensor is not None:
                 known = recorder.facts(tensor)
                 known.first_use = known.first_use or node._where
@@ -92,7 +92,9 @@ def _note_early(recorder: Recorder, run: Run, line: Line | None) -> None:
     first_use = {
         id(tensor): users[id(node)]
         for node in run.accounts
-        if node.is_accumulator and id(node) in users and (tensor := node._variable()) is not None  # type: ignore[attr-defined]
+        if isinstance(node, AccumulateGrad)
+        and id(node) in users
+        and (tensor := node._variable()) is not None
     }
     for facts in recorder.optimizers.values():
         hit = 0

@@ -115,8 +115,7 @@ class ScheduleWatch:
         facts = self.clips.setdefault(line, ClipFacts(line))
         facts.count += 1
         known = [k for t in tensors if (k := self.recorder.find(t)) is not None]
-        with_grad = [t for t in tensors if t._grad is not None]
-        if not with_grad or not any(t._grad._array.any() for t in with_grad):  # type: ignore[union-attr]
+        if not any(t._grad is not None and t._grad._array.any() for t in tensors):
             facts.without_gradient += 1
         elif known and all(k.consumed for k in known if k.pending):
             facts.after_step += 1

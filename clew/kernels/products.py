@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from clew.kernels.native import jit
 from clew.kernels.native.product import Product
 
 Array = np.ndarray
@@ -15,11 +16,20 @@ Array = np.ndarray
 _WORTH_IT, _WORTH_IT_ANYWAY = 1 << 17, 1 << 18
 _FEW, _VERY_FEW = 16, 4
 
+# A product with more multiplications than this for each worker is not left to one of them.
+_MOST_FOR_ONE = 1 << 30
+# Late products that may be unfinished: the memory of their factors is not free until then.
+_MOST_LATE = 8
+
 # The columns of a panel: as many as the widest registers' tiles have.
 PANEL = 64
 
 _PRODUCT = Product("product")
 _AFFINE = Product("affine")
+_LATE_PRODUCT = Product("late_product")
+
+# What late products read and write, so that its memory stays.
+Late = list[tuple[Array, Array, Array]]
 
 
 def _is_worth_it(m: int, n: int, k: int) -> bool:
@@ -41,6 +51,31 @@ def product(a: Array, b: Array) -> Array:
                 result: Array = kernel(a, b)
                 return result
     return np.asarray(a.dot(b))
+
+
+def late_product(a: Array, b: Array, late: Late) -> Array:
+    """a @ b of matrices, of which a worker may still make the elements: see `finish`."""
+    m, k = a.shape
+    n = b.shape[1]
+    if _is_worth_it(m, n, k) and a.dtype is b.dtype:
+        kernel = _LATE_PRODUCT.when(a)
+        if kernel is not None and m * n * k * (jit.threads() - 1) <= _MOST_FOR_ONE:
+            team = jit.machine().team
+            if not team.late_jobs.value:
+                late.clear()
+            elif len(late) >= _MOST_LATE:
+                finish(late)
+            result: Array = kernel(a, b)
+            late.append((a, b, result))
+            return result
+    return product(a, b)
+
+
+def finish(late: Late) -> None:
+    """See to it that these late products are there."""
+    if late:
+        jit.machine().team.finish()
+        late.clear()
 
 
 def affine(a: Array, b: Array, row: Array) -> Array:

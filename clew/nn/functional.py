@@ -13,34 +13,27 @@ from clew.ops.activation import (
     celu_,
     elu,
     elu_,
-    gelu,
     logsigmoid,
-    mish,
     relu_,
     selu,
     selu_,
-    silu,
     softplus,
 )
+from clew.ops.activation_gates import gelu, glu, mish, silu
 from clew.ops.activation_pieces import (
-    glu,
     hardshrink,
     hardsigmoid,
     hardswish,
     hardtanh,
     hardtanh_,
-    leaky_relu,
-    leaky_relu_,
-    prelu,
     relu6,
-    rrelu,
-    rrelu_,
     softshrink,
     softsign,
     tanhshrink,
     threshold,
     threshold_,
 )
+from clew.ops.activation_slopes import leaky_relu, leaky_relu_, prelu, rrelu, rrelu_
 from clew.ops.attention import scaled_dot_product_attention
 from clew.ops.average_pooling import (
     adaptive_avg_pool1d,

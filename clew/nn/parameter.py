@@ -216,6 +216,7 @@ def _restore_uninitialized(kind: type[Tensor], dtype: dtypes.dtype, requires_gra
     return result
 
 
+# The first base's `__repr__` is meant: there are no contents to ask for.
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter whose shape the first forward will tell."""
 

@@ -2,7 +2,9 @@
 
 from clew.ops import (
     activation,
+    activation_gates,
     activation_pieces,
+    activation_slopes,
     addmm,
     arithmetic,
     attention,
@@ -80,6 +82,7 @@ from clew.ops import (
     sorting,
     special,
     spectrograms,
+    splitting,
     statistics,
     strided,
     taking,
@@ -96,7 +99,9 @@ from clew.ops import (
 
 __all__ = [
     "activation",
+    "activation_gates",
     "activation_pieces",
+    "activation_slopes",
     "addmm",
     "arithmetic",
     "attention",
@@ -174,6 +179,7 @@ __all__ = [
     "sorting",
     "special",
     "spectrograms",
+    "splitting",
     "statistics",
     "strided",
     "taking",

@@ -8,7 +8,6 @@ the input, and for the in-place forms of elu, celu, leaky_relu and rrelu the res
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,14 +21,10 @@ from clew.core.op import OPS
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.native.elementary import polynomial
 from clew.kernels.native.functions import softplus as log1p_exp
-from clew.kernels.native.ir import F32 as SINGLE
 from clew.kernels.native.ir import where as choose
 from clew.kernels.native.ufunc import elementwise
-from clew.ops.arithmetic import conj
-from clew.ops.rows import FLOATS, INEXACT, Row
-from clew.ops.transcendental import sigmoid_array
+from clew.ops.rows import FLOATS, Row
 
 Array = np.ndarray
 
@@ -65,7 +60,8 @@ def require_tensor(function: str, input: Any) -> None:
         raise errors.wrong_argument(function, "input", 1, "Tensor", input)
 
 
-def _run(op: Row, input: Tensor, inplace: bool, name: str = "", **params: Any) -> Tensor:
+def run(op: Row, input: Tensor, inplace: bool, name: str = "", **params: Any) -> Tensor:
+    """A row with one input, or its in-place form; errors call it `name` where that is given."""
     if inplace or not isinstance(input, Tensor):
         require_tensor(name or op.name, input)
         return apply_inplace(op, input, **params)
@@ -164,7 +160,7 @@ CELU, CELU_IN_PLACE = _elu_row("celu", "Celu", False), _elu_row("celu_on_result"
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """`x` above 0, `alpha * (exp(x) - 1)` below."""
     op = ELU_IN_PLACE if inplace else ELU
-    return _run(op, input, inplace, alpha=alpha, scale=1.0, input_scale=1.0)
+    return run(op, input, inplace, alpha=alpha, scale=1.0, input_scale=1.0)
 
 
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
@@ -180,7 +176,7 @@ def _plain_selu(input: Tensor) -> Tensor:
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The elu whose fixed point has mean 0 and variance 1."""
     op = ELU_IN_PLACE if inplace else ELU
-    return _run(op, input, inplace, "selu", alpha=SELU_ALPHA, scale=SELU_SCALE, input_scale=1.0)
+    return run(op, input, inplace, "selu", alpha=SELU_ALPHA, scale=SELU_SCALE, input_scale=1.0)
 
 
 @public(method=False, out=False)
@@ -199,207 +195,13 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU" + errors.at_user_line())
     op = CELU_IN_PLACE if inplace else CELU
-    return _run(op, input, inplace, alpha=alpha, scale=1.0, input_scale=1.0 / alpha)
+    return run(op, input, inplace, alpha=alpha, scale=1.0, input_scale=1.0 / alpha)
 
 
 @public(method=False, out=False)
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """`celu` in place."""
     return celu(input, alpha, inplace=True)
-
-
-# -- gelu ----------------------------------------------------------------------------------
-
-SQRT_HALF, SQRT_2_OVER_PI = math.sqrt(0.5), math.sqrt(2.0 / math.pi)
-INV_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
-CUBIC = 0.044715
-
-
-# Φ(-|x|) = exp(-x²/2) t P(t) with t = 1 / (1 + |x|/4), to 6e-9: enough for float32.
-_NORMAL_TAIL = (
-    0.0993823778, 0.1083621239, 0.03547728709, 0.2656080936, -0.2544804853, 0.3363549103,
-    -0.09070431284,
-)  # fmt: skip
-
-
-def _normal(x: Any) -> tuple[Any, Any]:
-    """exp(-x²/2), and the normal distribution at x, which in float32 is made of it."""
-    bell = (x * x * -0.5).exp_of_negative()
-    if x.dtype != SINGLE:
-        return bell, (1.0 + (x * SQRT_HALF).erf()) * 0.5
-    near = 1.0 / (1.0 + 0.25 * x.abs())
-    tail = bell * near * polynomial(_NORMAL_TAIL, near)
-    return bell, choose(x < 0.0, tail, 1.0 - tail)
-
-
-def _tanh_gate(x: Any) -> Any:
-    return (SQRT_2_OVER_PI * (x + CUBIC * x * x * x)).tanh()
-
-
-def _gelu_slope(x: Any) -> Any:
-    bell, distribution = _normal(x)
-    return distribution + x * INV_SQRT_2PI * bell
-
-
-def _gelu_tanh_slope(x: Any) -> Any:
-    gate = _tanh_gate(x)
-    bend = x * SQRT_2_OVER_PI * (1.0 + 3 * CUBIC * x * x) * (1.0 - gate * gate)
-    return 0.5 * (1.0 + gate + bend)
-
-
-_GELU_KERNELS = {
-    "none": elementwise("gelu", 1, cost=4, half=True)(lambda x: x * _normal(x)[1]),
-    "tanh": elementwise("gelu_tanh", 1, cost=4, half=True)(
-        lambda x: x * 0.5 * (1.0 + _tanh_gate(x))
-    ),
-}
-_GELU_BACKWARD_KERNELS = {
-    "none": elementwise("gelu_backward", 2, cost=8, half=True)(lambda g, x: g * _gelu_slope(x)),
-    "tanh": elementwise("gelu_tanh_backward", 2, cost=8, half=True)(
-        lambda g, x: g * _gelu_tanh_slope(x)
-    ),
-}
-
-
-def _gelu(self: Array, *, approximate: str) -> Array:
-    return run_kernel(_GELU_KERNELS[approximate], self)
-
-
-def _gelu_backward(grad_output: Array, self: Array, *, approximate: str) -> Array:
-    return run_kernel(_GELU_BACKWARD_KERNELS[approximate], grad_output, self)
-
-
-def _gelu_curvature(g: Tensor, grad_output: Tensor, self: Tensor, approximate: str) -> Tensor:
-    square = self * self
-    if approximate == "none":
-        return g * grad_output * (square * -0.5).exp() * (2 - square) * INV_SQRT_2PI
-    inner_slope = SQRT_2_OVER_PI * (1 + 3 * CUBIC * square)
-    tanh = (SQRT_2_OVER_PI * (self + CUBIC * square * self)).tanh()
-    sech2 = 1 - tanh * tanh
-    bend = sech2 * (
-        inner_slope + self * (3 * CUBIC * SQRT_2_OVER_PI * self - tanh * inner_slope * inner_slope)
-    )
-    return g * grad_output * bend
-
-
-GELU_BACKWARD: Row = Row(
-    "gelu_backward", _gelu_backward, takes_halves=True,
-    grads={
-        "grad_output": lambda g, self, approximate: GELU_BACKWARD(g, self, approximate=approximate),
-        "self": _gelu_curvature,
-    },
-)  # fmt: skip
-GELU = Row(
-    "gelu", _gelu, takes_halves=True, inputs=("self",), takes=FLOATS, kernel="GeluKernelImpl",
-    grads={"self": lambda g, self, approximate: GELU_BACKWARD(g, self, approximate=approximate)},
-)  # fmt: skip
-
-
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """`x` times the normal distribution function of `x`, exact or by tanh."""
-    require_tensor("gelu", input)
-    if approximate not in ("none", "tanh"):
-        raise RuntimeError(
-            "approximate argument must be either none or tanh." + errors.at_user_line()
-        )
-    return run_quickly(GELU, input, {"approximate": approximate})
-
-
-# -- silu, mish ----------------------------------------------------------------------------
-
-
-_SILU_KERNEL = elementwise("silu", 1, cost=4, half=True)(lambda x: x * x.sigmoid())
-
-
-@elementwise("silu_backward", 2, cost=4, half=True)
-def _SILU_BACKWARD_KERNEL(g: Any, x: Any) -> Any:
-    gate = x.sigmoid()
-    return g * gate * (1.0 + x * (1.0 - gate))
-
-
-def _silu(self: Array) -> Array:
-    kernel = _SILU_KERNEL.when(self)
-    return kernel(self) if kernel is not None else sigmoid_array(self) * self
-
-
-def _silu_backward(grad_output: Array, self: Array) -> Array:
-    kernel = _SILU_BACKWARD_KERNEL.when(self)
-    if kernel is not None:
-        return kernel(grad_output, self)
-    gate = sigmoid_array(self)
-    return np.conj((1 + self * (1 - gate)) * gate) * grad_output
-
-
-def _silu_curvature(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
-    gate = self.sigmoid()
-    bend = gate * (1 - gate) * (2 + self * (1 - 2 * gate))
-    return g * grad_output * bend
-
-
-SILU_BACKWARD: Row = Row(
-    "silu_backward", _silu_backward, takes_halves=True,
-    grads={"grad_output": lambda g, self: SILU_BACKWARD(g, self), "self": _silu_curvature},
-)  # fmt: skip
-
-
-def _silu_gradient(g: Tensor, self: Tensor) -> Tensor:
-    if g.dtype.is_complex:
-        # Written out, because the fused one has no second derivative for complex numbers.
-        gate = self.sigmoid()
-        return g * conj(gate * (1 + self * (1 - gate)))
-    result: Tensor = SILU_BACKWARD(g, self)
-    return result
-
-
-SILU = Row(
-    "silu", _silu, takes_halves=True, inputs=("self",), takes=INEXACT, kernel="silu_cpu",
-    grads={"self": _silu_gradient},
-)  # fmt: skip
-
-
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`x * sigmoid(x)`."""
-    return _run(SILU, input, inplace)
-
-
-_MISH_KERNEL = elementwise("mish", 1, cost=8, half=True)(lambda x: x * log1p_exp(x).tanh())
-
-
-@elementwise("mish_backward", 2, cost=8, half=True)
-def _MISH_BACKWARD_KERNEL(g: Any, x: Any) -> Any:
-    tanh = log1p_exp(x).tanh()
-    return g * (tanh + x * x.sigmoid() * (1.0 - tanh * tanh))
-
-
-def _mish(self: Array) -> Array:
-    return run_kernel(_MISH_KERNEL, self)
-
-
-def _mish_backward(grad_output: Array, self: Array) -> Array:
-    return run_kernel(_MISH_BACKWARD_KERNEL, grad_output, self)
-
-
-def _mish_curvature(g: Tensor, grad_output: Tensor, self: Tensor) -> Tensor:
-    gate = self.sigmoid()
-    tanh = softplus(self).tanh()
-    sech2 = 1 - tanh * tanh
-    bend = sech2 * gate * (2 + self * (1 - gate) - 2 * self * tanh * gate)
-    return g * grad_output * bend
-
-
-MISH_BACKWARD: Row = Row(
-    "mish_backward", _mish_backward, takes_halves=True,
-    grads={"grad_output": lambda g, self: MISH_BACKWARD(g, self), "self": _mish_curvature},
-)  # fmt: skip
-MISH = Row(
-    "mish", _mish, takes_halves=True, inputs=("self",), takes=FLOATS,
-    grads={"self": lambda g, self: MISH_BACKWARD(g, self)},
-)  # fmt: skip
-
-
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """`x * tanh(softplus(x))`."""
-    return _run(MISH, input, inplace)
 
 
 # -- softplus, logsigmoid ------------------------------------------------------------------
@@ -451,7 +253,7 @@ SOFTPLUS = Row(
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """`log(1 + exp(beta * x)) / beta`; a straight line above the threshold."""
-    return _run(SOFTPLUS, input, False, beta=beta, threshold=threshold)
+    return run(SOFTPLUS, input, False, beta=beta, threshold=threshold)
 
 
 _LOG_SIGMOID_KERNEL = elementwise("log_sigmoid", 1, cost=8, half=True)(lambda x: -log1p_exp(-x))
@@ -488,4 +290,4 @@ LOG_SIGMOID = Row(
 
 def logsigmoid(input: Tensor) -> Tensor:
     """`log(sigmoid(x))`."""
-    return _run(LOG_SIGMOID, input, False)
+    return run(LOG_SIGMOID, input, False)

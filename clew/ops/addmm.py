@@ -30,6 +30,7 @@ from clew.ops.matmul import (
     check_batches,
     check_matrices,
     check_mv,
+    late_of_right,
     of_right,
     refuse_bool,
     require_batch,
@@ -103,6 +104,7 @@ ADDMM = Op(
         "mat1": lambda g, mat2: times(g, conj(mat2).T),
         "mat2": lambda g, mat1, mat2_turned: of_right(g, mat1, mat2_turned),
     },
+    late=("mat2", "mat1", late_of_right),
 )  # fmt: skip
 ADDMM_SCALED = Op(
     "addmm.scaled", _addmm_scaled, node="AddmmBackward0", bare=True,

@@ -56,7 +56,8 @@ def no_derivative(name: str) -> Callable[[Tensor], Tensor]:
 
     def refuse(g: Tensor) -> Tensor:
         raise NotImplementedError(
-            f"derivative for aten::{name} is not implemented" + errors.at_user_line()
+            f"derivative for aten::{name} is not implemented\n"
+            "  Where its gradient is not wanted, detach its inputs." + errors.at_user_line()
         )
 
     return refuse

@@ -277,10 +277,7 @@ def _check_arguments(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tenso
 def _check_kind(query: Tensor) -> None:
     """Only floating-point numbers have a softmax."""
     if query.dtype.is_complex:
-        raise NotImplementedError(
-            f"\"softmax_lastdim_kernel_impl\" not implemented for '{query.dtype.scalar_name}'"
-            + errors.at_user_line()
-        )
+        raise errors.no_kernel("softmax_lastdim_kernel_impl", query.dtype)
     if query.dtype.category < dtypes.FLOAT:
         raise RuntimeError(
             f"expected scalar type Float but found {query.dtype.scalar_name}"

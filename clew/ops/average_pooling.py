@@ -29,7 +29,6 @@ from clew.ops.spatial import (
     integers,
     keeps_format,
     located,
-    not_implemented,
     pool_sizes,
     require_tensor,
     size_or_default,
@@ -185,7 +184,7 @@ def _average(
     if divisor_override == 0:
         raise failure("divisor must be not zero")
     if not (input.dtype.is_floating_point or input.dtype is dtypes.int64):
-        raise not_implemented("avg_pool2d" if dims == 2 else "avg_pool3d_out_frame", input)
+        raise errors.no_kernel("avg_pool2d" if dims == 2 else "avg_pool3d_out_frame", input.dtype)
     result: Tensor = AVERAGES[dims](
         input, kernel_size=kernels, stride=steps, padding=pads, ceil_mode=bool(ceil_mode),
         count_include_pad=bool(count_include_pad), divisor_override=divisor_override,
@@ -294,7 +293,7 @@ def _adaptive_average(dims: int, input: Tensor, output_size: Any) -> Tensor:
         return input.mean(tuple(range(-1, -dims - 1, -1)), keepdim=True)
     check_adaptive_input(name, dims, input)
     if not input.dtype.is_floating_point:
-        raise not_implemented(name if dims == 2 else "adaptive_avg_pool3d_cpu", input)
+        raise errors.no_kernel(name if dims == 2 else "adaptive_avg_pool3d_cpu", input.dtype)
     result: Tensor = ADAPTIVE[dims](input, output_size=sizes)
     return result
 

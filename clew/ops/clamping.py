@@ -214,7 +214,7 @@ def _grad_of_max(g: Tensor, self: Tensor, min: Tensor | None, max: Tensor) -> Te
     return keep(above if min is None else above | (max < min), g)
 
 
-_REFUSED = {"c": NotImplementedError("clamp is not supported for complex types")}
+_REFUSED = {"c": NotImplementedError(f"clamp is not supported for complex types{errors.BY_PARTS}")}
 _INSIDE = "1 at the bounds"
 CLAMP_NUMBERS = Row(
     "clamp.numbers", _clamped, node="ClampBackward1", takes="ihf", kernel="clamp_scalar_cpu",
@@ -380,6 +380,6 @@ relu = unary_row(
     out=False, bare=True, kinks="0 at 0", takes_halves=True,
     refusals={
         "b": RuntimeError("Boolean inputs not supported for relu"),
-        "c": NotImplementedError("clamp is not supported for complex types"),
+        "c": _REFUSED["c"],
     },
 )  # fmt: skip

@@ -220,7 +220,7 @@ def _check_parts(name: str, first: Tensor, second: Tensor, names: tuple[str, str
     if first.dtype is dtypes.float16:
         raise NotImplementedError(
             f"\"{name}_cpu\" not implemented for 'Half': NumPy has no complex numbers of half "
-            "precision" + errors.at_user_line()
+            "precision\n  Convert first: x.float()" + errors.at_user_line()
         )
     mismatch = errors.broadcast_mismatch(name, first._array.shape, second._array.shape)
     if mismatch is not None:

@@ -35,7 +35,6 @@ from clew.ops.spatial import (
     integers,
     keeps_format,
     located,
-    not_implemented,
     require_tensor,
     unbatched,
 )
@@ -253,9 +252,9 @@ def _check_dtype(input: Tensor, transposed: bool) -> None:
         return
     dims = input._array.ndim - 2
     if transposed and kind is not dtypes.int64:
-        raise not_implemented(f"slow_conv_transpose{max(dims, 2)}d_out_cpu", input)
+        raise errors.no_kernel(f"slow_conv_transpose{max(dims, 2)}d_out_cpu", input.dtype)
     if kind.category == dtypes.BOOL:
-        raise not_implemented("slow_conv2d_cpu" if dims < 3 else "compute_columns3d", input)
+        raise errors.no_kernel("slow_conv2d_cpu" if dims < 3 else "compute_columns3d", input.dtype)
 
 
 def _same_padding(weight: Tensor, stride: Shape, dilation: Shape) -> Pads:

@@ -312,7 +312,7 @@ def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> old_s
 
 def _eigh(self: Array, *, UPLO: str) -> tuple[Array, Array]:
     try:
-        values, vectors = np.linalg.eigh(self, UPLO=UPLO)  # type: ignore[call-overload]
+        values, vectors = np.linalg.eigh(self, UPLO=UPLO)  # type: ignore[call-overload]  # L or U here
     except np.linalg.LinAlgError:
         raise LinAlgError(
             "linalg.eigh: The algorithm failed to converge because the input matrix is "

@@ -224,7 +224,8 @@ def _check_samples(
     if mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
-            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+            f"for mode='sum' (got mode='{mode}').\n"
+            "  Use mode='sum'; for a weighted mean, with weights that sum to 1 in each bag."
             + errors.at_user_line()
         )
     if per_sample_weights.dtype is not weight.dtype:

@@ -187,12 +187,6 @@ def require_any_element(name: str, input: Tensor) -> None:
         )
 
 
-def not_implemented(kernel: str, dtype: dtypes.dtype) -> NotImplementedError:
-    return NotImplementedError(
-        f"\"{kernel}\" not implemented for '{dtype.scalar_name}'" + errors.at_user_line()
-    )
-
-
 def refuse_complex_history(name: str, input: Tensor) -> None:
     """Complex numbers have no order; those that pass as they are still have no derivative."""
     if input.requires_grad and local.state.grad_enabled:
@@ -275,7 +269,7 @@ def _reduce_extreme(op: Op, input: Tensor, dim: DimArgument, keepdim: bool) -> T
         require_elements(op.name, input, each)
     if input.dtype.is_complex:
         if input._array.size:
-            raise not_implemented(f"{op.name[1:]}_values_cpu", input.dtype)
+            raise errors.no_kernel(f"{op.name[1:]}_values_cpu", input.dtype)
         refuse_complex_history(op.name, input)
     return op(input, dims=dims, keepdim=keepdim)
 
@@ -337,7 +331,7 @@ def aminmax(
             + errors.at_user_line()
         )
     if input.dtype.is_complex:
-        raise not_implemented("aminmax_cpu", input.dtype)
+        raise errors.no_kernel("aminmax_cpu", input.dtype)
     dims = reduced_dims(dim, len(shape), keepdim)
     return return_types.aminmax(*AMINMAX(input, dims=dims, keepdim=keepdim))
 
@@ -377,7 +371,7 @@ def _of_all(op: Op, ufunc: Any, input: Tensor) -> Tensor:
         return op.output(state, (input,), NO_PARAMS, extreme)
     require_any_element(op.name, input)
     if input.dtype.is_complex:
-        raise not_implemented(f"{op.name}_all", input.dtype)
+        raise errors.no_kernel(f"{op.name}_all", input.dtype)
     return op(input)
 
 

@@ -14,7 +14,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import im2col as kernel
 from clew.ops.dims import is_int
-from clew.ops.spatial import Shape, failure, integers, not_implemented, require_tensor
+from clew.ops.spatial import Shape, failure, integers, require_tensor
 
 Array = np.ndarray
 
@@ -132,7 +132,7 @@ def unfold(
 
 def _check_dtype(name: str, input: Tensor) -> None:
     if input.dtype.category == dtypes.INTEGER:
-        raise not_implemented(name, input)
+        raise errors.no_kernel(name, input.dtype)
 
 
 def fold(

@@ -383,10 +383,7 @@ def scatter_reduce(
     check_reduction(reduce)
     kind = input._array.dtype.kind
     if (kind == "b" and reduce == "mean") or (kind == "c" and reduce in ("amax", "amin")):
-        raise NotImplementedError(
-            f'"scatter_gather_tensor_cpu_reduce_{reduce}" not implemented for '
-            f"'{input.dtype.scalar_name}'" + errors.at_user_line()
-        )
+        raise errors.no_kernel(f"scatter_gather_tensor_cpu_reduce_{reduce}", input.dtype)
     return SCATTER_REDUCE(input, index, src, dim=dim, reduce=reduce, include_self=include_self)
 
 

@@ -27,7 +27,7 @@ from clew.kernels.arrays import compute_dtype, widened
 from clew.kernels.resample import cubic_slopes, cubic_weights
 from clew.ops.batching.level import over_samples
 from clew.ops.joining import stack
-from clew.ops.spatial import Shape, failure, integers, located, not_implemented, require_tensor
+from clew.ops.spatial import Shape, failure, integers, located, require_tensor
 from clew.source import user_stacklevel
 
 Array = np.ndarray
@@ -222,7 +222,7 @@ def _check_sampler(input: Tensor, grid: Tensor, mode: str) -> None:
             f"expected scalar type {input.dtype.scalar_name} but found {grid.dtype.scalar_name}"
         )
     if not input.dtype.is_floating_point:
-        raise not_implemented(f"grid_sampler_{len(shape) - 2}d_cpu_kernel_impl", input)
+        raise errors.no_kernel(f"grid_sampler_{len(shape) - 2}d_cpu_kernel_impl", input.dtype)
 
 
 def _sample(

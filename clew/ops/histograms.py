@@ -14,7 +14,6 @@ from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.ops import return_types
 from clew.ops.batching import refusals
-from clew.ops.extrema import not_implemented
 
 
 def _is_of_examples(tensor: Tensor) -> bool:
@@ -41,7 +40,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0" + errors.at_user_line())
     if input.dtype.category != dtypes.INTEGER:
-        raise not_implemented("bincount_cpu", input.dtype)
+        raise errors.no_kernel("bincount_cpu", input.dtype, "It counts integers: x.long()")
     if _is_of_examples(input):
         raise refusals.dynamic_shape("bincount")
     if input._array.ndim != 1 or (input._array.size and input._array.min() < 0):
@@ -119,7 +118,7 @@ def _check_bins(bins: int) -> None:
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """Counts of elements in `bins` equal intervals between `min` and `max`."""
     if input.dtype.category != dtypes.FLOAT:
-        raise not_implemented("histogram_cpu", input.dtype)
+        raise errors.no_kernel("histogram_cpu", input.dtype)
     _check_bins(bins)
     low, high = _outer_edges("histc", input, float(min), float(max))
     if low > high:
@@ -142,7 +141,7 @@ def histogram(
 ) -> return_types.histogram:
     """Counts (or densities) of elements between edges, and the edges."""
     if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise not_implemented("histogramdd", input.dtype)
+        raise errors.no_kernel("histogramdd", input.dtype)
     if weight is not None and weight._array.shape != input._array.shape:
         raise RuntimeError(
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the "

@@ -11,7 +11,8 @@ from clew.kernels import implicit_gradients as kernel
 
 def _no_second_derivative(g: Tensor) -> Tensor:
     raise NotImplementedError(
-        "the derivative for '_standard_gamma_grad' is not implemented." + errors.at_user_line()
+        "the derivative for '_standard_gamma_grad' is not implemented.\n"
+        "  Samples can be differentiated once: leave out create_graph." + errors.at_user_line()
     )
 
 

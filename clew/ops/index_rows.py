@@ -277,10 +277,7 @@ def index_reduce(
             f"{reduce}." + errors.at_user_line()
         )
     if input._array.dtype.kind in "bc":
-        raise NotImplementedError(
-            f"\"index_func_\" not implemented for '{input.dtype.scalar_name}'"
-            + errors.at_user_line()
-        )
+        raise errors.no_kernel("index_func_", input.dtype)
     dim = wrap_dim(dim, input._array.ndim)
     _check_sources("index_reduce_", input, dim, index, source)
     if _is_outside(index, _rows_of(input, dim)):

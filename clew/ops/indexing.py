@@ -28,8 +28,8 @@ from clew.ops.index_tensors import (
     out_of_bounds,
     split_indices,
 )
-from clew.ops.joining import UNBIND
 from clew.ops.slicing import SELECT, SLICE
+from clew.ops.splitting import UNBIND
 from clew.ops.views import ALIAS, UNSQUEEZE
 
 Shape = tuple[int, ...]

@@ -63,9 +63,7 @@ def _paired(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 def _require_float(kernel: str, input: Tensor) -> None:
     have = input.dtype
     if have.category != dtypes.FLOAT:
-        raise NotImplementedError(
-            f"\"{kernel}\" not implemented for '{have.scalar_name}'" + errors.at_user_line()
-        )
+        raise errors.no_kernel(kernel, have)
 
 
 def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> Tensor:

@@ -170,9 +170,7 @@ def _check_target(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
         )
     if input.dtype.category != dtypes.FLOAT:
         kernel = "nll_loss_out_frame" if len(shape) < 3 else "nll_loss2d_forward_out_frame"
-        raise NotImplementedError(
-            f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'" + errors.at_user_line()
-        )
+        raise errors.no_kernel(kernel, input.dtype)
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(
             f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}"

@@ -206,10 +206,7 @@ def ctc_loss(
     batched = log_probs._array.ndim == 3
     scores = log_probs if batched else log_probs.unsqueeze(1)
     if log_probs.dtype not in (dtypes.float32, dtypes.float64):
-        raise NotImplementedError(
-            f"\"ctc_loss_cpu\" not implemented for '{log_probs.dtype.scalar_name}'"
-            + errors.at_user_line()
-        )
+        raise errors.no_kernel("ctc_loss_cpu", log_probs.dtype)
     batch = scores._array.shape[1]
     inputs = _lengths(input_lengths, "input_lengths", batch)
     wanted = _lengths(target_lengths, "target_lengths", batch)

@@ -22,7 +22,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.arrays import widened
 from clew.kernels.native.ufunc import over_rows
-from clew.kernels.products import batch_product, product
+from clew.kernels.products import batch_product, late_product, product
 from clew.ops.arithmetic import conj
 from clew.ops.rows import out_form, require_tensors
 from clew.ops.views import UNSAFE_RESHAPE
@@ -73,6 +73,14 @@ def of_right(g: Any, left: Any, turned: bool) -> Any:
     A weight that is used transposed gets its gradient row by row, so that it need not be copied.
     """
     return times(g.T, conj(left)).T if turned else times(conj(left).T, g)
+
+
+def late_of_right(g: Array, left: Array, turned: bool) -> Array:
+    """The same for bare arrays, by a thread that has nothing else to do."""
+    if g.dtype.kind != "f" or g.itemsize == 2:
+        return of_right(g, left, turned)
+    late = local.state.late
+    return late_product(g.T, left, late).T if turned else late_product(left.T, g, late)
 
 
 def batch_times(a: Any, b: Any) -> Any:
@@ -128,6 +136,7 @@ MM = Op(
         "self": lambda g, mat2: times(g, conj(mat2).T),
         "mat2": lambda g, self, mat2_turned: of_right(g, self, mat2_turned),
     },
+    late=("mat2", "self", late_of_right),
 )  # fmt: skip
 BMM = Op(
     "bmm", lambda self, mat2: batch_times(self, mat2), multilinear=True, bare=True,

@@ -250,7 +250,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
         raise mismatch
     dtype = dtypes.promote_types(input.dtype, other.dtype)
     if dtype is dtypes.bool_:
-        raise NotImplementedError("\"cross\" not implemented for 'Bool'" + errors.at_user_line())
+        raise errors.no_kernel("cross", dtype)
     pair = (value if value.dtype is dtype else value.to(dtype) for value in (input, other))
     return LINALG_CROSS(*pair, dim=place - len(first))
 

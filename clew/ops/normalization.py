@@ -285,9 +285,7 @@ def check_norm_dtypes(kernel: str, input: Tensor, *others: Tensor | None) -> Non
     """Floating input; parameters of its dtype, or of float32 beside a low-precision input."""
     have = input.dtype
     if have.category != dtypes.FLOAT:
-        raise NotImplementedError(
-            f"\"{kernel}\" not implemented for '{have.scalar_name}'" + errors.at_user_line()
-        )
+        raise errors.no_kernel(kernel, have)
     low = have.np in dtypes.LOW_PRECISION
     for other in others:
         if other is None or other.dtype is have or (low and other.dtype is dtypes.float32):
@@ -357,9 +355,7 @@ def local_response_norm(
         return input
     if input.dtype.is_complex:
         kernel = "avg_pool2d" if ndim == 3 else "avg_pool3d_out_frame"
-        raise NotImplementedError(
-            f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'" + errors.at_user_line()
-        )
+        raise errors.no_kernel(kernel, input.dtype)
     square = input * input
     channels = input._array.shape[1]
     padding = list(square._array.shape)

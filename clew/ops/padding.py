@@ -25,7 +25,6 @@ from clew.ops.spatial import (
     failure,
     integers,
     keeps_format,
-    not_implemented,
     require_tensor,
 )
 
@@ -159,7 +158,8 @@ def _check_copying(input: Tensor, mode: str, sizes: Shape) -> None:
     shape, dims = input._array.shape, len(sizes) // 2
     if dims not in (1, 2, 3) or len(shape) not in (dims + 1, dims + 2):
         raise NotImplementedError(
-            f"Padding size {len(sizes)} is not supported for {len(shape)}D input tensor."
+            f"Padding size {len(sizes)} is not supported for {len(shape)}D input tensor.\n"
+            f"  Mode {mode!r} pads the last 1, 2 or 3 dimensions, after channels and batch."
             + errors.at_user_line()
         )
     if mode != "circular" and 0 in shape[-dims - 1 :]:
@@ -171,7 +171,7 @@ def _check_copying(input: Tensor, mode: str, sizes: Shape) -> None:
         low, high = sizes[2 * axis : 2 * axis + 2]
         _check_axis(mode, shape, len(shape) - 1 - axis, low, high, argument=4 + 2 * axis)
     if mode != "circular" and input.dtype is dtypes.bool_:
-        raise not_implemented(f"{_NAMES[mode]}_pad{dims}d", input)
+        raise errors.no_kernel(f"{_NAMES[mode]}_pad{dims}d", input.dtype)
 
 
 def _check_axis(mode: str, shape: Shape, dim: int, low: int, high: int, argument: int) -> None:
@@ -229,7 +229,10 @@ def pad(
     if value is not None and value != 0:
         raise failure(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in _POSITIONS:
-        raise NotImplementedError(f"Unrecognised padding mode {mode}" + errors.at_user_line())
+        raise NotImplementedError(
+            f"Unrecognised padding mode {mode}\n  Known are constant, {', '.join(_POSITIONS)}."
+            + errors.at_user_line()
+        )
     _check_copying(input, mode, sizes)
     dims = len(sizes) // 2
     pads = tuple((sizes[2 * axis], sizes[2 * axis + 1]) for axis in reversed(range(dims)))

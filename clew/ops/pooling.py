@@ -32,7 +32,6 @@ from clew.ops.spatial import (
     integers,
     keeps_format,
     located,
-    not_implemented,
     pool_sizes,
     require_tensor,
     size_or_default,
@@ -161,7 +160,7 @@ def _max_pool(
     check_pool_rank(name, dims, input)
     check_pool_sizes(dims, input._array.shape, kernels, steps, pads, spacing, ceil_mode)
     if input.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
-        raise not_implemented(name, input)
+        raise errors.no_kernel(name, input.dtype)
     result: Tensors = MAX[dims](
         input, kernel_size=kernels, stride=steps, padding=pads, dilation=spacing,
         ceil_mode=bool(ceil_mode),
@@ -213,7 +212,7 @@ def _check_line(
     if count < 1:
         raise failure(f"max_pool1d() Invalid computed output size: {count}")
     if not input.dtype.is_floating_point:
-        raise not_implemented("max_pool1d_impl", input)
+        raise errors.no_kernel("max_pool1d_impl", input.dtype)
 
 
 @public(method=False, out=False)
@@ -299,7 +298,7 @@ def _adaptive_max_pool(dims: int, input: Tensor, output_size: Any) -> Tensors:
             f"{errors.shape_list([*lead, *sizes])}"
         )
     if not input.dtype.is_floating_point:
-        raise not_implemented(name if dims == 2 else f"{name}_cpu", input)
+        raise errors.no_kernel(name if dims == 2 else f"{name}_cpu", input.dtype)
     result: Tensors = ADAPTIVE_MAX[dims](input, output_size=sizes)
     return result
 

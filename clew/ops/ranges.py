@@ -109,9 +109,7 @@ def _arange_float32(first: float, step: float, count: int) -> np.ndarray:
 
 
 def _not_implemented(kernel: str, kind: dtypes.dtype) -> NotImplementedError:
-    return NotImplementedError(
-        f"\"{kernel}\" not implemented for '{kind.scalar_name}'" + errors.at_user_line()
-    )
+    return errors.no_kernel(kernel, kind, "Use another dtype, such as torch.float32")
 
 
 def _check_range(first: Any, last: Any, step: Any) -> None:

@@ -247,9 +247,8 @@ def _repeated_positions(repeats: Tensor, output_size: int | None) -> Tensor:
             "repeat_interleave only accept 1D vector as repeat" + errors.at_user_line()
         )
     if times.dtype not in (np.int64, np.int32):
-        raise NotImplementedError(
-            f"\"repeat_interleave_cpu\" not implemented for '{repeats.dtype.scalar_name}'"
-            + errors.at_user_line()
+        raise errors.no_kernel(
+            "repeat_interleave_cpu", repeats.dtype, "Convert first: repeats.long()"
         )
     if (times < 0).any():
         raise RuntimeError("repeats can not be negative" + errors.at_user_line())

@@ -23,7 +23,7 @@ from clew.ops.average_pooling import (
     adaptive_avg_pool3d,
 )
 from clew.ops.dims import is_int
-from clew.ops.spatial import Shape, failure, keeps_format, located, not_implemented, require_tensor
+from clew.ops.spatial import Shape, failure, keeps_format, located, require_tensor
 from clew.source import user_stacklevel
 
 Array = np.ndarray
@@ -199,12 +199,12 @@ def _check_dtype(input: Tensor, mode: str, dims: int, antialias: bool) -> None:
     if input.dtype.is_floating_point or (byte and input.dtype is dtypes.uint8):
         return
     if antialias:
-        raise not_implemented("compute_index_ranges_weights", input)
+        raise errors.no_kernel("compute_index_ranges_weights", input.dtype)
     kind = "nearest" if mode.startswith("nearest") else mode
     if dims == 2 and kind != "bicubic":
-        raise not_implemented(f"upsample_{kind}2d_channels_last", input)
+        raise errors.no_kernel(f"upsample_{kind}2d_channels_last", input.dtype)
     stem = {"nearest": "nearest", "bicubic": "cubic"}.get(kind, "linear")
-    raise not_implemented(f"compute_indices_weights_{stem}", input)
+    raise errors.no_kernel(f"compute_indices_weights_{stem}", input.dtype)
 
 
 @typed

@@ -118,9 +118,7 @@ def rms_norm(
     check_like_normalized("weight", weight, shape)
     have = input.dtype
     if have.category < dtypes.FLOAT:
-        raise NotImplementedError(
-            f"\"rms_norm\" not implemented for '{have.scalar_name}'" + errors.at_user_line()
-        )
+        raise errors.no_kernel("rms_norm", have)
     wide = input.to(dtypes.float32) if have.np in dtypes.LOW_PRECISION else input
     if eps is None:
         eps = dtypes.finfo(wide.dtype).eps

@@ -44,7 +44,9 @@ def _kept_integers(ufunc: Any) -> Any:
 
 
 def _refused(name: str) -> dict[str, Exception]:
-    return {"c": NotImplementedError(f"{name} is not supported for complex inputs")}
+    return {
+        "c": NotImplementedError(f"{name} is not supported for complex inputs{errors.BY_PARTS}")
+    }
 
 
 floor = unary_row(
@@ -147,7 +149,9 @@ signbit = unary_row(
     "signbit", lambda self: np.signbit(self) if self.dtype.kind == "f" else self < False,
     rule=BOOL, takes=REALS, in_place=False, out_text=BOOL_OUT,
     non_differentiable="bool output",
-    refusals={"c": NotImplementedError("signbit is not implemented for complex tensors.")},
+    refusals={"c": NotImplementedError(
+        f"signbit is not implemented for complex tensors.{errors.BY_PARTS}"
+    )},
 )  # fmt: skip
 
 

@@ -103,10 +103,8 @@ class Row(Elementwise):
         special = self.refusals.get(letter)
         if special is not None:
             raise type(special)(str(special) + errors.at_user_line())
-        raise NotImplementedError(
-            f"\"{self.kernel}\" not implemented for '{promoted.scalar_name}'"
-            + errors.at_user_line()
-        )
+        advice = "" if "f" in self.takes else "It takes integers: x.long()"
+        raise errors.no_kernel(self.kernel, promoted, advice)
 
 
 class NativeRow(Row):
@@ -216,8 +214,8 @@ def _final(op: Row) -> Row:
 
     def refuse(g: Tensor) -> Tensor:
         raise NotImplementedError(
-            f"the derivative for 'inplace version of {op.name}' is not implemented."
-            + errors.at_user_line()
+            f"the derivative for 'inplace version of {op.name}' is not implemented.\n"
+            f"  That of {op.name} is: leave out the underscore." + errors.at_user_line()
         )
 
     return Row(

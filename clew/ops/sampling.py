@@ -336,9 +336,7 @@ def _normal_of_size(
 def _floating(function: str, array: np.ndarray) -> None:
     kind = dtypes.of_array(array)
     if not kind.is_floating_point:
-        raise NotImplementedError(
-            f"\"{function}\" not implemented for '{kind.scalar_name}'" + errors.at_user_line()
-        )
+        raise errors.no_kernel(function, kind)
 
 
 def _poisson(self: np.ndarray, *, stream: Stream) -> np.ndarray:

@@ -17,7 +17,7 @@ from clew.kernels.native.ufunc import Scan, scan
 from clew.ops import out_checks, return_types
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, wrap_dim
-from clew.ops.extrema import found_op, not_implemented, orderable, refuse_complex_history
+from clew.ops.extrema import found_op, orderable, refuse_complex_history
 from clew.ops.reductions import Dims, convert, sum_dtype
 
 # Running totals are kept in more digits than the results, so that their errors do not pile up.
@@ -236,7 +236,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
     """log of the running sums of exp, computed without overflow."""
     dim = wrap_dim(dim, input._array.ndim)
     if input.dtype.category < dtypes.FLOAT:
-        raise not_implemented("logcumsumexp_out_cpu", input.dtype)
+        raise errors.no_kernel("logcumsumexp_out_cpu", input.dtype)
     return LOGCUMSUMEXP(input, dim=dim)
 
 
@@ -281,7 +281,7 @@ def _running(find: Op, choose: Op, input: Tensor, dim: int) -> tuple[Tensor, Ten
     dim = wrap_dim(dim, input._array.ndim)
     if input.dtype.is_complex:
         if input._array.ndim and input._array.size:
-            raise not_implemented(f"{choose.name}_cpu", input.dtype)
+            raise errors.no_kernel(f"{choose.name}_cpu", input.dtype)
         refuse_complex_history(choose.name, input)
     indices = find(input, dim=dim)
     return choose(input, indices, dim=dim), indices

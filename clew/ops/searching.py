@@ -12,7 +12,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.ops.dims import wrap_dim
-from clew.ops.extrema import not_implemented, orderable
+from clew.ops.extrema import orderable
 
 # -- unique ----------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ def unique(
 ) -> Any:
     """The distinct elements in order, or the distinct slices along a dimension."""
     if input.dtype.is_complex:
-        raise not_implemented("unique", input.dtype)
+        raise errors.no_kernel("unique", input.dtype)
     if dim is None:
         found = UNIQUE(input)
     else:
@@ -131,7 +131,7 @@ def unique_consecutive(
 ) -> Any:
     """The first element of each run of equal elements (or slices along a dimension)."""
     if input.dtype.is_complex:
-        raise not_implemented("unique", input.dtype)
+        raise errors.no_kernel("unique", input.dtype)
     found = UNIQUE_CONSECUTIVE(input, dim=None if dim is None else _set_dim(input, dim))
     return _asked(found, return_inverse, return_counts)
 
@@ -250,7 +250,7 @@ def _check_search(sequence: Tensor, values: Tensor, sorter: Tensor | None) -> No
         )
     for tensor in (sequence, values):
         if tensor.dtype.is_complex or tensor.dtype is dtypes.bool_:
-            raise not_implemented("searchsorted_out_cpu", tensor.dtype)
+            raise errors.no_kernel("searchsorted_out_cpu", tensor.dtype)
 
 
 @public(method=False)

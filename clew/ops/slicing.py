@@ -31,6 +31,7 @@ def formula(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters = [inspect.Parameter(name, kind) for name in ("g", *names)]
+        # `inspect` reads this attribute, which mypy does not know of.
         function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return function
 
@@ -81,7 +82,7 @@ def _with_parameters(forward: Callable[..., Any], params: list[inspect.Parameter
     """Show the keyword parameters that a forward passes on."""
     own = inspect.signature(forward)
     listed = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    forward.__signature__ = own.replace(  # type: ignore[attr-defined]
+    forward.__signature__ = own.replace(  # type: ignore[attr-defined]  # as above
         parameters=[*listed, *params]
     )
 

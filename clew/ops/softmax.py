@@ -217,9 +217,7 @@ def _along(op: Op, name: str, input: Tensor, dim: int, dtype: dtypes.dtype | Non
     if have.category != dtypes.FLOAT and input._array.size:
         last = wrapped == input._array.ndim - 1
         kernel = f"{name}_lastdim_kernel_impl" if last else f"{name}_kernel_impl"
-        raise NotImplementedError(
-            f"\"{kernel}\" not implemented for '{have.scalar_name}'" + errors.at_user_line()
-        )
+        raise errors.no_kernel(kernel, have)
     result: Tensor = op(input, dim=wrapped)
     return result
 

@@ -23,7 +23,6 @@ from clew.ops.extrema import (
     all_shared_evenly,
     choosing_op,
     found_op,
-    not_implemented,
     orderable,
     refuse_complex_history,
     require_elements,
@@ -161,7 +160,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ret
             + errors.at_user_line()
         )
     if input._array.ndim and (input.dtype.is_complex or input.dtype is dtypes.bool_):
-        raise not_implemented("kthvalue_cpu", input.dtype)
+        raise errors.no_kernel("kthvalue_cpu", input.dtype)
     if input.dtype.is_complex:
         refuse_complex_history("kthvalue", input)
     indices = ARGKTHVALUE(input, k=k - 1, dim=dim, keepdim=keepdim)
@@ -223,14 +222,14 @@ def _median(
     unordered = input.dtype.is_complex or input.dtype is dtypes.bool_
     if dim is None:
         if unordered and input._array.size:
-            raise not_implemented("median_cpu", input.dtype)
+            raise errors.no_kernel("median_cpu", input.dtype)
         if input.dtype.is_complex:
             refuse_complex_history(of_all.name, input)
         return of_all(input)
     dim = wrap_dim(dim, input._array.ndim)
     require_elements("median", input, dim)
     if unordered:
-        raise not_implemented("median_out", input.dtype)
+        raise errors.no_kernel("median_out", input.dtype)
     indices = ARGMEDIAN(input, dim=dim, keepdim=keepdim, skip_nan=choose is NANMEDIAN_DIM)
     return choose(input, indices, dim=dim, keepdim=keepdim), indices
 
@@ -284,6 +283,6 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
     dim = wrap_dim(dim, input._array.ndim)
     require_elements("mode", input, dim)
     if input.dtype.is_complex:
-        raise not_implemented("mode", input.dtype)
+        raise errors.no_kernel("mode", input.dtype)
     indices = ARGMODE(input, dim=dim, keepdim=keepdim)
     return return_types.mode(MODE(input, indices, dim=dim, keepdim=keepdim), indices)

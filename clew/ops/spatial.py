@@ -56,13 +56,6 @@ def failure(text: str) -> RuntimeError:
     return RuntimeError(text + errors.at_user_line())
 
 
-def not_implemented(kernel: str, input: Tensor) -> NotImplementedError:
-    """PyTorch's kernel of that name does not take the input's dtype."""
-    return NotImplementedError(
-        f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'" + errors.at_user_line()
-    )
-
-
 def integers(function: str, name: str, value: Any) -> Shape:
     """An int or a sequence of ints as a tuple; a single int gives one entry."""
     if type(value) is int:

@@ -167,7 +167,8 @@ def zeta(input: Any, other: Any) -> Tensor:
 def _incomplete_gamma(name: str, forward: Any, sign: float) -> Any:
     def not_by_first(g: Tensor) -> Tensor:
         raise NotImplementedError(
-            f"the derivative for '{name}: input' is not implemented." + errors.at_user_line()
+            f"the derivative for '{name}: input' is not implemented.\n"
+            "  Only the one by `other` is: detach `input`." + errors.at_user_line()
         )
 
     def by_second(g: Tensor, self: Tensor, other: Tensor) -> Tensor:
@@ -242,6 +243,7 @@ def _log_of(log: str, value: float) -> float:
 
 def _entropy_rows(name: str, forward: Any, log: str, pole: float, node: str) -> tuple[Row, ...]:
     """For tensors, for a number on the left, for a number on the right."""
+    # Formulas are lambdas: an operation reads the names of their arguments.
     of_self = lambda g, self, other: _grad_of_factor(g, self, other, log, pole)  # noqa: E731
     of_other = lambda g, self, other: g * self / (other - pole)  # noqa: E731
     kinds = (("", {"self": of_self, "other": of_other}), (".of_number", {"other": of_other}),

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from clew import errors
 from clew.core.elementwise import NO_PARAMS
 from clew.core.op import ViewOp
@@ -19,16 +21,32 @@ Shape = tuple[int, ...]
 TRANSPOSE = ViewOp(
     "transpose",
     lambda self, *, dim0, dim1: self.swapaxes(dim0, dim1),
-    grads={"self": lambda g, dim0, dim1: g.transpose(dim0, dim1)},
+    grads={"self": lambda g, dim0, dim1: g.swapaxes(dim0, dim1)},
     linear=True,
+    bare=True,
+    moves_only=True,
 )
-T = ViewOp("t", lambda self: self.T, grads={"self": lambda g: g.t()}, linear=True)
+T = ViewOp(
+    "t", lambda self: self.T, grads={"self": lambda g: _turned(g)}, linear=True, bare=True,
+    moves_only=True,
+)  # fmt: skip
 PERMUTE = ViewOp(
     "permute",
     lambda self, *, dims: self.transpose(dims),
-    grads={"self": lambda g, dims: g.permute(inverse_order(dims))},
+    grads={"self": lambda g, dims: _permuted(g, inverse_order(dims))},
     linear=True,
+    bare=True,
 )
+
+
+def _turned(g: Any) -> Any:
+    """Of tensors or bare arrays."""
+    return g.T if type(g) is np.ndarray else g.t()
+
+
+def _permuted(g: Any, dims: Shape) -> Any:
+    """Of tensors or bare arrays."""
+    return g.transpose(dims) if type(g) is np.ndarray else g.permute(dims)
 
 
 def inverse_order(dims: Shape) -> Shape:

@@ -23,7 +23,6 @@ from clew.ops.spatial import (
     failure,
     integers,
     located,
-    not_implemented,
     require_tensor,
 )
 
@@ -55,7 +54,7 @@ def _fractional(
         batch = 1 if input._array.ndim == dims + 1 else input._array.shape[0]
         channels = input._array.shape[-dims - 1]
         if not input.dtype.is_floating_point:
-            raise not_implemented("check_uniform_bounds", input)
+            raise errors.no_kernel("check_uniform_bounds", input.dtype)
         samples = rand(batch, channels, dims, dtype=input.dtype)
     kernels = _fractional_sizes(name, dims, "kernel_size", kernel_size)
     sizes = _fractional_sizes(name, dims, "output_size", output_size)
@@ -84,7 +83,7 @@ def _check_fractional(
             f"size, but got: {errors.shape_list(shape)}"
         )
     if not input.dtype.is_floating_point:
-        raise not_implemented(f"{name}_out_frame", input)
+        raise errors.no_kernel(f"{name}_out_frame", input.dtype)
     where = name if dims == 2 else f"{name}_out"
     for axis, width, count, size in zip(
         _AXIS_NAMES[dims], kernels, sizes, shape[-dims:], strict=True
@@ -223,7 +222,7 @@ def _unpool(input: Tensor, indices: Tensor, sizes: Shape) -> Tensor:
                 f"{dim} being empty."
             )
     if not input.dtype.is_floating_point:
-        raise not_implemented(f"max_unpool{dims}d", input)
+        raise errors.no_kernel(f"max_unpool{dims}d", input.dtype)
     result: Tensor = UNPOOL[dims](input, indices, output_size=sizes)
     return result
 

@@ -22,7 +22,7 @@ from clew.ops.strided import AS_STRIDED, strided_part
 
 def _twin(op: ViewOp, name: str, node: str) -> ViewOp:
     """The same view with the node that PyTorch gives its in-place form."""
-    return ViewOp(name, op.forward, grads=op.grads, linear=True, node=node)
+    return ViewOp(name, op.forward, grads=op.grads, linear=True, node=node, bare=op.bare)
 
 
 UNSQUEEZE_ = _twin(views.UNSQUEEZE, "unsqueeze_", "UnsqueezeBackward1")

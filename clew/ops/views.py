@@ -37,9 +37,12 @@ def _viewed(self: np.ndarray, *, shape: Shape) -> np.ndarray:
 
 
 VIEW = ViewOp(
-    "view", _viewed, grads={"self": lambda g, self_shape: g.reshape(self_shape)}, linear=True
+    "view", _viewed, grads={"self": lambda g, self_shape: g.reshape(self_shape)}, linear=True,
+    bare=True,
+)  # fmt: skip
+ALIAS = ViewOp(
+    "alias", lambda self: self.view(), grads={"self": lambda g: g}, linear=True, bare=True
 )
-ALIAS = ViewOp("alias", lambda self: self.view(), grads={"self": lambda g: g}, linear=True)
 
 
 def _unsqueezed(self: np.ndarray, *, dim: int) -> np.ndarray:
@@ -65,6 +68,7 @@ UNSQUEEZE = ViewOp(
     _unsqueezed,
     grads={"self": lambda g, dim: g.squeeze(dim)},
     linear=True,
+    bare=True,
 )
 
 
@@ -76,7 +80,7 @@ def _squeezed(self: np.ndarray, *, dims: Shape) -> np.ndarray:
 def _squeeze_op(name: str, node: str) -> ViewOp:
     """PyTorch gives each form of squeeze its own node."""
     gradient = lambda g, self_shape: g.reshape(self_shape)  # noqa: E731  # a formula is a lambda
-    return ViewOp(name, _squeezed, grads={"self": gradient}, linear=True, node=node)
+    return ViewOp(name, _squeezed, grads={"self": gradient}, linear=True, node=node, bare=True)
 
 
 SQUEEZE_ALL = _squeeze_op("squeeze", "SqueezeBackward0")
@@ -92,7 +96,7 @@ def _expanded(self: np.ndarray, *, shape: Shape) -> np.ndarray:
     return _same_elements(self, shape, tuple(strides))
 
 
-EXPAND = ViewOp("expand", _expanded, grads={"self": lambda g: g}, linear=True)
+EXPAND = ViewOp("expand", _expanded, grads={"self": lambda g: g}, linear=True, bare=True)
 VIEW_DTYPE = ViewOp(
     "view_dtype",
     lambda self, *, dtype: self.view(dtype),
@@ -104,6 +108,7 @@ UNSAFE_RESHAPE = Op(
     grads={"self": lambda g, self_shape: g.reshape(self_shape)},
     node="UnsafeViewBackward0",
     linear=True,
+    bare=True,
 )
 
 

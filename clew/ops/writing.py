@@ -29,6 +29,7 @@ class WritingOp(Op):
             write(out, *others, **params)
             return out
 
+        # `inspect` reads this attribute, which mypy does not know of.
         forward.__signature__ = inspect.signature(write)  # type: ignore[attr-defined]
         self.write = write
         super().__init__(name, forward, **options)

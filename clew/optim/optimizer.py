@@ -98,6 +98,7 @@ class Optimizer:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "step" in cls.__dict__:
+            # A wrapped method is still the method, which mypy does not believe.
             cls.step = Optimizer.profile_hook_step(cls.step)  # type: ignore[method-assign]
 
     def _make_hooks(self) -> None:
@@ -131,7 +132,7 @@ class Optimizer:
                 self._stepping = False
             return result
 
-        hooked_step.marks_steps = True  # type: ignore[attr-defined]
+        hooked_step.marks_steps = True  # type: ignore[attr-defined]  # read by schedulers
         return hooked_step
 
     def _run_pre_hooks(
@@ -398,6 +399,7 @@ def _cast(value: Any, param: Tensor, group: dict[str, Any], key: Hashable = None
     if isinstance(value, Mapping):
         return {name: _cast(item, param, group, name) for name, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        # A list, tuple or set; the type of an iterable does not promise such a constructor.
         return type(value)(_cast(item, param, group) for item in value)  # type: ignore[call-arg]
     return value
 

@@ -115,6 +115,7 @@ class ArchiveReader:
         self._file = file
         try:
             self._zip = zipfile.ZipFile(file)
+        # zipfile lets out the errors of what it is built on, for files that are no archives.
         except (zipfile.BadZipFile, struct.error, ValueError, OSError, NotImplementedError) as e:
             raise failed("reading zip archive", "failed finding central directory") from e
         file.seek(0, os.SEEK_END)

@@ -166,13 +166,21 @@ def _frame(self: Unpickler) -> None:
     self.take(8)
 
 
+def _pushes(value: Any) -> Callable[[Any], None]:
+    return lambda self: self.push(value)
+
+
+def _pushes_number(form: str) -> Callable[[Any], None]:
+    return lambda self: self.push(self.number(form))
+
+
 for _opcode, _value in (
     (pickle.NONE, None),
     (pickle.NEWTRUE, True),
     (pickle.NEWFALSE, False),
     (pickle.EMPTY_TUPLE, ()),
 ):
-    _handlers[_opcode[0]] = lambda self, value=_value: self.push(value)  # type: ignore[misc]
+    _handlers[_opcode[0]] = _pushes(_value)
 
 for _opcode, _form in (
     (pickle.BININT, "<i"),
@@ -180,7 +188,7 @@ for _opcode, _form in (
     (pickle.BININT2, "<H"),
     (pickle.BINFLOAT, ">d"),
 ):
-    _handlers[_opcode[0]] = lambda self, form=_form: self.push(self.number(form))  # type: ignore[misc]
+    _handlers[_opcode[0]] = _pushes_number(_form)
 
 
 @_on(pickle.LONG1, pickle.LONG4)

@@ -44,6 +44,9 @@ from clew.ops.activation import softplus
 from clew.ops.clamping import where
 from clew.ops.solving import solve_triangular
 
+# What to do where there is no formula.
+_BY_SAMPLES = "\n  Estimate it: x = p.sample((n,)); (p.log_prob(x) - q.log_prob(x)).mean(0)"
+
 
 def infinite_where(condition: Tensor, otherwise: Tensor) -> Tensor:
     """Infinity where p has values that are impossible under q."""
@@ -83,6 +86,7 @@ def _binomial(p: Binomial, q: Binomial) -> Tensor:
     if (p.total_count < q.total_count).any():
         raise NotImplementedError(
             "KL between Binomials where q.total_count > p.total_count is not implemented"
+            + _BY_SAMPLES
             + errors.at_user_line()
         )
     one_trial = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
@@ -126,7 +130,7 @@ def _exponential_family(p: Any, q: Any) -> Tensor:
     if type(p) is not type(q):
         raise NotImplementedError(
             "The cross KL-divergence between different exponential families cannot be computed "
-            "using Bregman divergences" + errors.at_user_line()
+            "using Bregman divergences" + _BY_SAMPLES + errors.at_user_line()
         )
     p_params = [param.detach().requires_grad_() for param in p._natural_params]
     p_normalizer = p._log_normalizer(*p_params)
@@ -203,14 +207,22 @@ def _uniform(p: Uniform, q: Uniform) -> Tensor:
 def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     """A bijection changes nothing, if it is the same for both."""
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
-        raise NotImplementedError
+        raise NotImplementedError(
+            "KL between distributions with different transforms is not implemented"
+            + _BY_SAMPLES
+            + errors.at_user_line()
+        )
     return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Independent, Independent)
 def _independent(p: Any, q: Any) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError
+        raise NotImplementedError(
+            "KL between Independents of different reinterpreted_batch_ndims is not implemented\n"
+            f"  They have {p.reinterpreted_batch_ndims} and {q.reinterpreted_batch_ndims}."
+            + errors.at_user_line()
+        )
     return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 

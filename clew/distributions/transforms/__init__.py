@@ -1,6 +1,9 @@
 """Transforms of random variables: a function, its inverse, and how much it stretches volume."""
 
-from clew.distributions.transforms.base import Transform, _InverseTransform  # noqa: F401
+from clew.distributions.transforms.base import (
+    Transform,
+    _InverseTransform,  # noqa: F401  (programs look for it here)
+)
 from clew.distributions.transforms.combined import (
     CatTransform,
     ComposeTransform,

@@ -60,7 +60,11 @@ class Transform:
     @property
     def sign(self) -> Any:
         """1 where the transform grows, -1 where it falls; for functions of one number only."""
-        raise NotImplementedError
+        raise self._lacks("sign")
+
+    def _lacks(self, what: str) -> NotImplementedError:
+        """Not every transform has everything: the error for what a subclass leaves out."""
+        return NotImplementedError(f"{type(self)} has no {what}: a subclass may define it")
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         """The same transform with another size of cache."""
@@ -68,7 +72,7 @@ class Transform:
             return self
         if type(self).__init__ is Transform.__init__:
             return type(self)(cache_size=cache_size)
-        raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
+        raise NotImplementedError(f"{type(self)}.with_cache is not implemented: define it there")
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -97,14 +101,14 @@ class Transform:
         return x
 
     def _call(self, x: Tensor) -> Tensor:
-        raise NotImplementedError
+        raise self._lacks("forward")
 
     def _inverse(self, y: Tensor) -> Tensor:
-        raise NotImplementedError
+        raise self._lacks("inverse")
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """log |det dy/dx|, one number per event."""
-        raise NotImplementedError
+        raise self._lacks("log_abs_det_jacobian")
 
     def __repr__(self) -> str:
         return self.__class__.__name__ + "()"

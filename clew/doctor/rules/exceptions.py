@@ -391,9 +391,12 @@ def misspelled_in(file: str) -> Line | None:
     if tree is None:
         return None
     for node in ast.walk(tree):
-        is_set = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-        if is_set and node.attr in _MISSPELLED:  # type: ignore[attr-defined]
-            return Line(file, node.lineno)  # type: ignore[attr-defined]
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and node.attr in _MISSPELLED
+        ):
+            return Line(file, node.lineno)
     return None
 
 

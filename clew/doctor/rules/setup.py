@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from clew.doctor.findings import Finding
@@ -180,7 +181,7 @@ class DataLeak(Rule):
                 continue
             if data.is_drawn(key):
                 continue
-            line = data.held_names.get(key) or most(data.held_at.get(key, {}))  # type: ignore[arg-type]
+            line = data.held_names.get(key) or most(data.held_at.get(key, Counter()))
             if any(found.line == line for found in findings):
                 continue
             findings.append(

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from clew.kernels.native import blocks, cores, team
+from clew.kernels.native import blocks, cores, late, team
 
 # Held while LLVM works, by the thread that uses it. A signal handler may come in between: hence
 # reentrant. A fork waits for it, so that no child begins with LLVM in the middle of something.
@@ -111,16 +111,15 @@ def vector_bytes() -> int:
 @functools.cache
 def _machine() -> Machine:
     found = Machine()
-    source = "\n".join((team.source(), blocks.source(), cores.source()))
+    source = "\n".join((team.source(), late.source(), blocks.source(), cores.source()))
     code = found.compiled(source, lambda: source)
-    of_team = ("clew_run", "clew_worker", "clew_set_workers", "clew_forget")
-    for_layouts = ("clew_blocks", "clew_cores")
-    address = dict(
-        zip(of_team + for_layouts, found.load(code, *of_team, *for_layouts), strict=True)
-    )
-    for name in ("clew_run", *for_layouts):
-        found.provide(name, address[name])
-    found.team = team.Team(*(address[name] for name in of_team))
+    for_kernels = ("clew_run", "clew_later", "clew_blocks", "clew_cores")
+    for_team = (
+        "clew_worker", "clew_set_workers", "clew_forget", "clew_finish", "clew_late_left",
+    )  # fmt: skip
+    addresses = found.load(code, *for_kernels, *for_team)
+    found.provided.update(zip(for_kernels, addresses, strict=False))
+    found.team = team.Team(*addresses[len(for_kernels) :])
     found.team.use(_threads)
     return found
 

@@ -50,8 +50,8 @@ TURNED_PAIRS = (
     ("a", "b"), ("a_row", "b_col"), ("a_step", "b_step"), ("a_next", "b_next"),
     ("c_row", "c_col"), ("m", "n"), ("added_row", "added_col"),
 )  # fmt: skip
-# The ufuncs, and whether they add a row.
-ENTRIES = {"product": False, "affine": True}
+# The ufuncs, and whether they add a row. A late product may be made after the call has returned.
+ENTRIES = {"product": False, "affine": True, "late_product": False}
 # What other kernels call, with distances in bytes: c = a b, or c = c + a b if `more`.
 MULTIPLY_PARAMETERS = (
     "ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, i64 %b_col, "
@@ -132,8 +132,18 @@ class _Entry:
         with c.function(f"void @{self.name}({LOOP_SIGNATURE})", "#1"):
             context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
             f = self.given()
-            _put_fields(c, context, f)
-            c.e.line(f"call void @run(ptr {context}, i64 {f['batch']})")
+            nobody_else = self.is_refused(context, f) if self.name == "late_product" else "true"
+            with c.when(nobody_else):
+                _put_fields(c, context, f)
+                c.e.line(f"call void @run(ptr {context}, i64 {f['batch']})")
+
+    def is_refused(self, context: str, f: dict[str, str]) -> str:
+        """Leave it to the workers; whether they cannot take it."""
+        c = self.c
+        _put_fields(c, context, {**f, "alone": "1"})
+        c.e.declare("i1 @clew_later(ptr, ptr, i64, i64)")
+        told = f"ptr @run, ptr {context}, i64 {len(FIELDS)}, i64 {f['batch']}"
+        return c.negated(c.e.value(f"call i1 @clew_later({told})"))
 
     def words(self, source: str, count: int, kind: str = "i64") -> list[str]:
         c = self.c
@@ -219,7 +229,12 @@ class _Run:
         side_by_side = c.compare("eq", f["b_col"], item)
         whole = c.compare("eq", c.remainder(f["n"], lanes), "0")
         few = c.compare("sle", f["m"], str(FEW_ROWS))
-        direct = c.both(c.both(side_by_side, whole), few)
+        # A panel as it should be.
+        is_panel = c.both(
+            c.compare("eq", f["b_step"], str(shape.columns * c.item)),
+            c.compare("eq", f["n"], columns),
+        )
+        direct = c.both(c.both(side_by_side, whole), c.either(few, is_panel))
         f["pack_b"] = c.choose(direct, "0", "1")
         f["pack_a"] = c.choose(
             c.both(
@@ -273,16 +288,18 @@ class _Run:
             place = c.e.value(f"getelementptr i64, ptr %context, i64 {FIELDS.index('*shared')}")
             c.put(place, shared, "ptr")
             blocks = c.mul(panels, c.pieces(f["k"], f["k_cut"]))
-            self.run_over("pack_all", blocks, "2")
-            self.run_over("body", total, grain)
+            self.run_over(f, "pack_all", blocks, "2")
+            self.run_over(f, "body", total, grain)
             c.release(shared)
         with c.when(c.negated(shares)):
-            self.run_over("body", total, grain)
+            self.run_over(f, "body", total, grain)
 
-    def run_over(self, function: str, total: str, grain: str) -> None:
+    def run_over(self, f: dict[str, str], function: str, total: str, grain: str) -> None:
         """Have the team run a function over pieces."""
+        c = self.c
+        grain = c.choose(c.compare("ne", f["alone"], "0"), total, grain)
         given = f"ptr @{function}, ptr %context, i64 {total}, i64 {grain}"
-        self.c.e.line(f"call void @clew_run({given})")
+        c.e.line(f"call void @clew_run({given})")
 
 
 class Product(Kernel):

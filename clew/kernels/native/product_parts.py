@@ -5,16 +5,17 @@ from __future__ import annotations
 from clew.kernels.native.code import Code
 from clew.kernels.native.ir import F32, F64
 from clew.kernels.native.packing import transposed
-from clew.kernels.native.tiles import K_TOGETHER, LINE, Shape
+from clew.kernels.native.tiles import FETCHED, K_TOGETHER, Shape
 from clew.kernels.native.vectors import over_vectors
 
 # Rows whose numbers stay in the second-level cache.
 ROW_BLOCK = 192
 
-# What a part is told; all distances in bytes. `row` and `col` are the row that is added.
+# What a part is told; all distances in bytes. `added_row` and `added_col` are of the row that is
+# added; `alone` says that one thread does it all.
 FIELDS = (
     "*a", "a_row", "a_step", "*b", "b_step", "b_col", "*c", "c_row", "c_col",
-    "*added", "added_row", "added_col", "m", "n", "k", "more",
+    "*added", "added_row", "added_col", "m", "n", "k", "more", "alone",
     "pack_a", "pack_b", "*shared", "k_cut", "m_cut", "n_cut", "m_pieces", "n_pieces",
     "a_next", "b_next", "c_next", "added_next",
 )  # fmt: skip
@@ -206,8 +207,8 @@ class Part:
         fits = c.both(c.compare("sge", missing, wide), c.compare("eq", f["c_col"], str(c.item)))
         fits = c.either(f["is_apart"], c.both(fits, c.negated(later)))
         # While the tiles of a panel are made, they have the cache look for the next one.
-        next_panel = c.past(b, c.mul(f["b_panel"], str(shape.columns)))
-        each_fetches = c.mul(c.quotient(f["depth"], str(K_TOGETHER)), str(LINE))
+        next_panel = c.past(b, c.mul(f["depth"], f["b_down"]))
+        each_fetches = c.mul(c.quotient(f["depth"], str(K_TOGETHER)), str(FETCHED))
         c.put(self.row, "0")
         with c.repeat() as end:
             row = c.get(self.row)

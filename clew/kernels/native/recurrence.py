@@ -4,7 +4,7 @@ Columns of the hidden state are cut into blocks. A block needs the whole state o
 and nothing of the other blocks of its own step: so each step is one job for the thread team, and a
 thread has the same block of weights in its cache step after step.
 
-The formulas are those of elementwise kernels, which are given by name.
+The formulas are those of elementwise kernels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import numpy as np
 from clew.kernels.native import jit
 from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
-from clew.kernels.native.loops import Loop, finish
+from clew.kernels.native.ir import Program
+from clew.kernels.native.loops import Elements, Loop, finish
 from clew.kernels.native.product import Matrix, call_multiply, provide_multiply
 from clew.kernels.native.ufunc import Elementwise
 
@@ -54,21 +55,19 @@ def run(kind: str, step: Elementwise, words: Sequence[Array | int | None]) -> No
 def _function(kind: str, step: Elementwise, llvm: str) -> Any:
     machine = jit.machine()
     provide_multiply(llvm)
-    name = f"clew_{step.name}_{llvm}"
-    machine.provide(name, step.compile(tuple(LLVM.values()).index(llvm)))
-    text = module(kind, name, llvm)
-    code = machine.compiled(text, lambda: text)
+    program = step.program(tuple(LLVM.values()).index(llvm))
+    key = f"recurrence {kind}\n{program}"
+    code = machine.compiled(key, lambda: module(kind, program, llvm), jit.NONE)
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(machine.load(code, "walk")[0])
 
 
-def module(kind: str, step: str, llvm: str) -> str:
-    """The LLVM module of forward or backward; `step` is the name of the formulas' loop."""
+def module(kind: str, step: Program, llvm: str) -> str:
+    """The LLVM module of forward or backward; `step` is the gates' formulas."""
     e = Emitter()
-    e.declare(f"void @{step}(ptr, ptr, ptr, ptr)")
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
     layer = (_Forward if kind == "forward" else _Backward)(e, llvm, step)
     with layer.function("internal void @block(ptr %context, i64 %block)"):
-        layer.begin()
+        layer.f = layer.context(*layer.fields)
         layer.block()
     with (
         layer.function("internal void @body(ptr %context, i64 %begin, i64 %end)"),
@@ -86,22 +85,11 @@ class _Layer(Code):
     """What forward and backward have in common."""
 
     fields: tuple[str, ...]
-    operands: int
 
-    def __init__(self, e: Emitter, llvm: str, step: str) -> None:
+    def __init__(self, e: Emitter, llvm: str, step: Program) -> None:
         super().__init__(e, llvm)
         self.step = step
         self.f: dict[str, str] = {}
-
-    def begin(self) -> None:
-        """Places for what the formulas' loop is given: pointers, the number of elements, steps."""
-        for array in ("args", "steps"):
-            self.e.line(f"%step_{array} = alloca i64, i64 {self.operands}, align 8")
-        self.e.line("%step_count = alloca i64, align 8")
-        self.f = self.context(*self.fields)
-        for index in range(self.operands):
-            self.put(self.word("%step_steps", index), str(self.item))
-        self.put("%step_count", str(BLOCK))
 
     def block(self) -> None:
         raise NotImplementedError
@@ -144,10 +132,7 @@ class _Layer(Code):
 
     def apply(self, places: Sequence[str]) -> None:
         """The formulas, for one row of the block."""
-        for index, place in enumerate(places):
-            self.put(self.word("%step_args", index), place, "ptr")
-        given = "ptr %step_args, ptr %step_count, ptr %step_steps, ptr null"
-        self.e.line(f"call void @{self.step}({given})")
+        Elements(self.e, self.step, list(places), frozenset()).emit("0", str(BLOCK))
 
     def run_blocks(self) -> None:
         blocks = self.quotient(self.f["size"], str(BLOCK))
@@ -156,7 +141,6 @@ class _Layer(Code):
 
 class _Forward(_Layer):
     fields = FORWARD
-    operands = 15
 
     def block(self) -> None:
         f, width = self.f, str(BLOCK * self.item)
@@ -194,7 +178,6 @@ class _Backward(_Layer):
     """A block's gradient of the state, from the step after; then the gates' gradients."""
 
     fields = BACKWARD
-    operands = 13
 
     def block(self) -> None:
         f = self.f

@@ -2,7 +2,8 @@
 
 The calling thread publishes a job and then takes pieces itself; workers that are awake take pieces,
 too. Nobody waits for a worker that sleeps: if none wakes in time, the caller does all the work. A
-worker looks for more work for a millisecond after a job, then sleeps until it is woken.
+worker looks for more work for a millisecond after a job, then sleeps until it is woken. What nobody
+waits for (late.py) is done when there is nothing else to do.
 
 The caller takes pieces from the front and workers from the back: with two threads, each has mostly
 the same part of the arrays in one kernel after another, and finds it in its cache. How many are
@@ -28,7 +29,7 @@ YIELD = 1024
 _BITS = 20
 _BACK, _JOB, _MOST_PIECES = 1 << _BITS, 1 << 2 * _BITS, 1 << _BITS - 1
 MOST_THREADS = 64
-_FUTEX, _WAIT, _WAKE = 202, 128, 129  # Linux on x86-64; private futexes
+FUTEX, _WAIT, WAKE = 202, 128, 129  # Linux on x86-64; private futexes
 # Elsewhere the calling thread does all the work, piece after piece as the team would.
 HAS_WORKERS = sys.platform == "linux" and platform.machine() == "x86_64"
 
@@ -178,7 +179,7 @@ publish:
   %wake = icmp sgt i32 %asleep, 0
   br i1 %wake, label %rouse, label %help
 rouse:
-  %woken = call i64 (i64, ...) @syscall(i64 {_FUTEX}, ptr @job, i32 {_WAKE}, i32 %count)
+  %woken = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @job, i32 {WAKE}, i32 %count)
   br label %help
 help:
   call void @take(i32 %number, i1 false)
@@ -211,11 +212,14 @@ idle:
   %last = phi i32 [ %start, %entry ], [ %now, %work ], [ %now, %help ]
   br label %look
 look:
-  %spins = phi i32 [ 0, %idle ], [ 0, %sleep ], [ 0, %recheck ], [ %more, %again ],
+  %spins = phi i32 [ 0, %idle ], [ 0, %sleep ], [ 0, %recheck ], [ 0, %late ], [ %more, %again ],
     [ %more, %polite ]
   %now = load atomic i32, ptr @job acquire, align 4
   %new = icmp ne i32 %now, %last
-  br i1 %new, label %work, label %again
+  br i1 %new, label %work, label %late
+late:
+  %drew = call i1 @late_draw()
+  br i1 %drew, label %look, label %again
 again:
   call void @llvm.x86.sse2.pause()
   %more = add i32 %spins, 1
@@ -236,7 +240,7 @@ recheck:
   %b = atomicrmw sub ptr @sleepers, i32 1 seq_cst, align 4
   br label %look
 sleep:
-  %slept = call i64 (i64, ...) @syscall(i64 {_FUTEX}, ptr @job, i32 {_WAIT}, i32 %last, ptr null)
+  %slept = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @job, i32 {_WAIT}, i32 %last, ptr null)
   %c = atomicrmw sub ptr @sleepers, i32 1 seq_cst, align 4
   br label %look
 work:
@@ -258,6 +262,10 @@ define void @clew_forget() {{
   store atomic i32 0, ptr @workers seq_cst, align 4
   store atomic i32 0, ptr @busy seq_cst, align 4
   store atomic i32 0, ptr @sleepers seq_cst, align 4
+  store atomic i32 0, ptr @late_lock seq_cst, align 4
+  store atomic i64 0, ptr @late_first seq_cst, align 8
+  store atomic i64 0, ptr @late_next seq_cst, align 8
+  store atomic i64 0, ptr @clew_late_left seq_cst, align 8
   ret void
 }}
 """
@@ -266,9 +274,12 @@ define void @clew_forget() {{
 class Team:
     """The workers of this process."""
 
-    def __init__(self, run: int, worker: int, set_workers: int, forget: int) -> None:
-        self.run = run
+    def __init__(self, worker: int, set_workers: int, forget: int, finish: int, left: int) -> None:
         self._worker = worker
+        # Does the late jobs that are left, and waits for those that somebody has begun.
+        self.finish = ctypes.CFUNCTYPE(None)(finish)
+        # How many late jobs are not finished.
+        self.late_jobs = ctypes.c_int64.from_address(left)
         self._set_workers = ctypes.CFUNCTYPE(None, ctypes.c_int32)(set_workers)
         self._forget = ctypes.CFUNCTYPE(None)(forget)
         self._started = 0

@@ -17,10 +17,11 @@ from clew.kernels.native.emitter import Emitter
 # Rows whose addresses are found from one pointer: at no, one and two distances from it. Tiles get
 # a second pointer, `far`, for the other rows: more additions of addresses would slow them down.
 _ROWS_PER_POINTER = 3
-# How many k are done in one turn where that is possible. In each, the cache is told of one line,
-# of so many bytes, that will be needed soon.
+# How many k are done in one turn where that is possible. In each, the cache is told of so many
+# bytes that will be needed soon: with five tiles below each other, they are the whole next panel.
 K_TOGETHER = 4
 LINE = 64
+FETCHED = 3 * LINE
 
 TILE_PARAMETERS = (
     "i64 %k, ptr %a, ptr %far, i64 %row, i64 %step, ptr %b, i64 %b_step, ptr %c, i64 %c_row, "
@@ -126,8 +127,10 @@ class _Tile:
             totals = self.add_products(at, totals, new_names[pointers:])
             at = self.advanced(first, at, turn, new_names[:pointers])
         if times > 1:
-            line = e.value(f"getelementptr [{LINE} x i8], ptr %ahead, i64 {count}")
-            e.line(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
+            lines = e.value(f"getelementptr [{FETCHED} x i8], ptr %ahead, i64 {count}")
+            for distance in range(0, FETCHED, LINE):
+                line = e.value(f"getelementptr i8, ptr {lines}, i64 {distance}")
+                e.line(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
         e.value(f"sub i64 {count}, 1", f"%left_{name}")
         e.line(f"%over_{name} = icmp eq i64 %left_{name}, 0")
         e.line(f"br i1 %over_{name}, label %past_{name}, label %{name}_loop")

@@ -96,7 +96,7 @@ class _NormBase(Module):
 
     def _check_input_dim(self, input: Tensor) -> None:
         if not self._input_dims:
-            raise NotImplementedError
+            raise NotImplementedError  # this base is abstract: subclasses say what they take
         if input._array.ndim not in self._input_dims:
             expected = " or ".join(f"{dims}D" for dims in self._input_dims)
             raise ValueError(

@@ -42,6 +42,7 @@ class _ModuleSequence(Module):
         return self._modules[self._key_at(idx)]
 
     def _part(self: S, idx: slice) -> S:
+        """A container of some of the modules; every subclass defines it."""
         raise NotImplementedError
 
     def __setitem__(self, idx: int, module: Module) -> None:

@@ -90,6 +90,7 @@ class _LastDimensionsNorm(Module):
         super().__init__()
         if isinstance(normalized_shape, numbers.Integral):
             normalized_shape = (int(normalized_shape),)
+        # Only a sequence is left: mypy does not see that an int is an Integral.
         self.normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
         self.eps = eps
         self.elementwise_affine = elementwise_affine

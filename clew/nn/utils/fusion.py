@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from clew import errors
 from clew.core.tensor import Tensor
 from clew.nn.modules.batchnorm import _BatchNorm
-from clew.nn.modules.conv import _ConvNd
+from clew.nn.modules.conv_base import _ConvNd
 from clew.nn.modules.linear import Linear
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter

@@ -101,6 +101,7 @@ class ParametrizationList(ModuleList):
         value: Any = original
         for module in reversed(list(self)):
             if hasattr(module, "right_inverse"):
+                # A parametrization says in this way that it has no inverse.
                 with contextlib.suppress(NotImplementedError):
                     value = module.right_inverse(value)
         if not isinstance(value, (Tensor, Sequence)):
@@ -346,7 +347,7 @@ def _check_addition(module: Module, name: str, parametrization: Module) -> None:
     try:
         inverse = parametrization.right_inverse(result)
     except NotImplementedError:
-        return
+        return  # it has no inverse to check
     if not isinstance(inverse, Tensor):
         raise _value_error(
             f"parametrization.right_inverse must return a tensor. Got: {type(inverse).__name__}"

@@ -296,7 +296,7 @@ class L1Unstructured(_Unstructured):
         return t.detach().abs()
 
     @classmethod
-    def apply(  # type: ignore[override]
+    def apply(  # type: ignore[override]  # what the constructor takes, by name
         cls, module: Module, name: str, amount: Amount, importance_scores: Tensor | None = None
     ) -> BasePruningMethod:
         return super().apply(module, name, amount=amount, importance_scores=importance_scores)
@@ -358,7 +358,7 @@ class LnStructured(_Structured):
         return topk(norms, k=size - count, largest=True).indices
 
     @classmethod
-    def apply(  # type: ignore[override]
+    def apply(  # type: ignore[override]  # what the constructor takes, by name
         cls,
         module: Module,
         name: str,

@@ -38,7 +38,7 @@ class Batching(Interceptor):
 
     def __init__(self, size: int, randomness: str = "error") -> None:
         # The rules of all operations: late, as most programs have no vmap.
-        from clew.ops.batching import tables  # noqa: F401
+        from clew.ops.batching import tables  # noqa: F401  (it registers them)
 
         self.size = size
         self.randomness = randomness

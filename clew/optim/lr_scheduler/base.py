@@ -160,6 +160,7 @@ def _track_steps(optimizer: Optimizer) -> None:
             optimizer._opt_called = True
             return replaced(*args, **kwargs)
 
+        # mypy knows neither attributes of functions nor an instance's own `step`.
         marking_step.marks_steps = True  # type: ignore[attr-defined]
         optimizer.step = marking_step  # type: ignore[method-assign]
     if not optimizer._scheduled:

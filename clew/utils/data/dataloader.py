@@ -124,6 +124,7 @@ class DataLoader(Generic[_T_co]):
     def _default_sampler(self, shuffle: bool | None, generator: Generator | None) -> Sampler[Any]:
         if self._dataset_kind == _DatasetKind.Iterable:
             return _InfiniteConstantSampler()
+        # Not every dataset has a length: without one, Python's error says so.
         if shuffle:
             return RandomSampler(self.dataset, generator=generator)  # type: ignore[arg-type]
         return SequentialSampler(self.dataset)  # type: ignore[arg-type]
@@ -174,7 +175,7 @@ class DataLoader(Generic[_T_co]):
     def __len__(self) -> int:
         if self._dataset_kind != _DatasetKind.Iterable:
             return len(self._index_sampler)
-        length: int = len(self.dataset)  # type: ignore[arg-type]
+        length: int = len(self.dataset)  # type: ignore[arg-type]  # it may have none: an error
         self._IterableDataset_len_called = length
         if self.batch_size is None:
             return length

@@ -41,6 +41,7 @@ class IterableDataset(Dataset[_T_co], Iterable[_T_co]):
     which share of the samples a worker should give.
     """
 
+    # What has no indices can only be chained.
     def __add__(self, other: Dataset[_T_co]) -> ChainDataset[_T_co]:  # type: ignore[override]
         return ChainDataset([self, other])
 
@@ -219,9 +220,10 @@ def random_split(
             "Sum of input lengths does not equal the length of the input dataset!\n"
             f"  The lengths are {list(lengths)}, the dataset has {total} samples."
         )
-    order = randperm(sum(lengths), generator=generator).tolist()  # type: ignore[arg-type]
-    ends = itertools.accumulate(cast("Sequence[int]", lengths))
-    return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths)]
+    counts = cast("Sequence[int]", lengths)
+    order = randperm(sum(counts), generator=generator).tolist()
+    ends = itertools.accumulate(counts)
+    return [Subset(dataset, order[end - count : end]) for end, count in zip(ends, counts)]
 
 
 def _lengths_of_fractions(fractions: Sequence[float], total: int) -> list[int]:

@@ -42,6 +42,7 @@ class DistributedSampler(Sampler[_T_co]):
         self.rank = rank
         self.epoch = 0
         self.drop_last = drop_last
+        # A dataset need not have a length: then Python's error says so, here and below.
         count: int = len(dataset)  # type: ignore[arg-type]
         share = count / num_replicas
         self.num_samples = math.floor(share) if drop_last else math.ceil(share)

@@ -188,5 +188,6 @@ class BatchSampler(Sampler[list[int]]):
                 yield batch
 
     def __len__(self) -> int:
+        # A sampler need not have a length: then Python's error says so.
         whole, rest = divmod(len(self.sampler), self.batch_size)  # type: ignore[arg-type]
         return whole + bool(rest and not self.drop_last)

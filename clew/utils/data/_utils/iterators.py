@@ -95,6 +95,7 @@ class _BaseDataLoaderIter:
         return len(self._index_sampler)
 
     def __getstate__(self) -> Any:
+        # PyTorch's words: programs see two arguments.
         raise NotImplementedError("{} cannot be pickled", type(self).__name__)
 
 
