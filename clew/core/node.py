@@ -276,11 +276,13 @@ class AccumulateGrad(Node):
         """Take a gradient in memory that the engine made; its elements may still be missing."""
         variable = self._variable()
         with _accumulate_lock:
-            kept = (
-                variable is not None and variable._grad is None and not self.post_accumulate_hooks
-            )
-            if kept and g.strides == variable._array.strides:  # type: ignore[union-attr]  # not None
-                variable._grad = restore(g, Storage(), None, 0)  # type: ignore[union-attr]
+            if (
+                variable is not None
+                and variable._grad is None
+                and not self.post_accumulate_hooks
+                and g.strides == variable._array.strides
+            ):
+                variable._grad = restore(g, Storage(), None, 0)
                 self.reached_by = local.state.last_backward
                 return
         finish(local.state.late)

@@ -14,6 +14,7 @@ from clew.backend.layout import layout as layout_type
 from clew.backend.layout import strided
 from clew.core.public import deliver, refuse_history
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.native import jit
 from clew.ops.dims import require_bool
 
 
@@ -27,6 +28,8 @@ class Options(TypedDict, total=False):
 
 
 _KNOWN = frozenset(Options.__annotations__)
+# Bytes of a tensor that will hardly be used without compiled code.
+_LARGE = 1 << 14
 _PYTHON_TYPES: dict[Any, dtypes.dtype] = {
     float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128,
 }  # fmt: skip
@@ -137,6 +140,9 @@ def made(
     Inside vmap, what is made `like` a tensor has examples of its own where that one has.
     """
     check_options(function, options)
+    if array.nbytes >= _LARGE:
+        # Kernels will be needed. From now on arrays begin with a line of the cache.
+        jit.machine()
     if out is not None:
         refuse_history((), {}, out)
         return deliver(wrap(array), out)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from clew.kernels.native import blocks, cores, late, team
+from clew.kernels.native import alignment, blocks, cores, late, team
 
 # Held while LLVM works, by the thread that uses it. A signal handler may come in between: hence
 # reentrant. A fork waits for it, so that no child begins with LLVM in the middle of something.
@@ -108,19 +108,29 @@ def vector_bytes() -> int:
     return 64 if "+avx512f" in features else 32 if "+avx2" in features else 16
 
 
+def _joined(*modules: str) -> str:
+    """One module of several, which may declare the same functions."""
+    lines = "\n".join(modules).splitlines()
+    declared = dict.fromkeys(line for line in lines if line.startswith("declare "))
+    return "\n".join([*declared, *(line for line in lines if line not in declared)])
+
+
 @functools.cache
 def _machine() -> Machine:
     found = Machine()
-    source = "\n".join((team.source(), late.source(), blocks.source(), cores.source()))
+    source = _joined(*(part.source() for part in (team, late, blocks, cores, alignment)))
     code = found.compiled(source, lambda: source)
     for_kernels = ("clew_run", "clew_later", "clew_blocks", "clew_cores")
     for_team = (
         "clew_worker", "clew_set_workers", "clew_forget", "clew_finish", "clew_late_left",
     )  # fmt: skip
-    addresses = found.load(code, *for_kernels, *for_team)
-    found.provided.update(zip(for_kernels, addresses, strict=False))
-    found.team = team.Team(*addresses[len(for_kernels) :])
+    names = for_kernels + for_team + alignment.NAMES
+    address = dict(zip(names, found.load(code, *names), strict=True))
+    for name in for_kernels:
+        found.provide(name, address[name])
+    found.team = team.Team(*(address[name] for name in for_team))
     found.team.use(_threads)
+    alignment.provide([address[name] for name in alignment.NAMES], found)
     return found
 
 

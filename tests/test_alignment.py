@@ -1,0 +1,107 @@
+"""Arrays begin with a line of the cache, whoever makes, changes, and frees them, and when."""
+
+import subprocess
+import sys
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import clew
+from clew.kernels.native.alignment import HAS_LARGE_PAGES, LINE
+
+pytestmark = pytest.mark.skipif(not HAS_LARGE_PAGES, reason="NumPy's own memory is used elsewhere")
+
+
+@pytest.fixture(autouse=True)
+def compiled_code() -> None:
+    clew.exp(clew.randn(10_000))
+
+
+def _is_aligned(array: np.ndarray) -> bool:
+    return array.ctypes.data % LINE == 0
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 100, 1025, 70_001, 3_000_000])
+def test_new_arrays(size: int) -> None:
+    for array in (np.empty(size, np.float32), np.zeros(size, np.float32)):
+        assert _is_aligned(array)
+    assert not np.zeros(size, np.float32).any()
+    assert _is_aligned((clew.ones(size) * 2).numpy())
+
+
+def test_changed_sizes() -> None:
+    array = np.arange(1000)
+    for size in (3, 50_000, 10, 2_000_000):
+        kept = array[: min(size, len(array))].copy()
+        array.resize(size, refcheck=False)
+        assert _is_aligned(array)
+        assert (array[: len(kept)] == kept).all()
+    assert not array[len(kept) :].any()
+    assert np.fromiter(iter(range(5000)), np.int64).sum() == 4999 * 2500
+
+
+def test_no_memory() -> None:
+    with pytest.raises(MemoryError):
+        np.empty(2**62, np.uint8)
+    with pytest.raises(MemoryError):
+        np.zeros(2**62, np.uint8)
+
+
+def test_arrays_cross_threads() -> None:
+    made: list[np.ndarray] = []
+
+    def make() -> None:
+        made.extend((clew.ones(5000) * 2).numpy() for _ in range(20))
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    thread.join()
+    assert all(_is_aligned(each) for each in made)
+    made.clear()
+
+
+def test_python_knows_their_size() -> None:
+    tracemalloc.start()
+    try:
+        array = np.ones(1_000_000, np.uint8)
+        assert tracemalloc.get_traced_memory()[0] >= array.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+EXITS = {
+    "a global": "x = clew.exp(clew.randn(100_000)).numpy()",
+    "an object that ends late": "sys.x = clew.exp(clew.randn(100_000)).numpy()",
+    "a thread": """
+import threading, time
+def run():
+    while True:
+        clew.exp(clew.randn(10_000))
+threading.Thread(target=run, daemon=True).start()
+time.sleep(0.3)
+""",
+    "a cycle": "x = [clew.exp(clew.randn(100_000)).numpy()]; x.append(x)",
+}
+
+
+@pytest.mark.parametrize("left", EXITS.values(), ids=EXITS)
+def test_what_is_left_at_exit(left: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, clew\n" + left], capture_output=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_end_of_a_program_is_python_s() -> None:
+    """What is in the program's own module gets its `__del__`."""
+    program = """
+import clew
+class Last:
+    def __del__(self):
+        print("ended", flush=True)
+last = Last()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, b"ended\n")
