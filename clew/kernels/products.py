@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from clew.kernels.native import jit
-from clew.kernels.native.product import Product
+from clew.kernels.native.product import Product, pack
 
 Array = np.ndarray
 
@@ -134,10 +134,10 @@ class Panels:
         self.matrix = matrix
         self.panels: Array | None = None
         if columns % PANEL == 0 and rows * columns >= _WORTH_IT // _VERY_FEW:
-            # Both a matrix and a transposed one are cut without an array in between.
-            panels = np.empty((columns // PANEL, rows, PANEL), matrix.dtype)
-            panels.swapaxes(0, 1)[...] = matrix.T.reshape(-1, PANEL, rows).transpose(2, 0, 1)
-            self.panels = panels
+            self.panels = panels = np.empty((columns // PANEL, rows, PANEL), matrix.dtype)
+            if not pack(matrix, panels):
+                # Both a matrix and a transposed one are cut without an array in between.
+                panels.swapaxes(0, 1)[...] = matrix.T.reshape(-1, PANEL, rows).transpose(2, 0, 1)
 
     def times(self, rows: Array, out: Array) -> Array:
         """rows @ matrix, into `out`."""

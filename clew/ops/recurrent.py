@@ -17,6 +17,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels import recurrent as kernels
 from clew.kernels.arrays import widened
 from clew.kernels.recurrent import Spans, spans
+from clew.kernels.reducing import add_up
 from clew.ops.joining import cat
 from clew.ops.linear import linear
 from clew.ops.matmul import times
@@ -49,11 +50,11 @@ def _of_projections(
 ) -> list[Any]:
     """Gradients of input, weights and biases, given those of their products: for both arrays and
     tensors, which have these operators in common."""
-    of_b_ih = of_x.sum(0) if needs[3] else None
+    of_b_ih = _sum_of_rows(of_x) if needs[3] else None
     of_b_hh = None
     if needs[4]:
         # The same numbers in most cases, but each parameter gets memory of its own.
-        of_b_hh = 1 * of_b_ih if of_h is of_x and of_b_ih is not None else of_h.sum(0)
+        of_b_hh = 1 * of_b_ih if of_h is of_x and of_b_ih is not None else _sum_of_rows(of_h)
     return [
         times(of_x, w_ih) if needs[0] else None,
         times(of_x.T, x) if needs[1] else None,
@@ -61,6 +62,12 @@ def _of_projections(
         of_b_ih,
         of_b_hh,
     ]
+
+
+def _sum_of_rows(rows: Any) -> Any:
+    """Of tensors or bare arrays."""
+    found = add_up(rows, (0,), keepdim=False) if type(rows) is Array else None
+    return rows.sum(0) if found is None else found
 
 
 def _wrapped(grads: Sequence[Array | None]) -> Gradients:

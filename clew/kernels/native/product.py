@@ -10,8 +10,11 @@ of threads and the way in which the work is cut.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections.abc import Sequence
+
+import numpy as np
 
 from clew.kernels.native import jit
 from clew.kernels.native.code import Code
@@ -52,6 +55,7 @@ TURNED_PAIRS = (
 )  # fmt: skip
 # The ufuncs, and whether they add a row. A late product may be made after the call has returned.
 ENTRIES = {"product": False, "affine": True, "late_product": False}
+LLVM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 # What other kernels call, with distances in bytes: c = a b, or c = c + a b if `more`.
 MULTIPLY_PARAMETERS = (
     "ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, i64 %b_col, "
@@ -329,6 +333,16 @@ def call_multiply(
     e.line(f"call void @clew_multiply_{llvm}({', '.join(given)})")
 
 
+def pack(matrix: np.ndarray, panels: np.ndarray) -> bool:
+    """Copy a matrix into panels (panel, row, column) if they are as wide as the tiles; else False."""
+    llvm = LLVM.get(matrix.dtype)
+    if llvm is None or panels.shape[2] != Shape(vector_bytes(), llvm).columns:
+        return False
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)(_functions(llvm)["pack_b"])
+    function(matrix.ctypes.data, *matrix.strides, *matrix.shape, panels.ctypes.data)
+    return True
+
+
 def provide_multiply(llvm: str) -> None:
     """Make `clew_multiply_float` (or double) known to the code that is loaded from now on."""
     jit.machine().provide(f"clew_multiply_{llvm}", _functions(llvm)["multiply"])
@@ -342,5 +356,5 @@ def _functions(llvm: str) -> dict[str, int]:
     tiles = machine.compiled(f"tiles {key}", lambda: tiles_module(llvm), jit.NONE)
     machine.provide(f"clew_{llvm}_tiles", machine.load(tiles, "tiles")[0])
     code = machine.compiled(f"product {key}", lambda: product_module(llvm), jit.NONE)
-    names = [*ENTRIES, "multiply"]
+    names = [*ENTRIES, "multiply", "pack_b"]
     return dict(zip(names, machine.load(code, *names), strict=True))

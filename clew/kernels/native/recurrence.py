@@ -21,14 +21,13 @@ from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import Program
 from clew.kernels.native.loops import Elements, Loop, finish
-from clew.kernels.native.product import Matrix, call_multiply, provide_multiply
+from clew.kernels.native.product import LLVM, Matrix, call_multiply, provide_multiply
 from clew.kernels.native.ufunc import Elementwise
 
 Array = np.ndarray
 # Columns of a block: those of the weights' panels.
 BLOCK = 64
 GATES = 4
-LLVM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
 # What a job is told. Arrays are row by row; the last words change from step to step.
 FORWARD = (
