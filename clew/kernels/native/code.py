@@ -41,6 +41,13 @@ class Code:
             words[name.lstrip("*")] = self.e.value(f"load {kind}, ptr {place}")
         return words
 
+    def tell(self, context: str, names: Sequence[str], values: dict[str, str]) -> None:
+        """Write the words that `context` will find; what has no value is 0."""
+        for index, name in enumerate(names):
+            place = self.e.value(f"getelementptr i64, ptr {context}, i64 {index}")
+            kind, nothing = ("ptr", "null") if name[0] == "*" else ("i64", "0")
+            self.put(place, values.get(name.lstrip("*"), nothing), kind)
+
     # -- numbers ---------------------------------------------------------------------------------
 
     def _binary(self, how: str, first: str, others: tuple[str, ...]) -> str:

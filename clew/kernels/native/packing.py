@@ -9,7 +9,7 @@ PACK_B = "void @pack_b(ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %n, ptr %to)
 
 
 PACK_A = "void @pack_a(ptr %a, i64 %step, i64 %k, i64 %m, ptr %to)"
-# Rows of a panel go through vectors of this many numbers.
+# Rows of a panel, and columns that are turned, go through vectors of this many numbers.
 LANES = 8
 # Lines of the cache that are used again for the next panel: where rows are a power of two long,
 # more would push each other out.
@@ -86,20 +86,28 @@ def _pack_a(c: Code, shape: Shape) -> None:
 
 
 def _transpose_function(c: Code, shape: Shape) -> None:
-    """`turn`: columns that are contiguous in k, as many as a vector has lanes, side by side."""
-    lanes, columns = shape.lanes, str(shape.columns)
-    with c.function("internal void @turn(ptr %from, i64 %col, i64 %k, ptr %to)"):
+    """`turn`: columns that are contiguous in k, as many as a vector has lanes, side by side.
+
+    Squares of half a vector at most: LLVM takes its time for the shuffles of larger ones.
+    """
+    lanes, columns = min(LANES, shape.lanes), str(shape.columns)
+    vector = f"<{lanes} x {c.llvm}>"
+    with (
+        c.function("internal void @turn(ptr %from, i64 %col, i64 %k, ptr %to)"),
+        c.loop("0", str(shape.lanes), by=lanes) as first,
+    ):
         whole = c.mul(c.quotient("%k", str(lanes)), str(lanes))
-        sources = ["%from"]
+        sources = [c.past("%from", c.mul(first, "%col"))]
         for _ in range(lanes - 1):
             sources.append(c.past(sources[-1], "%col"))
+        start = c.at("%to", first)
         with c.loop("0", whole, by=lanes) as k:
-            vectors = [c.load(c.at(source, k), shape.vector) for source in sources]
-            target = c.at("%to", c.mul(k, columns))
-            for index, vector in enumerate(transposed(c, shape.vector, vectors)):
-                c.store(vector, c.at(target, str(index * shape.columns)), shape.vector)
+            vectors = [c.load(c.at(source, k), vector) for source in sources]
+            target = c.at(start, c.mul(k, columns))
+            for index, row in enumerate(transposed(c, vector, vectors)):
+                c.store(row, c.at(target, str(index * shape.columns)), vector)
         with c.loop(whole, "%k") as k:
-            target = c.at("%to", c.mul(k, columns))
+            target = c.at(start, c.mul(k, columns))
             for lane, source in enumerate(sources):
                 c.store(c.load(c.at(source, k)), c.at(target, str(lane)))
 

@@ -23,14 +23,8 @@ from clew.kernels.native.ir import F32, F64
 from clew.kernels.native.jit import vector_bytes
 from clew.kernels.native.loops import LOOP_SIGNATURE, RUN_ONCE
 from clew.kernels.native.packing import pack_functions
-from clew.kernels.native.product_parts import (
-    FIELDS,
-    Part,
-    body,
-    copy_function,
-    shared_packing,
-    turn_tile_function,
-)
+from clew.kernels.native.product_panels import Panel, copy_function, turn_tile_function
+from clew.kernels.native.product_parts import FIELDS, Part, body, shared_packing
 from clew.kernels.native.tiles import Shape, tile_function
 from clew.kernels.native.ufunc import Kernel
 
@@ -97,32 +91,62 @@ def product_module(llvm: str) -> str:
     pack_functions(c, shape)
     copy_function(c, shape)
     turn_tile_function(c, shape)
+    Panel(c, shape).emit()
     Part(c, shape).emit()
     shared_packing(c, shape)
     body(c)
     _Run(c, shape).emit()
     for name, with_row in ENTRIES.items():
         _Entry(c, name, with_row).emit()
-    _multiply(c)
+    _multiply(c, shape)
     _attributes(e)
     e.lines.append(f"@clew_{llvm}_tiles = external global ptr")
     return e.text()
 
 
-def _put_fields(c: Code, context: str, f: dict[str, str]) -> None:
-    for index, name in enumerate(FIELDS):
-        place = c.e.value(f"getelementptr i64, ptr {context}, i64 {index}")
-        kind = "ptr" if name[0] == "*" else "i64"
-        c.put(place, f.get(name.lstrip("*"), "null" if name[0] == "*" else "0"), kind)
-
-
-def _multiply(c: Code) -> None:
-    """`multiply`, for other kernels."""
+def _multiply(c: Code, shape: Shape) -> None:
+    """`multiply`, for other kernels: there is not much to decide where b can be read as it is."""
     names = [each.split(" %")[1] for each in MULTIPLY_PARAMETERS.split(", ")]
     with c.function(f"void @multiply({MULTIPLY_PARAMETERS})", "#1"):
         context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
-        _put_fields(c, context, {name: f"%{name}" for name in names})
-        c.e.line(f"call void @run(ptr {context}, i64 1)")
+        f = {name: f"%{name}" for name in names}
+        some = c.compare("sgt", c.least(c.least(f["m"], f["n"]), f["k"]), "0")
+        dense = c.compare("eq", f["c_col"], str(c.item))
+        quick = c.both(c.both(is_readable(c, shape, f), dense), some)
+        with c.when(quick):
+            once = {"m_pieces": "1", "n_pieces": "1", "m_cut": f["m"]}
+            f["n_cut"] = c.multiple(f["n"], str(shape.columns))
+            f["k_cut"] = depth_of_blocks(c, f)
+            f["pack_a"] = packs_rows(c, f)
+            c.tell(context, FIELDS, {**f, **once})
+            c.e.line(f"call void @part(ptr {context}, i64 0, i64 0, i64 0)")
+        with c.when(c.negated(quick)):
+            c.tell(context, FIELDS, {name: f"%{name}" for name in names})
+            c.e.line(f"call void @run(ptr {context}, i64 1)")
+
+
+def is_readable(c: Code, shape: Shape, f: dict[str, str]) -> str:
+    """Whether columns are read where they are: in whole vectors, for few rows or from a panel."""
+    side_by_side = c.compare("eq", f["b_col"], str(c.item))
+    whole = c.compare("eq", c.remainder(f["n"], str(shape.lanes)), "0")
+    few = c.compare("sle", f["m"], str(FEW_ROWS))
+    is_panel = c.both(
+        c.compare("eq", f["b_step"], str(shape.columns * c.item)),
+        c.compare("eq", f["n"], str(shape.columns)),
+    )
+    return c.both(c.both(side_by_side, whole), c.either(few, is_panel))
+
+
+def packs_rows(c: Code, f: dict[str, str]) -> str:
+    """Whether rows that lie side by side are packed: if many columns need them."""
+    turned = c.both(
+        c.compare("eq", f["a_row"], str(c.item)), c.compare("ne", f["a_step"], str(c.item))
+    )
+    return c.choose(c.both(turned, c.compare("sge", f["n"], "256")), "1", "0")
+
+
+def depth_of_blocks(c: Code, f: dict[str, str]) -> str:
+    return c.pieces(f["k"], c.pieces(f["k"], str(K_BLOCK)))
 
 
 class _Entry:
@@ -138,13 +162,13 @@ class _Entry:
             f = self.given()
             nobody_else = self.is_refused(context, f) if self.name == "late_product" else "true"
             with c.when(nobody_else):
-                _put_fields(c, context, f)
+                c.tell(context, FIELDS, f)
                 c.e.line(f"call void @run(ptr {context}, i64 {f['batch']})")
 
     def is_refused(self, context: str, f: dict[str, str]) -> str:
         """Leave it to the workers; whether they cannot take it."""
         c = self.c
-        _put_fields(c, context, {**f, "alone": "1"})
+        c.tell(context, FIELDS, {**f, "alone": "1"})
         c.e.declare("i1 @clew_later(ptr, ptr, i64, i64)")
         told = f"ptr @run, ptr {context}, i64 {len(FIELDS)}, i64 {f['batch']}"
         return c.negated(c.e.value(f"call i1 @clew_later({told})"))
@@ -177,7 +201,7 @@ class _Run:
 
     def emit(self) -> None:
         c = self.c
-        with c.function("internal void @run(ptr %context, i64 %batch)"):
+        with c.function("internal void @run(ptr %context, i64 %batch)", "#1"):
             f = c.context(*FIELDS)
             size = c.mul("%batch", f["m"], f["n"])
             with c.when(c.both(c.compare("eq", f["k"], "0"), c.compare("eq", f["more"], "0"))):
@@ -207,7 +231,7 @@ class _Run:
             chosen[one] = c.choose(turned, f[other], f[one], kind)
             chosen[other] = c.choose(turned, f[one], f[other], kind)
         self.plan(chosen)
-        _put_fields(c, "%context", chosen)
+        c.tell("%context", FIELDS, chosen)
         self.hand_out(chosen)
 
     def cost(self, f: dict[str, str], turned: bool) -> str:
@@ -228,34 +252,18 @@ class _Run:
 
     def plan(self, f: dict[str, str]) -> None:
         """What is packed, and into which pieces the work is cut."""
-        c, shape, item = self.c, self.shape, str(self.c.item)
-        columns, lanes = str(shape.columns), str(shape.lanes)
-        side_by_side = c.compare("eq", f["b_col"], item)
-        whole = c.compare("eq", c.remainder(f["n"], lanes), "0")
-        few = c.compare("sle", f["m"], str(FEW_ROWS))
-        # A panel as it should be.
-        is_panel = c.both(
-            c.compare("eq", f["b_step"], str(shape.columns * c.item)),
-            c.compare("eq", f["n"], columns),
-        )
-        direct = c.both(c.both(side_by_side, whole), c.either(few, is_panel))
-        f["pack_b"] = c.choose(direct, "0", "1")
-        f["pack_a"] = c.choose(
-            c.both(
-                c.compare("eq", f["a_row"], item),
-                c.both(c.compare("ne", f["a_step"], item), c.compare("sge", f["n"], "256")),
-            ),
-            "1", "0",
-        )  # fmt: skip
+        c, shape = self.c, self.shape
+        f["pack_b"] = c.choose(is_readable(c, shape, f), "0", "1")
+        f["pack_a"] = packs_rows(c, f)
         work = c.mul(f["m"], f["n"], f["k"])
         wanted = c.least(c.quotient(work, str(GRAIN)), c.quotient(str(MOST_PIECES), "%batch"))
         wanted = c.most(wanted, "1")
         across, down = self.pieces(f, wanted)
-        f["n_cut"] = c.multiple(c.pieces(f["n"], across), columns)
+        f["n_cut"] = c.multiple(c.pieces(f["n"], across), str(shape.columns))
         f["n_pieces"] = c.pieces(f["n"], f["n_cut"])
         f["m_cut"] = c.multiple(c.pieces(f["m"], down), str(shape.heights[0]))
         f["m_pieces"] = c.pieces(f["m"], f["m_cut"])
-        f["k_cut"] = c.pieces(f["k"], c.pieces(f["k"], str(K_BLOCK)))
+        f["k_cut"] = depth_of_blocks(c, f)
 
     def pieces(self, f: dict[str, str], wanted: str) -> tuple[str, str]:
         """How many pieces there should be across and down.
@@ -334,7 +342,7 @@ def call_multiply(
 
 
 def pack(matrix: np.ndarray, panels: np.ndarray) -> bool:
-    """Copy a matrix into panels (panel, row, column) if they are as wide as the tiles; else False."""
+    """Copy a matrix into panels (panel, row, column), if they are as wide as tiles; else False."""
     llvm = LLVM.get(matrix.dtype)
     if llvm is None or panels.shape[2] != Shape(vector_bytes(), llvm).columns:
         return False
