@@ -25,7 +25,7 @@ from clew.kernels.native.loops import LOOP_SIGNATURE, RUN_ONCE
 from clew.kernels.native.packing import pack_functions
 from clew.kernels.native.product_panels import Panel, copy_function, turn_tile_function
 from clew.kernels.native.product_parts import FIELDS, Part, body, shared_packing
-from clew.kernels.native.tiles import Shape, tile_function
+from clew.kernels.native.tiles import K_TOGETHER, Shape, tile_function
 from clew.kernels.native.ufunc import Kernel
 
 # Sizes of the blocks: in k, and of packed columns.
@@ -146,7 +146,8 @@ def packs_rows(c: Code, f: dict[str, str]) -> str:
 
 
 def depth_of_blocks(c: Code, f: dict[str, str]) -> str:
-    return c.pieces(f["k"], c.pieces(f["k"], str(K_BLOCK)))
+    """Equal blocks of k, but for the last."""
+    return c.multiple(c.pieces(f["k"], c.pieces(f["k"], str(K_BLOCK))), str(K_TOGETHER))
 
 
 class _Entry:

@@ -150,7 +150,7 @@ class Panel:
             row = c.get(self.row)
             left = c.sub("%rows", row)
             c.branch_unless(c.compare("sgt", left, "0"), end)
-            height = c.tallest(left, shape.heights)
+            height = self.height_for(left)
             a, a_step = self.rows_of_a(row)
             there = c.add(c.mul(c.add("%top", row), f["c_row"]), c.mul(column, f["c_col"]))
             place = c.past(f["c"], there)
@@ -178,6 +178,15 @@ class Panel:
                 move(c, shape, f, tile, place, height, c.least(wide, missing), extra, f["adds"])
             c.put(self.row, c.add(row, height))
 
+    def height_for(self, left: str) -> str:
+        """The tallest tile; but eight or nine rows are two of four, unless packed in six."""
+        c, (tallest, middle, _) = self.c, self.shape.heights
+        rest = c.sub(left, str(2 * middle))
+        better = c.both(
+            c.e.value(f"icmp ult i64 {rest}, {tallest - middle}"), c.negated(self.f["packs_a"])
+        )
+        return c.choose(better, str(middle), c.tallest(left, self.shape.heights))
+
     def rows_of_a(self, row: str) -> tuple[str, str]:
         """Where rows of a begin, and how far it is from one k to the next."""
         c, f, height = self.c, self.f, str(self.shape.heights[0])
@@ -193,7 +202,8 @@ class Panel:
         place = c.add(c.mul(vectors, str(table)), height)
         largest = shape.widths[0] * table + shape.heights[0]
         is_packed = c.compare("eq", self.f["b_down"], str(shape.columns * c.item))
-        special = c.both(c.compare("eq", place, str(largest)), is_packed)
+        turns = c.compare("eq", c.remainder(self.f["depth"], str(K_TOGETHER)), "0")
+        special = c.both(c.compare("eq", place, str(largest)), c.both(is_packed, turns))
         for index, form in reversed(list(enumerate(shape.forms))):
             fits = special
             for known, actual in ((form.row, self.f["a_row"]), (form.step, a_step)):

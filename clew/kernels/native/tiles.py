@@ -42,7 +42,7 @@ class Shape:
     def __init__(self, vector_bytes: int, llvm: str) -> None:
         self.llvm = llvm
         self.lanes = vector_bytes // ITEM[llvm]
-        self.heights = (6, 4, 2, 1)
+        self.heights = (6, 4, 1)
         # AVX-512 has 32 registers, AVX2 has 16; some must be left for a row's number and b.
         self.widths = (4, 2, 1) if vector_bytes == 64 else (2, 1)
         self.columns = self.widths[0] * self.lanes
@@ -97,27 +97,23 @@ class _Tile:
         pointers = ["%a", "%far", "%b"] if self.height > self.rows_per_pointer else ["%a", "%b"]
         e.line("%row2 = shl i64 %row, 1")
         values = pointers + [start[v] for _ in range(self.height) for v in range(self.width)]
-        before, left = "entry", "%k"
-        if self.is_quick:
-            e.line(f"%several = udiv i64 %k, {K_TOGETHER}")
-            values = self.loop("several", before, "%several", values, K_TOGETHER)
-            before, left = "past_several", e.value(f"urem i64 %k, {K_TOGETHER}")
-        values = self.loop("single", before, left, values, 1)
+        times = K_TOGETHER if self.is_quick else 1
+        e.line(f"%turns = udiv i64 %k, {times}")
+        values = self.loop("%turns", values, times)
         sums = values[len(pointers) :]
         rows = range(0, len(sums), self.width)
         self.finish([sums[first : first + self.width] for first in rows])
 
-    def loop(self, name: str, before: str, turns: str, values: list[str], times: int) -> list[str]:
+    def loop(self, turns: str, values: list[str], times: int) -> list[str]:
         """So many turns of `times` k each; takes and gives the pointers and the tile's numbers."""
         e, pointers = self.e, len(values) - self.height * self.width
         kinds = ["ptr"] * pointers + [self.vector] * (len(values) - pointers)
-        e.line(f"%none_{name} = icmp eq i64 {turns}, 0")
-        e.line(f"br i1 %none_{name}, label %past_{name}, label %{name}_loop")
-        e.label(f"{name}_loop")
-        count = e.value(f"phi i64 [ {turns}, %{before} ], [ %left_{name}, %{name}_loop ]")
-        names = [f"%{name}{i}" for i in range(len(values))]
+        e.line("br label %loop")
+        e.label("loop")
+        count = e.value(f"phi i64 [ {turns}, %entry ], [ %left, %loop ]")
+        names = [f"%new{i}" for i in range(len(values))]
         now = [
-            e.value(f"phi {kind} [ {value}, %{before} ], [ {new}, %{name}_loop ]")
+            e.value(f"phi {kind} [ {value}, %entry ], [ {new}, %loop ]")
             for kind, value, new in zip(kinds, values, names, strict=True)
         ]
         first, totals = now[:pointers], now[pointers:]
@@ -131,14 +127,11 @@ class _Tile:
             for distance in range(0, FETCHED, LINE):
                 line = e.value(f"getelementptr i8, ptr {lines}, i64 {distance}")
                 e.line(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
-        e.value(f"sub i64 {count}, 1", f"%left_{name}")
-        e.line(f"%over_{name} = icmp eq i64 %left_{name}, 0")
-        e.line(f"br i1 %over_{name}, label %past_{name}, label %{name}_loop")
-        e.label(f"past_{name}")
-        return [
-            e.value(f"phi {kind} [ {value}, %{before} ], [ {new}, %{name}_loop ]")
-            for kind, value, new in zip(kinds, values, names, strict=True)
-        ]
+        e.value(f"sub i64 {count}, 1", "%left")
+        e.line("%over = icmp eq i64 %left, 0")
+        e.line("br i1 %over, label %past, label %loop")
+        e.label("past")
+        return names
 
     def advanced(self, first: list[str], at: list[str], turn: int, names: list[str]) -> list[str]:
         """The pointers for the next k: a known distance from the first ones, or from the last."""
