@@ -53,8 +53,10 @@ class Emitter:
     `mask` says which lanes are loaded and stored; all are if there is none.
     """
 
-    def __init__(self, lanes: int = 0) -> None:
+    def __init__(self, lanes: int = 0, is_final: bool = False) -> None:
         self.lanes = lanes
+        # Whether loops stay as they are written: no pass will make vectors of them.
+        self.is_final = is_final
         self.mask = ""
         # Where stores go instead of the lines, for a while.
         self.later: list[str] | None = None
@@ -85,6 +87,11 @@ class Emitter:
         name = name or "%" + self.fresh()
         self.line(f"{name} = {text}")
         return name
+
+    def opaque(self, text: str, llvm: str = "i64") -> str:
+        """An instruction for the next value of a loop that LLVM is not to look into: finding other
+        ways to count takes it a fifth of the time, and these loops count as they should."""
+        return f"freeze {llvm} {self.value(text)}"
 
     def declare(self, text: str) -> None:
         self.declarations[f"declare {text}"] = None

@@ -269,7 +269,8 @@ class Loop:
         e, n = self.e, self.name
         e.line(f"br label %close{n}")
         e.label(f"close{n}")
-        e.line(f"%next{n} = add nuw nsw i64 {self.i}, {self.by}")
+        moved = f"add nuw nsw i64 {self.i}, {self.by}"
+        e.line(f"%next{n} = {e.opaque(moved) if e.is_final else moved}")
         e.line(f"%more{n} = icmp slt i64 %next{n}, {self.end}")
         metadata = f", !llvm.loop {loop_metadata(e)}" if self.parallel else ""
         e.line(f"br i1 %more{n}, label %{n}, label %done{n}{metadata}")

@@ -85,7 +85,7 @@ def _attributes(e: Emitter) -> None:
 
 def product_module(llvm: str) -> str:
     """The module of the ufuncs' loops and of what other kernels call."""
-    e, shape = Emitter(), Shape(vector_bytes(), llvm)
+    e, shape = Emitter(is_final=True), Shape(vector_bytes(), llvm)
     c = Code(e, llvm)
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
     pack_functions(c, shape)

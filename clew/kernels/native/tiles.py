@@ -50,9 +50,9 @@ class Shape:
     @property
     def forms(self) -> tuple[Form, ...]:
         """Where rows may lie for which the largest tiles have code of their own: one after another,
-        packed, and side by side."""
+        and side by side (packed ones do, too)."""
         item = ITEM[self.llvm]
-        return Form(0, item), Form(item, self.heights[0] * item), Form(item, 0)
+        return Form(0, item), Form(item, 0)
 
     @property
     def vector(self) -> str:
@@ -127,7 +127,7 @@ class _Tile:
             for distance in range(0, FETCHED, LINE):
                 line = e.value(f"getelementptr i8, ptr {lines}, i64 {distance}")
                 e.line(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
-        e.value(f"sub i64 {count}, 1", "%left")
+        e.value(e.opaque(f"sub i64 {count}, 1"), "%left")
         e.line("%over = icmp eq i64 %left, 0")
         e.line("br i1 %over, label %past, label %loop")
         e.label("past")
@@ -140,7 +140,9 @@ class _Tile:
         moved = []
         for i, (known, step) in enumerate([*rows, columns]):
             start, distance = (first[i], turn * known) if known else (at[i], step)
-            moved.append(e.value(f"getelementptr i8, ptr {start}, i64 {distance}", names[i]))
+            place = f"getelementptr i8, ptr {start}, i64 {distance}"
+            last = bool(names[i])
+            moved.append(e.value(e.opaque(place, "ptr") if last else place, names[i]))
         return moved
 
     def add_products(self, pointers: list[str], totals: list[str], names: list[str]) -> list[str]:

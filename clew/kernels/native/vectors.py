@@ -134,7 +134,7 @@ def carrying_loop(
     updates = body(f"%i{n}", given)
     e.line(f"br label %close{n}")
     e.label(f"close{n}")
-    e.line(f"%next{n} = add nuw nsw i64 %i{n}, {by}")
+    e.line(f"%next{n} = {e.opaque(f'add nuw nsw i64 %i{n}, {by}')}")
     e.line(f"%more{n} = icmp slt i64 %next{n}, {end}")
     e.line(f"br i1 %more{n}, label %{n}, label %done{n}")
     e.label(f"done{n}")
