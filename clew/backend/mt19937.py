@@ -1,8 +1,8 @@
 """The Mersenne Twister behind every random stream, in step with PyTorch's CPU generator.
 
-NumPy's ``MT19937`` produces the same 32-bit words as PyTorch's engine; this module adds what
-PyTorch keeps beside the words: the seed, the second normal of a pair, and the 5056-byte state
-layout, so that a state saved by one library continues in the other.
+The words come from a compiled engine; this module adds what PyTorch keeps beside them: the seed,
+the second normal of a pair, and the 5056-byte state layout, so that a state saved by one library
+continues in the other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,6 @@ STATE_BYTES = 5056
 _WORDS = 624
 _UNIT_53 = 2.0**-53
 _MASK_53 = np.uint64(2**53 - 1)
-_HALF_WORD = np.uint64(32)
-# Below this count one plain call is cheaper than drawing pairs and swapping their halves.
-_PAIRED_DRAW = 256
 
 # PyTorch saves its state as a C structure of 64-bit cells; 32-bit members share a cell.
 _STATE_DTYPE = np.dtype(
@@ -52,6 +49,37 @@ _STATE_DTYPE = np.dtype(
 )
 
 
+class Engine(Protocol):
+    """What makes the words of a stream, and numbers of many of them at once."""
+
+    def new_state(self, seed: int) -> UInt32Array:
+        """624 words, and how many of them are used up."""
+        ...
+
+    def draw(self, state: UInt32Array, out: UInt32Array) -> None: ...
+
+    def draw_pairs(self, state: UInt32Array, count: int) -> UInt64Array: ...
+
+    def shuffle(self, values: npt.NDArray[np.int64], words: UInt32Array) -> None: ...
+
+    def normals(
+        self, words: UInt32Array, mean: float, std: float, out: npt.NDArray[np.float32]
+    ) -> None: ...
+
+
+_engine: Engine
+
+
+def use_engine(engine: Engine) -> None:
+    """Set the engine: it is compiled, by a layer above this one."""
+    global _engine
+    _engine = engine
+
+
+def engine() -> Engine:
+    return _engine
+
+
 class Generator:
     """A stream of random words on the CPU, equal to ``torch.Generator`` bit for bit.
 
@@ -68,15 +96,9 @@ class Generator:
         self.manual_seed(DEFAULT_SEED)
 
     @functools.cached_property
-    def _bits(self) -> np.random.MT19937:
-        """The words, from the seed on. The first draw makes it, and loads NumPy's part for it."""
-        bits = np.random.MT19937(0)
-        np.random.RandomState(bits).seed(self._seed & 0xFFFFFFFF)
-        return bits
-
-    @functools.cached_property
-    def _numpy(self) -> np.random.Generator:
-        return np.random.Generator(self._bits)
+    def _state(self) -> UInt32Array:
+        """The words, and how many of them are used up; made from the seed by the first draw."""
+        return engine().new_state(self._seed & 0xFFFFFFFF)
 
     @property
     def device(self) -> str:
@@ -90,8 +112,7 @@ class Generator:
             raise ValueError("Overflow when unpacking long long")
         with self.lock:
             self._seed = seed % 2**64
-            self.__dict__.pop("_bits", None)
-            self.__dict__.pop("_numpy", None)
+            self.__dict__.pop("_state", None)
             self._untouched = True
             self._moves += 1
             self.next_normal = None
@@ -123,13 +144,13 @@ class Generator:
         """Return the whole state as the 5056 bytes that ``torch.Generator.get_state`` returns."""
         record = np.zeros((), dtype=_STATE_DTYPE)
         with self.lock:
-            words = self._bits.state["state"]
+            state = self._state
             record["seed"] = self._seed
             # PyTorch counts the words left plus one; a new seed has none left and none used.
-            record["left"] = _WORDS + 1 - words["pos"]
+            record["left"] = _WORDS + 1 - int(state[_WORDS])
             record["seeded"] = 1
-            record["next"] = 0 if self._untouched else words["pos"]
-            record["words"] = words["key"]
+            record["next"] = 0 if self._untouched else state[_WORDS]
+            record["words"] = state[:_WORDS]
             if self.next_normal is not None:
                 record["normal"], record["has_normal"] = self.next_normal, 1
             if self._next_float_normal is not None:
@@ -152,7 +173,7 @@ class Generator:
             raise RuntimeError("Invalid mt19937 state")
         with self.lock:
             self._seed = int(record["seed"])
-            self._set_words(record["words"].astype(np.uint32), _WORDS + 1 - left)
+            self._state = np.append(record["words"], _WORDS + 1 - left).astype(np.uint32)
             self._untouched = left == 1 and used == 0
             self._moves += 1
             self.next_normal = float(record["normal"]) if record["has_normal"] else None
@@ -168,14 +189,8 @@ class Generator:
         with self.lock:
             self._untouched = False
             self._moves += 1
-            if n < _PAIRED_DRAW:
-                return self._bits.random_raw(n).astype(np.uint32)
-            pairs = self._pairs(n // 2)
-            # The first word of a pair is its high half: turn the halves round, to read in order.
-            turned = (pairs << _HALF_WORD) | (pairs >> _HALF_WORD)
-            words = turned.astype("<u8", copy=False).view("<u4")
-            if n % 2:
-                words = np.append(words, self._bits.random_raw(1).astype(np.uint32))
+            words = np.empty(n, np.uint32)
+            engine().draw(self._state, words)
             return words
 
     def random64(self, n: int) -> UInt64Array:
@@ -185,7 +200,7 @@ class Generator:
         with self.lock:
             self._untouched = False
             self._moves += 1
-            return self._pairs(n)
+            return engine().draw_pairs(self._state, n)
 
     def doubles(self, n: int) -> npt.NDArray[np.float64]:
         """Draw ``n`` doubles in [0, 1) with 53 random bits each."""
@@ -198,7 +213,7 @@ class Generator:
         Doubles are drawn in blocks; on leaving, the stream stands just after the last one used.
         """
         with self.lock:
-            start: Any = self._bits.state["state"]
+            start = self._state.copy()
             was_untouched = self._untouched
             drawn = 0
             block: Iterator[float] = iter(())
@@ -216,16 +231,10 @@ class Generator:
             try:
                 yield draw
             finally:
-                self._set_words(start["key"], start["pos"])
+                self._state = start
                 self._untouched = was_untouched and used == 0
                 if used:
-                    self._pairs(used)
-
-    def _pairs(self, n: int) -> UInt64Array:
-        return self._numpy.integers(0, 2**64 - 1, n, dtype=np.uint64, endpoint=True)
-
-    def _set_words(self, key: UInt32Array, position: int) -> None:
-        self._bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": position}}
+                    engine().draw_pairs(start, used)
 
 
 def _restored(state: UInt8Array) -> Generator:

@@ -13,25 +13,13 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from .mt19937 import Generator
+from .mt19937 import Generator, engine
 
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
 
 BLOCK = 16
 _HALF = BLOCK // 2
-# Rows of 16 per pass: what is computed in between then stays in the second-level cache.
-_ROWS_PER_PASS = 2048
-
-# What turns rows of 16 words into rows of 16 float32 normals: f(words, mean, std, out).
-Transform = Callable[[npt.NDArray[np.uint32], float, float, Float32Array], None]
-_transform: Transform
-
-
-def use_transform(transform: Transform) -> None:
-    """Set the float32 transform: it is compiled, by a layer above this one."""
-    global _transform
-    _transform = transform
 
 
 def single(value: float) -> float:
@@ -146,10 +134,7 @@ def normal_blocks_float32(
     words[whole : whole + tail] = words[drawn:]
     word_rows = words[: whole + tail].reshape(-1, BLOCK)
     rows = np.empty(word_rows.shape, np.float32)
-    mean, std = single(mean), single(std)
-    for first in range(0, rows.shape[0], _ROWS_PER_PASS):
-        part = slice(first, first + _ROWS_PER_PASS)
-        _transform(word_rows[part], mean, std, rows[part])
+    engine().normals(word_rows, single(mean), single(std), rows)
     out = rows.ravel()
     if tail:
         out[n - BLOCK : n] = rows[-1].copy()

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .dtypes import BY_NUMPY
-from .mt19937 import DEFAULT_SEED, Generator, default_generator
+from .mt19937 import DEFAULT_SEED, Generator, default_generator, engine
 from .normal_streams import (
     BLOCK,
     libm,
@@ -354,9 +354,9 @@ def randperm(generator: Generator, n: int, dtype: npt.DTypeLike = np.int64) -> A
     _check_permutation(n, kind)
     if n < 2:
         return np.arange(n).astype(kind)
-    places = np.arange(n - 1)
-    partners = places + generator.random32(n - 1) % (n - places).astype(np.uint32)
-    return _apply_swaps(partners, n).astype(kind, copy=False)
+    values = np.arange(n)
+    engine().shuffle(values, generator.random32(n - 1))
+    return values.astype(kind, copy=False)
 
 
 def _check_permutation(n: int, kind: np.dtype[Any]) -> None:
@@ -376,37 +376,6 @@ def _check_permutation(n: int, kind: np.dtype[Any]) -> None:
             f"randperm of {n} elements: lengths from {_LONG_PERMUTATION} on are not supported\n"
             "  Draw with replacement instead (randint), or shuffle in parts."
         )
-
-
-def _apply_swaps(partners: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.int64]:
-    """Return range(n) after swapping each place i with ``partners[i] >= i`` in turn.
-
-    A place holds its own number until a swap first points at it; then it holds what stood at the
-    pointing place. So what stands at place i when its turn comes is found by following the last
-    earlier swap that points at i, back to a place that no swap points at. Sorting brings together
-    the turns that point at one place, and doubling follows all chains at once.
-    """
-    turns = np.arange(n - 1)
-    keys = (partners << 32) | turns
-    keys.sort()
-    place, turn = keys >> 32, keys & 0xFFFFFFFF
-    same_as_previous = np.zeros(n - 1, np.bool_)
-    same_as_previous[1:] = place[1:] == place[:-1]
-    # A place's own turn can only be the last of those that point at it, and brings nothing in.
-    own = place == turn
-    source = np.arange(n)
-    source[place[~own]] = turn[~own]
-    while True:
-        further = source[source]
-        if np.array_equal(further, source):
-            break
-        source = further
-    # What turn t moves to place t stood at its partner: put there by the turn before, or untouched.
-    earlier = np.where(same_as_previous, np.roll(turn, 1), place)
-    result = np.empty(n, np.int64)
-    result[turn] = np.where(same_as_previous | own, source[earlier], place)
-    result[n - 1] = source[n - 1]
-    return result
 
 
 def bernoulli_scalar(

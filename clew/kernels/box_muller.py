@@ -9,14 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from clew.backend.normal_streams import BLOCK
 from clew.kernels.native.ir import F32, I32, where
 from clew.kernels.native.ufunc import elementwise
 
-_HALF = BLOCK // 2
 # The single-precision polynomials of the Cephes library.
 _LOG_POLYNOMIAL = [
     7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
@@ -79,18 +74,7 @@ def _sine_and_cosine(theta: Any) -> tuple[Any, Any]:
     "box_muller", 4, outputs=2, scalars=(2, 3), cost=16,
     types=[([I32, I32, F32, F32], [F32, F32])],
 )  # fmt: skip
-def _KERNEL(word: Any, turn: Any, mean: Any, std: Any) -> Any:
+def BOX_MULLER(word: Any, turn: Any, mean: Any, std: Any) -> Any:
     radius = (_log(1.0 - _uniform(word)) * -2.0).sqrt()
     sine, cosine = _sine_and_cosine(_uniform(turn) * (2.0 * math.pi))
     return (radius * cosine).fma(std, mean), (radius * sine).fma(std, mean)
-
-
-def box_muller(
-    words: npt.NDArray[np.uint32], mean: float, std: float, out: npt.NDArray[np.float32]
-) -> None:
-    """Turn rows of 16 words into rows of 16 normals."""
-    radii, angles = (
-        np.ascontiguousarray(half).view(np.int32) for half in (words[:, :_HALF], words[:, _HALF:])
-    )
-    kernel = _KERNEL.when(radii)
-    out[:, :_HALF], out[:, _HALF:] = kernel(radii, angles, np.float32(mean), np.float32(std))

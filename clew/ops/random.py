@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from clew import errors
-from clew.backend import dtypes, normal_streams
+from clew.backend import dtypes, mt19937
 from clew.backend import random as streams
 from clew.backend.device import CPU
 from clew.backend.device import device as device_type
@@ -18,7 +18,8 @@ from clew.core.interception import drawn
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.box_muller import box_muller
+from clew.kernels.box_muller import BOX_MULLER
+from clew.kernels.native.twister import Twister
 from clew.ops import memory
 from clew.ops.creation import array_like
 from clew.ops.options import (
@@ -32,7 +33,7 @@ from clew.ops.options import (
 
 Dtype = dtypes.dtype | None
 
-normal_streams.use_transform(box_muller)
+mt19937.use_engine(Twister(BOX_MULLER))
 
 
 class Generator:

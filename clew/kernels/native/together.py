@@ -27,7 +27,7 @@ Group = tuple[Array, ...]
 TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _LETTER = {F32: "f", F64: "d"}
 # Where an array object has the address of its elements: after what all Python objects have.
-_DATA = object.__basicsize__
+DATA = object.__basicsize__
 
 
 class Together:
@@ -118,7 +118,7 @@ class Together:
             high = code.least(code.sub("%end", start), size)
             with code.when(code.compare("slt", low, high)):
                 arrays = [
-                    code.get(code.past(code.get(word, "ptr"), str(_DATA)), "ptr")
+                    code.get(code.past(code.get(word, "ptr"), str(DATA)), "ptr")
                     for word in words[1:]
                 ]
                 numbers = [code.at(given["numbers"], str(i)) for i in range(self.numbers)]
