@@ -274,13 +274,14 @@ class _Run:
         """
         c = self.c
         few = c.least(wanted, str(FEWEST_PIECES))
-        flat = c.compare("sle", f["m"], str(MANY_ROWS))
+        flat = c.compare("sle", f["m"], str(2 * MANY_ROWS))
         widest = c.pieces(f["n"], str(MOST_COLUMNS))
         down = c.least(c.pieces(wanted, widest), c.quotient(f["m"], str(MANY_ROWS)))
         down = c.choose(flat, "1", c.most(down, "1"))
         narrowest = c.pieces(f["n"], str(2 * self.shape.columns))
         across = c.most(widest, c.least(narrowest, c.pieces(few, down)))
-        across = c.choose(flat, c.most(widest, c.least(wanted, narrowest)), across)
+        panels = c.pieces(f["n"], str(self.shape.columns))
+        across = c.choose(flat, c.most(widest, c.least(wanted, panels)), across)
         lowest = c.quotient(f["m"], str(MANY_ROWS // 2))
         down = c.most(down, c.least(lowest, c.pieces(few, across)))
         return across, down
