@@ -283,7 +283,7 @@ class _Run:
         panels = c.pieces(f["n"], str(self.shape.columns))
         across = c.choose(flat, c.most(widest, c.least(wanted, panels)), across)
         lowest = c.quotient(f["m"], str(MANY_ROWS // 2))
-        down = c.most(down, c.least(lowest, c.pieces(few, across)))
+        down = c.most(down, c.least(lowest, c.quotient(few, across)))
         return across, down
 
     def hand_out(self, f: dict[str, str]) -> None:
