@@ -2,7 +2,8 @@
 
 The result is made of tiles (tiles.py) over blocks of k that stay in the cache. Columns of the
 second factor become vectors: they are read where they are if they lie side by side and are used
-seldom, and are packed otherwise. If it takes less packing, the transposed product is made.
+seldom, and are packed otherwise. Where the result lies column by column in memory, the transposed
+product is made.
 
 Every number of the result is a sum in the order of k, in blocks of `K_BLOCK`, whatever the number
 of threads and the way in which the work is cut.
@@ -225,7 +226,8 @@ class _Run:
 
     def multiply(self, f: dict[str, str]) -> None:
         c = self.c
-        turned = c.compare("slt", self.cost(f, turned=True), self.cost(f, turned=False))
+        item = str(c.item)
+        turned = c.both(c.compare("eq", f["c_row"], item), c.compare("ne", f["c_col"], item))
         chosen = dict(f)
         for one, other in TURNED_PAIRS:
             kind = "ptr" if one == "a" else "i64"
@@ -234,22 +236,6 @@ class _Run:
         self.plan(chosen)
         c.tell("%context", FIELDS, chosen)
         self.hand_out(chosen)
-
-    def cost(self, f: dict[str, str], turned: bool) -> str:
-        """What making the product (or the transposed one) takes, in multiplications."""
-        c, shape, item = self.c, self.shape, str(self.c.item)
-        m, n = (f["n"], f["m"]) if turned else (f["m"], f["n"])
-        col = f["a_row"] if turned else f["b_col"]
-        c_col = f["c_row"] if turned else f["c_col"]
-        lanes = str(shape.lanes)
-        work = c.mul(m, c.multiple(n, lanes), f["k"])
-        side_by_side = c.compare("eq", col, item)
-        whole = c.compare("eq", c.remainder(n, lanes), "0")
-        free = c.both(c.both(side_by_side, whole), c.compare("sle", m, str(FEW_ROWS)))
-        each = c.choose(free, "0", c.choose(side_by_side, "16", "32"))
-        packing = c.mul(n, f["k"], each)
-        storing = c.choose(c.compare("eq", c_col, item), "0", c.mul(m, n, "48"))
-        return c.add(work, packing, storing)
 
     def plan(self, f: dict[str, str]) -> None:
         """What is packed, and into which pieces the work is cut."""
