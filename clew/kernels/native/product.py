@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clew.kernels.native import jit
+from clew.kernels.native import jit, product_panels
 from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
@@ -39,6 +39,8 @@ MOST_PIECES = 32
 FEWEST_PIECES = 8
 # Columns that are used by so few rows are not packed.
 FEW_ROWS = 48
+# Rows that lie side by side are packed if there are at least so many columns.
+MANY_COLUMNS = 256
 # Results with more rows than this are cut into pieces of rows as well.
 MANY_ROWS = 96
 
@@ -106,24 +108,37 @@ def product_module(llvm: str) -> str:
 
 
 def _multiply(c: Code, shape: Shape) -> None:
-    """`multiply`, for other kernels: there is not much to decide where b can be read as it is."""
+    """`multiply`, for other kernels: where nothing is packed, there is not much to decide."""
     names = [each.split(" %")[1] for each in MULTIPLY_PARAMETERS.split(", ")]
     with c.function(f"void @multiply({MULTIPLY_PARAMETERS})", "#1"):
         context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
+        told = c.e.value(f"alloca i64, i64 {len(product_panels.FIELDS)}, align 8")
+        start = c.e.value(f"alloca [{shape.columns} x {c.llvm}], align 64")
         f = {name: f"%{name}" for name in names}
         some = c.compare("sgt", c.least(c.least(f["m"], f["n"]), f["k"]), "0")
         dense = c.compare("eq", f["c_col"], str(c.item))
-        quick = c.both(c.both(is_readable(c, shape, f), dense), some)
+        few = c.compare("slt", f["n"], str(MANY_COLUMNS))
+        quick = c.both(c.both(is_readable(c, shape, f), dense), c.both(some, few))
         with c.when(quick):
-            once = {"m_pieces": "1", "n_pieces": "1", "m_cut": f["m"]}
-            f["n_cut"] = c.multiple(f["n"], str(shape.columns))
-            f["k_cut"] = depth_of_blocks(c, f)
-            f["pack_a"] = packs_rows(c, f)
-            c.tell(context, FIELDS, {**f, **once})
-            c.e.line(f"call void @part(ptr {context}, i64 0, i64 0, i64 0)")
+            _multiply_as_it_is(c, shape, {**f, "start": start, "tile": start}, told)
         with c.when(c.negated(quick)):
-            c.tell(context, FIELDS, {name: f"%{name}" for name in names})
+            c.tell(context, FIELDS, f)
             c.e.line(f"call void @run(ptr {context}, i64 1)")
+
+
+def _multiply_as_it_is(c: Code, shape: Shape, f: dict[str, str], told: str) -> None:
+    deep = depth_of_blocks(c, f)
+    f["b_panel"], f["b_down"], f["right"] = str(c.item), f["b_step"], f["n"]
+    with c.loop("0", f["k"], by=deep) as k:
+        f["depth"] = c.least(deep, c.sub(f["k"], k))
+        f["a_from"] = c.past(f["a"], c.mul(k, f["a_step"]))
+        f["b_from"] = c.past(f["b"], c.mul(k, f["b_step"]))
+        is_first = c.compare("eq", k, "0")
+        f["is_first"] = c.choose(is_first, "1", "0")
+        f["adds"] = c.choose(is_first, f["more"], "1")
+        c.tell(told, product_panels.FIELDS, f)
+        with c.loop("0", f["n"], by=shape.columns) as left:
+            c.e.line(f"call void @panel(ptr {told}, i64 0, i64 {f['m']}, i64 {left})")
 
 
 def is_readable(c: Code, shape: Shape, f: dict[str, str]) -> str:
@@ -143,7 +158,7 @@ def packs_rows(c: Code, f: dict[str, str]) -> str:
     turned = c.both(
         c.compare("eq", f["a_row"], str(c.item)), c.compare("ne", f["a_step"], str(c.item))
     )
-    return c.choose(c.both(turned, c.compare("sge", f["n"], "256")), "1", "0")
+    return c.choose(c.both(turned, c.compare("sge", f["n"], str(MANY_COLUMNS))), "1", "0")
 
 
 def depth_of_blocks(c: Code, f: dict[str, str]) -> str:
