@@ -81,6 +81,12 @@ def _LSTM_KERNEL(
     return i, f, g, o, cell, o * cell.tanh()
 
 
+@elementwise("lstm_state", 9, outputs=2, cost=16)
+def _LSTM_STATE_KERNEL(*given: Any) -> Any:
+    """The cell and the hidden state alone."""
+    return _LSTM_KERNEL.function(*given)[-2:]
+
+
 @elementwise("lstm_step_backward", 8, outputs=5, cost=4)
 def _LSTM_BACKWARD_KERNEL(
     i: Any, f: Any, g: Any, o: Any, cell: Any, before: Any, dh: Any, dc: Any
@@ -104,10 +110,12 @@ def lstm_forward(
     w_hr: Array | None,
     *,
     steps: Spans,
+    keeps: bool = True,
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Hidden states, the last of them, the last cell, then for backward: gates and cells.
 
     Each gate has an array (rows, size) of its own, so that what a step reads of it is contiguous.
+    Unless it is asked to keep them, what is for backward may be anything.
     """
     batch, size = c0.shape
     bias = _summed(b_ih, b_hh)
@@ -117,17 +125,18 @@ def lstm_forward(
     )  # fmt: skip
     weight = Panels(w_hh.T)
     out = np.empty((len(x), h0.shape[1]), x.dtype)
-    cells = np.empty((len(x), size), x.dtype)
     if w_hr is None and _can_walk(weight, steps, batch, size):
-        h, c = np.ascontiguousarray(h0), np.ascontiguousarray(c0)
+        h, c = np.ascontiguousarray(h0), c0.copy(order="C")
+        cells = np.empty((len(x), size), x.dtype) if keeps else c
         sizes = batch, size, len(steps), steps[0][0], _rows_from_step_to_step(steps)
         recurrence.run(
             "forward",
-            _LSTM_KERNEL,
+            _LSTM_KERNEL if keeps else _LSTM_STATE_KERNEL,
             (gates, gates.strides[0], weight.panels, h, c, out, cells, *sizes),
         )
         last = slice(*steps[-1])
-        return out, out[last].copy(), cells[last].copy(), gates, cells
+        return out, out[last].copy(), cells[last].copy() if keeps else c, gates, cells
+    cells = np.empty((len(x), size), x.dtype)
     h, c = h0.copy(), c0.copy()
     products = np.empty((4, batch, size), x.dtype)
     full = np.empty((batch, size), x.dtype)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.op import Op
+from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import recurrent as kernels
 from clew.kernels.arrays import widened
@@ -117,7 +118,10 @@ def _lstm(
     c0: Array, w_hr: Array | None, *, batch_sizes: tuple[int, ...], reverse: bool,
 ) -> tuple[Array, ...]:  # fmt: skip
     arrays = _wide(input, w_ih, w_hh, b_ih, b_hh, h0, c0, w_hr)
-    out, h, c, gates, cells = kernels.lstm_forward(*arrays, steps=spans(batch_sizes, reverse))
+    state = local.state
+    keeps = state.grad_enabled or state.dual or state.intercept is not None
+    steps = spans(batch_sizes, reverse)
+    out, h, c, gates, cells = kernels.lstm_forward(*arrays, steps=steps, keeps=keeps)
     return (*_narrow(input.dtype, out, h, c), gates, cells)
 
 

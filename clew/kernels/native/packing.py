@@ -20,7 +20,7 @@ def pack_functions(c: Code, shape: Shape) -> None:
     """`pack_b` for columns that become vectors, `pack_a` for rows that become numbers."""
     with c.function(f"internal {PACK_A}"):
         _pack_a(c, shape)
-    with c.function(PACK_B):
+    with c.function(f"internal {PACK_B}"):
         _pack_b(c, shape)
     _transpose_function(c, shape)
 

@@ -102,6 +102,7 @@ def product_module(llvm: str) -> str:
     for name, with_row in ENTRIES.items():
         _Entry(c, name, with_row).emit()
     _multiply(c, shape)
+    _pack(c, shape)
     _attributes(e)
     e.lines.append(f"@clew_{llvm}_tiles = external global ptr")
     return e.text()
@@ -124,6 +125,17 @@ def _multiply(c: Code, shape: Shape) -> None:
         with c.when(c.negated(quick)):
             c.tell(context, FIELDS, f)
             c.e.line(f"call void @run(ptr {context}, i64 1)")
+
+
+def _pack(c: Code, shape: Shape) -> None:
+    """`pack`: a whole matrix, as panels of all its rows."""
+    given = "ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %n, ptr %shared"
+    with c.function(f"void @pack({given})", "#1"):
+        context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
+        names = [each.split(" %")[1] for each in given.split(", ")]
+        c.tell(context, FIELDS, {**{name: f"%{name}" for name in names}, "k_cut": "%k"})
+        panels = c.pieces("%n", str(shape.columns))
+        c.e.line(f"call void @clew_run(ptr @pack_all, ptr {context}, i64 {panels}, i64 2)")
 
 
 def _multiply_as_it_is(c: Code, shape: Shape, f: dict[str, str], told: str) -> None:
@@ -349,7 +361,7 @@ def pack(matrix: np.ndarray, panels: np.ndarray) -> bool:
     llvm = LLVM.get(matrix.dtype)
     if llvm is None or panels.shape[2] != Shape(vector_bytes(), llvm).columns:
         return False
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)(_functions(llvm)["pack_b"])
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)(_functions(llvm)["pack"])
     function(matrix.ctypes.data, *matrix.strides, *matrix.shape, panels.ctypes.data)
     return True
 
@@ -367,5 +379,5 @@ def _functions(llvm: str) -> dict[str, int]:
     tiles = machine.compiled(f"tiles {key}", lambda: tiles_module(llvm), jit.NONE)
     machine.provide(f"clew_{llvm}_tiles", machine.load(tiles, "tiles")[0])
     code = machine.compiled(f"product {key}", lambda: product_module(llvm), jit.NONE)
-    names = [*ENTRIES, "multiply", "pack_b"]
+    names = [*ENTRIES, "multiply", "pack"]
     return dict(zip(names, machine.load(code, *names), strict=True))

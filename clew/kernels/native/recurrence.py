@@ -139,7 +139,13 @@ class _Layer(Code):
 
 
 class _Forward(_Layer):
+    """With formulas for nothing but the states, the cells' are written where they were."""
+
     fields = FORWARD
+
+    @property
+    def keeps(self) -> bool:
+        return len(self.step.roots) > 2
 
     def block(self) -> None:
         f, width = self.f, str(BLOCK * self.item)
@@ -157,8 +163,9 @@ class _Forward(_Layer):
                 for gate in range(GATES)
             ]
             there = self.add(f["row"], row)
-            results = [self.place(f[name], there) for name in ("cells", "out")]
-            self.apply([*gates, *recurrent, self.place(f["c"], row), *gates, *results])
+            before, out = self.place(f["c"], row), self.place(f["out"], there)
+            kept = [*gates, self.place(f["cells"], there)] if self.keeps else [before]
+            self.apply([*gates, *recurrent, before, *kept, out])
         self.release(products)
 
     def walk(self) -> None:
@@ -170,7 +177,8 @@ class _Forward(_Layer):
             self.set_word("row", row)
             self.run_blocks()
             self.set_word("*h", self.row_of(f["out"], row, f["size"]))
-            self.set_word("*c", self.row_of(f["cells"], row, f["size"]))
+            if self.keeps:
+                self.set_word("*c", self.row_of(f["cells"], row, f["size"]))
 
 
 class _Backward(_Layer):
