@@ -24,7 +24,7 @@ from clew.kernels.native.ir import F32, F64
 from clew.kernels.native.jit import vector_bytes
 from clew.kernels.native.loops import LOOP_SIGNATURE, RUN_ONCE
 from clew.kernels.native.packing import pack_functions
-from clew.kernels.native.product_panels import Panel, copy_function, turn_tile_function
+from clew.kernels.native.product_panels import Panel, copy_function
 from clew.kernels.native.product_parts import FIELDS, Part, body, shared_packing
 from clew.kernels.native.tiles import K_TOGETHER, Shape, tile_function
 from clew.kernels.native.ufunc import Kernel
@@ -93,7 +93,6 @@ def product_module(llvm: str) -> str:
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
     pack_functions(c, shape)
     copy_function(c, shape)
-    turn_tile_function(c, shape)
     Panel(c, shape).emit()
     Part(c, shape).emit()
     shared_packing(c, shape)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from clew.kernels.native.code import Code
 from clew.kernels.native.ir import F32, F64
-from clew.kernels.native.packing import transposed
 from clew.kernels.native.tiles import FETCHED, K_TOGETHER, Shape
 from clew.kernels.native.vectors import over_vectors
 
@@ -49,41 +48,6 @@ def _copy_row(c: Code, row: str, lanes: int) -> None:
         return []
 
     over_vectors(e, ("0", "%columns"), lanes, 0, turn)
-
-
-def turn_tile_function(c: Code, shape: Shape) -> None:
-    """`turn_tile`: like `copy` for the tallest tiles, where their rows lie side by side in c."""
-    height, lanes = shape.heights[0], 8
-    vector = f"<{lanes} x {c.llvm}>"
-    mask = ", ".join("i1 true" if lane < height else "i1 false" for lane in range(lanes))
-    mask = f"<{lanes} x i1> <{mask}>"
-    kind = f"v{lanes}{'f32' if c.llvm == 'float' else 'f64'}"
-    load, store = f"@llvm.masked.load.{kind}.p0", f"@llvm.masked.store.{kind}.p0"
-    c.e.declare(f"{vector} {load}(ptr, i32, <{lanes} x i1>, {vector})")
-    c.e.declare(f"void {store}({vector}, ptr, i32, <{lanes} x i1>)")
-    head = (
-        "internal void @turn_tile(ptr %tile, i64 %tile_row, ptr %c, i64 %c_col, i64 %columns, "
-        "i64 %more, ptr %added)"
-    )
-    with c.function(head):
-        adds = c.compare("ne", "%more", "0")
-        has_row = c.e.value("icmp ne ptr %added, null")
-        source = c.choose(has_row, "%added", "%tile", "ptr")
-        rest = f"i32 {c.item}, {mask}, {vector} zeroinitializer"
-        row = c.e.value(f"call {vector} {load}(ptr {source}, {rest})")
-        with c.loop("0", "%columns", by=lanes) as column:
-            rows = [
-                c.load(c.at("%tile", c.add(column, c.mul(str(r), "%tile_row"))), vector)
-                for r in range(height)
-            ]
-            for lane, values in enumerate(transposed(c, vector, rows + rows[: lanes - height])):
-                place = c.past("%c", c.mul(c.add(column, str(lane)), "%c_col"))
-                have = c.e.value(f"call {vector} {load}(ptr {place}, {rest})")
-                total = c.e.value(f"fadd {vector} {have}, {values}")
-                new = c.choose(adds, total, values, vector)
-                total = c.e.value(f"fadd {vector} {new}, {row}")
-                new = c.choose(has_row, total, new, vector)
-                c.e.line(f"call void {store}({vector} {new}, ptr {place}, i32 {c.item}, {mask})")
 
 
 class Panel:
@@ -175,7 +139,7 @@ class Panel:
                 extra = c.past(f["added_later"], c.mul(c.add("%top", row), f["added_row"]))
                 extra = c.choose(later, extra, "null", "ptr")
                 tile = f["tile"], str(shape.columns)
-                move(c, shape, f, tile, place, height, c.least(wide, missing), extra, f["adds"])
+                move(c, f, tile, place, (height, c.least(wide, missing)), extra, f["adds"])
             c.put(self.row, c.add(row, height))
 
     def height_for(self, left: str) -> str:
@@ -222,33 +186,17 @@ def beside(c: Code, f: dict[str, str], row: str, column: str) -> str:
 
 def move(
     c: Code,
-    shape: Shape,
     f: dict[str, str],
     tile: tuple[str, str],
     place: str,
-    height: str,
-    columns: str,
+    size: tuple[str, str],
     extra: str,
     adds: str,
 ) -> None:
     """A tile, given with the length of its rows, to its place in the result."""
-    item = str(c.item)
-    source = f"ptr {tile[0]}, i64 {tile[1]}"
-    quick = c.both(
-        c.compare("eq", height, str(shape.heights[0])),
-        c.compare("eq", f["c_row"], item),
+    height, columns = size
+    c.e.line(
+        f"call void @copy(ptr {tile[0]}, i64 {tile[1]}, ptr {place}, i64 {f['c_row']}, "
+        f"i64 {f['c_col']}, i64 {height}, i64 {columns}, i64 {adds}, ptr {extra}, "
+        f"i64 {f['added_row']})"
     )
-    quick = c.both(quick, c.compare("eq", c.remainder(columns, "8"), "0"))
-    dense = c.either(c.e.value(f"icmp eq ptr {extra}, null"), c.compare("eq", f["added_row"], item))
-    quick = c.both(quick, dense)
-    with c.when(quick):
-        c.e.line(
-            f"call void @turn_tile({source}, ptr {place}, i64 {f['c_col']}, "
-            f"i64 {columns}, i64 {adds}, ptr {extra})"
-        )
-    with c.when(c.negated(quick)):
-        c.e.line(
-            f"call void @copy({source}, ptr {place}, i64 {f['c_row']}, "
-            f"i64 {f['c_col']}, i64 {height}, i64 {columns}, "
-            f"i64 {adds}, ptr {extra}, i64 {f['added_row']})"
-        )

@@ -124,7 +124,7 @@ class Part:
             extra = c.past(f["added"], c.mul(row, f["added_row"]))
             extra = c.choose(across, extra, "null", "ptr")
             tile = beside(c, f, row, column), f["wide"]
-            move(c, shape, f, tile, place, height, columns, extra, f["more"])
+            move(c, f, tile, place, (height, columns), extra, f["more"])
 
 
 def shared_packing(c: Code, shape: Shape) -> None:
