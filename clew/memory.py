@@ -10,8 +10,9 @@ import numpy as np
 
 from clew import errors
 from clew.autograd.context import FunctionCtx
-from clew.core.node import AccumulateGrad, Node, Packed, SavedDual, edge_of, reachable
+from clew.core.node import AccumulateGrad, Node, edge_of, reachable
 from clew.core.recording import OpNode
+from clew.core.saving import Packed, SavedDual
 from clew.core.tensor import Tensor, sync
 from clew.source import Where
 

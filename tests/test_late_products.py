@@ -12,7 +12,7 @@ import pytest
 
 import clew
 from clew import nn
-from clew.core import engine, node
+from clew.core import engine, node, saving
 from clew.kernels import products
 from clew.kernels.native import jit
 from clew.ops import matmul
@@ -124,6 +124,7 @@ def unmade(monkeypatch: pytest.MonkeyPatch) -> Unmade:
     monkeypatch.setattr(matmul, "late_product", watch.product)
     monkeypatch.setattr(engine, "finish", watch.finish)
     monkeypatch.setattr(node, "finish", watch.finish)
+    monkeypatch.setattr(saving, "finish", watch.finish)
     return watch
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew import errors
-from clew.core.node import Edge, Meta, Node, unpack
+from clew.core.node import Edge, Meta, Node
+from clew.core.saving import unpack
 from clew.core.state import local
 from clew.core.storage import next_sequence_number
 from clew.core.tensor import NoHistory, Tensor, wrap

@@ -22,9 +22,9 @@ from clew.core.elementwise import Elementwise
 from clew.core.engine import fit
 from clew.core.inplace import apply_inplace, write_tangent
 from clew.core.interception import Interceptor, install, installed, remove
-from clew.core.node import OWN, Packed, SavedDual, SavedLifted
 from clew.core.op import Op
 from clew.core.recording import INPUT, NEEDS, OUTPUT, PARAM, OpNode, fact
+from clew.core.saving import OWN, Packed, SavedDual, SavedLifted
 from clew.core.state import State, local
 from clew.core.tensor import Tensor, alias, tangents_of, wrap
 from clew.ops.batching.level import lifted

@@ -15,7 +15,8 @@ from clew import errors
 from clew.autograd.context import FunctionCtx
 from clew.autograd.function_vmap import run_batched
 from clew.core.inplace import rebase
-from clew.core.node import Edge, Meta, Node, live_edge, save
+from clew.core.node import Edge, Meta, Node, live_edge
+from clew.core.saving import save
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE, next_sequence_number
 from clew.core.tensor import NoHistory, Tensor, alias

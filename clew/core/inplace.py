@@ -17,16 +17,10 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import without_autocast
-from clew.core.node import (
-    OWN,
-    Edge,
-    Node,
-    edge_of,
-    restore,
-    retain,
-)
+from clew.core.node import Edge, Node, edge_of, restore, retain
 from clew.core.op import Op
 from clew.core.recording import OpNode, Plan, edges_of, grad_mask, record
+from clew.core.saving import OWN
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE, Storage, next_sequence_number
 from clew.core.tensor import (

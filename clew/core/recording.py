@@ -14,19 +14,8 @@ import numpy as np
 
 from clew import errors
 from clew.backend.dtypes import as_scalar
-from clew.core.node import (
-    OWN,
-    OWN_EDGE,
-    Edge,
-    Node,
-    Packed,
-    SavedDual,
-    check_unwritten,
-    edge_of,
-    restore,
-    save,
-    unpack,
-)
+from clew.core.node import Edge, Node, edge_of, restore
+from clew.core.saving import OWN, OWN_EDGE, Packed, SavedDual, check_unwritten, save, unpack
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE, next_sequence_number
 from clew.core.tensor import Tensor, _ndarray, _new, sync

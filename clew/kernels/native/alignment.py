@@ -21,6 +21,7 @@ _LARGE_PAGES = 4 << 20
 _PAGE, _HUGEPAGE = 4096, 14  # <sys/mman.h>
 # Room for an address in front, and for moving on to the next line.
 _MORE = LINE + 16
+_NUMPYS_OWN = "default_allocator"
 # Where NumPy's table for C has the function that sets who provides memory.
 _SET_HANDLER = 304
 NAMES = ("clew_take", "clew_take_zeros", "clew_take_again", "clew_give_back")
@@ -163,8 +164,8 @@ def provide(addresses: list[int], owner: Any) -> None:
 
 
 def use_in_this_thread() -> None:
-    """NumPy keeps who provides memory in the context of each thread."""
-    if _capsules:
+    """NumPy keeps who provides memory for each thread. A program's own choice stays."""
+    if _capsules and _multiarray_umath.get_handler_name() == _NUMPYS_OWN:
         _set_handler()(_capsules[0])
 
 

@@ -1,0 +1,154 @@
+"""What a node saves for backward and how it gets it back: checked, through the user's hooks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.core.node import Node, edge_of, restore
+from clew.core.state import local
+from clew.core.storage import INFERENCE, Storage
+from clew.core.tensor import Tensor, tangents_of
+from clew.kernels.products import finish
+
+# A saved tensor is a plain tuple (array, storage, version, edge): making an object for each would
+# cost more than the check that it serves. For a node's own output the edge is (OWN, output_nr).
+Saved = tuple[np.ndarray, Storage, int, Any]
+OWN: Any = "own output"
+OWN_EDGE = OWN, 0
+
+
+class SavedDual:
+    """A saved tensor with the forward-mode tangents that it had."""
+
+    __slots__ = ("saved", "tangents")
+
+    def __init__(self, saved: Any, tangents: dict[Any, Tensor]) -> None:
+        self.saved = saved
+        self.tangents = tangents
+
+
+class SavedLifted:
+    """A saved tensor that is more than its array: it is kept as it was, without its history."""
+
+    __slots__ = ("saved", "tensor")
+
+    def __init__(self, saved: Saved, tensor: Any) -> None:
+        self.saved = saved
+        self.tensor = tensor
+
+    def unpack(self, holder: Node, name: str) -> Tensor:
+        array, storage, version, edge = self.saved
+        if storage.version != version or storage.untracked is not None:
+            check_unwritten(holder, name, array, storage, version)
+        node, output_nr = edge or (None, 0)
+        result: Tensor = self.tensor.with_history(holder if node is OWN else node, output_nr)
+        return result
+
+
+class Packed:
+    """A saved tensor that went through the user's pack hook."""
+
+    __slots__ = ("edge", "packed", "unpack")
+
+    def __init__(self, tensor: Tensor, hooks: Any, edge: Any) -> None:
+        pack, self.unpack = hooks
+        self.edge = edge
+        state = local.state
+        # The hook may compute, and what it computes is not part of the graph it serves.
+        kept, state.saved_hooks = state.saved_hooks, ()
+        version = tensor._storage.version
+        try:
+            self.packed = pack(tensor)
+        finally:
+            state.saved_hooks = kept
+        if tensor._storage.version != version:
+            raise errors.pack_hook_wrote(tensor._storage)
+
+
+def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual | SavedLifted:
+    """What a node keeps of a tensor: its memory, the version it had, its place in the graph."""
+    storage = tensor._storage
+    if storage is INFERENCE:
+        raise errors.inference_saved()
+    edge: Any = None
+    if output_of:
+        edge = OWN, tensor._output_nr
+    elif tensor._requires_grad:
+        edge = edge_of(tensor)
+    state = local.state
+    if state.saved_hooks:
+        own_view = restore_like(tensor, None, 0)
+        return Packed(own_view if output_of else tensor, state.saved_hooks[-1], edge)
+    saved: Any = (tensor._array, storage, storage.version, edge)
+    if tensor._is_lifted:
+        saved = SavedLifted(saved, tensor.without_history())
+    if state.dual:
+        tangents = tangents_of(tensor)
+        if tangents:
+            return SavedDual(saved, tangents)
+    return saved
+
+
+def check_unwritten(
+    holder: Node, name: str, array: np.ndarray, storage: Storage, version: int
+) -> None:
+    """Raise if a saved tensor was overwritten; warn if that happened behind autograd's back."""
+    if storage.version != version:
+        raise errors.modified_in_place(holder, name, array, storage, version)
+    if storage.untracked is not None and storage.untracked[0] > holder._seq:
+        errors.warn_untracked_write(holder, name, array, storage.untracked)
+
+
+def unpack(saved: Any, holder: Node, name: str) -> Any:
+    """The tensor back from what was saved; numbers and None were saved as they are."""
+    if type(saved) is tuple:
+        array, storage, version, edge = saved
+        if storage.version != version or storage.untracked is not None:
+            check_unwritten(holder, name, array, storage, version)
+        node, output_nr = edge or (None, 0)
+        if node is OWN:
+            node = holder
+        elif node is not None and node.is_accumulator:
+            leaf = node._variable()
+            if leaf is not None and leaf._array is array:
+                return leaf
+        return restore(array, storage, node, output_nr)
+    if type(saved) is Packed:
+        # The user's code, which may look at gradients.
+        finish(local.state.late)
+        return _unpack_hooked(saved, holder)
+    if type(saved) is SavedLifted:
+        return saved.unpack(holder, name)
+    if type(saved) is SavedDual:
+        tensor = unpack(saved.saved, holder, name)
+        for level, tangent in saved.tangents.items():
+            if level.is_open and level not in tangents_of(tensor):
+                level.give(tensor, tangent)
+        return tensor
+    return saved
+
+
+def _unpack_hooked(saved: Packed, holder: Node) -> Tensor:
+    result = saved.unpack(saved.packed)
+    if not isinstance(result, Tensor):
+        raise TypeError(
+            "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+            f"{type(result)}"
+        )
+    node, output_nr = saved.edge or (None, 0)
+    node = holder if node is OWN else node
+    tensor = restore_like(result, node, output_nr)
+    for level, tangent in tangents_of(result).items():
+        level.give(tensor, tangent)
+    return tensor
+
+
+def restore_like(tensor: Tensor, node: Node | None, output_nr: int) -> Tensor:
+    """The same tensor at another place in the graph."""
+    if tensor._is_lifted:
+        lifted: Tensor = tensor.with_history(node, output_nr)
+        return lifted
+    return restore(tensor._array, tensor._storage, node, output_nr)
