@@ -45,6 +45,7 @@ ROUNDED_AT_EACH_STEP: dict[str, tuple[str, ...]] = {
         "logit",
         "matrix_exp",
         "nn.functional.adaptive_avg_pool3d",
+        "nn.functional.conv_transpose1d",
         "nn.functional.conv_transpose2d",
         "nn.functional.conv_transpose3d",
         "nn.functional.grid_sample",
@@ -55,6 +56,7 @@ ROUNDED_AT_EACH_STEP: dict[str, tuple[str, ...]] = {
         "nn.functional.nll_loss",
     ),
     "float32": (
+        "linalg.pinv.hermitian",
         "nn.functional.multi_head_attention_forward",
         "polygamma.polygamma_n_0",
         "polygamma.polygamma_n_1",
