@@ -293,7 +293,8 @@ class _Run:
         narrowest = c.pieces(f["n"], str(2 * self.shape.columns))
         across = c.most(widest, c.least(narrowest, c.pieces(few, down)))
         panels = c.pieces(f["n"], str(self.shape.columns))
-        across = c.choose(flat, c.most(widest, c.least(wanted, panels)), across)
+        most = c.choose(c.compare("ne", f["pack_a"], "0"), str(FEWEST_PIECES // 2), panels)
+        across = c.choose(flat, c.most(widest, c.least(wanted, most)), across)
         lowest = c.quotient(f["m"], str(MANY_ROWS // 2))
         down = c.most(down, c.least(lowest, c.quotient(few, across)))
         return across, down
