@@ -5,7 +5,7 @@ second factor become vectors: they are read where they are if they lie side by s
 seldom, and are packed otherwise. Where the result lies column by column in memory, the transposed
 product is made.
 
-Every number of the result is a sum in the order of k, in blocks of `K_BLOCK`, whatever the number
+Every number of the result is a sum in the order of k, in blocks of one size, whatever the number
 of threads and the way in which the work is cut.
 """
 
@@ -29,8 +29,8 @@ from clew.kernels.native.product_parts import FIELDS, Part, body, shared_packing
 from clew.kernels.native.tiles import K_TOGETHER, Shape, tile_function
 from clew.kernels.native.ufunc import Kernel
 
-# Sizes of the blocks: in k, and of packed columns.
-K_BLOCK, MOST_COLUMNS = 128, 512
+# Columns that are packed at a time.
+MOST_COLUMNS = 512
 # Multiplications that are worth a piece of work of their own.
 GRAIN = 1 << 20
 # Pieces that all products of a call are cut into at most: each packs its columns anew.
@@ -138,7 +138,7 @@ def _pack(c: Code, shape: Shape) -> None:
 
 
 def _multiply_as_it_is(c: Code, shape: Shape, f: dict[str, str], told: str) -> None:
-    deep = depth_of_blocks(c, f)
+    deep = depth_of_blocks(c, shape, f)
     f["b_panel"], f["b_down"], f["right"] = str(c.item), f["b_step"], f["n"]
     with c.loop("0", f["k"], by=deep) as k:
         f["depth"] = c.least(deep, c.sub(f["k"], k))
@@ -172,9 +172,9 @@ def packs_rows(c: Code, f: dict[str, str]) -> str:
     return c.choose(c.both(turned, c.compare("sge", f["n"], str(MANY_COLUMNS))), "1", "0")
 
 
-def depth_of_blocks(c: Code, f: dict[str, str]) -> str:
+def depth_of_blocks(c: Code, shape: Shape, f: dict[str, str]) -> str:
     """Equal blocks of k, but for the last."""
-    return c.multiple(c.pieces(f["k"], c.pieces(f["k"], str(K_BLOCK))), str(K_TOGETHER))
+    return c.multiple(c.pieces(f["k"], c.pieces(f["k"], str(shape.k_block))), str(K_TOGETHER))
 
 
 class _Entry:
@@ -276,7 +276,7 @@ class _Run:
         f["n_pieces"] = c.pieces(f["n"], f["n_cut"])
         f["m_cut"] = c.multiple(c.pieces(f["m"], down), str(shape.heights[0]))
         f["m_pieces"] = c.pieces(f["m"], f["m_cut"])
-        f["k_cut"] = depth_of_blocks(c, f)
+        f["k_cut"] = depth_of_blocks(c, shape, f)
 
     def pieces(self, f: dict[str, str], wanted: str) -> tuple[str, str]:
         """How many pieces there should be across and down.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.kernels.native.code import Code
 from clew.kernels.native.ir import F32, F64
-from clew.kernels.native.tiles import FETCHED, K_TOGETHER, Shape
+from clew.kernels.native.tiles import K_TOGETHER, Shape
 from clew.kernels.native.vectors import over_vectors
 
 # What a panel is told; all distances in bytes. `start` and `tile` are memory for one row and one
@@ -108,7 +108,7 @@ class Panel:
         fits = c.either(f["is_apart"], c.both(fits, c.negated(later)))
         # While the tiles of a panel are made, they have the cache look for the next one.
         next_panel = c.past(b, c.mul(f["depth"], f["b_down"]))
-        each_fetches = c.mul(c.quotient(f["depth"], str(K_TOGETHER)), str(FETCHED))
+        each_fetches = c.mul(c.quotient(f["depth"], str(K_TOGETHER)), str(shape.fetched))
         c.put(self.row, "0")
         with c.repeat() as end:
             row = c.get(self.row)

@@ -17,11 +17,10 @@ from clew.kernels.native.emitter import Emitter
 # Rows whose addresses are found from one pointer: at no, one and two distances from it. Tiles get
 # a second pointer, `far`, for the other rows: more additions of addresses would slow them down.
 _ROWS_PER_POINTER = 3
-# How many k are done in one turn where that is possible. In each, the cache is told of so many
-# bytes that will be needed soon: with five tiles below each other, they are the whole next panel.
+# How many k are done in one turn where that is possible.
 K_TOGETHER = 4
+# Bytes that the cache finds at a time.
 LINE = 64
-FETCHED = 3 * LINE
 
 TILE_PARAMETERS = (
     "i64 %k, ptr %a, ptr %far, i64 %row, i64 %step, ptr %b, i64 %b_step, ptr %c, i64 %c_row, "
@@ -46,6 +45,12 @@ class Shape:
         # AVX-512 has 32 registers, AVX2 has 16; some must be left for a row's number and b.
         self.widths = (4, 2, 1) if vector_bytes == 64 else (2, 1)
         self.columns = self.widths[0] * self.lanes
+        # How many k the blocks have whose panels stay in the cache.
+        self.k_block = 128 if vector_bytes == 64 else 256
+        # In each turn the cache is told of so many bytes that will be needed soon: with five tiles
+        # below each other, they are the whole next panel.
+        panel = K_TOGETHER * self.columns * ITEM[llvm]
+        self.fetched = max(1, panel // (5 * LINE)) * LINE
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -123,8 +128,8 @@ class _Tile:
             totals = self.add_products(at, totals, new_names[pointers:])
             at = self.advanced(first, at, turn, new_names[:pointers])
         if times > 1:
-            lines = e.value(f"getelementptr [{FETCHED} x i8], ptr %ahead, i64 {count}")
-            for distance in range(0, FETCHED, LINE):
+            lines = e.value(f"getelementptr [{self.shape.fetched} x i8], ptr %ahead, i64 {count}")
+            for distance in range(0, self.shape.fetched, LINE):
                 line = e.value(f"getelementptr i8, ptr {lines}, i64 {distance}")
                 e.line(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
         e.value(e.opaque(f"sub i64 {count}, 1"), "%left")
