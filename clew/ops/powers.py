@@ -14,6 +14,7 @@ from clew.core.elementwise import binary, operands
 from clew.core.inplace import apply_inplace
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
+from clew.kernels.native.twins import quick
 from clew.ops.arithmetic import binary_operator, conj, reflected_operator, zeros_of
 from clew.ops.clamping import WHERE
 from clew.ops.rows import Row, out_form
@@ -33,7 +34,7 @@ def _raise_tensor(self: np.ndarray, exponent: np.ndarray) -> Any:
     """Any array to another of its dtype."""
     if self.dtype.kind in "iu":
         return _integer_power(self, exponent)
-    return np.power(self, exponent)
+    return quick(np.power, self, exponent)
 
 
 def _integer_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
@@ -52,20 +53,20 @@ def _raise_to_number(self: np.ndarray, exponent: Any) -> Any:
     if self.dtype.kind in "iu":
         return np.power(self, exponent)
     if exponent == 2:
-        return np.square(self)
+        return quick(np.square, self)
     if exponent == 1:
         return self.copy()
     if exponent == 0.5:
-        return np.sqrt(self)
+        return quick(np.sqrt, self)
     if exponent == 3:
-        return np.square(self) * self
+        return quick(np.square, self) * self
     if exponent == -1:
-        return np.reciprocal(self)
+        return quick(np.reciprocal, self)
     if exponent == -2:
-        return np.reciprocal(np.square(self))
+        return quick(np.reciprocal, quick(np.square, self))
     if exponent == -0.5:
-        return np.reciprocal(np.sqrt(self))
-    return np.power(self, exponent)
+        return quick(np.reciprocal, quick(np.sqrt, self))
+    return quick(np.power, self, exponent)
 
 
 def _grad_of_base(g: Tensor, self: Tensor, exponent: Any) -> Tensor:

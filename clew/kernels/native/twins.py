@@ -1,6 +1,7 @@
 """Compiled twins of NumPy's own functions: the same results on large arrays, on all threads.
 
-For small arrays NumPy's are as quick, and already loaded.
+For small arrays NumPy's are as quick, and already loaded. How large is large depends on the
+function, and on the vectors that NumPy uses for it on this processor.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.introspect import opt_func_info
 
 from clew.kernels.native.elementary import usual_exp, usual_log
 from clew.kernels.native.ufunc import elementwise
@@ -16,7 +18,9 @@ from clew.kernels.native.ufunc import elementwise
 # From this many elements on the twin is quicker: half the time of NumPy is worth waking a thread.
 LARGE = 1 << 16
 # The same for functions whose twin is quicker even on one thread.
-LARGE_FOR: dict[Any, int] = {np.exp: 1024, np.sin: 1024, np.cos: 1024}
+QUICKER = 1024
+# The same where NumPy computes in vectors of 32 bytes, or one number after another; by cost.
+_LARGE_IN_SHORT_VECTORS = {1: LARGE, 2: 4096, 4: 512, 8: 512}
 
 _UNARY: dict[Any, tuple[Callable[[Any], Any], int]] = {
     np.negative: (lambda x: -x, 1),
@@ -45,9 +49,32 @@ _BINARY: dict[Any, tuple[Callable[[Any, Any], Any], int]] = {
     np.divide: (lambda x, y: x / y, 1),
     np.maximum: (lambda x, y: x.maximum(y), 1),
     np.minimum: (lambda x, y: x.minimum(y), 1),
+    np.power: (lambda x, y: x.pow(y), 8),
 }
 TWINS: dict[Any, Any] = {
     ufunc: elementwise(f"large_{ufunc.__name__}", inputs, cost=cost, half=True)(formula)
     for inputs, table in ((1, _UNARY), (2, _BINARY))
     for ufunc, (formula, cost) in table.items()
 }
+
+
+def _sizes() -> dict[Any, int]:
+    """From how many elements on each twin is quicker."""
+    used, sizes = opt_func_info(), {}
+    for table, of_float32 in ((_UNARY, "ff"), (_BINARY, "fff")):
+        for ufunc, (_, cost) in table.items():
+            name = used.get(ufunc.__name__, {}).get(of_float32, {}).get("current", "")
+            if "V4" in name or "AVX512" in name:
+                sizes[ufunc] = QUICKER if ufunc in (np.exp, np.sin, np.cos) else LARGE
+            else:
+                sizes[ufunc] = _LARGE_IN_SHORT_VECTORS[cost]
+    return sizes
+
+
+LARGE_FOR = _sizes()
+
+
+def quick(ufunc: np.ufunc, array: np.ndarray, *others: Any) -> Any:
+    """NumPy's function or its twin, whichever is quicker; all arrays are of one dtype."""
+    twin = TWINS[ufunc].when(array) if array.size >= LARGE_FOR[ufunc] else None
+    return (twin or ufunc)(array, *others)
