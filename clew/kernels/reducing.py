@@ -27,6 +27,8 @@ LONG, CHUNK = 1 << 17, 8192
 ROWS = 1024
 # From this many elements on a comparison after the other is what counts, not the start.
 LARGE = 1 << 12
+# To look for the place of the largest of fewer is quicker than to reduce.
+SOUGHT = 8 * LARGE
 
 # Low-precision floats are added up, and given back, as float32.
 _WIDENED = [([F16], [F32]), ([F32], [F32]), ([F64], [F64]), ([BF16], [F32])]
@@ -51,6 +53,7 @@ def _sum_exp(x: Any, largest: Any) -> Any:
     return largest, (x - shift).exp().row_sum()
 
 
+_MAXIMUM = np.maximum
 _EXTREMES: dict[Any, Rows] = {np.maximum: MAX, np.minimum: MIN}
 
 
@@ -120,11 +123,10 @@ def extreme_of_all(ufunc: Any, array: Array) -> Array:
     There is nothing to round, so it makes no difference who finds it: on one thread, NumPy is the
     quicker in large arrays.
     """
-    if array.size < 8 * LARGE and array.flags.c_contiguous:
-        # To look for a place is quicker than to reduce; a NaN is found first, too.
+    if array.size < SOUGHT and array.flags.c_contiguous:
+        # A NaN is found first, too.
         flat = array if array.ndim == 1 else array.reshape(-1)
-        place = flat.argmax() if ufunc is np.maximum else flat.argmin()
-        found: Array = flat[place, ...].copy()
+        found: Array = flat[flat.argmax() if ufunc is _MAXIMUM else flat.argmin(), ...].copy()
         return found
     result = np.empty((), array.dtype)
     if not array.flags.c_contiguous or (array.size >= LARGE and jit.threads() == 1):

@@ -46,11 +46,8 @@ def with_dims(forward: Callable[..., Array]) -> Callable[..., Array]:
 def run_kernel(kernel: Any, *arrays: Array, numbers: tuple[float, ...] = ()) -> Array:
     """What a compiled kernel makes of arrays of one float type, and of numbers."""
     first = arrays[0]
-    ufunc = kernel.when(first)
-    if numbers:
-        dtype = first.dtype
-        arrays += tuple([as_scalar(number, dtype) for number in numbers])
-    result: Array = ufunc(*arrays)
+    dtype = first.dtype
+    result: Array = kernel.when(first)(*arrays, *[as_scalar(number, dtype) for number in numbers])
     return result
 
 
@@ -253,7 +250,14 @@ SOFTPLUS = Row(
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """`log(1 + exp(beta * x)) / beta`; a straight line above the threshold."""
-    return run(SOFTPLUS, input, False, beta=beta, threshold=threshold)
+    require_tensor("softplus", input)
+    array, state = input._array, local.state
+    params = {"beta": beta, "threshold": threshold}
+    if (array.dtype is F32 or array.dtype is F64) and state.intercept is None:
+        # The same as `run_quickly`, without taking names from a dictionary.
+        result = _softplus(array, beta=beta, threshold=threshold)
+        return SOFTPLUS.output(state, (input,), params, result)
+    return run_quickly(SOFTPLUS, input, params)
 
 
 _LOG_SIGMOID_KERNEL = elementwise("log_sigmoid", 1, cost=8, half=True)(lambda x: -log1p_exp(-x))

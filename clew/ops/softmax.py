@@ -6,7 +6,7 @@ The backward of each is an operation with gradients of its own. As in PyTorch, t
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -203,23 +203,27 @@ SAFE_SOFTMAX = Op(
 )  # fmt: skip
 
 
-def _along(op: Op, name: str, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
+def _along(op: Op, kernel: Any, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     if not isinstance(input, Tensor):
-        raise errors.wrong_argument(name, "input", 1, "Tensor", input)
+        raise errors.wrong_argument(op.name, "input", 1, "Tensor", input)
     if dtype is not None and input.dtype is not dtype:
         input = input.to(dtype)
     array, state = input._array, local.state
-    if (array.dtype is F32 or array.dtype is F64) and state.intercept is None:
-        params = {"dim": wrap_dim(dim, array.ndim)}
-        return op.output(state, (input,), params, op.forward(array, **params))
-    wrapped = wrap_dim(dim, input._array.ndim)
-    have = input.dtype
-    if have.category != dtypes.FLOAT and input._array.size:
-        last = wrapped == input._array.ndim - 1
-        kernel = f"{name}_lastdim_kernel_impl" if last else f"{name}_kernel_impl"
-        raise errors.no_kernel(kernel, have)
-    result: Tensor = op(input, dim=wrapped)
-    return result
+    have, ndim = array.dtype, array.ndim
+    # A look at what is usual is shorter than calls.
+    is_usual = type(dim) is int and -ndim <= dim < ndim
+    wrapped = (dim if dim >= 0 else dim + ndim) if is_usual else wrap_dim(dim, ndim)
+    if (have is F32 or have is F64) and state.intercept is None:
+        if wrapped == ndim - 1 and array.size and array.flags.c_contiguous:
+            result = kernel.when(array)(array)
+        else:
+            result = op.forward(array, dim=wrapped)
+        return op.output(state, (input,), {"dim": wrapped}, result)
+    if input.dtype.category != dtypes.FLOAT and array.size:
+        last = wrapped == ndim - 1
+        words = f"{op.name}_lastdim_kernel_impl" if last else f"{op.name}_kernel_impl"
+        raise errors.no_kernel(words, input.dtype)
+    return cast(Tensor, op(input, dim=wrapped))
 
 
 def _implicit_dim(name: str, ndim: int) -> int:
@@ -235,14 +239,14 @@ def _implicit_dim(name: str, ndim: int) -> int:
 @numpy_names
 def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
     """exp(x) divided by its sum along a dimension."""
-    return _along(SOFTMAX, "softmax", input, dim, dtype)
+    return _along(SOFTMAX, _SOFTMAX_KERNEL, input, dim, dtype)
 
 
 @public()
 @numpy_names
 def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
     """The logarithm of `softmax`, computed without its underflow."""
-    return _along(LOG_SOFTMAX, "log_softmax", input, dim, dtype)
+    return _along(LOG_SOFTMAX, _LOG_SOFTMAX_KERNEL, input, dim, dtype)
 
 
 def functional_softmax(
