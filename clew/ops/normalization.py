@@ -16,6 +16,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.arguments import explain, typed
+from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
@@ -297,6 +298,44 @@ def check_norm_dtypes(kernel: str, input: Tensor, *others: Tensor | None) -> Non
         )
 
 
+def _is_usual_layer_norm(input: Any, shape: Any, weight: Any, bias: Any) -> bool:
+    """Whether nothing is left to check: rows, with parameters, all of one float type."""
+    if not (isinstance(input, Tensor) and isinstance(weight, Tensor) and isinstance(bias, Tensor)):
+        return False
+    x, factor, offset = input._array, weight._array, bias._array
+    dtype = x.dtype
+    return bool(
+        (dtype is F32 or dtype is F64)
+        and factor.dtype is dtype
+        and offset.dtype is dtype
+        and factor.shape == offset.shape == x.shape[-1:] == shape
+        and x.size
+    )
+
+
+def _check_layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None
+) -> None:
+    shape = check_normalized_shape(input, normalized_shape, "layer_norm")
+    check_like_normalized("weight", weight, shape)
+    check_like_normalized("bias", bias, shape)
+    if input.dtype.category != dtypes.FLOAT and any(
+        other is not None and other.dtype is not input.dtype for other in (weight, bias)
+    ):
+        raise RuntimeError(
+            "mixed dtype (CPU): all inputs must share same datatype." + errors.at_user_line()
+        )
+    check_norm_dtypes("LayerNormKernelImpl", input, weight, bias)
+
+
+def _layer_norm_for_nobody(input: Tensor, weight: Any, bias: Any, eps: float) -> Tensor:
+    """Without history, the statistics need not be tensors."""
+    x = row_by_row(input._array)
+    scalar = dtypes.as_scalar(eps, x.dtype)
+    out = LAYER_NORM_KERNEL.when(x)(x, weight._array, bias._array, scalar)[0]
+    return LAYER_NORM.output(local.state, (input, weight, bias), NO_PARAMS, out)
+
+
 @public(method=False, out=False, name="layer_norm")
 def _plain_layer_norm(
     input: Tensor,
@@ -318,18 +357,12 @@ def layer_norm(
 ) -> Tensor:
     """Mean 0 and variance 1 over the last dimensions, then scaled and shifted."""
     try:
-        shape = check_normalized_shape(input, normalized_shape, "layer_norm")
-        check_like_normalized("weight", weight, shape)
-        check_like_normalized("bias", bias, shape)
-        if input.dtype.category != dtypes.FLOAT and any(
-            other is not None and other.dtype is not input.dtype for other in (weight, bias)
-        ):
-            raise RuntimeError(
-                "mixed dtype (CPU): all inputs must share same datatype." + errors.at_user_line()
-            )
-        check_norm_dtypes("LayerNormKernelImpl", input, weight, bias)
+        if not _is_usual_layer_norm(input, normalized_shape, weight, bias):
+            _check_layer_norm(input, normalized_shape, weight, bias)
+        elif not local.state.grad_enabled and local.state.intercept is None:
+            return _layer_norm_for_nobody(input, weight, bias, eps)
         result: tuple[Tensor, ...] = LAYER_NORM(
-            input, weight, bias, normalized_ndim=len(shape), eps=eps
+            input, weight, bias, normalized_ndim=len(normalized_shape), eps=eps
         )
         return result[0]
     except Exception as error:
