@@ -20,6 +20,7 @@ from clew.kernels.native import jit
 from clew.kernels.native.code import Code
 from clew.kernels.native.convolution import FORWARD, OF_INPUT, Geometry
 from clew.kernels.native.emitter import Emitter
+from clew.kernels.native.jit import vector_bytes
 from clew.kernels.native.loops import finish
 from clew.kernels.native.product import call_multiply, provide_multiply
 from clew.kernels.products import batch_product, product
@@ -136,25 +137,55 @@ def module(kind: str) -> str:
 
 
 class _Winograd(Code):
-    """The functions of a kernel."""
+    """The functions of a kernel. Tiles of a row are independent: they go side by side in vectors,
+    of fewer lanes for the last ones; narrow images have no more than those.
+    """
 
-    # -- numbers in vectors: loops over the tiles of a row, which are independent ----------------
+    lanes = 1
 
-    def take(self, base: str, index: str) -> str:
-        return self.e.value(
-            f"load {self.llvm}, ptr {self.at(base, index)}, align 4, !llvm.access.group !0"
-        )
+    # -- numbers of neighbouring tiles ---------------------------------------------------------
 
-    def give(self, value: str, base: str, index: str) -> None:
-        place = self.at(base, index)
-        self.e.line(f"store {self.llvm} {value}, ptr {place}, align 4, !llvm.access.group !0")
+    def over_tiles(self, tile: Any) -> None:
+        """Emit a body, given the first tile, for as many tiles at once as there are lanes."""
+        done = "0"
+        for lanes in (16, 8, 4, 1):
+            if lanes * self.item > vector_bytes():
+                continue
+            self.lanes = lanes
+            stop = self.mul(self.quotient("%tiles", str(lanes)), str(lanes))
+            with self.loop(done, stop, by=lanes) as first:
+                tile(first)
+            done = stop
+
+    def kind(self, times: int = 1) -> str:
+        lanes = self.lanes * times
+        return self.llvm if lanes == 1 else f"<{lanes} x {self.llvm}>"
+
+    def pairs(self, line: str, index: str) -> list[str]:
+        """Two neighbours for each tile."""
+        if self.lanes == 1:
+            return [self.load(self.at(line, self.add(index, str(c)))) for c in range(2)]
+        both = self.load(self.at(line, index), self.kind(2))
+        return [
+            self.shuffle(self.kind(2), both, "poison", range(c, 2 * self.lanes, 2))
+            for c in range(2)
+        ]
+
+    def put_pairs(self, pair: list[str], line: str, index: str) -> None:
+        if self.lanes == 1:
+            for c in range(2):
+                self.store(pair[c], self.at(line, self.add(index, str(c))))
+            return
+        order = [lane for i in range(self.lanes) for lane in (i, i + self.lanes)]
+        both = self.shuffle(self.kind(), pair[0], pair[1], order)
+        self.store(both, self.at(line, index), self.kind(2))
 
     def plus(self, *terms: str) -> str:
         """A sum of terms, of which all but the first may begin with a minus sign."""
         first, *others = terms
         for term in others:
             how = "fsub" if term[0] == "-" else "fadd"
-            first = self.e.value(f"{how} {self.llvm} {first}, {term.lstrip('-')}")
+            first = self.e.value(f"{how} {self.kind()} {first}, {term.lstrip('-')}")
         return first
 
     def twice(self, transform: Any, square: list[list[str]]) -> list[list[str]]:
@@ -173,13 +204,17 @@ class _Winograd(Code):
 
     def to_output(self, d: Any) -> list[str]:
         """The transposed transform of `of_output`."""
-        minus = self.e.value(f"fneg {self.llvm} {d[1]}")
+        minus = self.e.value(f"fneg {self.kind()} {d[1]}")
         return [d[0], self.plus(d[0], d[1]), self.plus(d[0], f"-{d[1]}"), minus]
 
     # -- rows of tiles -----------------------------------------------------------------------------
 
     def line(self, lines: str, number: int, size: str) -> str:
         return self.at(lines, self.mul(str(number), size))
+
+    def matrices(self, tile: str) -> list[str]:
+        """Where the 16 transformed numbers of a tile are, or belong."""
+        return [self.at("%to", self.add(self.mul(str(n), "%next"), tile)) for n in range(16)]
 
     def input_row(self) -> None:
         """`input_row`: four rows of a channel, with zeros around them, to 16 rows of tiles."""
@@ -189,78 +224,100 @@ class _Winograd(Code):
         )
         with self.function(head):
             size = self.add(self.mul("%tiles", "2"), "2")
-            for number in range(4):
-                self.fill_line(self.line("%lines", number, size), size, number)
-            with self.loop("0", "%tiles", parallel=True) as tile:
-                left = self.mul(tile, "2")
-                square = [
-                    [
-                        self.take(self.line("%lines", r, size), self.add(left, str(c)))
-                        for c in range(4)
-                    ]
-                    for r in range(4)
-                ]
-                self.scatter(self.twice(self.of_input, square), tile)
+            lines = [self.line("%lines", number, size) for number in range(4)]
+            for number, line in enumerate(lines):
+                self.fill_line(line, size, number)
+
+            def tile(first: str) -> None:
+                left = self.mul(first, "2")
+                right = self.add(left, "2")
+                square = [self.pairs(line, left) + self.pairs(line, right) for line in lines]
+                self.scatter(self.twice(self.of_input, square), first)
+
+            self.over_tiles(tile)
 
     def fill_line(self, line: str, size: str, number: int) -> None:
-        """A row of the plane, or zeros where the plane has none."""
+        """A row of the plane, or zeros where the plane has none; what is beside it stays zero."""
         row = self.add("%top", str(number))
         inside = self.e.value(f"icmp ult i64 {row}, %height")
         source = self.past("%plane", self.mul(row, self.mul("%width", str(self.item))))
-        end = self.choose(inside, self.least(self.add("%width", "%pad"), size), "%pad")
-        for begin, stop in (("0", self.least("%pad", size)), (end, size)):
-            with self.loop(begin, stop, parallel=True) as place:
-                self.give("0.0", line, place)
-        with self.loop("%pad", end, parallel=True) as place:
-            self.give(self.take(source, self.sub(place, "%pad")), line, place)
+        target = self.at(line, "%pad")
+        count = self.most(self.least("%width", self.sub(size, "%pad")), "0")
+        with self.when(inside):
+            self.copy(source, target, count)
+        with self.when(self.negated(inside)):
+            self.clear(target, count)
+
+    def copy(self, source: str, target: str, count: str) -> None:
+        self.e.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        size = self.mul(count, str(self.item))
+        call = f"@llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)"
+        self.e.line(f"call void {call}")
+
+    def clear(self, target: str, count: str) -> None:
+        self.e.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        size = self.mul(count, str(self.item))
+        self.e.line(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {size}, i1 false)")
 
     def scatter(self, square: list[list[str]], tile: str) -> None:
         """Transformed numbers, each to the matrix that it belongs to."""
-        for number, value in enumerate(value for row in square for value in row):
-            self.give(value, self.at("%to", self.mul(str(number), "%next")), tile)
+        values = [value for row in square for value in row]
+        for value, place in zip(values, self.matrices(tile), strict=True):
+            self.store(value, place, self.kind())
 
     def output_row(self, to_images: bool) -> None:
-        """`output_row`: 16 rows of tiles to two rows of an image, or the transposed transform."""
+        """`output_row`: 16 rows of tiles to two rows of an image, or the transposed transform.
+
+        Where tiles do not end with the image, this goes through lines that are long enough.
+        """
         head = (
             "internal void @output_row(ptr %plane, i64 %top, i64 %rows, i64 %columns, "
             "i64 %tiles, ptr %lines, ptr %to, i64 %next)"
         )
         with self.function(head):
             size = self.mul("%tiles", "2")
-            lines = [self.line("%lines", number, size) for number in range(2)]
+            fits = self.both(
+                self.compare("eq", size, "%columns"),
+                self.compare("slt", self.add("%top", "1"), "%rows"),
+            )
+            images = [
+                self.at("%plane", self.mul(self.add("%top", str(n)), "%columns")) for n in range(2)
+            ]
+            own = [self.line("%lines", number, size) for number in range(2)]
+            lines = [
+                self.choose(fits, image, line, "ptr")
+                for image, line in zip(images, own, strict=True)
+            ]
             if not to_images:
-                self.copy_lines(lines, size, to_images)
-            with self.loop("0", "%tiles", parallel=True) as tile:
-                left = self.mul(tile, "2")
-                places = [self.add(left, str(c)) for c in range(2)]
-                if to_images:
-                    square = [
-                        [self.take(self.at("%to", self.mul(str(4 * r + c), "%next")), tile)
-                         for c in range(4)]
-                        for r in range(4)
-                    ]  # fmt: skip
-                    for line, row in zip(lines, self.twice(self.of_output, square), strict=True):
-                        for place, value in zip(places, row, strict=True):
-                            self.give(value, line, place)
-                else:
-                    given = [[self.take(line, place) for place in places] for line in lines]
-                    self.scatter(self.twice(self.to_output, given), tile)
-            if to_images:
-                self.copy_lines(lines, size, to_images)
+                with self.when(self.negated(fits)):
+                    self.copy_lines(images, own, size, to_images)
 
-    def copy_lines(self, lines: list[str], size: str, to_images: bool) -> None:
+            def tile(first: str) -> None:
+                left = self.mul(first, "2")
+                if not to_images:
+                    given = [self.pairs(line, left) for line in lines]
+                    self.scatter(self.twice(self.to_output, given), first)
+                    return
+                values = [self.load(place, self.kind()) for place in self.matrices(first)]
+                square = [values[4 * r : 4 * r + 4] for r in range(4)]
+                for line, row in zip(lines, self.twice(self.of_output, square), strict=True):
+                    self.put_pairs(row, line, left)
+
+            self.over_tiles(tile)
+            if to_images:
+                with self.when(self.negated(fits)):
+                    self.copy_lines(images, own, size, to_images)
+
+    def copy_lines(self, images: list[str], own: list[str], size: str, to_images: bool) -> None:
         """Two lines to the rows of the image that exist, or back with zeros for the others."""
-        for number, line in enumerate(lines):
-            row = self.add("%top", str(number))
-            image = self.at("%plane", self.mul(row, "%columns"))
-            exists = self.compare("slt", row, "%rows")
-            with self.when(exists), self.loop("0", "%columns", parallel=True) as place:
+        for number, (image, line) in enumerate(zip(images, own, strict=True)):
+            exists = self.compare("slt", self.add("%top", str(number)), "%rows")
+            with self.when(exists):
                 source, target = (line, image) if to_images else (image, line)
-                self.give(self.take(source, place), target, place)
+                self.copy(source, target, "%columns")
             if not to_images:
                 begin = self.choose(exists, "%columns", "0")
-                with self.loop(begin, size, parallel=True) as place:
-                    self.give("0.0", line, place)
+                self.clear(self.at(line, begin), self.sub(size, begin))
 
     # -- pieces ------------------------------------------------------------------------------------
 
@@ -270,7 +327,11 @@ class _Winograd(Code):
             wide = self.mul(f["piece"], f["tile_columns"])
             f["v"] = self.buffer(self.mul(f["channels"], wide, "16"))
             f["m"] = self.buffer(self.mul(f["filters"], wide, "16"))
-            f["lines"] = self.buffer(self.add(self.mul(f["tile_columns"], "8"), "8"))
+            # Four lines of input and their margins, which stay zero, and two of output.
+            margins = self.add(self.mul(f["tile_columns"], "8"), "8")
+            f["lines"] = self.buffer(self.add(margins, self.mul(f["tile_columns"], "4")))
+            f["output_lines"] = self.at(f["lines"], margins)
+            self.clear(f["lines"], margins)
             with self.loop("%begin", "%end") as number:
                 if kind == "convolve":
                     self.piece(self.mul(number, f["piece"]), f["u"], kind)
@@ -306,9 +367,9 @@ class _Winograd(Code):
     def planes(self, first: str, count: str, wide: str, is_input: bool) -> None:
         """The rows of tiles of all channels, or of all filters."""
         f = self.f
-        name, planes, down, across, matrix = (
-            ("x", f["channels"], f["height"], f["width"], f["v"]) if is_input
-            else ("y", f["filters"], f["rows"], f["columns"], f["m"])
+        name, planes, down, across, matrix, lines = (
+            ("x", f["channels"], f["height"], f["width"], f["v"], f["lines"]) if is_input
+            else ("y", f["filters"], f["rows"], f["columns"], f["m"], f["output_lines"])
         )  # fmt: skip
         following = self.mul(planes, wide)
         with self.loop("0", count) as row:
@@ -320,7 +381,7 @@ class _Winograd(Code):
                 plane = self.at(f[name], self.mul(plane, down, across))
                 to = self.add(self.mul(number, wide), self.mul(row, f["tile_columns"]))
                 end = (
-                    f"i64 {f['tile_columns']}, ptr {f['lines']}, ptr {self.at(matrix, to)}, "
+                    f"i64 {f['tile_columns']}, ptr {lines}, ptr {self.at(matrix, to)}, "
                     f"i64 {following})"
                 )
                 if is_input:
