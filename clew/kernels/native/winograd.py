@@ -118,19 +118,19 @@ def _start(
 def _function(kind: str) -> Any:
     machine = jit.machine()
     provide_multiply("float")
-    code = machine.compiled(f"winograd {kind}", lambda: module(kind))
+    code = machine.compiled(f"winograd {kind}", lambda: module(kind), jit.NONE)
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(machine.load(code, "start")[0])
 
 
 def module(kind: str) -> str:
     """The LLVM module of one of the two kernels."""
-    e = Emitter()
+    e = Emitter(is_final=True)
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
     c = _Winograd(e, "float")
     c.input_row()
     c.output_row(to_images=kind == "convolve")
     c.body(kind)
-    with c.function("void @start(ptr %context, i64 %total)"):
+    with c.function("void @start(ptr %context, i64 %total)", "#1"):
         e.line("call void @clew_run(ptr @body, ptr %context, i64 %total, i64 1)")
     finish(e)
     return e.text()
@@ -212,9 +212,9 @@ class _Winograd(Code):
     def line(self, lines: str, number: int, size: str) -> str:
         return self.at(lines, self.mul(str(number), size))
 
-    def matrices(self, tile: str) -> list[str]:
-        """Where the 16 transformed numbers of a tile are, or belong."""
-        return [self.at("%to", self.add(self.mul(str(n), "%next"), tile)) for n in range(16)]
+    def matrices(self) -> list[str]:
+        """Where the 16 transformed numbers of the first tile are, or belong."""
+        return [self.at("%to", self.mul(str(number), "%next")) for number in range(16)]
 
     def input_row(self) -> None:
         """`input_row`: four rows of a channel, with zeros around them, to 16 rows of tiles."""
@@ -227,12 +227,13 @@ class _Winograd(Code):
             lines = [self.line("%lines", number, size) for number in range(4)]
             for number, line in enumerate(lines):
                 self.fill_line(line, size, number)
+            places = self.matrices()
 
             def tile(first: str) -> None:
                 left = self.mul(first, "2")
                 right = self.add(left, "2")
                 square = [self.pairs(line, left) + self.pairs(line, right) for line in lines]
-                self.scatter(self.twice(self.of_input, square), first)
+                self.scatter(self.twice(self.of_input, square), places, first)
 
             self.over_tiles(tile)
 
@@ -259,11 +260,11 @@ class _Winograd(Code):
         size = self.mul(count, str(self.item))
         self.e.line(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {size}, i1 false)")
 
-    def scatter(self, square: list[list[str]], tile: str) -> None:
+    def scatter(self, square: list[list[str]], places: list[str], tile: str) -> None:
         """Transformed numbers, each to the matrix that it belongs to."""
         values = [value for row in square for value in row]
-        for value, place in zip(values, self.matrices(tile), strict=True):
-            self.store(value, place, self.kind())
+        for value, place in zip(values, places, strict=True):
+            self.store(value, self.at(place, tile), self.kind())
 
     def output_row(self, to_images: bool) -> None:
         """`output_row`: 16 rows of tiles to two rows of an image, or the transposed transform.
@@ -292,13 +293,15 @@ class _Winograd(Code):
                 with self.when(self.negated(fits)):
                     self.copy_lines(images, own, size, to_images)
 
+            places = self.matrices()
+
             def tile(first: str) -> None:
                 left = self.mul(first, "2")
                 if not to_images:
                     given = [self.pairs(line, left) for line in lines]
-                    self.scatter(self.twice(self.to_output, given), first)
+                    self.scatter(self.twice(self.to_output, given), places, first)
                     return
-                values = [self.load(place, self.kind()) for place in self.matrices(first)]
+                values = [self.load(self.at(place, first), self.kind()) for place in places]
                 square = [values[4 * r : 4 * r + 4] for r in range(4)]
                 for line, row in zip(lines, self.twice(self.of_output, square), strict=True):
                     self.put_pairs(row, line, left)
@@ -322,7 +325,7 @@ class _Winograd(Code):
     # -- pieces ------------------------------------------------------------------------------------
 
     def body(self, kind: str) -> None:
-        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", "#1"):
             self.f = f = self.context(*FIELDS)
             wide = self.mul(f["piece"], f["tile_columns"])
             f["v"] = self.buffer(self.mul(f["channels"], wide, "16"))
