@@ -126,6 +126,19 @@ class Code:
     def store(self, value: str, address: str, kind: str = "") -> None:
         self.e.line(f"store {kind or self.llvm} {value}, ptr {address}, align {self.item}")
 
+    def move(self, source: str, target: str, count: str) -> None:
+        """So many elements from one place to another."""
+        self.e.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        size = self.mul(count, str(self.item))
+        call = f"@llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)"
+        self.e.line(f"call void {call}")
+
+    def put_zeros(self, target: str, count: str) -> None:
+        """Zeros for so many elements."""
+        self.e.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+        size = self.mul(count, str(self.item))
+        self.e.line(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {size}, i1 false)")
+
     def shuffle(self, vector: str, a: str, b: str, lanes: Sequence[int]) -> str:
         """A vector of lanes of two others."""
         mask = ", ".join(f"i32 {lane}" for lane in lanes)

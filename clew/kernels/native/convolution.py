@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ import numpy as np
 from clew.kernels.native import jit
 from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
+from clew.kernels.native.jit import vector_bytes
 from clew.kernels.native.loops import Loop, finish
 from clew.kernels.native.product import call_multiply, provide_multiply
 
@@ -104,14 +106,14 @@ def _sizes(geometry: Geometry, images: int, tile: int, parts: int) -> list[int]:
 def _function(kind: str, llvm: str) -> Any:
     machine = jit.machine()
     provide_multiply(llvm)
-    text = module(kind, llvm)
-    code = machine.compiled(text, lambda: text)
+    key = f"convolution {kind} {llvm}"
+    code = machine.compiled(key, lambda: module(kind, llvm), jit.NONE)
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(machine.load(code, "conv")[0])
 
 
 def module(kind: str, llvm: str) -> str:
     """The LLVM module of one of the three kernels."""
-    e = Emitter()
+    e = Emitter(is_final=True)
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
     _Convolution(e, kind, llvm).emit()
     e.lines.append("define void @conv(ptr %context, i64 %total) {")
@@ -124,6 +126,9 @@ def module(kind: str, llvm: str) -> str:
 
 class _Convolution(Code):
     """The body of a kernel; names of values follow FIELDS."""
+
+    # Of the vectors that a part of a line is done in.
+    lanes = 1
 
     def __init__(self, e: Emitter, kind: str, llvm: str) -> None:
         super().__init__(e, llvm)
@@ -235,16 +240,9 @@ class _Convolution(Code):
         there = self.at(f["y"], self.add(start, self.mul(row.i, f["positions"])))
         here = self.at(f["block"], self.add(column, self.mul(row.i, wide)))
         source, target = (here, there) if to_images else (there, here)
-        self.copy(source, target, "0", length)
+        self.move(source, target, length)
         row.close()
         image.close()
-
-    def copy(self, source: str, target: str, begin: str, end: str) -> None:
-        e, group = self.e, ", !llvm.access.group !0"
-        element = Loop(e, begin, end, parallel=True)
-        value = e.value(f"load {self.llvm}, ptr {self.at(source, element.i)}{group}")
-        e.line(f"store {self.llvm} {value}, ptr {self.at(target, element.i)}{group}")
-        element.close()
 
     # -- windows and columns -------------------------------------------------------------------
 
@@ -312,44 +310,69 @@ class _Convolution(Code):
         return self.add(quotient, e.value(f"zext i1 {more} to i64"))
 
     def zero(self, target: str, begin: str, end: str) -> None:
-        e, group = self.e, ", !llvm.access.group !0"
-        element = Loop(e, begin, end, parallel=True)
-        e.line(f"store {self.llvm} 0.0, ptr {self.at(target, element.i)}{group}")
-        element.close()
+        with self.loop(begin, end) as element:
+            self.store("0.0", self.at(target, element))
 
-    def by_stride(self, emit: Any) -> None:
-        """Twice the same loop: for neighbouring elements, which become vectors, and for others."""
-        e, name = self.e, self.e.fresh("stride")
-        dense = e.value(f"icmp eq i64 {self.f['stride_w']}, 1")
-        e.line(f"br i1 {dense}, label %dense{name}, label %apart{name}")
-        for label, step in (("dense", "1"), ("apart", self.f["stride_w"])):
-            e.label(f"{label}{name}")
-            emit(step)
+    def by_stride(self, emit: Callable[[int], None]) -> None:
+        """The same for neighbouring elements, for every other one, and for any stride (0)."""
+        e, name, stride = self.e, self.e.fresh("stride"), self.f["stride_w"]
+        e.line(f"switch i64 {stride}, label %by0{name} [ i64 1, label %by1{name}")
+        e.line(f"  i64 2, label %by2{name} ]")
+        for each in (0, 1, 2):
+            e.label(f"by{each}{name}")
+            emit(each)
             e.line(f"br label %joined{name}")
         e.label(f"joined{name}")
 
-    def read_line(self, source: str, target: str, begin: str, end: str) -> None:
-        e, group = self.e, ", !llvm.access.group !0"
+    def over_line(
+        self, begin: str, end: str, stride: int, body: Callable[[str, str, str], None]
+    ) -> None:
+        """A body, given an element, its place in the image and a type, for vectors and what is
+        left; every other element takes vectors of twice the length, whose last number may lie
+        beyond the end.
+        """
+        widest = vector_bytes() // self.item
+        done = begin
+        for lanes in (widest, widest // 2, 1) if stride else (1,):
+            count = self.sub(end, done)
+            if lanes > 1 and stride == 2:
+                count = self.sub(count, "1")
+            whole = self.mul(self.quotient(self.most(count, "0"), str(lanes)), str(lanes))
+            stop = self.add(done, whole)
+            self.lanes = lanes
+            with self.loop(done, stop, by=lanes) as element:
+                step = str(stride) if stride else self.f["stride_w"]
+                kind = self.llvm if lanes == 1 else f"<{lanes} x {self.llvm}>"
+                body(element, element if stride == 1 else self.mul(element, step), kind)
+            done = stop
 
-        def emit(step: str) -> None:
-            element = Loop(e, begin, end, parallel=True)
-            place = element.i if step == "1" else self.mul(element.i, step)
-            value = e.value(f"load {self.llvm}, ptr {self.at(source, place)}{group}")
-            e.line(f"store {self.llvm} {value}, ptr {self.at(target, element.i)}{group}")
-            element.close()
+    def read_line(self, source: str, target: str, begin: str, end: str) -> None:
+        def emit(stride: int) -> None:
+            def turn(element: str, place: str, kind: str) -> None:
+                if self.lanes == 1 or stride == 1:
+                    value = self.load(self.at(source, place), kind)
+                else:
+                    twice = f"<{2 * self.lanes} x {self.llvm}>"
+                    both = self.load(self.at(source, place), twice)
+                    value = self.shuffle(twice, both, "poison", range(0, 2 * self.lanes, 2))
+                self.store(value, self.at(target, element), kind)
+
+            self.over_line(begin, end, stride, turn)
 
         self.by_stride(emit)
 
     def add_line(self, image: str, columns: str, begin: str, end: str) -> None:
-        e, group = self.e, ", !llvm.access.group !0"
+        def emit(stride: int) -> None:
+            def turn(element: str, place: str, kind: str) -> None:
+                value = self.load(self.at(columns, element), kind)
+                if self.lanes > 1 and stride == 2:
+                    order = [lane for i in range(self.lanes) for lane in (i, self.lanes)]
+                    value = self.shuffle(kind, value, "zeroinitializer", order)
+                    kind = f"<{2 * self.lanes} x {self.llvm}>"
+                there = self.at(image, place)
+                total = self.e.value(f"fadd {kind} {self.load(there, kind)}, {value}")
+                self.store(total, there, kind)
 
-        def emit(step: str) -> None:
-            element = Loop(e, begin, end, parallel=True)
-            place = self.at(image, element.i if step == "1" else self.mul(element.i, step))
-            have = e.value(f"load {self.llvm}, ptr {place}{group}")
-            value = e.value(f"load {self.llvm}, ptr {self.at(columns, element.i)}{group}")
-            total = e.value(f"fadd {self.llvm} {have}, {value}")
-            e.line(f"store {self.llvm} {total}, ptr {place}{group}")
-            element.close()
+            self.over_line(begin, end, stride, turn)
 
         self.by_stride(emit)

@@ -245,20 +245,9 @@ class _Winograd(Code):
         target = self.at(line, "%pad")
         count = self.most(self.least("%width", self.sub(size, "%pad")), "0")
         with self.when(inside):
-            self.copy(source, target, count)
+            self.move(source, target, count)
         with self.when(self.negated(inside)):
-            self.clear(target, count)
-
-    def copy(self, source: str, target: str, count: str) -> None:
-        self.e.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-        size = self.mul(count, str(self.item))
-        call = f"@llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)"
-        self.e.line(f"call void {call}")
-
-    def clear(self, target: str, count: str) -> None:
-        self.e.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-        size = self.mul(count, str(self.item))
-        self.e.line(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {size}, i1 false)")
+            self.put_zeros(target, count)
 
     def scatter(self, square: list[list[str]], places: list[str], tile: str) -> None:
         """Transformed numbers, each to the matrix that it belongs to."""
@@ -317,10 +306,10 @@ class _Winograd(Code):
             exists = self.compare("slt", self.add("%top", str(number)), "%rows")
             with self.when(exists):
                 source, target = (line, image) if to_images else (image, line)
-                self.copy(source, target, "%columns")
+                self.move(source, target, "%columns")
             if not to_images:
                 begin = self.choose(exists, "%columns", "0")
-                self.clear(self.at(line, begin), self.sub(size, begin))
+                self.put_zeros(self.at(line, begin), self.sub(size, begin))
 
     # -- pieces ------------------------------------------------------------------------------------
 
@@ -334,7 +323,7 @@ class _Winograd(Code):
             margins = self.add(self.mul(f["tile_columns"], "8"), "8")
             f["lines"] = self.buffer(self.add(margins, self.mul(f["tile_columns"], "4")))
             f["output_lines"] = self.at(f["lines"], margins)
-            self.clear(f["lines"], margins)
+            self.put_zeros(f["lines"], margins)
             with self.loop("%begin", "%end") as number:
                 if kind == "convolve":
                     self.piece(self.mul(number, f["piece"]), f["u"], kind)
