@@ -126,13 +126,6 @@ class Code:
     def store(self, value: str, address: str, kind: str = "") -> None:
         self.e.line(f"store {kind or self.llvm} {value}, ptr {address}, align {self.item}")
 
-    def move(self, source: str, target: str, count: str) -> None:
-        """So many elements from one place to another."""
-        self.e.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-        size = self.mul(count, str(self.item))
-        call = f"@llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)"
-        self.e.line(f"call void {call}")
-
     def put_zeros(self, target: str, count: str) -> None:
         """Zeros for so many elements."""
         self.e.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")

@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from clew.kernels.native import jit
-from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
-from clew.kernels.native.jit import vector_bytes
+from clew.kernels.native.lines import Lines
 from clew.kernels.native.loops import Loop, finish
 from clew.kernels.native.product import call_multiply, provide_multiply
 
@@ -124,15 +122,12 @@ def module(kind: str, llvm: str) -> str:
     return e.text()
 
 
-class _Convolution(Code):
+class _Convolution(Lines):
     """The body of a kernel; names of values follow FIELDS."""
-
-    # Of the vectors that a part of a line is done in.
-    lanes = 1
 
     def __init__(self, e: Emitter, kind: str, llvm: str) -> None:
         super().__init__(e, llvm)
-        self.kind = kind
+        self.task = kind
 
     def emit(self) -> None:
         with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
@@ -156,7 +151,7 @@ class _Convolution(Code):
         begin = self.quotient(self.mul(part, pieces), f["parts"])
         end = self.quotient(self.mul(self.add(part, "1"), pieces), f["parts"])
         own = f["w"]
-        if self.kind == OF_WEIGHT:
+        if self.task == OF_WEIGHT:
             weights = self.mul(f["groups"], f["filters"], f["depth"])
             other = self.at(f["sums"], self.mul(self.sub(part, "1"), weights))
             own = self.choose(self.compare("eq", part, "0"), own, other, "ptr")
@@ -184,16 +179,16 @@ class _Convolution(Code):
         one = (first, last, group, top, length, wide)
         block = self.block(first, group, top, wide)
         weights, cols = (w, f["depth"], "1"), (f["cols"], wide, "1")
-        if self.kind != OF_INPUT:
+        if self.task != OF_INPUT:
             self.windows(first, last, group, top, stop, length, wide)
-        if self.kind == FORWARD:
+        if self.task == FORWARD:
             self.multiply(weights, cols, block, f["filters"], wide, f["depth"])
             with self.when(self.negated(f["single"])):
                 self.blocks(*one, to_images=True)
             return
         with self.when(self.negated(f["single"])):
             self.blocks(*one, to_images=False)
-        if self.kind == OF_WEIGHT:
+        if self.task == OF_WEIGHT:
             turned, more = (f["cols"], "1", wide), self.choose(begins, "0", "1")
             self.multiply(block, turned, weights, f["filters"], f["depth"], wide, more)
             return
@@ -240,7 +235,7 @@ class _Convolution(Code):
         there = self.at(f["y"], self.add(start, self.mul(row.i, f["positions"])))
         here = self.at(f["block"], self.add(column, self.mul(row.i, wide)))
         source, target = (here, there) if to_images else (there, here)
-        self.move(source, target, length)
+        self.copy_line(source, target, "0", length)
         row.close()
         image.close()
 
@@ -286,16 +281,16 @@ class _Convolution(Code):
         name = e.fresh("line")
         e.line(f"br i1 {inside}, label %in{name}, label %out{name}")
         e.label(f"out{name}")
-        if self.kind != OF_INPUT:
+        if self.task != OF_INPUT:
             self.zero(target, "0", f["columns"])
         e.line(f"br label %end{name}")
         e.label(f"in{name}")
         begin = self.at(source, self.add(self.mul(y, f["width"]), shift))
-        if self.kind == OF_INPUT:
-            self.add_line(begin, target, low, high)
+        if self.task == OF_INPUT:
+            self.add_line(target, begin, low, high, f["stride_w"])
         else:
             self.zero(target, "0", low)
-            self.read_line(begin, target, low, high)
+            self.read_line(begin, target, low, high, f["stride_w"])
             self.zero(target, high, f["columns"])
         e.line(f"br label %end{name}")
         e.label(f"end{name}")
@@ -312,67 +307,3 @@ class _Convolution(Code):
     def zero(self, target: str, begin: str, end: str) -> None:
         with self.loop(begin, end) as element:
             self.store("0.0", self.at(target, element))
-
-    def by_stride(self, emit: Callable[[int], None]) -> None:
-        """The same for neighbouring elements, for every other one, and for any stride (0)."""
-        e, name, stride = self.e, self.e.fresh("stride"), self.f["stride_w"]
-        e.line(f"switch i64 {stride}, label %by0{name} [ i64 1, label %by1{name}")
-        e.line(f"  i64 2, label %by2{name} ]")
-        for each in (0, 1, 2):
-            e.label(f"by{each}{name}")
-            emit(each)
-            e.line(f"br label %joined{name}")
-        e.label(f"joined{name}")
-
-    def over_line(
-        self, begin: str, end: str, stride: int, body: Callable[[str, str, str], None]
-    ) -> None:
-        """A body, given an element, its place in the image and a type, for vectors and what is
-        left; every other element takes vectors of twice the length, whose last number may lie
-        beyond the end.
-        """
-        widest = vector_bytes() // self.item
-        done = begin
-        for lanes in (widest, widest // 2, 1) if stride else (1,):
-            count = self.sub(end, done)
-            if lanes > 1 and stride == 2:
-                count = self.sub(count, "1")
-            whole = self.mul(self.quotient(self.most(count, "0"), str(lanes)), str(lanes))
-            stop = self.add(done, whole)
-            self.lanes = lanes
-            with self.loop(done, stop, by=lanes) as element:
-                step = str(stride) if stride else self.f["stride_w"]
-                kind = self.llvm if lanes == 1 else f"<{lanes} x {self.llvm}>"
-                body(element, element if stride == 1 else self.mul(element, step), kind)
-            done = stop
-
-    def read_line(self, source: str, target: str, begin: str, end: str) -> None:
-        def emit(stride: int) -> None:
-            def turn(element: str, place: str, kind: str) -> None:
-                if self.lanes == 1 or stride == 1:
-                    value = self.load(self.at(source, place), kind)
-                else:
-                    twice = f"<{2 * self.lanes} x {self.llvm}>"
-                    both = self.load(self.at(source, place), twice)
-                    value = self.shuffle(twice, both, "poison", range(0, 2 * self.lanes, 2))
-                self.store(value, self.at(target, element), kind)
-
-            self.over_line(begin, end, stride, turn)
-
-        self.by_stride(emit)
-
-    def add_line(self, image: str, columns: str, begin: str, end: str) -> None:
-        def emit(stride: int) -> None:
-            def turn(element: str, place: str, kind: str) -> None:
-                value = self.load(self.at(columns, element), kind)
-                if self.lanes > 1 and stride == 2:
-                    order = [lane for i in range(self.lanes) for lane in (i, self.lanes)]
-                    value = self.shuffle(kind, value, "zeroinitializer", order)
-                    kind = f"<{2 * self.lanes} x {self.llvm}>"
-                there = self.at(image, place)
-                total = self.e.value(f"fadd {kind} {self.load(there, kind)}, {value}")
-                self.store(total, there, kind)
-
-            self.over_line(begin, end, stride, turn)
-
-        self.by_stride(emit)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,20 +19,20 @@ import numpy as np
 from clew.kernels.native import jit
 from clew.kernels.native.convolution import FORWARD, OF_INPUT, OF_WEIGHT, TYPES, Geometry
 from clew.kernels.native.emitter import Emitter
-from clew.kernels.native.loops import Loop, context_word, finish
+from clew.kernels.native.lines import Lines
+from clew.kernels.native.loops import Loop, finish
+from clew.kernels.native.vectors import carrying_loop
 
 Array = np.ndarray
-# Elements of a vector, by type; runs are computed in steps of two vectors.
-LANES = {"float": 16, "double": 8}
-# How many taps pass over a run together; as many as fit go first.
+# How many taps pass over a run, of steps of two vectors, together; as many as fit go first.
 TAPS_TOGETHER = (9, 5, 3, 2, 1)
 # Multiplications in a piece of work.
 _GRAIN = 1 << 17
 FIELDS = (
-    "x", "w", "y", "shifts", "starts", "channels", "filters", "groups", "height", "width", "rows",
-    "columns", "taps", "stride_h", "stride_w", "pad_h", "pad_w", "high", "wide", "margin", "batch",
+    "*x", "*w", "*y", "*shifts", "*starts", "channels", "filters", "groups", "height", "width",
+    "rows", "columns", "taps", "stride_h", "stride_w", "pad_h", "pad_w", "high", "wide", "margin",
+    "batch",
 )  # fmt: skip
-_POINTERS = ("x", "w", "y", "shifts", "starts")
 
 
 class _Plan(NamedTuple):
@@ -102,20 +103,15 @@ def can_run(*arrays: Array) -> bool:
 @functools.cache
 def _function(kind: str, llvm: str) -> Any:
     machine = jit.machine()
-    text = module(kind, llvm)
-    code = machine.compiled(text, lambda: text)
+    key = f"depthwise {kind} {llvm}"
+    code = machine.compiled(key, lambda: module(kind, llvm), jit.NONE)
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return signature(machine.load(code, "direct")[0])
 
 
 def module(kind: str, llvm: str) -> str:
     """The LLVM module of one of the three kernels."""
-    e = Emitter()
-    for function in ("ptr @calloc(i64, i64)", "void @free(ptr)", "i64 @llvm.smax.i64(i64, i64)"):
-        e.declare(function)
-    e.declare("i64 @llvm.smin.i64(i64, i64)")
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
-    e.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    e = Emitter(is_final=True)
     runs = _Runs(e, llvm)
     if kind == OF_WEIGHT:
         runs.dots()
@@ -126,179 +122,140 @@ def module(kind: str, llvm: str) -> str:
     return e.text()
 
 
-class _Runs:
+class _Runs(Lines):
     """The functions that do the arithmetic, in vectors."""
 
     def __init__(self, e: Emitter, llvm: str) -> None:
-        self.e, self.llvm, self.lanes = e, llvm, LANES[llvm]
-        self.item = 4 if llvm == "float" else 8
+        super().__init__(e, llvm)
+        self.lanes = self.widest
         suffix = f"v{self.lanes}{'f32' if llvm == 'float' else 'f64'}"
-        self.vector = f"<{self.lanes} x {llvm}>"
         self.muladd = f"@llvm.fmuladd.{suffix}"
         self.total = f"@llvm.vector.reduce.fadd.{suffix}"
-        v = self.vector
+        v = self.kind()
         e.declare(f"{v} {self.muladd}({v}, {v}, {v})")
         e.declare(f"{llvm} {self.total}({llvm}, {v})")
 
-    def at(self, base: str, index: str) -> str:
-        return self.e.value(f"getelementptr inbounds {self.llvm}, ptr {base}, i64 {index}")
-
-    def load(self, base: str, index: str) -> str:
-        place = self.at(base, index)
-        return self.e.value(f"load {self.vector}, ptr {place}, align {self.item}")
+    def vector(self, base: str, index: str) -> str:
+        return self.load(self.at(base, index), self.kind())
 
     def fma(self, a: str, b: str, c: str) -> str:
-        v = self.vector
+        v = self.kind()
         return self.e.value(f"call {v} {self.muladd}({v} {a}, {v} {b}, {v} {c})")
 
-    def in_passes(self, emit: Any) -> None:
+    def in_passes(self, emit: Callable[[str, int], None]) -> None:
         """Some taps at a time: `emit(first, how_many)`."""
-        e, left, first = self.e, "%taps", "0"
+        left, first = "%taps", "0"
         for together in TAPS_TOGETHER:
-            count = e.value(f"udiv i64 {left}, {together}")
-            covered = e.value(f"mul i64 {count}, {together}")
-            end = e.value(f"add i64 {first}, {covered}")
-            group = Loop(e, first, end, by=together)
-            emit(group.i, together)
-            group.close()
-            left, first = e.value(f"sub i64 {left}, {covered}"), end
+            covered = self.mul(self.quotient(left, str(together)), str(together))
+            end = self.add(first, covered)
+            with self.loop(first, end, by=together) as group:
+                emit(group, together)
+            left, first = self.sub(left, covered), end
 
     def sources(self, first: str, count: int) -> list[tuple[str, str]]:
         """For each of some taps its number and the beginning of its run."""
         e, found = self.e, []
         for number in range(count):
-            tap = e.value(f"add i64 {first}, {number}")
-            place = e.value(f"getelementptr inbounds i64, ptr %shifts, i64 {tap}")
-            shift = e.value(f"load i64, ptr {place}")
+            tap = self.add(first, str(number))
+            shift = self.get(e.value(f"getelementptr inbounds i64, ptr %shifts, i64 {tap}"))
             found.append((tap, self.at("%source", shift)))
         return found
 
     def combine(self) -> None:
         """target[i] += sum over taps of weights[tap] * source[shifts[tap] + i]."""
-        e = self.e
-        e.lines.append(
-            "define internal void @combine(ptr noalias %target, ptr noalias %source, "
-            "ptr noalias %weights, ptr noalias %shifts, i64 %taps, i64 %span) #0 {"
+        head = (
+            "internal void @combine(ptr noalias %target, ptr noalias %source, "
+            "ptr noalias %weights, ptr noalias %shifts, i64 %taps, i64 %span)"
         )
 
         def emit(first: str, count: int) -> None:
-            runs = []
-            for tap, source in self.sources(first, count):
-                number = e.value(f"load {self.llvm}, ptr {self.at('%weights', tap)}")
-                one = e.value(f"insertelement {self.vector} poison, {self.llvm} {number}, i64 0")
-                same = e.value(
-                    f"shufflevector {self.vector} {one}, {self.vector} poison, "
-                    f"<{self.lanes} x i32> zeroinitializer"
-                )
-                runs.append((same, source))
-            step = Loop(e, "0", "%span", by=2 * self.lanes)
-            for half in (0, self.lanes):
-                place = e.value(f"add i64 {step.i}, {half}")
-                value = self.load("%target", place)
-                for weight, source in runs:
-                    value = self.fma(weight, self.load(source, place), value)
-                goal = self.at("%target", place)
-                e.line(f"store {self.vector} {value}, ptr {goal}, align {self.item}")
-            step.close()
+            runs = [
+                (self.repeated(self.load(self.at("%weights", tap))), source)
+                for tap, source in self.sources(first, count)
+            ]
+            with self.loop("0", "%span", by=2 * self.lanes) as step:
+                for half in (0, self.lanes):
+                    place = self.add(step, str(half))
+                    value = self.vector("%target", place)
+                    for weight, source in runs:
+                        value = self.fma(weight, self.vector(source, place), value)
+                    self.store(value, self.at("%target", place), self.kind())
 
-        self.in_passes(emit)
-        e.line("ret void")
-        e.lines.append("}")
+        with self.function(head):
+            self.in_passes(emit)
+
+    def repeated(self, number: str) -> str:
+        """A number in all lanes."""
+        one = self.e.value(f"insertelement {self.kind()} poison, {self.llvm} {number}, i64 0")
+        return self.shuffle(self.kind(), one, "poison", [0] * self.lanes)
 
     def dots(self) -> None:
         """target[tap] += sum over i of other[i] * source[shifts[tap] + i]."""
-        e, v = self.e, self.vector
-        e.lines.append(
-            "define internal void @dots(ptr noalias %target, ptr noalias %source, "
-            "ptr noalias %other, ptr noalias %shifts, i64 %taps, i64 %span) #0 {"
+        e, v = self.e, self.kind()
+        head = (
+            "internal void @dots(ptr noalias %target, ptr noalias %source, "
+            "ptr noalias %other, ptr noalias %shifts, i64 %taps, i64 %span)"
         )
-        sums = [e.value(f"alloca {v}, align 64") for _ in range(TAPS_TOGETHER[0])]
 
         def emit(first: str, count: int) -> None:
             runs = self.sources(first, count)
-            for place in sums[:count]:
-                e.line(f"store {v} zeroinitializer, ptr {place}")
-            step = Loop(e, "0", "%span", by=2 * self.lanes)
-            for half in (0, self.lanes):
-                place = e.value(f"add i64 {step.i}, {half}")
-                other = self.load("%other", place)
-                for (_, source), total in zip(runs, sums):
-                    so_far = e.value(f"load {v}, ptr {total}")
-                    grown = self.fma(other, self.load(source, place), so_far)
-                    e.line(f"store {v} {grown}, ptr {total}")
-            step.close()
-            for (tap, _), total in zip(runs, sums):
+
+            def turn(step: str, sums: list[str]) -> list[str]:
+                for half in (0, self.lanes):
+                    place = self.add(step, str(half))
+                    other = self.vector("%other", place)
+                    sums = [
+                        self.fma(other, self.vector(source, place), total)
+                        for (_, source), total in zip(runs, sums, strict=True)
+                    ]
+                return sums
+
+            zeros = [(v, "zeroinitializer")] * count
+            sums = carrying_loop(e, ("0", "%span"), 2 * self.lanes, turn, zeros)
+            for (tap, _), total in zip(runs, sums, strict=True):
                 goal = self.at("%target", tap)
-                have = e.value(f"load {self.llvm}, ptr {goal}")
-                lanes = e.value(f"load {v}, ptr {total}")
-                added = f"call reassoc {self.llvm} {self.total}({self.llvm} {have}, {v} {lanes})"
-                e.line(f"store {self.llvm} {e.value(added)}, ptr {goal}")
+                given = f"{self.llvm} {self.load(goal)}, {v} {total}"
+                self.store(e.value(f"call reassoc {self.llvm} {self.total}({given})"), goal)
 
-        self.in_passes(emit)
-        e.line("ret void")
-        e.lines.append("}")
+        with self.function(head):
+            self.in_passes(emit)
 
 
-class _Body:
+class _Body(Lines):
     """What surrounds the arithmetic: laying out images and copying results; names as in FIELDS."""
 
     def __init__(self, e: Emitter, kind: str, llvm: str) -> None:
-        self.e, self.kind, self.llvm = e, kind, llvm
-        self.item = 4 if llvm == "float" else 8
+        super().__init__(e, llvm)
+        self.task = kind
         self.f: dict[str, str] = {}
 
-    def add(self, a: str, b: str) -> str:
-        return self.e.value(f"add i64 {a}, {b}")
-
-    def sub(self, a: str, b: str) -> str:
-        return self.e.value(f"sub i64 {a}, {b}")
-
-    def mul(self, a: str, *others: str) -> str:
-        for other in others:
-            a = self.e.value(f"mul i64 {a}, {other}")
-        return a
-
-    def at(self, base: str, index: str) -> str:
-        return self.e.value(f"getelementptr inbounds {self.llvm}, ptr {base}, i64 {index}")
-
-    def rounded(self, span: str) -> str:
-        """Up to whole steps of the vectors."""
-        step = 2 * LANES[self.llvm]
-        return self.e.value(f"and i64 {self.add(span, str(step - 1))}, {-step}")
-
     def emit(self) -> None:
-        e, f = self.e, self.f
-        e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
-        for index, name in enumerate(FIELDS):
-            f[name] = context_word(e, index, "ptr" if name in _POINTERS else "i64")
-        f["phases"] = self.mul(f["stride_h"], f["stride_w"])
-        f["plane"] = self.mul(f["high"], f["wide"])
-        f["image"] = self.mul(f["phases"], f["plane"])
-        f["pixels"] = self.mul(f["height"], f["width"])
-        f["positions"] = self.mul(f["rows"], f["columns"])
-        last_row = self.mul(self.sub(f["rows"], "1"), f["wide"])
-        f["span"] = self.rounded(self.add(last_row, f["columns"]))
-        f["whole"] = self.rounded(f["plane"])
-        f["laid"] = self.add(f["margin"], f["whole"])
         kinds = {FORWARD: self.forward, OF_INPUT: self.of_input, OF_WEIGHT: self.of_weight}
-        buffers = kinds[self.kind]()
-        for buffer in buffers:
-            e.line(f"call void @free(ptr {buffer})")
-        e.line("ret void")
-        e.lines.append("}")
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
+            self.f = f = self.context(*FIELDS)
+            f["phases"] = self.mul(f["stride_h"], f["stride_w"])
+            f["plane"] = self.mul(f["high"], f["wide"])
+            f["image"] = self.mul(f["phases"], f["plane"])
+            f["pixels"] = self.mul(f["height"], f["width"])
+            f["positions"] = self.mul(f["rows"], f["columns"])
+            last_row = self.mul(self.sub(f["rows"], "1"), f["wide"])
+            step = str(2 * self.widest)
+            f["span"] = self.multiple(self.add(last_row, f["columns"]), step)
+            f["whole"] = self.multiple(f["plane"], step)
+            f["laid"] = self.add(f["margin"], f["whole"])
+            for buffer in kinds[self.task]():
+                self.e.line(f"call void @free(ptr {buffer})")
 
-    def buffer(self, elements: str) -> str:
-        """Zeros; with room for the last vectors to run over the end."""
-        size = self.add(elements, str(4 * LANES[self.llvm]))
+    def zeros(self, elements: str) -> str:
+        """A buffer with room for the last vectors to run over the end."""
+        size = self.add(elements, str(4 * self.widest))
+        self.e.declare("ptr @calloc(i64, i64)")
+        self.e.declare("void @free(ptr)")
         return self.e.value(f"call ptr @calloc(i64 {size}, i64 {self.item})")
-
-    def clear(self, target: str, elements: str) -> None:
-        size = self.mul(elements, str(self.item))
-        self.e.line(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {size}, i1 false)")
 
     # -- the three kernels -----------------------------------------------------------------------
 
-    def pieces(self) -> tuple[Loop, str, str]:
+    def all_pieces(self) -> tuple[Loop, str, str]:
         """A loop over (image, group), with the first input and output channel of each."""
         e, f = self.e, self.f
         piece = Loop(e, "%begin", "%end")
@@ -312,13 +269,13 @@ class _Body:
 
     def forward(self) -> list[str]:
         e, f = self.e, self.f
-        source, target = self.buffer(self.mul(f["channels"], f["image"])), self.buffer(f["span"])
-        piece, first_in, first_out = self.pieces()
+        source, target = self.zeros(self.mul(f["channels"], f["image"])), self.zeros(f["span"])
+        piece, first_in, first_out = self.all_pieces()
         group = e.value(f"urem i64 {piece.i}, {f['groups']}")
         self.lay_images(source, first_in)
         filter_ = Loop(e, "0", f["filters"])
         number = self.add(self.mul(group, f["filters"]), filter_.i)
-        self.clear(target, f["span"])
+        self.put_zeros(target, f["span"])
         channel = Loop(e, "0", f["channels"])
         image = self.at(source, self.mul(channel.i, f["image"]))
         self.call("combine", target, image, self.weights(number, channel.i), f["taps"], f["span"])
@@ -331,8 +288,8 @@ class _Body:
 
     def of_input(self) -> list[str]:
         e, f = self.e, self.f
-        source, target = self.buffer(self.mul(f["filters"], f["laid"])), self.buffer(f["whole"])
-        piece, first_in, first_out = self.pieces()
+        source, target = self.zeros(self.mul(f["filters"], f["laid"])), self.zeros(f["whole"])
+        piece, first_in, first_out = self.all_pieces()
         group = e.value(f"urem i64 {piece.i}, {f['groups']}")
         self.lay_gradients(source, first_out)
         channel = Loop(e, "0", f["channels"])
@@ -343,7 +300,7 @@ class _Body:
             for base in (f["starts"], e.value(f"getelementptr i64, ptr {f['starts']}, i64 1"))
         )
         shifts = e.value(f"getelementptr i64, ptr {f['shifts']}, i64 {start}")
-        self.clear(target, f["whole"])
+        self.put_zeros(target, f["whole"])
         filter_ = Loop(e, "0", f["filters"])
         number = self.add(self.mul(group, f["filters"]), filter_.i)
         weights = self.at(self.weights(number, channel.i), start)
@@ -359,8 +316,8 @@ class _Body:
     def of_weight(self) -> list[str]:
         """A piece is a group: its weights belong to one thread."""
         e, f = self.e, self.f
-        source = self.buffer(self.mul(f["channels"], f["image"]))
-        others = self.buffer(self.mul(f["filters"], f["laid"]))
+        source = self.zeros(self.mul(f["channels"], f["image"]))
+        others = self.zeros(self.mul(f["filters"], f["laid"]))
         piece = Loop(e, "%begin", "%end")
         image = Loop(e, "0", f["batch"])
         place = self.add(self.mul(image.i, f["groups"]), piece.i)
@@ -415,7 +372,7 @@ class _Body:
         row = Loop(e, "0", f["rows"])
         apart = self.at(laid, self.mul(row.i, f["wide"]))
         dense = self.at(plane, self.mul(row.i, f["columns"]))
-        self.copy(*((apart, dense) if back else (dense, apart)), "0", f["columns"], "1", "1")
+        self.copy_line(*((apart, dense) if back else (dense, apart)), "0", f["columns"])
         row.close()
 
     def phase(self, number: str, laid: str, image: str, back: bool) -> None:
@@ -429,60 +386,25 @@ class _Body:
         y = self.add(self.mul(row.i, f["stride_h"]), above)
         theirs = self.at(image, self.add(self.mul(y, f["width"]), before))
         ours = self.at(laid, self.mul(row.i, f["wide"]))
-        name = e.fresh("stride")
-        dense = e.value(f"icmp eq i64 {f['stride_w']}, 1")
-        e.line(f"br i1 {dense}, label %dense{name}, label %apart{name}")
-        for label, step in (("dense", "1"), ("apart", f["stride_w"])):
-            e.label(f"{label}{name}")
-            if back:
-                self.copy(ours, theirs, left, right, "1", step)
-            else:
-                self.copy(theirs, ours, left, right, step, "1")
-            e.line(f"br label %joined{name}")
-        e.label(f"joined{name}")
+        if back:
+            self.write_line(ours, theirs, left, right)
+        else:
+            self.read_line(theirs, ours, left, right, f["stride_w"])
         row.close()
 
     def inside(self, shift: str, size: str, stride: str, most: str) -> tuple[str, str]:
         """The i from 0 to `most` for which 0 <= i * stride + shift < size."""
-        e = self.e
 
         def ceil(a: str) -> str:
-            up = self.add(a, self.sub(stride, "1"))
-            positive = e.value(f"call i64 @llvm.smax.i64(i64 {up}, i64 0)")
-            return e.value(f"udiv i64 {positive}, {stride}")
+            return self.quotient(self.most(self.add(a, self.sub(stride, "1")), "0"), stride)
 
-        low, high = ceil(self.sub("0", shift)), ceil(self.sub(size, shift))
-        return low, e.value(f"call i64 @llvm.smin.i64(i64 {high}, i64 {most})")
+        return ceil(self.sub("0", shift)), self.least(ceil(self.sub(size, shift)), most)
 
-    def copy(self, source: str, target: str, begin: str, end: str, step: str, to: str) -> None:
-        """target[i * to] = source[i * step]."""
-        if step == to == "1":
-            self.copy_run(source, target, begin, end)
-            return
-        e, group = self.e, ", !llvm.access.group !0"
-        element = Loop(e, begin, end, parallel=True)
-        at, goal = (element.i if each == "1" else self.mul(element.i, each) for each in (step, to))
-        value = e.value(f"load {self.llvm}, ptr {self.at(source, at)}{group}")
-        e.line(f"store {self.llvm} {value}, ptr {self.at(target, goal)}{group}")
-        element.close()
-
-    def copy_run(self, source: str, target: str, begin: str, end: str) -> None:
-        """Neighbours, in vectors of which the last is masked: rows of few elements are common."""
-        e, lanes = self.e, LANES[self.llvm]
-        vector, mask = f"<{lanes} x {self.llvm}>", f"<{lanes} x i1>"
-        kind = f"v{lanes}{'f32' if self.llvm == 'float' else 'f64'}.p0"
-        active = f"@llvm.get.active.lane.mask.v{lanes}i1.i64"
-        e.declare(f"{mask} {active}(i64, i64)")
-        e.declare(f"{vector} @llvm.masked.load.{kind}(ptr, i32, {mask}, {vector})")
-        e.declare(f"void @llvm.masked.store.{kind}({vector}, ptr, i32, {mask})")
-        step = Loop(e, begin, end, by=lanes)
-        inside = e.value(f"call {mask} {active}(i64 {step.i}, i64 {end})")
-        value = e.value(
-            f"call {vector} @llvm.masked.load.{kind}(ptr {self.at(source, step.i)}, "
-            f"i32 {self.item}, {mask} {inside}, {vector} zeroinitializer)"
-        )
-        e.line(
-            f"call void @llvm.masked.store.{kind}({vector} {value}, "
-            f"ptr {self.at(target, step.i)}, i32 {self.item}, {mask} {inside})"
-        )
-        step.close()
+    def write_line(self, source: str, target: str, begin: str, end: str) -> None:
+        """target[i * stride] = source[i]; what is between belongs to other phases."""
+        stride = self.f["stride_w"]
+        dense = self.compare("eq", stride, "1")
+        with self.when(dense):
+            self.copy_line(source, target, begin, end)
+        with self.when(self.negated(dense)), self.loop(begin, end) as i:
+            self.store(self.load(self.at(source, i)), self.at(target, self.mul(i, stride)))

@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.native import jit
-from clew.kernels.native.code import Code
 from clew.kernels.native.convolution import FORWARD, OF_INPUT, Geometry
 from clew.kernels.native.emitter import Emitter
-from clew.kernels.native.jit import vector_bytes
+from clew.kernels.native.lines import Lines
 from clew.kernels.native.loops import finish
 from clew.kernels.native.product import call_multiply, provide_multiply
 from clew.kernels.products import batch_product, product
@@ -127,6 +126,8 @@ def module(kind: str) -> str:
     e = Emitter(is_final=True)
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
     c = _Winograd(e, "float")
+    with c.function("internal void @copy(ptr %source, ptr %target, i64 %count)"):
+        c.copy_line("%source", "%target", "0", "%count")
     c.input_row()
     c.output_row(to_images=kind == "convolve")
     c.body(kind)
@@ -136,49 +137,19 @@ def module(kind: str) -> str:
     return e.text()
 
 
-class _Winograd(Code):
+class _Winograd(Lines):
     """The functions of a kernel. Tiles of a row are independent: they go side by side in vectors,
     of fewer lanes for the last ones; narrow images have no more than those.
     """
 
-    lanes = 1
-
     # -- numbers of neighbouring tiles ---------------------------------------------------------
 
-    def over_tiles(self, tile: Any) -> None:
-        """Emit a body, given the first tile, for as many tiles at once as there are lanes."""
-        done = "0"
-        for lanes in (16, 8, 4, 1):
-            if lanes * self.item > vector_bytes():
-                continue
-            self.lanes = lanes
-            stop = self.mul(self.quotient("%tiles", str(lanes)), str(lanes))
-            with self.loop(done, stop, by=lanes) as first:
-                tile(first)
-            done = stop
-
-    def kind(self, times: int = 1) -> str:
-        lanes = self.lanes * times
-        return self.llvm if lanes == 1 else f"<{lanes} x {self.llvm}>"
-
-    def pairs(self, line: str, index: str) -> list[str]:
-        """Two neighbours for each tile."""
-        if self.lanes == 1:
-            return [self.load(self.at(line, self.add(index, str(c)))) for c in range(2)]
-        both = self.load(self.at(line, index), self.kind(2))
-        return [
-            self.shuffle(self.kind(2), both, "poison", range(c, 2 * self.lanes, 2))
-            for c in range(2)
-        ]
-
     def put_pairs(self, pair: list[str], line: str, index: str) -> None:
-        if self.lanes == 1:
-            for c in range(2):
-                self.store(pair[c], self.at(line, self.add(index, str(c))))
+        if self.lanes > 1:
+            self.store(self.joined(pair), self.at(line, index), self.kind(2))
             return
-        order = [lane for i in range(self.lanes) for lane in (i, i + self.lanes)]
-        both = self.shuffle(self.kind(), pair[0], pair[1], order)
-        self.store(both, self.at(line, index), self.kind(2))
+        for n in range(2):
+            self.store(pair[n], self.at(line, self.add(index, str(n))))
 
     def plus(self, *terms: str) -> str:
         """A sum of terms, of which all but the first may begin with a minus sign."""
@@ -235,7 +206,7 @@ class _Winograd(Code):
                 square = [self.pairs(line, left) + self.pairs(line, right) for line in lines]
                 self.scatter(self.twice(self.of_input, square), places, first)
 
-            self.over_tiles(tile)
+            self.in_lanes("0", "%tiles", tile)
 
     def fill_line(self, line: str, size: str, number: int) -> None:
         """A row of the plane, or zeros where the plane has none; what is beside it stays zero."""
@@ -245,9 +216,12 @@ class _Winograd(Code):
         target = self.at(line, "%pad")
         count = self.most(self.least("%width", self.sub(size, "%pad")), "0")
         with self.when(inside):
-            self.move(source, target, count)
+            self.copied(source, target, count)
         with self.when(self.negated(inside)):
             self.put_zeros(target, count)
+
+    def copied(self, source: str, target: str, count: str) -> None:
+        self.e.line(f"call void @copy(ptr {source}, ptr {target}, i64 {count})")
 
     def scatter(self, square: list[list[str]], places: list[str], tile: str) -> None:
         """Transformed numbers, each to the matrix that it belongs to."""
@@ -295,7 +269,7 @@ class _Winograd(Code):
                 for line, row in zip(lines, self.twice(self.of_output, square), strict=True):
                     self.put_pairs(row, line, left)
 
-            self.over_tiles(tile)
+            self.in_lanes("0", "%tiles", tile)
             if to_images:
                 with self.when(self.negated(fits)):
                     self.copy_lines(images, own, size, to_images)
@@ -306,7 +280,7 @@ class _Winograd(Code):
             exists = self.compare("slt", self.add("%top", str(number)), "%rows")
             with self.when(exists):
                 source, target = (line, image) if to_images else (image, line)
-                self.move(source, target, "%columns")
+                self.copied(source, target, "%columns")
             if not to_images:
                 begin = self.choose(exists, "%columns", "0")
                 self.put_zeros(self.at(line, begin), self.sub(size, begin))

@@ -1,0 +1,128 @@
+"""Lines of images in kernels: elements side by side, or some apart, in vectors.
+
+Lines are short, and often no multiple of a vector: what is left goes in shorter vectors, and the
+last elements one by one. Masks would do for all of it, but processors from AMD take ten times as
+long for a masked store as for any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from clew.kernels.native.code import Code
+from clew.kernels.native.jit import vector_bytes
+
+# The least vector that is worth its code.
+_SHORTEST = 4
+
+
+class Lines(Code):
+    """Code for lines; `lanes` says how many elements the body of a loop is for."""
+
+    lanes = 1
+
+    @property
+    def widest(self) -> int:
+        """The lanes of the machine's vectors."""
+        return vector_bytes() // self.item
+
+    def kind(self, times: int = 1) -> str:
+        """The type of what a body works on, or of so many times as many elements."""
+        lanes = self.lanes * times
+        return self.llvm if lanes == 1 else f"<{lanes} x {self.llvm}>"
+
+    def in_lanes(self, begin: str, end: str, body: Callable[[str], None], spare: int = 0) -> None:
+        """A body, given the first of some elements, for vectors and then for single ones.
+
+        So many elements are left to single ones at least.
+        """
+        widths = [self.widest >> halved for halved in range(8)]
+        done = begin
+        for self.lanes in [*(each for each in widths if each >= _SHORTEST), 1]:
+            stop = end
+            if self.lanes > 1:
+                left = self.sub(end, done, str(spare))
+                count = self.quotient(self.most(left, "0"), str(self.lanes))
+                stop = self.add(done, self.mul(count, str(self.lanes)))
+            with self.loop(done, stop, by=self.lanes) as element:
+                body(element)
+            done = stop
+
+    def by_stride(self, stride: str, emit: Callable[[int], None]) -> None:
+        """Code for neighbours (1), for every other element (2), and for any stride (0)."""
+        e, name = self.e, self.e.fresh("stride")
+        e.line(f"switch i64 {stride}, label %by0{name} [ i64 1, label %by1{name}")
+        e.line(f"  i64 2, label %by2{name} ]")
+        for each in (0, 1, 2):
+            e.label(f"by{each}{name}")
+            emit(each)
+            e.line(f"br label %joined{name}")
+        e.label(f"joined{name}")
+
+    def pairs(self, line: str, index: str) -> list[str]:
+        """Two neighbours for each lane: the first ones, and the second ones."""
+        if self.lanes == 1:
+            return [self.load(self.at(line, self.add(index, str(n)))) for n in range(2)]
+        both = self.load(self.at(line, index), self.kind(2))
+        return [
+            self.shuffle(self.kind(2), both, "poison", range(n, 2 * self.lanes, 2))
+            for n in range(2)
+        ]
+
+    def joined(self, pair: list[str]) -> str:
+        """The opposite of `pairs`, for vectors."""
+        order = [lane for i in range(self.lanes) for lane in (i, i + self.lanes)]
+        return self.shuffle(self.kind(), pair[0], pair[1], order)
+
+    def copy_line(self, source: str, target: str, begin: str, end: str) -> None:
+        """target[i] = source[i] for i from begin to end."""
+        self.in_lanes(begin, end, lambda i: self._copy(self.at(source, i), self.at(target, i)))
+
+    def read_line(self, source: str, target: str, begin: str, end: str, stride: str) -> None:
+        """target[i] = source[i * stride]."""
+
+        def emit(known: int) -> None:
+            if known == 1:
+                self.copy_line(source, target, begin, end)
+            elif known == 2:
+                # The last number of a vector may lie beyond the line.
+                self.in_lanes(begin, end, every_other, spare=1)
+            else:
+                self.lanes = 1
+                with self.loop(begin, end) as i:
+                    self._copy(self.at(source, self.mul(i, stride)), self.at(target, i))
+
+        def every_other(i: str) -> None:
+            place = self.mul(i, "2")
+            if self.lanes == 1:
+                self._copy(self.at(source, place), self.at(target, i))
+            else:
+                self.store(self.pairs(source, place)[0], self.at(target, i), self.kind())
+
+        self.by_stride(stride, emit)
+
+    def add_line(self, line: str, target: str, begin: str, end: str, stride: str) -> None:
+        """target[i * stride] += line[i]."""
+
+        def emit(known: int) -> None:
+            def add(i: str) -> None:
+                value, kind = self.load(self.at(line, i), self.kind()), self.kind()
+                place = i if known == 1 else self.mul(i, str(known) if known else stride)
+                if known == 2 and self.lanes > 1:
+                    value, kind = self.joined([value, "zeroinitializer"]), self.kind(2)
+                there = self.at(target, place)
+                total = self.e.value(f"fadd {kind} {self.load(there, kind)}, {value}")
+                self.store(total, there, kind)
+
+            if known:
+                # The last number of a vector may lie beyond the line, where others may write.
+                self.in_lanes(begin, end, add, spare=known - 1)
+            else:
+                self.lanes = 1
+                with self.loop(begin, end) as i:
+                    add(i)
+
+        self.by_stride(stride, emit)
+
+    def _copy(self, source: str, target: str) -> None:
+        self.store(self.load(source, self.kind()), target, self.kind())
