@@ -15,7 +15,8 @@ import numpy as np
 
 from clew.kernels.native import jit
 from clew.kernels.native.emitter import Emitter
-from clew.kernels.native.loops import Loop, context_word, finish
+from clew.kernels.native.lines import Lines
+from clew.kernels.native.loops import finish
 
 Array = np.ndarray
 Pair = tuple[int, ...]
@@ -23,11 +24,9 @@ Pair = tuple[int, ...]
 # Windows of more elements than this are looked through in a loop.
 _LARGEST = 25
 _FIELDS = (
-    "x", "y", "index", "height", "width", "rows", "columns", "stride_h", "dilation_h", "pad_h",
+    "*x", "*y", "*index", "height", "width", "rows", "columns", "stride_h", "dilation_h", "pad_h",
     "pad_w", "inner_width",
 )  # fmt: skip
-_POINTERS = ("x", "y", "index")
-_GROUP = ", !llvm.access.group !0"
 
 
 def are_small(kernel: Pair, padding: Pair, dilation: Pair) -> bool:
@@ -75,81 +74,137 @@ def _surrounded(
 @functools.cache
 def _function(llvm: str, kernel: Pair, stride_w: int, dilation_w: int) -> Any:
     machine = jit.machine()
-    text = module(llvm, kernel, stride_w, dilation_w)
-    code = machine.compiled(text, lambda: text)
+    key = f"windows {llvm} {kernel} {stride_w} {dilation_w}"
+    code = machine.compiled(key, lambda: module(llvm, kernel, stride_w, dilation_w), jit.NONE)
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return signature(machine.load(code, "windows")[0])
 
 
 def module(llvm: str, kernel: Pair, stride_w: int, dilation_w: int) -> str:
     """The LLVM module for windows of one size."""
-    e = Emitter()
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
-    e.declare("i64 @llvm.smax.i64(i64, i64)")
-    e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
-    f = {
-        name: context_word(e, place, "ptr" if name in _POINTERS else "i64")
-        for place, name in enumerate(_FIELDS)
-    }
-    plane = Loop(e, "%begin", "%end")
-    size = _product(e, f["height"], f["width"])
-    x = _at(e, llvm, f["x"], _product(e, plane.i, size))
-    windows = _product(e, plane.i, _product(e, f["rows"], f["columns"]))
-    row = Loop(e, "0", f["rows"])
-    top = _product(e, row.i, f["stride_h"])
-    done = _sum(e, windows, _product(e, row.i, f["columns"]))
-    column = Loop(e, "0", f["columns"], parallel=True)
-    left = _product(e, column.i, str(stride_w))
-    best, where = _best(e, llvm, f, x, (top, left), (kernel, dilation_w))
-    place = _sum(e, done, column.i)
-    e.line(f"store {llvm} {best}, ptr {_at(e, llvm, f['y'], place)}{_GROUP}")
-    e.line(f"store i64 {where}, ptr {_at(e, 'i64', f['index'], place)}{_GROUP}")
-    for loop in (column, row, plane):
-        loop.close()
-    e.line("ret void")
-    e.lines.append("}")
+    e = Emitter(is_final=True)
+    _Windows(e, llvm, kernel, stride_w, dilation_w).emit()
     finish(e, "windows")
     return e.text()
 
 
-def _best(
-    e: Emitter, llvm: str, f: dict[str, str], x: str, corner: tuple[str, str],
-    window: tuple[Pair, int],
-) -> tuple[str, str]:  # fmt: skip
-    """The largest element of a window and its place; of equal ones the first, the last NaN."""
-    (kernel_h, kernel_w), dilation_w = window
-    inner_y = e.value(f"sub i64 {corner[0]}, {f['pad_h']}")
-    inner_x = e.value(f"sub i64 {corner[1]}, {f['pad_w']}")
-    first_y = e.value(f"call i64 @llvm.smax.i64(i64 {inner_y}, i64 0)")
-    first_x = e.value(f"call i64 @llvm.smax.i64(i64 {inner_x}, i64 0)")
-    best = "0xFFF0000000000000"
-    where = _sum(e, _product(e, first_y, f["inner_width"]), first_x)
-    line = _sum(e, _product(e, corner[0], f["width"]), corner[1])
-    place = _sum(e, _product(e, inner_y, f["inner_width"]), inner_x)
-    for down in range(kernel_h):
-        if down:
-            line = _sum(e, line, _product(e, f["dilation_h"], f["width"]))
-            place = _sum(e, place, _product(e, f["dilation_h"], f["inner_width"]))
-        for across in range(kernel_w):
-            offset = str(across * dilation_w)
-            element = _at(e, llvm, x, _sum(e, line, offset))
-            value = e.value(f"load {llvm}, ptr {element}{_GROUP}")
-            greater = e.value(f"fcmp ogt {llvm} {value}, {best}")
-            nan = e.value(f"fcmp uno {llvm} {value}, {value}")
-            better = e.value(f"or i1 {greater}, {nan}")
-            here = _sum(e, place, offset)
-            best = e.value(f"select i1 {better}, {llvm} {value}, {llvm} {best}")
-            where = e.value(f"select i1 {better}, i64 {here}, i64 {where}")
-    return best, where
+class _Windows(Lines):
+    """Windows of one size, as many of a row at once as there are lanes."""
 
+    def __init__(self, e: Emitter, llvm: str, kernel: Pair, stride_w: int, dilation_w: int) -> None:
+        super().__init__(e, llvm)
+        self.kernel, self.stride_w, self.dilation_w = kernel, stride_w, dilation_w
+        self.f: dict[str, str] = {}
 
-def _at(e: Emitter, llvm: str, base: str, index: str) -> str:
-    return e.value(f"getelementptr inbounds {llvm}, ptr {base}, i64 {index}")
+    def emit(self) -> None:
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
+            self.f = f = self.context(*_FIELDS)
+            size, windows = self.mul(f["height"], f["width"]), self.mul(f["rows"], f["columns"])
+            with self.loop("%begin", "%end") as plane, self.loop("0", f["rows"]) as row:
+                x = self.at(f["x"], self.mul(plane, size))
+                done = self.add(self.mul(plane, windows), self.mul(row, f["columns"]))
+                self.row(x, self.mul(row, f["stride_h"]), done)
 
+    def row(self, x: str, top: str, done: str) -> None:
+        f = self.f
 
-def _product(e: Emitter, a: str, b: str) -> str:
-    return e.value(f"mul i64 {a}, {b}")
+        def turn(column: str) -> None:
+            best, where = self.best(x, top, self.mul(column, str(self.stride_w)))
+            place = self.add(done, column)
+            self.store(best, self.at(f["y"], place), self.kind())
+            index = self.e.value(f"getelementptr inbounds i64, ptr {f['index']}, i64 {place}")
+            wide = self.e.value(f"sext {self.integers('i32')} {where} to {self.integers('i64')}")
+            self.e.line(f"store {self.integers('i64')} {wide}, ptr {index}, align 8")
 
+        # With windows of one column, the last number of a vector may lie beyond the row.
+        reads_more = self.stride_w == 2 and self.kernel[1] == 1
+        self.in_lanes("0", f["columns"], turn, spare=int(reads_more))
 
-def _sum(e: Emitter, a: str, b: str) -> str:
-    return e.value(f"add i64 {a}, {b}")
+    def best(self, x: str, top: str, left: str) -> tuple[str, str]:
+        """The largest of each window and its place; of equal ones the first, the last NaN."""
+        f = self.f
+        inner_y = self.sub(top, f["pad_h"])
+        best = self.constant("0xFFF0000000000000", self.llvm)
+        row = self.spread(self.mul(self.most(inner_y, "0"), f["inner_width"]))
+        column = self.steps(self.sub(left, f["pad_w"]))
+        where = self.sums(row, self.largest(column, self.constant("0", "i32")))
+        line = self.add(self.mul(top, f["width"]), left)
+        place = self.sums(self.spread(self.mul(inner_y, f["inner_width"])), column)
+        for down in range(self.kernel[0]):
+            if down:
+                line = self.add(line, self.mul(f["dilation_h"], f["width"]))
+                step = self.mul(f["dilation_h"], f["inner_width"])
+                place = self.sums(place, self.spread(step))
+            for across, value in enumerate(self.neighbours(x, line)):
+                here = self.sums(place, self.constant(str(across * self.dilation_w), "i32"))
+                best, where = self.better(value, best, here, where)
+        return best, where
+
+    def neighbours(self, x: str, line: str) -> list[str]:
+        """The elements of windows in one of their rows."""
+        found: list[str] = []
+        for across in range(self.kernel[1]):
+            place = self.add(line, str(across * self.dilation_w))
+            if self.stride_w == 1 or self.lanes == 1:
+                found.append(self.load(self.at(x, place), self.kind()))
+            elif self.stride_w > 2:
+                found.append(self.gathered(x, place))
+            elif across == 0:
+                found += self.pairs(x, place)[: 1 if self.dilation_w > 1 else self.kernel[1]]
+            elif across == len(found):
+                # The second of pairs, the first of which lie in the window, too.
+                found.append(self.pairs(x, self.sub(place, "1"))[1])
+        return found
+
+    def gathered(self, x: str, place: str) -> str:
+        """Elements that are a stride apart."""
+        found = "poison"
+        for lane in range(self.lanes):
+            number = self.load(self.at(x, self.add(place, str(lane * self.stride_w))))
+            how = f"insertelement {self.kind()} {found}, {self.llvm} {number}, i32 {lane}"
+            found = self.e.value(how)
+        return found
+
+    def better(self, value: str, best: str, here: str, where: str) -> tuple[str, str]:
+        e, kind = self.e, self.kind()
+        greater = e.value(f"fcmp ogt {kind} {value}, {best}")
+        nan = e.value(f"fcmp uno {kind} {value}, {value}")
+        truth = self.integers("i1")
+        is_better = e.value(f"or {truth} {greater}, {nan}")
+        numbers = self.integers("i32")
+        return (
+            e.value(f"select {truth} {is_better}, {kind} {value}, {kind} {best}"),
+            e.value(f"select {truth} {is_better}, {numbers} {here}, {numbers} {where}"),
+        )
+
+    # -- a number for each lane: places in a plane, which 32 bits are enough for -----------------
+
+    def integers(self, element: str) -> str:
+        return element if self.lanes == 1 else f"<{self.lanes} x {element}>"
+
+    def constant(self, text: str, element: str) -> str:
+        each = ", ".join([f"{element} {text}"] * self.lanes)
+        return text if self.lanes == 1 else f"<{each}>"
+
+    def spread(self, number: str) -> str:
+        small = self.e.value(f"trunc i64 {number} to i32")
+        if self.lanes == 1:
+            return small
+        kind = self.integers("i32")
+        one = self.e.value(f"insertelement {kind} poison, i32 {small}, i32 0")
+        return self.shuffle(kind, one, "poison", [0] * self.lanes)
+
+    def steps(self, first: str) -> str:
+        """Numbers that are a stride apart."""
+        if self.lanes == 1:
+            return self.spread(first)
+        each = ", ".join(f"i32 {lane * self.stride_w}" for lane in range(self.lanes))
+        return self.sums(self.spread(first), f"<{each}>")
+
+    def sums(self, a: str, b: str) -> str:
+        return self.e.value(f"add {self.integers('i32')} {a}, {b}")
+
+    def largest(self, a: str, b: str) -> str:
+        kind = self.integers("i32")
+        greater = self.e.value(f"icmp sgt {kind} {a}, {b}")
+        return self.e.value(f"select {self.integers('i1')} {greater}, {kind} {a}, {kind} {b}")
