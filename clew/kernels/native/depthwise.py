@@ -184,11 +184,6 @@ class _Runs(Lines):
         with self.function(head):
             self.in_passes(emit)
 
-    def repeated(self, number: str) -> str:
-        """A number in all lanes."""
-        one = self.e.value(f"insertelement {self.kind()} poison, {self.llvm} {number}, i64 0")
-        return self.shuffle(self.kind(), one, "poison", [0] * self.lanes)
-
     def dots(self) -> None:
         """target[tap] += sum over i of other[i] * source[shifts[tap] + i]."""
         e, v = self.e, self.kind()

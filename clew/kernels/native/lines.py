@@ -74,6 +74,23 @@ class Lines(Code):
         order = [lane for i in range(self.lanes) for lane in (i, i + self.lanes)]
         return self.shuffle(self.kind(), pair[0], pair[1], order)
 
+    def repeated(self, number: str) -> str:
+        """A number in all lanes."""
+        if self.lanes == 1:
+            return number
+        one = self.e.value(f"insertelement {self.kind()} poison, {self.llvm} {number}, i32 0")
+        return self.shuffle(self.kind(), one, "poison", [0] * self.lanes)
+
+    def gathered(self, places: list[str]) -> str:
+        """Elements from anywhere, one for each lane."""
+        if self.lanes == 1:
+            return self.load(places[0])
+        found = "poison"
+        for lane, place in enumerate(places):
+            inserted = f"{self.llvm} {self.load(place)}, i32 {lane}"
+            found = self.e.value(f"insertelement {self.kind()} {found}, {inserted}")
+        return found
+
     def copy_line(self, source: str, target: str, begin: str, end: str) -> None:
         """target[i] = source[i] for i from begin to end."""
         self.in_lanes(begin, end, lambda i: self._copy(self.at(source, i), self.at(target, i)))

@@ -11,7 +11,8 @@ import numpy as np
 from clew.kernels.native import jit
 from clew.kernels.native.emitter import LLVM_TYPE, Emitter
 from clew.kernels.native.ir import F32, F64, I64
-from clew.kernels.native.loops import Loop, context_word, entry, finish
+from clew.kernels.native.lines import Lines
+from clew.kernels.native.loops import entry, finish
 from clew.kernels.native.ufunc import Kernel
 
 Array = np.ndarray
@@ -24,7 +25,6 @@ SIZES = ("height", "width", "rows", "row_taps", "column_taps", "columns")
 _STEPS = 3 * len(ARRAYS)
 # Elements of the input in a piece of work.
 _GRAIN = 1 << 14
-_GROUP = ", !llvm.access.group !0"
 
 
 class Planes(Kernel):
@@ -32,8 +32,9 @@ class Planes(Kernel):
 
     def compile(self, index: int) -> int:
         machine = jit.machine()
-        text = module(self.name, LLVM_TYPE[self.signatures[index][0][0]])
-        return machine.load(machine.compiled(text, lambda: text), self.name)[0]
+        llvm = LLVM_TYPE[self.signatures[index][0][0]]
+        code = machine.compiled(f"planes {llvm}", lambda: module(self.name, llvm), jit.NONE)
+        return machine.load(code, self.name)[0]
 
 
 def _no_formula() -> None:
@@ -61,9 +62,8 @@ def combine(x: Array, rows: Taps, columns: Taps) -> Array | None:
 
 def module(name: str, llvm: str) -> str:
     """The LLVM module."""
-    e = Emitter()
-    for function in ("ptr @malloc(i64)", "void @free(ptr)", "i64 @llvm.smax.i64(i64, i64)"):
-        e.declare(function)
+    e = Emitter(is_final=True)
+    e.declare("i64 @llvm.smax.i64(i64, i64)")
     _Body(e, llvm).emit()
     entry(e, name, len(ARRAYS), _STEPS, len(SIZES), plane_grain())
     finish(e)
@@ -84,100 +84,67 @@ def plane_grain() -> str:
     )
 
 
-class _Body:
+class _Body(Lines):
     """`body(context, begin, end)` for some planes."""
 
-    def __init__(self, e: Emitter, llvm: str) -> None:
-        self.e, self.llvm = e, llvm
-        self.f: dict[str, str] = {}
-
-    def mul(self, a: str, *others: str) -> str:
-        for other in others:
-            a = self.e.value(f"mul i64 {a}, {other}")
-        return a
-
-    def add(self, a: str, b: str) -> str:
-        return self.e.value(f"add i64 {a}, {b}")
-
-    def at(self, base: str, index: str, llvm: str = "") -> str:
-        return self.e.value(f"getelementptr inbounds {llvm or self.llvm}, ptr {base}, i64 {index}")
-
-    def load(self, base: str, index: str, llvm: str = "", group: str = "") -> str:
-        place = self.at(base, index, llvm)
-        return self.e.value(f"load {llvm or self.llvm}, ptr {place}{group}")
-
     def emit(self) -> None:
-        e, f = self.e, self.f
-        e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
-        for place, name in enumerate(ARRAYS):
-            f[name] = context_word(e, place, "ptr")
-        for place, name in enumerate(SIZES, len(ARRAYS) + _STEPS):
-            f[name] = context_word(e, place, "i64")
-        steps = [context_word(e, len(ARRAYS) + place, "i64") for place in (0, len(ARRAYS) - 1)]
-        item = 4 if self.llvm == "float" else 8
-        buffer = e.value(f"call ptr @malloc(i64 {self.mul(f['width'], str(item))})")
-        plane = Loop(e, "%begin", "%end")
-        x, y = (
-            self.at(f[name], self.mul(plane.i, step), "i8")
-            for name, step in zip(("x", "y"), steps, strict=True)
-        )
-        row = Loop(e, "0", f["rows"])
-        self.down(x, buffer, row.i)
-        self.across(buffer, self.at(y, self.mul(row.i, f["columns"])))
-        row.close()
-        plane.close()
-        e.line(f"call void @free(ptr {buffer})")
-        e.line("ret void")
-        e.lines.append("}")
+        names = [f"*{name}" for name in ARRAYS] + [f"step{n}" for n in range(_STEPS)] + [*SIZES]
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
+            self.f = f = self.context(*names)
+            buffer = self.buffer(f["width"])
+            with self.loop("%begin", "%end") as plane:
+                x = self.past(f["x"], self.mul(plane, f["step0"]))
+                y = self.past(f["y"], self.mul(plane, f[f"step{len(ARRAYS) - 1}"]))
+                with self.loop("0", f["rows"]) as row:
+                    self.down(x, buffer, row)
+                    self.across(buffer, self.at(y, self.mul(row, f["columns"])))
+            self.release(buffer)
 
-    def clear(self, target: str, count: str) -> None:
-        e = self.e
-        element = Loop(e, "0", count, parallel=True)
-        e.line(f"store {self.llvm} 0.0, ptr {self.at(target, element.i)}{_GROUP}")
-        element.close()
+    def index(self, base: str, number: str) -> str:
+        return self.get(self.e.value(f"getelementptr inbounds i64, ptr {base}, i64 {number}"))
 
     def down(self, x: str, buffer: str, row: str) -> None:
         """buffer[j] = sum over t of weight[t] * x[index[t], j]."""
         e, f = self.e, self.f
-        self.clear(buffer, f["width"])
-        tap = Loop(e, "0", f["row_taps"])
-        number = self.add(self.mul(row, f["row_taps"]), tap.i)
-        weight = self.load(f["row_weight"], number)
-        source = self.at(x, self.mul(self.load(f["row_index"], number, "i64"), f["width"]))
-        # A weight of zero stands for no source: an infinite one must not make it NaN.
-        name = e.fresh("tap")
-        used = e.value(f"fcmp une {self.llvm} {weight}, 0.0")
-        e.line(f"br i1 {used}, label %use{name}, label %skip{name}")
-        e.label(f"use{name}")
-        element = Loop(e, "0", f["width"], parallel=True)
-        value = self.load(source, element.i, group=_GROUP)
-        self.accumulate(buffer, element.i, e.value(f"fmul contract {self.llvm} {value}, {weight}"))
-        element.close()
-        e.line(f"br label %skip{name}")
-        e.label(f"skip{name}")
-        tap.close()
+        self.put_zeros(buffer, f["width"])
+        with self.loop("0", f["row_taps"]) as tap:
+            number = self.add(self.mul(row, f["row_taps"]), tap)
+            weight = self.load(self.at(f["row_weight"], number))
+            source = self.at(x, self.mul(self.index(f["row_index"], number), f["width"]))
+
+            def turn(j: str) -> None:
+                value, kind = self.load(self.at(source, j), self.kind()), self.kind()
+                product = e.value(f"fmul contract {kind} {value}, {self.repeated(weight)}")
+                self.accumulate(buffer, j, product)
+
+            # A weight of zero stands for no source: an infinite one must not make it NaN.
+            with self.when(e.value(f"fcmp une {self.llvm} {weight}, 0.0")):
+                self.in_lanes("0", f["width"], turn)
 
     def across(self, buffer: str, out: str) -> None:
         """out[c] = sum over t of weight[t, c] * buffer[index[t, c]]."""
-        e, f, llvm = self.e, self.f, self.llvm
-        self.clear(out, f["columns"])
-        tap = Loop(e, "0", f["column_taps"])
-        first = self.mul(tap.i, f["columns"])
-        weights = self.at(f["column_weight"], first)
-        indices = self.at(f["column_index"], first, "i64")
-        column = Loop(e, "0", f["columns"], parallel=True)
-        weight = self.load(weights, column.i, group=_GROUP)
-        index = self.load(indices, column.i, "i64", _GROUP)
-        value = self.load(buffer, index, group=_GROUP)
-        product = e.value(f"fmul {llvm} {value}, {weight}")
-        used = e.value(f"fcmp une {llvm} {weight}, 0.0")
-        kept = e.value(f"select i1 {used}, {llvm} {product}, {llvm} 0.0")
-        self.accumulate(out, column.i, kept)
-        column.close()
-        tap.close()
+        e, f = self.e, self.f
+        self.put_zeros(out, f["columns"])
+        with self.loop("0", f["column_taps"]) as tap:
+            first = self.mul(tap, f["columns"])
+
+            def turn(c: str) -> None:
+                place, kind = self.add(first, c), self.kind()
+                weight = self.load(self.at(f["column_weight"], place), kind)
+                sources = [
+                    self.at(buffer, self.index(f["column_index"], self.add(place, str(lane))))
+                    for lane in range(self.lanes)
+                ]
+                product = e.value(f"fmul {kind} {self.gathered(sources)}, {weight}")
+                zeros = "0.0" if self.lanes == 1 else "zeroinitializer"
+                used = e.value(f"fcmp une {kind} {weight}, {zeros}")
+                truth = "i1" if self.lanes == 1 else f"<{self.lanes} x i1>"
+                kept = e.value(f"select {truth} {used}, {kind} {product}, {kind} {zeros}")
+                self.accumulate(out, c, kept)
+
+            self.in_lanes("0", f["columns"], turn)
 
     def accumulate(self, target: str, index: str, value: str) -> None:
-        e, place = self.e, self.at(target, index)
-        have = e.value(f"load {self.llvm}, ptr {place}{_GROUP}")
-        total = e.value(f"fadd contract {self.llvm} {have}, {value}")
-        e.line(f"store {self.llvm} {total}, ptr {place}{_GROUP}")
+        place, kind = self.at(target, index), self.kind()
+        total = self.e.value(f"fadd contract {kind} {self.load(place, kind)}, {value}")
+        self.store(total, place, kind)

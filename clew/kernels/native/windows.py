@@ -148,21 +148,13 @@ class _Windows(Lines):
             if self.stride_w == 1 or self.lanes == 1:
                 found.append(self.load(self.at(x, place), self.kind()))
             elif self.stride_w > 2:
-                found.append(self.gathered(x, place))
+                apart = [self.add(place, str(n * self.stride_w)) for n in range(self.lanes)]
+                found.append(self.gathered([self.at(x, each) for each in apart]))
             elif across == 0:
                 found += self.pairs(x, place)[: 1 if self.dilation_w > 1 else self.kernel[1]]
             elif across == len(found):
                 # The second of pairs, the first of which lie in the window, too.
                 found.append(self.pairs(x, self.sub(place, "1"))[1])
-        return found
-
-    def gathered(self, x: str, place: str) -> str:
-        """Elements that are a stride apart."""
-        found = "poison"
-        for lane in range(self.lanes):
-            number = self.load(self.at(x, self.add(place, str(lane * self.stride_w))))
-            how = f"insertelement {self.kind()} {found}, {self.llvm} {number}, i32 {lane}"
-            found = self.e.value(how)
         return found
 
     def better(self, value: str, best: str, here: str, where: str) -> tuple[str, str]:
