@@ -12,11 +12,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import clew
+from clew import nn
 from clew.kernels.native import jit, together, ufunc
 
 _IMPORT = "import sys, importlib; importlib.import_module(sys.argv[1])"
@@ -84,12 +87,56 @@ def first_calls(dtype: str = "f32") -> dict[str, float]:
                 started = time.process_time()
                 each.compiled(dtype)
                 seconds[each.name] = time.process_time() - started
+            for name, use in _OTHERS.items():
+                with _timed(name, seconds):
+                    use()
         finally:
             if before is None:
                 del os.environ["CLEW_CACHE_DIR"]
             else:
                 os.environ["CLEW_CACHE_DIR"] = before
     return seconds
+
+
+def _trained(layer: Any, *shape: int) -> None:
+    layer(clew.randn(*shape, requires_grad=True)).sum().backward()
+
+
+# Programs that need kernels of other kinds than ufuncs and optimizers.
+_OTHERS: dict[str, Callable[[], Any]] = {
+    "3x3 convolution": lambda: _trained(nn.Conv2d(32, 32, 3, padding=1), 8, 32, 16, 16),
+    "convolution": lambda: _trained(nn.Conv2d(16, 32, 3, stride=2), 8, 16, 16, 16),
+    "depthwise convolution": lambda: _trained(nn.Conv2d(32, 32, 3, groups=32), 8, 32, 16, 16),
+    "max pooling 2x2": lambda: _trained(nn.MaxPool2d(2), 8, 16, 32, 32),
+    "max pooling 3x3": lambda: _trained(nn.MaxPool2d(3, 2, 1), 8, 16, 32, 32),
+    "attention": lambda: _trained(
+        lambda x: nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True), 4, 4, 128, 32
+    ),
+    "LSTM": lambda: _trained(lambda x: nn.LSTM(64, 64)(x)[0], 16, 8, 64),
+    "embedding": lambda: _trained(lambda x: x[clew.arange(64)], 100, 64),
+    "outer product": lambda: clew.outer(clew.randn(1000), clew.randn(1000)),
+    "permutation": lambda: clew.randperm(10000),
+}
+
+
+@contextmanager
+def _timed(name: str, seconds: dict[str, float]) -> Iterator[None]:
+    """Note how long each module takes that the machine is asked for meanwhile."""
+    machine = jit.machine()
+    usual = machine.compiled
+
+    def compiled(*given: Any) -> bytes:
+        started = time.process_time()
+        code = usual(*given)
+        number = sum(known.startswith(name) for known in seconds) + 1
+        seconds[f"{name} ({number})"] = time.process_time() - started
+        return code
+
+    machine.compiled = compiled  # type: ignore[method-assign,assignment]  # for a while
+    try:
+        yield
+    finally:
+        machine.compiled = usual  # type: ignore[method-assign]  # as it was
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from clew.kernels.native import alignment, blocks, cores, late, team
+from clew.kernels.native import alignment, blocks, cores, late, processor, team
 
 # Held while LLVM works, by the thread that uses it. A signal handler may come in between: hence
 # reentrant. A fork waits for it, so that no child begins with LLVM in the middle of something.
@@ -34,7 +34,7 @@ class Machine:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         cpu = llvm.get_host_cpu_name()
-        features = llvm.get_host_cpu_features().flatten()
+        features = processor.features()
         target = llvm.Target.from_default_triple()
         self.target = target.create_target_machine(
             cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small"
@@ -100,12 +100,6 @@ def machine() -> Machine:
     """The one of this process, made when it is first needed."""
     with lock:
         return _machine()
-
-
-def vector_bytes() -> int:
-    """The size of the machine's vector registers."""
-    features = machine().identity
-    return 64 if "+avx512f" in features else 32 if "+avx2" in features else 16
 
 
 def _joined(*modules: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from clew.kernels.native.code import Code
-from clew.kernels.native.jit import vector_bytes
+from clew.kernels.native.processor import vector_bytes
 
 # The least vector that is worth its code.
 _SHORTEST = 4

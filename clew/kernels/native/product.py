@@ -21,9 +21,9 @@ from clew.kernels.native import jit, product_panels
 from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
-from clew.kernels.native.jit import vector_bytes
 from clew.kernels.native.loops import LOOP_SIGNATURE, RUN_ONCE
 from clew.kernels.native.packing import pack_functions
+from clew.kernels.native.processor import vector_bytes
 from clew.kernels.native.product_panels import Panel, copy_function
 from clew.kernels.native.product_parts import FIELDS, Part, body, shared_packing
 from clew.kernels.native.tiles import K_TOGETHER, Shape, tile_function

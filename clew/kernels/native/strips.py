@@ -13,6 +13,7 @@ from clew.kernels.native.cores import entry_for_any
 from clew.kernels.native.emitter import ITEMSIZE, LLVM_TYPE, Emitter
 from clew.kernels.native.ir import F32, F64, I32, I64, Expr, Program
 from clew.kernels.native.loops import LOOP_SIGNATURE, finish, word_of
+from clew.kernels.native.processor import vector_bytes
 from clew.kernels.native.rows import GRAIN, Row
 from clew.kernels.native.ufunc import Kernel, Rows
 from clew.kernels.native.vectors import Carried, carrying_loop, numbered
@@ -37,7 +38,7 @@ class Strips(Kernel):
         return strip_module(self.name, Row(program, self.along), self.cost)
 
     def options(self) -> str:
-        return f"{super().options()} along {self.along} vectors of {jit.vector_bytes()} bytes"
+        return f"{super().options()} along {self.along} vectors of {vector_bytes()} bytes"
 
 
 def across(rows: Rows) -> Strips:
@@ -53,7 +54,7 @@ def across(rows: Rows) -> Strips:
 
 def strip_module(name: str, row: Row, cost: int) -> str:
     """The module of a kernel over strips of rows."""
-    e = Emitter(jit.vector_bytes() // ITEMSIZE[row.dtypes[0]])
+    e = Emitter(vector_bytes() // ITEMSIZE[row.dtypes[0]])
     code = Code(e, LLVM_TYPE[row.dtypes[0]])
     layout = Layout(row)
     _Group(code, layout, "several", TOGETHER, is_whole=True).emit()
