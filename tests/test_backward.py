@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+import clew
+from clew.core.recording import OpNode
 from tests.twice import raised, twice
 
 
@@ -441,3 +443,36 @@ def test_errors_leave_gradients_untouched(kind: str) -> None:
         return raised(y.backward, torch.ones(2).double(), words=4), x.grad
 
     twice(scenario)()
+
+
+# ---------------------------------------------------------------- only what is asked for
+
+
+@pytest.mark.parametrize("wanted", [0b01, 0b10, 0b11])
+def test_gradients_that_nobody_asks_for_are_not_computed(wanted: int) -> None:
+    """As in torch, where `autograd.grad` of an input leaves out the work for the weights."""
+    x, w = clew.randn(2, 3, 5, 5, requires_grad=True), clew.randn(4, 3, 3, 3, requires_grad=True)
+    a, b = clew.randn(3, 4, requires_grad=True), clew.randn(4, 2, requires_grad=True)
+    for out, leaves in ((clew.conv2d(x, w), (x, w)), (a @ b, (a, b))):
+        seed = clew.ones_like(out)
+        node: Any = out.grad_fn
+        found = node.apply_some((seed,), wanted)
+        for bit, expected in enumerate(clew.autograd.grad(out, leaves, seed)):
+            if wanted >> bit & 1:
+                assert clew.equal(found[bit], expected)
+            else:
+                assert found[bit] is None
+
+
+def test_grad_runs_only_the_formulas_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    usual = OpNode.apply_some
+
+    def noted(self: OpNode, grads: Any, wanted: int) -> Any:
+        asked.append(wanted)
+        return usual(self, grads, wanted)
+
+    monkeypatch.setattr(OpNode, "apply_some", noted)
+    a, b = clew.randn(3, 4, requires_grad=True), clew.randn(4, 2, requires_grad=True)
+    (a @ b).sum().backward(inputs=[b])
+    assert asked == [0b1, 0b10] and a.grad is None and b.grad is not None

@@ -177,9 +177,13 @@ class Run:
         if extras is not None:
             run_pre_hooks(extras, grads)
         watcher = state.intercept
-        results: Sequence[Any] = (
-            node.apply(tuple(grads)) if watcher is None else watcher.run_node(node, tuple(grads))
-        )
+        results: Sequence[Any]
+        if watcher is not None:
+            results = watcher.run_node(node, tuple(grads))
+        elif self.needed is None:
+            results = node.apply(tuple(grads))
+        else:
+            results = node.apply_some(tuple(grads), self.wanted(node))
         if state.anomaly:
             check_finite(state, node, results)
         if extras is not None and extras.post_hooks:
@@ -202,6 +206,15 @@ class Run:
             return self.accumulate and node in self.targets
         needed = self.needed
         return needed is None or any(e is not None and e[0] in needed for e in node._edges)
+
+    def wanted(self, node: Node) -> int:
+        """A bit for each edge of a node behind which one of the given inputs lies."""
+        needed = self.needed or ()
+        return sum(
+            1 << number
+            for number, edge in enumerate(node._edges)
+            if edge is not None and edge[0] in needed
+        )
 
     def receive(self, account: Account, node: Node, number: int, grad: Tensor | np.ndarray) -> None:
         """Add a gradient to what has arrived for an output of `node`."""

@@ -65,6 +65,10 @@ class Plan:
                 )
 
 
+# Bits for the edges whose gradients are asked for: all of them.
+EVERY_EDGE = -1
+
+
 class OpNode(Node):
     """The node of an `Op`; each op has its own subclass, so that its type has PyTorch's name."""
 
@@ -98,7 +102,12 @@ class OpNode(Node):
             pool.extend(self.kept)
         return pool
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+    def apply_some(self, grads: tuple[Tensor | None, ...], wanted: int) -> Sequence[Tensor | None]:
+        return self.apply(grads, wanted)
+
+    def apply(
+        self, grads: tuple[Tensor | None, ...], wanted: int = EVERY_EDGE
+    ) -> Sequence[Tensor | None]:
         op = self.op
         g: Any = grads[0]
         if op.outputs != 1:
@@ -110,10 +119,16 @@ class OpNode(Node):
         pool = self.unpacked() if self.plan.captures else []
         if op.joint is not None:
             _, formula, slots = self.plan.active[0]
+            if wanted != EVERY_EDGE and "needs" in self.plan.names:
+                place = self.plan.names.index("needs")
+                needs = enumerate(pool[place])
+                pool[place] = tuple([need and bool(wanted >> i & 1) for i, need in needs])
             return tuple(formula(g, *[pool[slot] for slot in slots]))
         results: list[Tensor | None] = [None] * len(self._edges)
         for index, formula, slots in self.plan.active:
             count = len(slots)
+            if not wanted >> index & 1:
+                continue
             if count == 1:
                 results[index] = formula(g, pool[slots[0]])
             elif count == 0:

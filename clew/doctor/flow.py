@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.recording import OpNode
+from clew.core.recording import EVERY_EDGE, OpNode
 from clew.core.tensor import Tensor
 from clew.doctor.graphview import GraphView
 from clew.doctor.places import Place
@@ -110,8 +110,8 @@ def measured(picture: GraphView, run: Any) -> Iterator[None]:
             flow.node_ran(self, g)
         return results
 
-    def apply(self: OpNode, grads: Any) -> Any:
-        results = whole(self, grads)
+    def apply(self: OpNode, grads: Any, wanted: int = EVERY_EDGE) -> Any:
+        results = whole(self, grads, wanted)
         if flow.is_open:
             flow.node_ran(self, grads[0])
         return results
