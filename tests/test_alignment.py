@@ -95,13 +95,22 @@ def test_what_is_left_at_exit(left: str) -> None:
 
 
 def test_the_end_of_a_program_is_python_s() -> None:
-    """What is in the program's own module gets its `__del__`."""
+    """What is in the program's own modules gets its `__del__`, whenever it was made."""
     program = """
-import clew
+import sys, types
 class Last:
+    def __init__(self, name):
+        self.name = name
     def __del__(self):
-        print("ended", flush=True)
-last = Last()
+        print(self.name, flush=True)
+def holds_this_module(): ...
+early = Last("early")
+other = types.ModuleType("other_of_the_program")
+exec("def holds_it(): ...", other.__dict__)
+other.last, sys.modules[other.__name__] = Last("other"), other
+del other
+import clew
+late = Last("late")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
-    assert (done.returncode, done.stdout) == (0, b"ended\n")
+    assert (done.returncode, sorted(done.stdout.split())) == (0, [b"early", b"late", b"other"])
