@@ -123,7 +123,7 @@ def extreme_of_all(ufunc: Any, array: Array) -> Array:
     There is nothing to round, so it makes no difference who finds it: on one thread, NumPy is the
     quicker in large arrays.
     """
-    if array.size < SOUGHT and array.flags.c_contiguous:
+    if array.size < SOUGHT and (array.ndim == 1 or array.flags.c_contiguous):
         # A NaN is found first, too.
         flat = array if array.ndim == 1 else array.reshape(-1)
         found: Array = flat[flat.argmax() if ufunc is _MAXIMUM else flat.argmin(), ...].copy()

@@ -363,6 +363,9 @@ def _along(
     return choose(input, indices, dim=dim, keepdim=keepdim), indices
 
 
+_MAXIMUM, _MINIMUM = np.maximum, np.minimum
+
+
 def _of_all(op: Op, ufunc: Any, input: Tensor) -> Tensor:
     array, state = input._array, local.state
     dtype = array.dtype
@@ -384,7 +387,7 @@ def max(
     if not isinstance(input, Tensor):
         raise errors.wrong_argument("max", "input", 1, "Tensor", input)
     if dim is None and other is None and keepdim is False:
-        return _of_all(MAX_ALL, np.maximum, input)
+        return _of_all(MAX_ALL, _MAXIMUM, input)
     if isinstance(dim, Tensor):
         other, dim = dim, None
     if other is not None:
@@ -401,7 +404,7 @@ def min(
     if not isinstance(input, Tensor):
         raise errors.wrong_argument("min", "input", 1, "Tensor", input)
     if dim is None and other is None and keepdim is False:
-        return _of_all(MIN_ALL, np.minimum, input)
+        return _of_all(MIN_ALL, _MINIMUM, input)
     if isinstance(dim, Tensor):
         other, dim = dim, None
     if other is not None:
