@@ -41,6 +41,8 @@ FEWEST_PIECES = 8
 FEW_ROWS = 48
 # Rows that lie side by side are packed if there are at least so many columns.
 MANY_COLUMNS = 256
+# The bytes of a page.
+PAGE = 4096
 # Results with more rows than this are cut into pieces of rows as well.
 MANY_ROWS = 96
 
@@ -169,7 +171,10 @@ def packs_rows(c: Code, f: dict[str, str]) -> str:
     turned = c.both(
         c.compare("eq", f["a_row"], str(c.item)), c.compare("ne", f["a_step"], str(c.item))
     )
-    return c.choose(c.both(turned, c.compare("sge", f["n"], str(MANY_COLUMNS))), "1", "0")
+    # Numbers at the same place of their pages push each other out of the cache.
+    crowded = c.compare("eq", c.remainder(f["a_step"], str(PAGE)), "0")
+    fewest = c.choose(crowded, str(MANY_COLUMNS // 4), str(MANY_COLUMNS))
+    return c.choose(c.both(turned, c.compare("sge", f["n"], fewest)), "1", "0")
 
 
 def depth_of_blocks(c: Code, shape: Shape, f: dict[str, str]) -> str:
