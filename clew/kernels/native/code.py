@@ -123,6 +123,13 @@ class Code:
     def load(self, address: str, kind: str = "") -> str:
         return self.e.value(f"load {kind or self.llvm}, ptr {address}, align {self.item}")
 
+    def integer_at(self, base: str, index: str) -> str:
+        """The address of a whole number."""
+        return self.e.value(f"getelementptr inbounds i64, ptr {base}, i64 {index}")
+
+    def integer(self, base: str, index: str) -> str:
+        return self.get(self.integer_at(base, index))
+
     def store(self, value: str, address: str, kind: str = "") -> None:
         self.e.line(f"store {kind or self.llvm} {value}, ptr {address}, align {self.item}")
 

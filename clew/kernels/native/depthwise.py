@@ -154,11 +154,10 @@ class _Runs(Lines):
 
     def sources(self, first: str, count: int) -> list[tuple[str, str]]:
         """For each of some taps its number and the beginning of its run."""
-        e, found = self.e, []
+        found = []
         for number in range(count):
             tap = self.add(first, str(number))
-            shift = self.get(e.value(f"getelementptr inbounds i64, ptr %shifts, i64 {tap}"))
-            found.append((tap, self.at("%source", shift)))
+            found.append((tap, self.at("%source", self.integer("%shifts", tap))))
         return found
 
     def combine(self) -> None:
@@ -290,11 +289,9 @@ class _Body(Lines):
         channel = Loop(e, "0", f["channels"])
         out = self.at(f["x"], self.mul(self.add(first_in, channel.i), f["pixels"]))
         phase = Loop(e, "0", f["phases"])
-        start, stop = (
-            e.value(f"load i64, ptr {e.value(f'getelementptr i64, ptr {base}, i64 {phase.i}')}")
-            for base in (f["starts"], e.value(f"getelementptr i64, ptr {f['starts']}, i64 1"))
-        )
-        shifts = e.value(f"getelementptr i64, ptr {f['shifts']}, i64 {start}")
+        start = self.integer(f["starts"], phase.i)
+        stop = self.integer(f["starts"], self.add(phase.i, "1"))
+        shifts = self.integer_at(f["shifts"], start)
         self.put_zeros(target, f["whole"])
         filter_ = Loop(e, "0", f["filters"])
         number = self.add(self.mul(group, f["filters"]), filter_.i)

@@ -11,7 +11,10 @@ from collections.abc import Callable
 
 from clew.kernels.native.code import Code
 from clew.kernels.native.processor import vector_bytes
+from clew.kernels.native.vectors import carrying_loop
 
+# The first number of some, where they end, and how far they are apart.
+Span = tuple[str, str, str]
 # The least vector that is worth its code.
 _SHORTEST = 4
 
@@ -120,6 +123,9 @@ class Lines(Code):
 
     def add_line(self, line: str, target: str, begin: str, end: str, stride: str) -> None:
         """target[i * stride] += line[i]."""
+        if stride == "1":
+            self.in_lanes(begin, end, lambda i: self._add(line, target, i))
+            return
 
         def emit(known: int) -> None:
             def add(i: str) -> None:
@@ -127,9 +133,7 @@ class Lines(Code):
                 place = i if known == 1 else self.mul(i, str(known) if known else stride)
                 if known == 2 and self.lanes > 1:
                     value, kind = self.joined([value, "zeroinitializer"]), self.kind(2)
-                there = self.at(target, place)
-                total = self.e.value(f"fadd {kind} {self.load(there, kind)}, {value}")
-                self.store(total, there, kind)
+                self._add_to(self.at(target, place), value, kind)
 
             if known:
                 # The last number of a vector may lie beyond the line, where others may write.
@@ -140,6 +144,46 @@ class Lines(Code):
                     add(i)
 
         self.by_stride(stride, emit)
+
+    def better(
+        self, value: str, best: str, here: str, where: str, places: str = "i64"
+    ) -> list[str]:
+        """The larger of two numbers and its place; of equal ones the first, and the last NaN."""
+        e, kind = self.e, self.kind()
+        truth, numbers = (
+            each if self.lanes == 1 else f"<{self.lanes} x {each}>" for each in ("i1", places)
+        )
+        greater = e.value(f"fcmp ogt {kind} {value}, {best}")
+        nan = e.value(f"fcmp uno {kind} {value}, {value}")
+        is_better = e.value(f"or {truth} {greater}, {nan}")
+        return [
+            e.value(f"select {truth} {is_better}, {kind} {value}, {kind} {best}"),
+            e.value(f"select {truth} {is_better}, {numbers} {here}, {numbers} {where}"),
+        ]
+
+    def largest(self, plane: str, width: str, rows: Span, columns: Span) -> list[str]:
+        """The largest element of a window, and its place in a plane of such rows."""
+        e = self.e
+        start = self.add(self.mul(rows[0], width), columns[0])
+        first = [(self.llvm, self.load(self.at(plane, start))), ("i64", start)]
+
+        def down(row: str, so_far: list[str]) -> list[str]:
+            before = self.mul(row, width)
+
+            def across(column: str, so_far: list[str]) -> list[str]:
+                place = self.add(before, column)
+                return self.better(self.load(self.at(plane, place)), so_far[0], place, so_far[1])
+
+            found = list(zip((self.llvm, "i64"), so_far, strict=True))
+            return carrying_loop(e, columns[:2], columns[2], across, found)
+
+        return carrying_loop(e, rows[:2], rows[2], down, first)
+
+    def _add(self, line: str, target: str, i: str) -> None:
+        self._add_to(self.at(target, i), self.load(self.at(line, i), self.kind()), self.kind())
+
+    def _add_to(self, place: str, value: str, kind: str) -> None:
+        self.store(self.e.value(f"fadd {kind} {self.load(place, kind)}, {value}"), place, kind)
 
     def _copy(self, source: str, target: str) -> None:
         self.store(self.load(source, self.kind()), target, self.kind())

@@ -14,7 +14,8 @@ import numpy as np
 
 from clew.kernels.native import jit
 from clew.kernels.native.emitter import Emitter
-from clew.kernels.native.loops import GRAIN, Loop, context_word, finish
+from clew.kernels.native.lines import Lines
+from clew.kernels.native.loops import GRAIN, finish
 
 Array = np.ndarray
 
@@ -40,80 +41,55 @@ def outer_products(columns: Array, rows: Array) -> Array:
     out = np.empty((batch, count, length), columns.dtype)
     addresses = [each.ctypes.data for each in (columns, rows, out)]
     context = np.array([*addresses, count, length], np.int64)
-    function = _function(TYPES[out.dtype], out.itemsize)
+    function = _function(TYPES[out.dtype])
     function(context.ctypes.data, batch * count, max(GRAIN // length, 1))
     return out
 
 
 @functools.cache
-def _function(llvm: str, itemsize: int) -> Any:
+def _function(llvm: str) -> Any:
     machine = jit.machine()
-    text = module(llvm, itemsize)
-    code = machine.compiled(text, lambda: text)
+    code = machine.compiled(f"outer {llvm}", lambda: module(llvm), jit.NONE)
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return signature(machine.load(code, "outer")[0])
 
 
-def module(llvm: str, itemsize: int) -> str:
+def module(llvm: str) -> str:
     """The LLVM module for one type of elements."""
-    e = Emitter()
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
-    e.declare("i64 @llvm.umin.i64(i64, i64)")
-    e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
-    columns, rows, out = (context_word(e, place, "ptr") for place in range(3))
-    count, length = (context_word(e, place, "i64") for place in (3, 4))
-    row = Loop(e, "%begin", "%end")
-    factor = e.value(f"load {llvm}, ptr {_at(e, llvm, columns, row.i)}")
-    example = e.value(f"udiv i64 {row.i}, {count}")
-    source = _at(e, llvm, rows, e.value(f"mul i64 {example}, {length}"))
-    target = _at(e, llvm, out, e.value(f"mul i64 {row.i}, {length}"))
-    _scaled_row(e, llvm, itemsize, source, factor, target, length)
-    row.close()
-    # Others may read the result only after these stores.
-    e.line("fence seq_cst")
-    e.line("ret void")
-    e.lines.append("}")
+    e = Emitter(is_final=True)
+    _Outer(e, llvm).emit()
     finish(e, "outer")
     e.lines.append("!1 = !{i32 1}")
     return e.text()
 
 
-def _scaled_row(
-    e: Emitter, llvm: str, itemsize: int, source: str, factor: str, target: str, length: str
-) -> None:
-    """target[:] = source * factor: up to the first line, whole lines, and what is left."""
-    lanes = _LINE // itemsize
-    address = e.value(f"ptrtoint ptr {target} to i64")
-    ahead = e.value(f"and i64 {e.value(f'sub i64 0, {address}')}, {_LINE - 1}")
-    first = e.value(f"udiv i64 {ahead}, {itemsize}")
-    first = e.value(f"call i64 @llvm.umin.i64(i64 {first}, i64 {length})")
-    rest = e.value(f"sub i64 {length}, {first}")
-    whole = e.value(f"and i64 {rest}, {-lanes}")
-    last = e.value(f"add i64 {first}, {whole}")
-    vector = f"<{lanes} x {llvm}>"
-    single = e.value(f"insertelement {vector} poison, {llvm} {factor}, i32 0")
-    factors = e.value(
-        f"shufflevector {vector} {single}, {vector} poison, <{lanes} x i32> zeroinitializer"
-    )
-    _one_by_one(e, llvm, source, factor, target, ("0", first))
-    lines = Loop(e, first, last, lanes)
-    part = e.value(f"load {vector}, ptr {_at(e, llvm, source, lines.i)}, align {itemsize}")
-    product = e.value(f"fmul {vector} {part}, {factors}")
-    place = _at(e, llvm, target, lines.i)
-    e.line(f"store {vector} {product}, ptr {place}, align {_LINE}, !nontemporal !1")
-    lines.close()
-    _one_by_one(e, llvm, source, factor, target, (last, length))
+class _Outer(Lines):
+    """`body(context, begin, end)` for some rows of results."""
 
+    def emit(self) -> None:
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
+            f = self.context("*columns", "*rows", "*out", "count", "length")
+            with self.loop("%begin", "%end") as row:
+                factor = self.load(self.at(f["columns"], row))
+                source = self.at(f["rows"], self.mul(self.quotient(row, f["count"]), f["length"]))
+                target = self.at(f["out"], self.mul(row, f["length"]))
+                self.scaled(source, factor, target, f["length"])
+            # Others may read the result only after these stores.
+            self.e.line("fence seq_cst")
 
-def _one_by_one(
-    e: Emitter, llvm: str, source: str, factor: str, target: str, span: tuple[str, str]
-) -> None:
-    element = Loop(e, *span)
-    value = e.value(f"load {llvm}, ptr {_at(e, llvm, source, element.i)}")
-    product = e.value(f"fmul {llvm} {value}, {factor}")
-    e.line(f"store {llvm} {product}, ptr {_at(e, llvm, target, element.i)}")
-    element.close()
-
-
-def _at(e: Emitter, llvm: str, base: str, index: str) -> str:
-    return e.value(f"getelementptr inbounds {llvm}, ptr {base}, i64 {index}")
+    def scaled(self, source: str, factor: str, target: str, length: str) -> None:
+        """target[:] = source * factor: up to the first line, whole lines, and what is left."""
+        address = self.e.value(f"ptrtoint ptr {target} to i64")
+        ahead = self.remainder(self.sub("0", address), str(_LINE))
+        first = self.least(self.quotient(ahead, str(self.item)), length)
+        lanes = _LINE // self.item
+        whole = self.mul(self.quotient(self.sub(length, first), str(lanes)), str(lanes))
+        last = self.add(first, whole)
+        for self.lanes, begin, end in ((1, "0", first), (lanes, first, last), (1, last, length)):
+            factors = self.repeated(factor)
+            with self.loop(begin, end, by=self.lanes) as i:
+                part = self.load(self.at(source, i), self.kind())
+                product = self.e.value(f"fmul {self.kind()} {part}, {factors}")
+                place = self.at(target, i)
+                how = f"align {self.item}" if self.lanes == 1 else f"align {_LINE}, !nontemporal !1"
+                self.e.line(f"store {self.kind()} {product}, ptr {place}, {how}")

@@ -14,18 +14,16 @@ import numpy as np
 
 from clew.kernels.native import jit
 from clew.kernels.native.emitter import Emitter
-from clew.kernels.native.loops import Loop, context_word, finish
+from clew.kernels.native.lines import Lines
+from clew.kernels.native.loops import finish
 
 Array = np.ndarray
 TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
-FIELDS = ("target", "index", "values", "length", "count", "inner", "width", "blocks")
-_POINTERS = ("target", "index", "values")
+FIELDS = ("*target", "*index", "*values", "length", "count", "inner", "width", "blocks")
 # With fewer outer positions than this there are several blocks of inner ones, to share the work.
 _FEW = 8
 _NARROWEST, _WIDEST = 16, 512
 _ELEMENTS_PER_PIECE = 16384
-
-_GROUP = ", !llvm.access.group !0"
 
 
 def take(source: Array, index: Array) -> Array:
@@ -66,70 +64,69 @@ def _run(kind: str, target: Array, index: Array, values: Array) -> None:
 @functools.cache
 def _function(kind: str, llvm: str, is_last: bool) -> Any:
     machine = jit.machine()
-    text = module(kind, llvm, is_last)
-    code = machine.compiled(text, lambda: text)
+    key = f"placing {kind} {llvm} {is_last}"
+    code = machine.compiled(key, lambda: module(kind, llvm, is_last), jit.NONE)
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return signature(machine.load(code, "place")[0])
 
 
 def module(kind: str, llvm: str, is_last: bool) -> str:
     """The LLVM module of one of the kernels; `is_last` says that there are no inner positions."""
-    e = Emitter()
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
-    e.declare("i64 @llvm.smin.i64(i64, i64)")
-    e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
-    f = {
-        name: context_word(e, place, "ptr" if name in _POINTERS else "i64")
-        for place, name in enumerate(FIELDS)
-    }
-    if is_last:
-        f |= {"inner": "1", "width": "1", "blocks": "1"}
-    piece = Loop(e, "%begin", "%end")
-    outer = e.value(f"sdiv i64 {piece.i}, {f['blocks']}")
-    block = e.value(f"srem i64 {piece.i}, {f['blocks']}")
-    first = e.value(f"mul i64 {block}, {f['width']}")
-    stop = e.value(f"add i64 {first}, {f['width']}")
-    last = e.value(f"call i64 @llvm.smin.i64(i64 {stop}, i64 {f['inner']})")
-    base = e.value(f"mul i64 {e.value(f'mul i64 {outer}, ' + f['length'])}, {f['inner']}")
-    entry = Loop(e, "0", f["count"])
-    number = e.value(f"add i64 {e.value(f'mul i64 {outer}, ' + f['count'])}, {entry.i}")
-    row = e.value(f"mul i64 {number}, {f['inner']}")
-    if kind == "add_rows":
-        place = e.value(f"load i64, ptr {_at(e, 'i64', f['index'], entry.i)}")
-        offset = e.value(f"add i64 {base}, {e.value(f'mul i64 {place}, ' + f['inner'])}")
-        inside = Loop(e, first, last, parallel=True)
-        _move(e, kind, llvm, f, e.value(f"add i64 {offset}, {inside.i}"), row, inside.i)
-    else:
-        inside = Loop(e, first, last)
-        here = _at(e, "i64", f["index"], e.value(f"add i64 {row}, {inside.i}"))
-        place = e.value(f"mul i64 {e.value(f'load i64, ptr {here}')}, {f['inner']}")
-        offset = e.value(f"add i64 {base}, {place}")
-        _move(e, kind, llvm, f, e.value(f"add i64 {offset}, {inside.i}"), row, inside.i)
-    inside.close()
-    entry.close()
-    piece.close()
-    e.line("ret void")
-    e.lines.append("}")
+    e = Emitter(is_final=True)
+    _Placing(e, llvm).emit(kind, is_last)
     finish(e, "place")
     return e.text()
 
 
-def _at(e: Emitter, llvm: str, base: str, index: str) -> str:
-    return e.value(f"getelementptr inbounds {llvm}, ptr {base}, i64 {index}")
+class _Placing(Lines):
+    """`body(context, begin, end)` for some blocks of inner positions."""
 
+    def emit(self, kind: str, is_last: bool) -> None:
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
+            self.f = self.context(*FIELDS)
+            with self.loop("%begin", "%end") as piece:
+                if is_last:
+                    self.row(kind, piece)
+                else:
+                    self.block(kind, piece)
 
-def _move(
-    e: Emitter, kind: str, llvm: str, f: dict[str, str], place: str, row: str, i: str
-) -> None:
-    """One element, between its place in the target and its own in the values."""
-    group = _GROUP if kind == "add_rows" else ""
-    target = _at(e, llvm, f["target"], place)
-    own = _at(e, llvm, f["values"], e.value(f"add i64 {row}, {i}"))
-    if kind == "take":
-        e.line(f"store {llvm} {e.value(f'load {llvm}, ptr {target}')}, ptr {own}")
-        return
-    value = e.value(f"load {llvm}, ptr {own}{group}")
-    if kind != "put":
-        have = e.value(f"load {llvm}, ptr {target}{group}")
-        value = e.value(f"fadd {llvm} {have}, {value}")
-    e.line(f"store {llvm} {value}, ptr {target}{group}")
+    def row(self, kind: str, outer: str) -> None:
+        """Elements side by side, each with a place in a row of the target."""
+        f = self.f
+        base = self.at(f["target"], self.mul(outer, f["length"]))
+        first = self.mul(outer, f["count"]) if kind != "add_rows" else "0"
+        values = self.at(f["values"], self.mul(outer, f["count"]))
+        whole = self.mul(self.quotient(f["count"], "4"), "4")
+        for begin, end, together in (("0", whole, 4), (whole, f["count"], 1)):
+            with self.loop(begin, end, by=together) as i:
+                for number in [self.add(i, str(n)) for n in range(together)]:
+                    place = self.integer(f["index"], self.add(first, number))
+                    self.element(kind, self.at(base, place), self.at(values, number))
+
+    def block(self, kind: str, piece: str) -> None:
+        """Some inner positions of all rows of values."""
+        f = self.f
+        outer = self.quotient(piece, f["blocks"])
+        first = self.mul(self.remainder(piece, f["blocks"]), f["width"])
+        last = self.least(self.add(first, f["width"]), f["inner"])
+        base = self.at(f["target"], self.mul(outer, f["length"], f["inner"]))
+        with self.loop("0", f["count"]) as entry:
+            row = self.mul(self.add(self.mul(outer, f["count"]), entry), f["inner"])
+            values = self.at(f["values"], row)
+            if kind == "add_rows":
+                place = self.mul(self.integer(f["index"], entry), f["inner"])
+                self.add_line(values, self.at(base, place), first, last, "1")
+            else:
+                with self.loop(first, last) as i:
+                    place = self.mul(self.integer(f["index"], self.add(row, i)), f["inner"])
+                    self.element(kind, self.at(base, self.add(place, i)), self.at(values, i))
+
+    def element(self, kind: str, target: str, own: str) -> None:
+        """One element, between its place in the target and its own in the values."""
+        if kind == "take":
+            self.store(self.load(target), own)
+        elif kind == "put":
+            self.store(self.load(own), target)
+        else:
+            total = self.e.value(f"fadd {self.llvm} {self.load(target)}, {self.load(own)}")
+            self.store(total, target)

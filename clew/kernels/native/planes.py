@@ -100,9 +100,6 @@ class _Body(Lines):
                     self.across(buffer, self.at(y, self.mul(row, f["columns"])))
             self.release(buffer)
 
-    def index(self, base: str, number: str) -> str:
-        return self.get(self.e.value(f"getelementptr inbounds i64, ptr {base}, i64 {number}"))
-
     def down(self, x: str, buffer: str, row: str) -> None:
         """buffer[j] = sum over t of weight[t] * x[index[t], j]."""
         e, f = self.e, self.f
@@ -110,7 +107,7 @@ class _Body(Lines):
         with self.loop("0", f["row_taps"]) as tap:
             number = self.add(self.mul(row, f["row_taps"]), tap)
             weight = self.load(self.at(f["row_weight"], number))
-            source = self.at(x, self.mul(self.index(f["row_index"], number), f["width"]))
+            source = self.at(x, self.mul(self.integer(f["row_index"], number), f["width"]))
 
             def turn(j: str) -> None:
                 value, kind = self.load(self.at(source, j), self.kind()), self.kind()
@@ -132,7 +129,7 @@ class _Body(Lines):
                 place, kind = self.add(first, c), self.kind()
                 weight = self.load(self.at(f["column_weight"], place), kind)
                 sources = [
-                    self.at(buffer, self.index(f["column_index"], self.add(place, str(lane))))
+                    self.at(buffer, self.integer(f["column_index"], self.add(place, str(lane))))
                     for lane in range(self.lanes)
                 ]
                 product = e.value(f"fmul {kind} {self.gathered(sources)}, {weight}")

@@ -10,15 +10,15 @@ import numpy as np
 
 from clew.kernels.native import jit, windows
 from clew.kernels.native.emitter import Emitter
-from clew.kernels.native.loops import Loop, context_word, finish
+from clew.kernels.native.lines import Lines, Span
+from clew.kernels.native.loops import finish
 
 Array = np.ndarray
 TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 FIELDS = (
-    "x", "y", "index", "height", "width", "rows", "columns", "kernel_h", "kernel_w",
+    "*x", "*y", "*index", "height", "width", "rows", "columns", "kernel_h", "kernel_w",
     "stride_h", "stride_w", "pad_h", "pad_w", "dilation_h", "dilation_w",
 )  # fmt: skip
-_POINTERS = ("x", "y", "index")
 # Planes are shared out in pieces of about so many windows.
 _WINDOWS_PER_PIECE = 8192
 
@@ -62,111 +62,56 @@ def _grain(y: Array) -> int:
 @functools.cache
 def _function(kind: str, llvm: str) -> Any:
     machine = jit.machine()
-    text = module(kind, llvm)
-    code = machine.compiled(text, lambda: text)
+    code = machine.compiled(f"pooling {kind} {llvm}", lambda: module(kind, llvm), jit.NONE)
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return signature(machine.load(code, "pool")[0])
 
 
 def module(kind: str, llvm: str) -> str:
     """The LLVM module of one of the two kernels."""
-    e = Emitter()
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
-    e.declare("i64 @llvm.smax.i64(i64, i64)")
-    e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
-    f = {
-        name: context_word(e, place, "ptr" if name in _POINTERS else "i64")
-        for place, name in enumerate(FIELDS)
-    }
-    # In the first block, where they become registers.
-    e.line("%where = alloca i64")
-    e.line(f"%best = alloca {llvm}")
-    size = e.value(f"mul i64 {f['height']}, {f['width']}")
-    count = e.value(f"mul i64 {f['rows']}, {f['columns']}")
-    plane = Loop(e, "%begin", "%end")
-    x = _at(e, llvm, f["x"], e.value(f"mul i64 {plane.i}, {size}"))
-    first = e.value(f"mul i64 {plane.i}, {count}")
-    y, index = _at(e, llvm, f["y"], first), _at(e, "i64", f["index"], first)
-    if kind == "max":
-        _max_of_plane(e, llvm, f, x, y, index)
-    else:
-        window = Loop(e, "0", count)
-        place = e.value(f"load i64, ptr {_at(e, 'i64', index, window.i)}")
-        target = _at(e, llvm, x, place)
-        have = e.value(f"load {llvm}, ptr {target}")
-        more = e.value(f"load {llvm}, ptr {_at(e, llvm, y, window.i)}")
-        e.line(f"store {llvm} {e.value(f'fadd {llvm} {have}, {more}')}, ptr {target}")
-        window.close()
-    plane.close()
-    e.line("ret void")
-    e.lines.append("}")
+    e = Emitter(is_final=True)
+    _Pooling(e, llvm).emit(kind)
     finish(e, "pool")
     return e.text()
 
 
-def _at(e: Emitter, llvm: str, base: str, index: str) -> str:
-    return e.value(f"getelementptr inbounds {llvm}, ptr {base}, i64 {index}")
+class _Pooling(Lines):
+    """`body(context, begin, end)` for some planes."""
 
+    def emit(self, kind: str) -> None:
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
+            self.f = f = self.context(*FIELDS)
+            size, count = self.mul(f["height"], f["width"]), self.mul(f["rows"], f["columns"])
+            with self.loop("%begin", "%end") as plane:
+                x = self.at(f["x"], self.mul(plane, size))
+                first = self.mul(plane, count)
+                y, index = self.at(f["y"], first), self.integer_at(f["index"], first)
+                if kind == "max":
+                    self.windows(x, y, index)
+                else:
+                    self.add_up(x, y, index, count)
 
-def _first_inside(e: Emitter, start: str, dilation: str) -> str:
-    """The first element of a window that lies in the image: ceil(-start / dilation), or 0."""
-    missing = e.value(f"sub i64 {dilation}, 1")
-    missing = e.value(f"sub i64 {missing}, {start}")
-    first = e.value(f"sdiv i64 {missing}, {dilation}")
-    return e.value(f"call i64 @llvm.smax.i64(i64 {first}, i64 0)")
+    def add_up(self, x: str, y: str, index: str, count: str) -> None:
+        """x[index[i]] += y[i]."""
+        with self.loop("0", count) as window:
+            target = self.at(x, self.integer(index, window))
+            more = self.load(self.at(y, window))
+            self.store(self.e.value(f"fadd {self.llvm} {self.load(target)}, {more}"), target)
 
+    def windows(self, x: str, y: str, index: str) -> None:
+        f = self.f
+        with self.loop("0", f["rows"]) as row, self.loop("0", f["columns"]) as column:
+            window = self.inside("h", row), self.inside("w", column)
+            best, where = self.largest(x, f["width"], *window)
+            place = self.add(self.mul(row, f["columns"]), column)
+            self.store(best, self.at(y, place))
+            self.put(self.integer_at(index, place), where)
 
-def _max_of_plane(e: Emitter, llvm: str, f: dict[str, str], x: str, y: str, index: str) -> None:
-    row = Loop(e, "0", f["rows"])
-    top = e.value(f"sub i64 {e.value(f'mul i64 {row.i}, ' + f['stride_h'])}, {f['pad_h']}")
-    first_h = _first_inside(e, top, f["dilation_h"])
-    column = Loop(e, "0", f["columns"])
-    left = e.value(f"sub i64 {e.value(f'mul i64 {column.i}, ' + f['stride_w'])}, {f['pad_w']}")
-    first_w = _first_inside(e, left, f["dilation_w"])
-    best = _max_of_window(e, llvm, f, x, (top, left), (first_h, first_w))
-    place = e.value(f"mul i64 {row.i}, {f['columns']}")
-    place = e.value(f"add i64 {place}, {column.i}")
-    value = e.value(f"load {llvm}, ptr {_at(e, llvm, x, best)}")
-    e.line(f"store {llvm} {value}, ptr {_at(e, llvm, y, place)}")
-    e.line(f"store i64 {best}, ptr {_at(e, 'i64', index, place)}")
-    column.close()
-    row.close()
-
-
-def _max_of_window(
-    e: Emitter,
-    llvm: str,
-    f: dict[str, str],
-    x: str,
-    corner: tuple[str, str],
-    first: tuple[str, str],
-) -> str:
-    """Where the largest value of one window is, in the plane."""
-    start_y = e.value(f"add i64 {corner[0]}, {e.value(f'mul i64 {first[0]}, ' + f['dilation_h'])}")
-    start_x = e.value(f"add i64 {corner[1]}, {e.value(f'mul i64 {first[1]}, ' + f['dilation_w'])}")
-    start = e.value(f"add i64 {e.value(f'mul i64 {start_y}, ' + f['width'])}, {start_x}")
-    e.line(f"store i64 {start}, ptr %where")
-    initial = e.value(f"load {llvm}, ptr {_at(e, llvm, x, start)}")
-    e.line(f"store {llvm} {initial}, ptr %best")
-    down = Loop(e, first[0], f["kernel_h"])
-    at_y = e.value(f"add i64 {corner[0]}, {e.value(f'mul i64 {down.i}, ' + f['dilation_h'])}")
-    in_y = e.value(f"icmp slt i64 {at_y}, {f['height']}")
-    across = Loop(e, first[1], f["kernel_w"])
-    at_x = e.value(f"add i64 {corner[1]}, {e.value(f'mul i64 {across.i}, ' + f['dilation_w'])}")
-    in_x = e.value(f"icmp slt i64 {at_x}, {f['width']}")
-    inside = e.value(f"and i1 {in_y}, {in_x}")
-    place = e.value(f"add i64 {e.value(f'mul i64 {at_y}, ' + f['width'])}, {at_x}")
-    # Outside, look at the start again: it is never better than itself.
-    place = e.value(f"select i1 {inside}, i64 {place}, i64 {start}")
-    value = e.value(f"load {llvm}, ptr {_at(e, llvm, x, place)}")
-    best = e.value(f"load {llvm}, ptr %best")
-    greater = e.value(f"fcmp ogt {llvm} {value}, {best}")
-    nan = e.value(f"fcmp uno {llvm} {value}, {value}")
-    better = e.value(f"and i1 {e.value(f'or i1 {greater}, {nan}')}, {inside}")
-    chosen = e.value(f"select i1 {better}, {llvm} {value}, {llvm} {best}")
-    e.line(f"store {llvm} {chosen}, ptr %best")
-    have = e.value("load i64, ptr %where")
-    e.line(f"store i64 {e.value(f'select i1 {better}, i64 {place}, i64 {have}')}, ptr %where")
-    across.close()
-    down.close()
-    return e.value("load i64, ptr %where")
+    def inside(self, axis: str, number: str) -> Span:
+        """The elements of a window that lie in the image, along one of its axes."""
+        f, size = self.f, {"h": "height", "w": "width"}[axis]
+        dilation = f[f"dilation_{axis}"]
+        start = self.sub(self.mul(number, f[f"stride_{axis}"]), f[f"pad_{axis}"])
+        end = self.add(start, self.mul(f[f"kernel_{axis}"], dilation))
+        missing = self.pieces(self.most(self.sub("0", start), "0"), dilation)
+        return self.add(start, self.mul(missing, dilation)), self.least(end, f[size]), dilation

@@ -116,7 +116,7 @@ def _loop(
 
 
 def carrying_loop(
-    e: Emitter, span: tuple[str, str], by: int, body: Body, carried: Carried
+    e: Emitter, span: tuple[str, str], by: int | str, body: Body, carried: Carried
 ) -> list[str]:
     """for i in range(begin, end, by): carried = body(i, carried); returns the last ones."""
     begin, end = span

@@ -112,7 +112,7 @@ class _Windows(Lines):
             best, where = self.best(x, top, self.mul(column, str(self.stride_w)))
             place = self.add(done, column)
             self.store(best, self.at(f["y"], place), self.kind())
-            index = self.e.value(f"getelementptr inbounds i64, ptr {f['index']}, i64 {place}")
+            index = self.integer_at(f["index"], place)
             wide = self.e.value(f"sext {self.integers('i32')} {where} to {self.integers('i64')}")
             self.e.line(f"store {self.integers('i64')} {wide}, ptr {index}, align 8")
 
@@ -127,7 +127,7 @@ class _Windows(Lines):
         best = self.constant("0xFFF0000000000000", self.llvm)
         row = self.spread(self.mul(self.most(inner_y, "0"), f["inner_width"]))
         column = self.steps(self.sub(left, f["pad_w"]))
-        where = self.sums(row, self.largest(column, self.constant("0", "i32")))
+        where = self.sums(row, self.not_below(column, self.constant("0", "i32")))
         line = self.add(self.mul(top, f["width"]), left)
         place = self.sums(self.spread(self.mul(inner_y, f["inner_width"])), column)
         for down in range(self.kernel[0]):
@@ -137,7 +137,7 @@ class _Windows(Lines):
                 place = self.sums(place, self.spread(step))
             for across, value in enumerate(self.neighbours(x, line)):
                 here = self.sums(place, self.constant(str(across * self.dilation_w), "i32"))
-                best, where = self.better(value, best, here, where)
+                best, where = self.better(value, best, here, where, "i32")
         return best, where
 
     def neighbours(self, x: str, line: str) -> list[str]:
@@ -156,18 +156,6 @@ class _Windows(Lines):
                 # The second of pairs, the first of which lie in the window, too.
                 found.append(self.pairs(x, self.sub(place, "1"))[1])
         return found
-
-    def better(self, value: str, best: str, here: str, where: str) -> tuple[str, str]:
-        e, kind = self.e, self.kind()
-        greater = e.value(f"fcmp ogt {kind} {value}, {best}")
-        nan = e.value(f"fcmp uno {kind} {value}, {value}")
-        truth = self.integers("i1")
-        is_better = e.value(f"or {truth} {greater}, {nan}")
-        numbers = self.integers("i32")
-        return (
-            e.value(f"select {truth} {is_better}, {kind} {value}, {kind} {best}"),
-            e.value(f"select {truth} {is_better}, {numbers} {here}, {numbers} {where}"),
-        )
 
     # -- a number for each lane: places in a plane, which 32 bits are enough for -----------------
 
@@ -196,7 +184,7 @@ class _Windows(Lines):
     def sums(self, a: str, b: str) -> str:
         return self.e.value(f"add {self.integers('i32')} {a}, {b}")
 
-    def largest(self, a: str, b: str) -> str:
+    def not_below(self, a: str, b: str) -> str:
         kind = self.integers("i32")
         greater = self.e.value(f"icmp sgt {kind} {a}, {b}")
         return self.e.value(f"select {self.integers('i1')} {greater}, {kind} {a}, {kind} {b}")
