@@ -15,6 +15,7 @@ from clew.kernels.arrays import Array, at, is_inexact, widened
 from clew.kernels.im2col import Sizes, expand
 from clew.kernels.native import adaptive
 from clew.kernels.native import pooling as native
+from clew.kernels.native.code import TYPES
 from clew.kernels.separable import adaptive_bounds, check_adaptive, pick
 
 Shape = tuple[int, ...]
@@ -91,7 +92,7 @@ def max_pool(
     spatial, kernel, steps, pads = pool_parameters(x.shape, kernel_size, stride, padding)
     spacing = expand(dilation, len(spatial), "dilation")
     counts = pool_output_shape(spatial, kernel, steps, pads, spacing, ceil_mode)
-    if len(spatial) == 2 and x.dtype in native.TYPES and x.size >= _COMPILED_FROM:
+    if len(spatial) == 2 and x.dtype in TYPES and x.size >= _COMPILED_FROM:
         return native.max_pool(x, counts, kernel, steps, pads, spacing)
     axes = list(zip(spatial, counts, kernel, steps, pads, spacing, strict=True))
     inside = [_window_positions(*axis) for axis in axes]
@@ -298,7 +299,7 @@ def scatter_by_index(
     `unique` promises that no index occurs twice in a plane.
     """
     planes, volume = g.shape[0] * g.shape[1], prod(spatial)
-    if g.dtype in native.TYPES and len(spatial) == 2 and g.size >= _COMPILED_FROM:
+    if g.dtype in TYPES and len(spatial) == 2 and g.size >= _COMPILED_FROM:
         return native.add_at(g, indices, tuple(spatial))
     if unique:
         placed = np.zeros(planes * volume, g.dtype)

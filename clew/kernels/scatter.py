@@ -13,6 +13,7 @@ import numpy as np
 
 from clew.backend.dtypes import LOW_PRECISION
 from clew.kernels.native import placing
+from clew.kernels.native.code import TYPES
 
 
 def flat_positions(shape: tuple[int, ...], key: tuple[Any, ...]) -> np.ndarray:
@@ -71,7 +72,7 @@ def add_rows(target: np.ndarray, index: np.ndarray, rows: np.ndarray, dim: int =
     if not rows.size:
         return target
     width = math.prod(shape[dim + 1 :])
-    if target.dtype in placing.TYPES and target.dtype is rows.dtype and target.flags.c_contiguous:
+    if target.dtype in TYPES and target.dtype is rows.dtype and target.flags.c_contiguous:
         outer = math.prod(shape[:dim])
         values = np.ascontiguousarray(rows).reshape(outer, index.size, width)
         places = np.ascontiguousarray(index, np.int64)
@@ -102,7 +103,7 @@ def in_blocks(
     goes with all the target has beside `dim`.
     """
     shape = target.shape
-    if target.dtype not in placing.TYPES or not target.flags.c_contiguous or not index.size:
+    if target.dtype not in TYPES or not target.flags.c_contiguous or not index.size:
         return None
     if index.shape[:dim] != shape[:dim] or index.shape[dim + 1 :] != shape[dim + 1 :]:
         return None

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import numpy as np
+
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.loops import Loop
 
 ITEM = {"float": 4, "double": 8}
+# The dtypes of arrays that such code is written for, and what LLVM calls their elements.
+TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
 
 class Code:

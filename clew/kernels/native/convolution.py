@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew.kernels.native import jit
+from clew.kernels.native.code import TYPES
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.lines import Lines
 from clew.kernels.native.loops import Loop, finish
@@ -23,7 +24,6 @@ from clew.kernels.native.product import call_multiply, provide_multiply
 
 Array = np.ndarray
 FORWARD, OF_INPUT, OF_WEIGHT = "forward", "of_input", "of_weight"
-TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
 # What a kernel is told, in this order: three arrays and sums of weights, the geometry, and how the
 # work is cut.

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew.kernels.native import jit
-from clew.kernels.native.convolution import FORWARD, OF_INPUT, OF_WEIGHT, TYPES, Geometry
+from clew.kernels.native.code import TYPES
+from clew.kernels.native.convolution import FORWARD, OF_INPUT, OF_WEIGHT, Geometry
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.lines import Lines
 from clew.kernels.native.loops import Loop, finish

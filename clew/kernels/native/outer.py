@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.native import jit
+from clew.kernels.native.code import TYPES
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.lines import Lines
 from clew.kernels.native.loops import GRAIN, finish
 
 Array = np.ndarray
 
-TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 # Results of at least so many bytes are not expected to stay in a cache.
 LARGE = 4 << 20
 # Bytes that are stored at once: a line of the cache, at an address that is a multiple of it.

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.native import jit
+from clew.kernels.native.code import TYPES
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.lines import Lines
 from clew.kernels.native.loops import finish
 
 Array = np.ndarray
-TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 FIELDS = ("*target", "*index", "*values", "length", "count", "inner", "width", "blocks")
 # With fewer outer positions than this there are several blocks of inner ones, to share the work.
 _FEW = 8

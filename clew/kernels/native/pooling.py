@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.native import jit, windows
+from clew.kernels.native.code import TYPES
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.lines import Lines, Span
 from clew.kernels.native.loops import finish
 
 Array = np.ndarray
-TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 FIELDS = (
     "*x", "*y", "*index", "height", "width", "rows", "columns", "kernel_h", "kernel_w",
     "stride_h", "stride_w", "pad_h", "pad_w", "dilation_h", "dilation_w",

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from clew.kernels.native import jit, product_panels
-from clew.kernels.native.code import Code
+from clew.kernels.native.code import TYPES, Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
 from clew.kernels.native.loops import LOOP_SIGNATURE, RUN_ONCE
@@ -54,7 +54,6 @@ TURNED_PAIRS = (
 )  # fmt: skip
 # The ufuncs, and whether they add a row. A late product may be made after the call has returned.
 ENTRIES = {"product": False, "affine": True, "late_product": False}
-LLVM = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 # What other kernels call, with distances in bytes: c = a b, or c = c + a b if `more`.
 MULTIPLY_PARAMETERS = (
     "ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, i64 %b_col, "
@@ -363,7 +362,7 @@ def call_multiply(
 
 def pack(matrix: np.ndarray, panels: np.ndarray) -> bool:
     """Copy a matrix into panels (panel, row, column), if they are as wide as tiles; else False."""
-    llvm = LLVM.get(matrix.dtype)
+    llvm = TYPES.get(matrix.dtype)
     if llvm is None or panels.shape[2] != Shape(vector_bytes(), llvm).columns:
         return False
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)(_functions(llvm)["pack"])

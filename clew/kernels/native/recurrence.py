@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.native import jit
-from clew.kernels.native.code import Code
+from clew.kernels.native.code import TYPES, Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import Program
 from clew.kernels.native.loops import Elements, Loop, finish
-from clew.kernels.native.product import LLVM, Matrix, call_multiply, provide_multiply
+from clew.kernels.native.product import Matrix, call_multiply, provide_multiply
 from clew.kernels.native.ufunc import Elementwise
 
 Array = np.ndarray
@@ -44,7 +44,7 @@ _GROUP = ", !llvm.access.group !0"
 
 def run(kind: str, step: Elementwise, words: Sequence[Array | int | None]) -> None:
     """All steps of a layer; `words` are what FORWARD or BACKWARD say, but for the last three."""
-    llvm = LLVM[next(each.dtype for each in words if isinstance(each, np.ndarray))]
+    llvm = TYPES[next(each.dtype for each in words if isinstance(each, np.ndarray))]
     numbers = [each.ctypes.data if isinstance(each, np.ndarray) else each or 0 for each in words]
     context = np.array([*numbers, 0, 0, 0], np.int64)
     _function(kind, step, llvm)(context.ctypes.data)
@@ -54,7 +54,7 @@ def run(kind: str, step: Elementwise, words: Sequence[Array | int | None]) -> No
 def _function(kind: str, step: Elementwise, llvm: str) -> Any:
     machine = jit.machine()
     provide_multiply(llvm)
-    program = step.program(tuple(LLVM.values()).index(llvm))
+    program = step.program(tuple(TYPES.values()).index(llvm))
     key = f"recurrence {kind}\n{program}"
     code = machine.compiled(key, lambda: module(kind, program, llvm), jit.NONE)
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(machine.load(code, "walk")[0])
