@@ -1,8 +1,8 @@
 """Arguments of wrong types: the exception has torch's type, over the whole table of operations.
 
-Each argument of each sample is replaced by values that cannot be right, and each flag that the
-sample leaves out is given such values by name. Whether an exception is raised, and its type, must
-agree with torch.
+Each argument of each sample is replaced by values that cannot be right, and each flag and number
+that the sample leaves out is given such values by name. Whether an exception is raised, and its
+type, must agree with torch.
 """
 
 from __future__ import annotations
@@ -52,6 +52,9 @@ DEPARTURES: dict[tuple[str, str], tuple[type[Exception] | None, str]] = {
     ("unflatten", "2"): (TypeError, "torch reads None as an empty shape"),
     ("nn.functional.affine_grid", "1"): (TypeError, "torch counts the letters of a string"),
     ("nn.functional.gaussian_nll_loss", "full"): (TypeError, "torch takes anything for it"),
+    ("nn.functional.gaussian_nll_loss", "eps"): (TypeError, "torch names what it does with it"),
+    ("nn.functional.multi_margin_loss", "p"): (TypeError, "torch says which numbers there are"),
+    ("nn.functional.embedding_bag", "norm_type"): (TypeError, "torch reads it with max_norm only"),
     ("nn.functional.interpolate", "mode"): (TypeError, "a list is no name"),
     ("nn.functional.fractional_max_pool2d", "output_ratio"): (RuntimeError, "torch takes no float"),
     **{
@@ -59,6 +62,9 @@ DEPARTURES: dict[tuple[str, str], tuple[type[Exception] | None, str]] = {
         for dims in (1, 2, 3)
     },
 }
+
+# Annotations of parameters that are given wrong values though samples leave them out.
+GIVEN = ("bool", "int", "float", "complex")
 
 FIRST_ROWS = list({case.name: case for case in reversed(CASES)}.values())[::-1]
 
@@ -87,12 +93,12 @@ def replaced(sample: Sample, form: str) -> Iterator[tuple[str, str, Sample]]:
             yield name, kind, Sample(*sample.args, **{**sample.kwargs, name: wrong})
 
 
-def with_flags(sample: Sample, function: Callable[..., Any]) -> Iterator[tuple[str, str, Sample]]:
-    """The sample with wrong values for the flags that it leaves out."""
+def with_more(sample: Sample, function: Callable[..., Any]) -> Iterator[tuple[str, str, Sample]]:
+    """The sample with wrong values for the flags and numbers that it leaves out."""
     parameters = list(inspect.signature(function).parameters.values())
     for place, parameter in enumerate(parameters):
         by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-        if parameter.annotation != "bool" or not by_name or parameter.name in sample.kwargs:
+        if parameter.annotation not in GIVEN or not by_name or parameter.name in sample.kwargs:
             continue
         if place >= len(sample.args):
             for kind, wrong in WRONG.items():
@@ -130,7 +136,7 @@ def disagreements(case: OpCase) -> Iterator[tuple[tuple[str, str], str, Any, Any
         for number, sample in enumerate(samples_of(case)):
             if form == "method" and not (sample.args and isinstance(sample.args[0], torch.Tensor)):
                 continue
-            changed = [*replaced(sample, form), *([] if number else with_flags(sample, ours))]
+            changed = [*replaced(sample, form), *([] if number else with_more(sample, ours))]
             for argument, kind, wrong in changed:
                 expected = called(theirs, wrong)
                 if "unexpected keyword argument" in str(expected):

@@ -48,6 +48,15 @@ def test_workloads_to_be_compared_share_every_round() -> None:
     assert [entry[1] for entry in log[-2:]] == ["forget ", "forget "]
 
 
+def test_who_takes_turns() -> None:
+    def turns(*ids: str) -> set[str]:
+        return {WORKLOADS[each].turns for each in ids}
+
+    assert turns(*(workload.id for workload in MODES)) == {"modes/mlp_small"}
+    assert turns("sweep/add_1e1/call", "sweep/sum_first_1e1/call") == {"sweep/1e1"}
+    assert len(turns("sweep/add_1e1/call", "sweep/add_1e2/call", "op/add/forward")) == 3
+
+
 def test_modes_are_compared_with_each_other() -> None:
     default, without, inference = (Result(workload) for workload in MODES)
     default.seconds = {"clew": [4.0, 8.0], "torch": [2.0, 2.0]}

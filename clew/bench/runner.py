@@ -116,7 +116,7 @@ def run_together(
     rounds: int,
     round_seconds: float,
 ) -> list[Result]:
-    """Measure workloads that are to be compared with each other: all in every round."""
+    """Measure workloads that take turns: all in every round."""
     results = [
         _prepared(workload, engines, round_seconds)
         if workload.is_timed
@@ -219,7 +219,7 @@ def run_benchmark(
     results: list[Result] = []
     with ExitStack() as stack:
         engines = [stack.enter_context(EngineProcess(name, threads)) for name in names]
-        for _, together in groupby(workloads, lambda workload: (workload.group, workload.name)):
+        for _, together in groupby(workloads, lambda workload: workload.turns):
             results += run_together(list(together), engines, rounds, round_seconds)
             on_results(len(results))
     return results, {engine.engine: engine.version for engine in engines}

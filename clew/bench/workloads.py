@@ -47,6 +47,16 @@ class Workload:
         return f"{self.group}/{self.name}/{self.mode}"
 
     @property
+    def turns(self) -> str:
+        """Workloads with the same word here take turns in every round.
+
+        They are compared with each other; or short, as those of the sweep: what slows the machine
+        down for a second then meets one round of many rather than all rounds of one.
+        """
+        name = self.name.rpartition("_")[2] if self.group == "sweep" else self.name
+        return f"{self.group}/{name}"
+
+    @property
     def is_timed(self) -> bool:
         return self.mode != PEAK
 

@@ -50,6 +50,23 @@ def typed(function: F, first: int = 1) -> F:
     return checked  # type: ignore[return-value]  # it takes what `function` takes
 
 
+def explained(function: F) -> F:
+    """The same function, which names an argument of a wrong type when that made it fail.
+
+    It costs less than `typed`, and notices less: what nobody asks the type of goes through.
+    """
+
+    @functools.wraps(function)
+    def explaining(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            explain(function, args, kwargs, error)
+            raise
+
+    return explaining  # type: ignore[return-value]  # it takes what `function` takes
+
+
 def explain(
     function: Callable[..., Any],
     args: Sequence[Any],

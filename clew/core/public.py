@@ -16,7 +16,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.arguments import explain, typed
+from clew.core.arguments import explain, explained, typed
 from clew.core.casting import without_autocast
 from clew.core.inplace import become, bump_version, repeats_memory
 from clew.core.state import local
@@ -59,7 +59,7 @@ def public(
                 FUNCTIONS[each] = (
                     with_out(as_function, prepare, differentiable)
                     if out
-                    else without_out(as_function)
+                    else explained(as_function)
                 )
             if method:
                 setattr(Tensor, each, as_method)
@@ -112,20 +112,6 @@ def with_out(
         for each, target in zip(result, out, strict=True):
             deliver(each, target)
         return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
-
-    return function
-
-
-def without_out(implementation: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which names an argument of a wrong type."""
-
-    @functools.wraps(implementation)
-    def function(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return implementation(*args, **kwargs)
-        except Exception as error:
-            explain(implementation, args, kwargs, error)
-            raise
 
     return function
 

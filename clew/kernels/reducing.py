@@ -27,8 +27,6 @@ LONG, CHUNK = 1 << 17, 8192
 ROWS = 1024
 # From this many elements on a comparison after the other is what counts, not the start.
 LARGE = 1 << 12
-# To look for the place of the largest of fewer is quicker than to reduce.
-SOUGHT = 8 * LARGE
 
 # Low-precision floats are added up, and given back, as float32.
 _WIDENED = [([F16], [F32]), ([F32], [F32]), ([F64], [F64]), ([BF16], [F32])]
@@ -53,7 +51,6 @@ def _sum_exp(x: Any, largest: Any) -> Any:
     return largest, (x - shift).exp().row_sum()
 
 
-_MAXIMUM = np.maximum
 _EXTREMES: dict[Any, Rows] = {np.maximum: MAX, np.minimum: MIN}
 
 
@@ -99,10 +96,10 @@ def _of_repeated(array: Array, dims: Dims) -> Array:
     return np.array(np.broadcast_to(total, shape))
 
 
-def total(array: Array) -> Array:
-    """The sum of all elements of floats that lie one after another in memory."""
+def all_by(kernel: Rows, array: Array) -> Array:
+    """All elements of floats that lie one after another in memory, reduced by a kernel."""
     result = np.empty((), array.dtype)
-    ufunc = SUM.when(array)
+    ufunc = kernel.when(array)
     if array.ndim != 1:
         array = array.reshape(-1)
     ufunc(chunked(ufunc, array)[0] if array.size >= LONG else array, result)
@@ -123,19 +120,11 @@ def extreme_of_all(ufunc: Any, array: Array) -> Array:
     There is nothing to round, so it makes no difference who finds it: on one thread, NumPy is the
     quicker in large arrays.
     """
-    if array.size < SOUGHT and (array.ndim == 1 or array.flags.c_contiguous):
-        # A NaN is found first, too.
-        flat = array if array.ndim == 1 else array.reshape(-1)
-        found: Array = flat[flat.argmax() if ufunc is _MAXIMUM else flat.argmin(), ...].copy()
-        return found
-    result = np.empty((), array.dtype)
     if not array.flags.c_contiguous or (array.size >= LARGE and jit.threads() == 1):
+        result = np.empty((), array.dtype)
         ufunc.reduce(array, None, None, result)
         return result
-    kernel = _EXTREMES[ufunc].when(array)
-    flat = array if array.ndim == 1 else array.reshape(-1)
-    kernel(chunked(kernel, flat)[0] if array.size >= LONG else flat, result)
-    return result
+    return all_by(_EXTREMES[ufunc], array)
 
 
 def extreme_of_rows(ufunc: Any, array: Array) -> Array | None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend.dtypes import as_scalar
+from clew.core.arguments import explained
 from clew.core.elementwise import F32, F64
 from clew.core.inplace import apply_inplace
 from clew.core.op import OPS
@@ -154,6 +155,7 @@ ELU, ELU_IN_PLACE = _elu_row("elu", "Elu", False), _elu_row("elu_on_result", "El
 CELU, CELU_IN_PLACE = _elu_row("celu", "Celu", False), _elu_row("celu_on_result", "Celu", True)
 
 
+@explained
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """`x` above 0, `alpha * (exp(x) - 1)` below."""
     op = ELU_IN_PLACE if inplace else ELU
@@ -187,6 +189,7 @@ def _plain_celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     return celu(input, alpha)
 
 
+@explained
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """`x` above 0, `alpha * (exp(x / alpha) - 1)` below."""
     if alpha == 0:
@@ -215,7 +218,10 @@ def _SOFTPLUS_BACKWARD_KERNEL(g: Any, x: Any, beta: Any, threshold: Any) -> Any:
 
 
 def _softplus(self: Array, *, beta: float, threshold: float) -> Array:
-    return run_kernel(_SOFTPLUS_KERNEL, self, numbers=(beta, threshold))
+    dtype = self.dtype
+    numbers = as_scalar(beta, dtype), as_scalar(threshold, dtype)
+    result: Array = _SOFTPLUS_KERNEL.when(self)(self, *numbers)
+    return result
 
 
 def _softplus_backward(grad_output: Array, self: Array, *, beta: float, threshold: float) -> Array:
@@ -248,16 +254,11 @@ SOFTPLUS = Row(
 )  # fmt: skip
 
 
+@explained
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """`log(1 + exp(beta * x)) / beta`; a straight line above the threshold."""
     require_tensor("softplus", input)
-    array, state = input._array, local.state
-    params = {"beta": beta, "threshold": threshold}
-    if (array.dtype is F32 or array.dtype is F64) and state.intercept is None:
-        # The same as `run_quickly`, without taking names from a dictionary.
-        result = _softplus(array, beta=beta, threshold=threshold)
-        return SOFTPLUS.output(state, (input,), params, result)
-    return run_quickly(SOFTPLUS, input, params)
+    return run_quickly(SOFTPLUS, input, {"beta": beta, "threshold": threshold})
 
 
 _LOG_SIGMOID_KERNEL = elementwise("log_sigmoid", 1, cost=8, half=True)(lambda x: -log1p_exp(-x))

@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import explained
 from clew.core.op import Op
 from clew.core.tensor import Tensor
 from clew.kernels.arrays import widened
@@ -246,6 +247,7 @@ def _glu_gradient(g: Tensor, self: Tensor, dim: int) -> Tensor:
 GLU = Op("glu", _glu, grads={"self": _glu_gradient})
 
 
+@explained
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along a dimension, times the sigmoid of the second."""
     require_tensor("glu", input)

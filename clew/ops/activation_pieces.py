@@ -8,7 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.arguments import typed
+from clew.core.arguments import explained, typed
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.native.ir import where as choose
@@ -219,6 +219,7 @@ HARDSHRINK = Row(
 )  # fmt: skip
 
 
+@explained
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`x` moved towards 0 by `lambd`."""
     require_tensor("softshrink", input)
@@ -232,6 +233,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 @public()
+@explained
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`x` outside of [-lambd, lambd], 0 within."""
     return run(HARDSHRINK, input, False, lambd=lambd)

@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes, random
+from clew.core.arguments import explained
 from clew.core.casting import LOWER, casts
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
@@ -78,6 +79,7 @@ LEAKY_RELU_IN_PLACE = Row(
 )  # fmt: skip
 
 
+@explained
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """`x` above 0, `negative_slope * x` below."""
     op = LEAKY_RELU_IN_PLACE if inplace else LEAKY_RELU
@@ -126,6 +128,7 @@ RRELU_EVAL_IN_PLACE = Row(
 )  # fmt: skip
 
 
+@explained
 def rrelu(
     input: Tensor,
     lower: float = 1.0 / 8,

@@ -165,7 +165,7 @@ def _read_old(name: str, alpha: Any, *args: Any) -> tuple[Tensor, Tensor, Any]:
 
 
 @public()
-def add(input: Tensor, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
+def add(input: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     """`input + alpha * other`."""
     if old:
         input, other, alpha = _read_old("add", alpha, input, other, *old)
@@ -175,7 +175,7 @@ def add(input: Tensor, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
 
 
 @public(aliases=("subtract",))
-def sub(input: Tensor, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
+def sub(input: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     """`input - alpha * other`."""
     if old:
         input, other, alpha = _read_old("sub", alpha, input, other, *old)
@@ -185,7 +185,7 @@ def sub(input: Tensor, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
 
 
 @public(method=False, out=False)
-def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+def rsub(input: Tensor, other: Any, *, alpha: complex = 1) -> Tensor:
     """`other - alpha * input`."""
     require_tensors("rsub", input=input)
     if type(alpha) is int and alpha == 1:
@@ -201,7 +201,7 @@ def _rsub_operator(self: Tensor, other: Any) -> Any:
     return NotImplemented
 
 
-def _add_(self: Tensor, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
+def _add_(self: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     if old:
         self, other, alpha = _read_old("add_", alpha, self, other, *old)
     if type(alpha) is int and alpha == 1:
@@ -209,7 +209,7 @@ def _add_(self: Tensor, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
     return apply_inplace(ADD_SCALED, *_check_alpha(ADD, alpha, self, other), alpha=alpha)
 
 
-def _sub_(self: Tensor, other: Any, *old: Any, alpha: Any = 1) -> Tensor:
+def _sub_(self: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     if old:
         self, other, alpha = _read_old("sub_", alpha, self, other, *old)
     if type(alpha) is int and alpha == 1:

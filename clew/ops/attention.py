@@ -16,6 +16,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes, random
 from clew.backend.mt19937 import Generator
+from clew.core.arguments import explained
 from clew.core.casting import LOWER, casts
 from clew.core.op import Op
 from clew.core.state import local
@@ -113,6 +114,7 @@ def _masked(scores: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor
     return scores + attn_mask
 
 
+@explained
 @casts(LOWER)
 def scaled_dot_product_attention(
     query: Tensor,
@@ -211,7 +213,7 @@ def _is_usual(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, dropout_p: float
 ) -> bool:
     q, k, v = query._array.shape, key._array.shape, value._array.shape
-    if len(q) != 4 or dropout_p or query.dtype.category != dtypes.FLOAT:
+    if len(q) != 4 or dropout_p != 0 or query.dtype.category != dtypes.FLOAT:
         return False
     if not q[:2] == k[:2] == v[:2] or k[2] != v[2] or not q[3] == k[3] == v[3]:
         return False

@@ -12,10 +12,11 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import explained
 from clew.core.casting import FLOAT32, casts
 from clew.core.inplace import become
 from clew.core.op import Op, ViewOp
-from clew.core.public import FUNCTIONS, methods, public, without_out
+from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
 from clew.ops.arithmetic import zeros_of
 from clew.ops.clamping import WHERE
@@ -110,7 +111,7 @@ def _set_imag(self: Tensor, value: Any) -> None:
     imag(self).copy_(value)
 
 
-FUNCTIONS.update(real=without_out(real), imag=without_out(imag))
+FUNCTIONS.update(real=explained(real), imag=explained(imag))
 methods(real=property(real, _set_real), imag=property(imag, _set_imag))
 
 # -- conjugates ------------------------------------------------------------------------------

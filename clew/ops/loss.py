@@ -9,7 +9,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.arguments import typed
+from clew.core.arguments import explained, typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value
@@ -160,6 +160,7 @@ SMOOTH_L1_LOSS = Op(
 )  # fmt: skip
 
 
+@explained
 @casts(FLOAT32)
 def smooth_l1_loss(
     input: Tensor,
@@ -208,6 +209,7 @@ HUBER_LOSS = Op(
 )  # fmt: skip
 
 
+@explained
 @casts(FLOAT32)
 def huber_loss(
     input: Tensor,

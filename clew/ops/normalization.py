@@ -156,7 +156,7 @@ def _layer_norm_by_rows(
     flat = input.reshape(*leading, -1) if normalized_ndim != 1 else input
     factor = as_row(weight, 1, input, normalized_ndim)
     offset = as_row(bias, 0, input, normalized_ndim)
-    out, mean, rstd = kernel(flat, factor, offset, input.dtype.type(eps))
+    out, mean, rstd = kernel(flat, factor, offset, dtypes.as_scalar(eps, input.dtype))
     kept = leading + (1,) * normalized_ndim
     return out.reshape(input.shape), np.reshape(mean, kept), np.reshape(rstd, kept)
 

@@ -172,7 +172,7 @@ def _total(input: Tensor, op: Op) -> Tensor | None:
     if (dtype is not F32 and dtype is not F64) or state.intercept is not None or not size:
         return None
     if array.flags.c_contiguous:
-        total = reducing.total(array)
+        total = reducing.all_by(reducing.SUM, array)
     else:
         total = add_up(array, tuple(range(array.ndim)), False)
     if op is not SUM_ALL:
@@ -380,13 +380,11 @@ def _product_of_all(input: Tensor) -> Tensor | None:
     """The short path for all elements of floats; None where there is more to look at."""
     array, state = input._array, local.state
     dtype = array.dtype
-    if dtype is not F32 and dtype is not F64:
+    if (dtype is not F32 and dtype is not F64) or not array.flags.c_contiguous:
         return None
     if state.intercept is not None or state.autocast is not None:
         return None
-    product = reducing.multiply(array, True, False)
-    if product is None:
-        return None
+    product = reducing.all_by(reducing.PROD, array)
     return PROD_ALL.output(state, (input,), {"dtype": dtype}, product)
 
 
