@@ -104,6 +104,27 @@ def test_elementwise_on_any_layout(data: Any, shape: tuple[int, ...], dtype: Any
         np.testing.assert_array_equal(array, copy)
 
 
+@pytest.mark.parametrize("dtype", [*FLOATS, *HALVES], ids=str)
+def test_what_is_left_after_whole_vectors(dtype: np.dtype) -> None:
+    """Every number of elements; what lies after them stays as it is, and is not looked at."""
+    numbers = np.random.default_rng(0).normal(size=(3, 300)).astype(dtype)
+    want = [each.astype(dtype) for each in mix(*numbers.astype(np.float64))]
+    tolerance = 4 * float(ml_dtypes.finfo(dtype).eps)
+    for size in range(140):
+        given = numbers.copy()
+        given[:, size:] = math.nan
+        results = np.full((2, 300), 5.0, dtype)
+        MIX.when(given)(*given[:, :size], out=(results[0, :size], results[1, :size]))
+        for result, expected in zip(results, want, strict=True):
+            close = np.isclose(
+                result[:size].astype(np.float64),
+                expected[:size].astype(np.float64),
+                rtol=tolerance,
+                atol=tolerance,
+            )
+            assert close.all() and (result[size:] == 5.0).all()
+
+
 @settings(max_examples=100, deadline=None)
 @given(data=st.data(), shape=SHAPES, n=st.sampled_from([1, 2, 5, 64, 700]))
 def test_rows_on_any_layout(data: Any, shape: tuple[int, ...], n: int) -> None:

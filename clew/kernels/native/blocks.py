@@ -3,6 +3,9 @@
 A kernel is compiled for operands whose elements follow each other in memory. Elements that lie
 apart are copied to a buffer that stays in the nearest cache, some hundred at a time, and results
 are copied from one. An input that is a single number is written into its buffer only once.
+
+Kernels take whole vectors: what is not enough for them is copied, too, and the last element again
+and again after it.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from __future__ import annotations
 # Bytes of all buffers together, and the elements that they hold if all have eight bytes.
 _BYTES = 32768
 _ELEMENTS = _BYTES // 8
+# Elements that a kernel takes at a time, at most.
+_MOST_TOGETHER = 64
 MOST_OPERANDS = 32
 
 
@@ -17,10 +22,17 @@ def source() -> str:
     """`clew_blocks(kernel, context, layout, begin, end)`: the kernel on the elements.
 
     The context begins with the pointers and the steps of the operands; the layout has their number,
-    that of the inputs, and the size of an element of each. It is 0 for an input of which the kernel
+    that of the inputs, how many elements the kernel takes at a time, how many there is room for,
+    and the size of an element of each. It is 0 for an input of which the kernel
     reads one element only; if that one changes along the others, they are taken one by one.
     """
     return "\n".join([*(_copies(size) for size in (1, 2, 4, 8)), _COPY, _LONGEST, _BLOCKS])
+
+
+def layout(inputs: int, together: int, sizes: list[int]) -> list[int]:
+    """The words of a kernel's layout."""
+    room = _ELEMENTS // len(sizes) // _MOST_TOGETHER * _MOST_TOGETHER
+    return [len(sizes), inputs, together, room, *sizes]
 
 
 def _copies(size: int) -> str:
@@ -64,15 +76,13 @@ eight:
   ret void
 }"""
 
-_LONGEST = f"""
-define internal i64 @longest(ptr %steps, ptr %sizes, i64 %count) {{
+_LONGEST = """
+define internal i64 @longest(ptr %steps, ptr %sizes, i64 %count, i64 %room) {
 entry:
-  %share = udiv i64 {_ELEMENTS}, %count
-  %whole = and i64 %share, -64
   br label %operand
 operand:
   %k = phi i64 [ 0, %entry ], [ %next, %operand ]
-  %most = phi i64 [ %whole, %entry ], [ %length, %operand ]
+  %most = phi i64 [ %room, %entry ], [ %length, %operand ]
   %size_at = getelementptr i64, ptr %sizes, i64 %k
   %size = load i64, ptr %size_at
   %step_at = getelementptr i64, ptr %steps, i64 %k
@@ -86,7 +96,7 @@ operand:
   br i1 %more, label %operand, label %out
 out:
   ret i64 %length
-}}"""
+}"""
 
 _BLOCKS = f"""
 define void @clew_blocks(ptr %kernel, ptr %context, ptr %layout, i64 %begin, i64 %end) {{
@@ -96,10 +106,16 @@ entry:
   %count = load i64, ptr %layout
   %inputs_at = getelementptr i64, ptr %layout, i64 1
   %inputs = load i64, ptr %inputs_at
-  %sizes = getelementptr i64, ptr %layout, i64 2
+  %together_at = getelementptr i64, ptr %layout, i64 2
+  %together = load i64, ptr %together_at
+  %almost = sub i64 %together, 1
+  %mask = sub i64 0, %together
+  %elements_at = getelementptr i64, ptr %layout, i64 3
+  %elements = load i64, ptr %elements_at
+  %room = mul i64 %elements, 8
+  %sizes = getelementptr i64, ptr %layout, i64 4
   %steps = getelementptr i64, ptr %context, i64 %count
-  %longest = call i64 @longest(ptr %steps, ptr %sizes, i64 %count)
-  %room = mul i64 %longest, 8
+  %longest = call i64 @longest(ptr %steps, ptr %sizes, i64 %count, i64 %elements)
   %any = icmp slt i64 %begin, %end
   br i1 %any, label %block, label %out
 block:
@@ -108,6 +124,10 @@ block:
   %short = icmp slt i64 %left, %longest
   %n = select i1 %short, i64 %left, i64 %longest
   %stop = add i64 %i, %n
+  %above = add i64 %n, %almost
+  %padded = and i64 %above, %mask
+  %lacking = sub i64 %padded, %n
+  %is_whole = icmp eq i64 %lacking, 0
   %is_first = icmp eq i64 %i, %begin
   br label %load
 load:
@@ -122,7 +142,8 @@ load:
   %place = getelementptr i8, ptr %base, i64 %offset
   %start = mul i64 %k, %room
   %buffer = getelementptr i8, ptr %buffers, i64 %start
-  %dense = icmp eq i64 %step, %size
+  %follows = icmp eq i64 %step, %size
+  %dense = and i1 %follows, %is_whole
   %single = icmp eq i64 %size, 0
   %direct = or i1 %dense, %single
   %used = select i1 %direct, ptr %place, ptr %buffer
@@ -137,13 +158,20 @@ load:
   br i1 %copied, label %gather, label %loaded
 gather:
   call void @copy(i64 %size, ptr %buffer, i64 %size, ptr %place, i64 %step, i64 %n)
+  br i1 %is_whole, label %loaded, label %fill
+fill:
+  %taken = mul i64 %n, %size
+  %beyond = getelementptr i8, ptr %buffer, i64 %taken
+  %back = sub i64 0, %size
+  %last = getelementptr i8, ptr %beyond, i64 %back
+  call void @copy(i64 %size, ptr %beyond, i64 %size, ptr %last, i64 0, i64 %lacking)
   br label %loaded
 loaded:
   %k_next = add i64 %k, 1
   %k_more = icmp slt i64 %k_next, %count
   br i1 %k_more, label %load, label %run
 run:
-  call void %kernel(ptr %table, i64 0, i64 %n)
+  call void %kernel(ptr %table, i64 0, i64 %padded)
   br label %store
 store:
   %o = phi i64 [ %inputs, %run ], [ %o_next, %stored ]
@@ -153,7 +181,8 @@ store:
   %o_step = load i64, ptr %o_step_at
   %o_size_at = getelementptr i64, ptr %sizes, i64 %o
   %o_size = load i64, ptr %o_size_at
-  %o_dense = icmp eq i64 %o_step, %o_size
+  %o_follows = icmp eq i64 %o_step, %o_size
+  %o_dense = and i1 %o_follows, %is_whole
   br i1 %o_dense, label %stored, label %scatter
 scatter:
   %o_offset = mul i64 %i, %o_step

@@ -6,6 +6,7 @@ context and runs the body over all elements, or has the thread team run it over 
 
 from __future__ import annotations
 
+from clew.kernels.native import blocks
 from clew.kernels.native.emitter import ITEMSIZE, MEMORY_TYPE, Emitter
 from clew.kernels.native.ir import BOOL, Expr, Program, commonly, postorder
 from clew.kernels.native.vectors import lanes_for, over_vectors, turns_for
@@ -64,7 +65,11 @@ def entry(e: Emitter, name: str, pointers: int, steps: int, sizes: int, grain: s
 
 
 def _elementwise_body(e: Emitter, program: Program, scalars: tuple[int, ...]) -> None:
-    """`body(context, begin, end)`: a version for each usual layout, `blocks` for all others."""
+    """`body(context, begin, end)`: a version for each usual layout, `blocks` for all others.
+
+    Versions take whole vectors only. `blocks` copies what is left into some, so that there is no
+    code for parts of vectors: LLVM would take as long for it as for all else.
+    """
     dtypes, inputs = program.dtypes, len(program.inputs)
     count = len(dtypes)
     usual = [frozenset(scalars)]
@@ -76,11 +81,15 @@ def _elementwise_body(e: Emitter, program: Program, scalars: tuple[int, ...]) ->
             f"define internal void @usual{version}(ptr %context, i64 %begin, i64 %end) #0 {{"
         )
         pointers = [context_word(e, index, "ptr") for index in range(count)]
-        Elements(e, program, pointers, single).emit()
+        elements = Elements(e, program, pointers, single, is_whole=True)
+        elements.emit()
         e.line("ret void")
         e.lines.append("}")
     e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #1 {")
     steps = [context_word(e, count + index, "i64") for index in range(count)]
+    size = e.value("sub i64 %end, %begin")
+    whole = e.value(f"and i64 {size}, {-elements.step}")
+    middle = e.value(f"add i64 %begin, {whole}")
     for version, single in enumerate(usual):
         matches = "true"
         for index, (step, dtype) in enumerate(zip(steps, dtypes, strict=True)):
@@ -89,16 +98,26 @@ def _elementwise_body(e: Emitter, program: Program, scalars: tuple[int, ...]) ->
             matches = e.value(f"and i1 {matches}, {same}")
         e.line(f"br i1 {matches}, label %as{version}, label %not{version}")
         e.label(f"as{version}")
-        e.line(f"call void @usual{version}(ptr %context, i64 %begin, i64 %end)")
-        e.line("ret void")
+        e.line(f"call void @usual{version}(ptr %context, i64 %begin, i64 {middle})")
+        e.line("br label %rest")
         e.label(f"not{version}")
     e.declare("void @clew_blocks(ptr, ptr, ptr, i64, i64)")
-    e.line("call void @clew_blocks(ptr @usual0, ptr %context, ptr @layout, i64 %begin, i64 %end)")
+    call = "call void @clew_blocks(ptr @usual0, ptr %context, ptr @layout, i64"
+    e.line(f"{call} %begin, i64 %end)")
+    e.line("ret void")
+    e.label("rest")
+    over = e.value(f"icmp eq i64 {middle}, %end")
+    e.line(f"br i1 {over}, label %over, label %left")
+    e.label("left")
+    e.line(f"{call} {middle}, i64 %end)")
+    e.line("br label %over")
+    e.label("over")
     e.line("ret void")
     e.lines.append("}")
     sizes = [0 if index in usual[0] else ITEMSIZE[dtype] for index, dtype in enumerate(dtypes)]
-    words = ", ".join(f"i64 {word}" for word in (count, inputs, *sizes))
-    e.lines.append(f"@layout = internal constant [{count + 2} x i64] [{words}]")
+    layout = blocks.layout(inputs, elements.step, sizes)
+    words = ", ".join(f"i64 {word}" for word in layout)
+    e.lines.append(f"@layout = internal constant [{len(layout)} x i64] [{words}]")
     finish(e)
 
 
@@ -126,40 +145,55 @@ def word_of(e: Emitter, array: str, index: int) -> str:
 
 
 class Elements:
-    """Loops over elements that follow each other; inputs among `single` are one number each."""
+    """Loops over elements that follow each other; inputs among `single` are one number each.
+
+    With `is_whole` there are as many as go into a whole number of steps.
+    """
 
     def __init__(
-        self, e: Emitter, program: Program, pointers: list[str], single: frozenset[int]
+        self,
+        e: Emitter,
+        program: Program,
+        pointers: list[str],
+        single: frozenset[int],
+        is_whole: bool = False,
     ) -> None:
         self.e, self.program, self.pointers, self.single = e, program, pointers, single
+        self.is_whole = is_whole
         self.lanes = lanes_for(program.dtypes)
+        rare = [expr.args[0] for expr in postorder(program.roots) if expr.op == "rare"]
+        # What tells rare cases from common ones.
+        self.conditions = commonly(rare)
+        turns = [turns_for(postorder(each)) for each in (commonly(program.roots), self.conditions)]
+        self.step = self.lanes * max(*turns, 1)
 
     def emit(self, begin: str = "%begin", end: str = "%end") -> None:
         """for i in range(begin, end); rare cases are looked for in one block after another."""
         roots = self.program.roots
-        rare = [expr.args[0] for expr in postorder(roots) if expr.op == "rare"]
-        if not rare:
-            self.store(roots, begin, end, turns_for(postorder(roots)))
+        if not self.conditions:
+            self.store(roots, begin, end, turns_for(postorder(roots)), self.lanes)
             return
         e, name = self.e, self.e.fresh("case")
         block = Loop(e, begin, end, BLOCK)
         stop = e.value(f"add i64 {block.i}, {BLOCK}")
         over = e.value(f"icmp sgt i64 {stop}, {end}")
         last = e.value(f"select i1 {over}, i64 {end}, i64 {stop}")
-        found = self.any_of(commonly(rare), block.i, last)
+        found = self.any_of(self.conditions, block.i, last)
         e.line(f"br i1 {found}, label %rare{name}, label %common{name}")
         common = commonly(roots)
-        for case, chosen, turns in (
-            ("rare", roots, 0), ("common", common, turns_for(postorder(common)))
+        # Vectors that look numbers up in tables take LLVM long, and hardly anybody needs them.
+        lanes = 0 if any(expr.op == "table" for expr in postorder(roots)) else self.lanes
+        for case, chosen, turns, at_once in (
+            ("rare", roots, 0, lanes), ("common", common, turns_for(postorder(common)), self.lanes)
         ):  # fmt: skip
             e.label(case + name)
-            self.store(chosen, block.i, last, turns)
+            self.store(chosen, block.i, last, turns, at_once)
             e.line(f"br label %either{name}")
         e.label(f"either{name}")
         block.close()
 
-    def store(self, roots: list[Expr], begin: str, end: str, turns: int) -> None:
-        known = self.known(roots)
+    def store(self, roots: list[Expr], begin: str, end: str, turns: int, lanes: int) -> None:
+        known = self.known(roots, lanes)
 
         def body(i: str, _: list[str]) -> list[str]:
             values = self.values(roots, known, i)
@@ -168,11 +202,11 @@ class Elements:
                 self.e.store(self.program.dtypes[number], values[id(root)], place)
             return []
 
-        over_vectors(self.e, (begin, end), self.lanes, turns, body)
+        over_vectors(self.e, (begin, end), lanes, turns, body, is_whole=self.is_whole)
 
     def any_of(self, conditions: list[Expr], begin: str, end: str) -> str:
         """Whether a condition holds for an element."""
-        e, known = self.e, self.known(conditions)
+        e, known = self.e, self.known(conditions, self.lanes)
 
         def body(i: str, found: list[str]) -> list[str]:
             values, truth = self.values(conditions, known, i), e.of("i1")
@@ -186,7 +220,8 @@ class Elements:
         lanes, turns = self.lanes, turns_for(postorder(conditions))
         truth = f"<{lanes} x i1>"
         start = [(truth, "zeroinitializer")]
-        first, *others = over_vectors(e, (begin, end), lanes, turns, body, start)
+        span = begin, end
+        first, *others = over_vectors(e, span, lanes, turns, body, start, self.is_whole)
         for other in others:
             first = e.value(f"or {truth} {first}, {other}")
         e.declare(f"i1 @llvm.vector.reduce.or.v{lanes}i1({truth})")
@@ -200,7 +235,7 @@ class Elements:
             varies[id(expr)] = expr.value not in self.single if expr.op == "input" else of_args
         return varies
 
-    def known(self, roots: list[Expr]) -> dict[int, str]:
+    def known(self, roots: list[Expr], lanes: int) -> dict[int, str]:
         """What is the same for all elements, in all lanes; computed once, before the loop."""
         e, values, spread = self.e, dict[int, str](), dict[int, str]()
         varies = self.varying(roots)
@@ -215,7 +250,7 @@ class Elements:
             else:
                 values[key] = e.operation(expr, [values[id(arg)] for arg in expr.args])
             if key in wanted:
-                e.lanes = self.lanes
+                e.lanes = lanes
                 is_const = expr.op == "const"
                 same = e.operation(expr, []) if is_const else e.spread(expr.dtype, values[key])
                 spread[key] = same

@@ -40,18 +40,21 @@ def over_vectors(
     together: int,
     body: Body,
     carried: Carried | None = None,
+    is_whole: bool = False,
 ) -> list[str]:
     """for i in range(begin, end, lanes): carried = body(i, carried); returns the last ones.
 
     Without lanes, i is every number. `together` vectors go side by side, each with carried values
     of its own, all of which are returned, those of the first vector first. The last vectors have a
-    mask; if it is 0, all have.
+    mask; if it is 0, all have. Where the span is whole turns, none has.
     """
     begin, end = span
     each = list(carried or [])
     if not lanes:
         return carrying_loop(e, span, 1, body, each)
     values = each * max(together, 1)
+    if is_whole:
+        return _loop(e, span, lanes, max(together, 1), body, values, masked=False)
     if together:
         size = e.value(f"sub i64 {end}, {begin}")
         some = e.value(f"call i64 @llvm.smax.i64(i64 {size}, i64 0)")
