@@ -11,36 +11,40 @@ import functools
 import hashlib
 import os
 import stat
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
+
+# Paths are plain strings here: programs start without pathlib, which takes its time to import.
+FilePath = str | os.PathLike[str]
 
 MAGIC = b"clew code 1\n"
 
 
-def folder() -> Path | None:
+def folder() -> str | None:
     """Where compiled code is kept: CLEW_CACHE_DIR, or clew's part of the user's cache folder.
 
     None if the user has no home.
     """
     given = os.environ.get("CLEW_CACHE_DIR")
     if given:
-        return Path(given)
+        return given
     base = os.environ.get("XDG_CACHE_HOME")
     if not base:
-        try:
-            base = str(Path.home() / ".cache")
-        except RuntimeError:
+        home = os.path.expanduser("~")
+        if home == "~":
             return None
-    return Path(base) / "clew" / "code"
+        base = os.path.join(home, ".cache")
+    return os.path.join(base, "clew", "code")
 
 
 @functools.cache
 def generator_version() -> str:
     """A hash of the code generator's own source: what it makes changes when it does."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
+    place = os.path.dirname(__file__)
+    for name in sorted(os.listdir(place)):
+        if name.endswith(".py"):
+            with open(os.path.join(place, name), "rb") as file:
+                digest.update(file.read())
     return digest.hexdigest()
 
 
@@ -50,14 +54,15 @@ def through(program: str, machine: str, compile: Callable[[], bytes]) -> bytes:
     place = folder()
     if place is None:
         return compile()
-    code = read(place / key)
+    path = os.path.join(place, key)
+    code = read(path)
     if code is None:
         code = compile()
-        write(place / key, code)
+        write(path, code)
     return code
 
 
-def read(path: Path) -> bytes | None:
+def read(path: FilePath) -> bytes | None:
     """The code in a file, if it is there, whole, and the user's own."""
     try:
         with open(path, "rb") as file:
@@ -73,8 +78,8 @@ def read(path: Path) -> bytes | None:
     return code if _digest(path, code) == content[len(MAGIC) : head] else None
 
 
-def _digest(path: Path, code: bytes) -> bytes:
-    return hashlib.sha256(path.name.encode() + code).digest()
+def _digest(path: FilePath, code: bytes) -> bytes:
+    return hashlib.sha256(os.path.basename(path).encode() + code).digest()
 
 
 def is_private(status: os.stat_result) -> bool:
@@ -82,14 +87,18 @@ def is_private(status: os.stat_result) -> bool:
     return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def write(path: Path, code: bytes) -> None:
+def write(path: FilePath, code: bytes) -> None:
     """Put compiled code into the cache; a folder that cannot be written to is left alone."""
+    # Imported late, as most programs find all their code.
+    import tempfile
+
     content = MAGIC + _digest(path, code) + code
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not is_private(path.parent.stat()):
+        place = os.path.dirname(path)
+        os.makedirs(place, exist_ok=True, mode=0o700)
+        if not is_private(os.stat(place)):
             return
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+        descriptor, temporary = tempfile.mkstemp(dir=place, prefix=".new-")
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from clew.kernels.native import alignment, blocks, cores, late, processor, team
+from clew.kernels.native import alignment, blocks, cores, elf, late, processor, team
 
 # Held while LLVM works, by the thread that uses it. A signal handler may come in between: hence
 # reentrant. A fork waits for it, so that no child begins with LLVM in the middle of something.
@@ -24,28 +24,39 @@ ALL, NONE = "all", "none"
 
 
 class Machine:
-    """The LLVM that this process uses: target, passes, and the code loaded so far."""
+    """The processor with the code that is loaded so far, and LLVM, once something is compiled."""
 
     def __init__(self) -> None:
-        # Imported when the first kernel is needed: it is large, and many programs need none.
-        import llvmlite.binding as llvm
+        import llvmlite
 
-        self.llvm = llvm
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        cpu = llvm.get_host_cpu_name()
-        features = processor.features()
-        target = llvm.Target.from_default_triple()
-        self.target = target.create_target_machine(
-            cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small"
-        )
-        version = ".".join(map(str, llvm.llvm_version_info))
-        self.identity = f"{version} {target.triple} {cpu} {features}"
-        # The linker and what it loaded own the code: they live as long as the process.
-        self.linker = llvm.create_lljit_compiler(self.target)
+        self.identity = f"llvmlite {llvmlite.__version__} {processor.identity()}"
+        # What LLVM's linker loaded owns the code: it lives as long as the process.
         self.loaded: list[Any] = []
         self.provided: dict[str, int] = {}
         self.team: team.Team
+
+    @functools.cached_property
+    def llvm(self) -> Any:
+        # Imported when there is something to compile: it is large.
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        return llvm
+
+    @functools.cached_property
+    def target(self) -> Any:
+        return self.llvm.Target.from_default_triple().create_target_machine(
+            cpu=self.llvm.get_host_cpu_name(),
+            features=self.llvm.get_host_cpu_features().flatten(),
+            opt=3,
+            reloc="pic",
+            codemodel="small",
+        )
+
+    @functools.cached_property
+    def linker(self) -> Any:
+        return self.llvm.create_lljit_compiler(self.target)
 
     def provide(self, name: str, address: int) -> None:
         """Make a function known to the code that is loaded from now on."""
@@ -85,15 +96,22 @@ class Machine:
     def load(self, code: bytes, *names: str) -> list[int]:
         """The addresses of functions of compiled code."""
         with lock:
-            library = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-            for name, address in self.provided.items():
-                library.import_symbol(name, address)
-            for name in names:
-                library.export_symbol(name)
-            # A library of its own for each: kernels for several types have the same names.
-            loaded = library.link(self.linker, f"clew {len(self.loaded)}")
-            self.loaded.append(loaded)
-            return [loaded[name] for name in names]
+            found = elf.link(code, self.provided)
+            if found is None:
+                found = self._linked_by_llvm(code, names)
+            return [found[name] for name in names]
+
+    def _linked_by_llvm(self, code: bytes, names: tuple[str, ...]) -> dict[str, int]:
+        """The same for other processors and systems than those that `elf` knows."""
+        library = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for name, address in self.provided.items():
+            library.import_symbol(name, address)
+        for name in names:
+            library.export_symbol(name)
+        # A library of its own for each: kernels for several types have the same names.
+        loaded = library.link(self.linker, f"clew {len(self.loaded)}")
+        self.loaded.append(loaded)
+        return {name: loaded[name] for name in names}
 
 
 def machine() -> Machine:
