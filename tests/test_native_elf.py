@@ -55,7 +55,7 @@ def provided() -> tuple[dict[str, int], list[object]]:
 
 @pytest.fixture(scope="module")
 def code() -> bytes:
-    return jit.machine().object_code(SOURCE, jit.NONE)
+    return jit.machine().object_code(SOURCE)
 
 
 def check(found: dict[str, int]) -> None:
@@ -148,7 +148,7 @@ def test_llvm_links_the_same_code(code: bytes, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_function_that_is_nowhere_is_named() -> None:
     source = "declare void @nowhere()\ndefine void @f() {\ncall void @nowhere()\nret void\n}"
-    code = jit.machine().object_code(source, jit.NONE)
+    code = jit.machine().object_code(source)
     with pytest.raises(AttributeError, match="nowhere"):
         elf.link(code, {})
 

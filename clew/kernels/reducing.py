@@ -62,6 +62,7 @@ def add_up(array: Array, dims: Dims, keepdim: bool) -> Array | None:
         if kernel is not None and array.shape[0] < 2 * ROWS:
             return np.asarray(kernel(array))
     if array.dtype.kind == "c":
+        # Both are arrays, which the type of `add_up` does not say.
         parts = [add_up(part, dims, keepdim) for part in (array.real, array.imag)]
         return np.stack(parts, axis=-1).view(array.dtype)[..., 0]  # type: ignore[arg-type]
     if SUM.when(array) is None:

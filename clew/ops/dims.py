@@ -28,7 +28,7 @@ def numpy_names(function: F) -> F:
             kwargs["keepdim"] = kwargs.pop("keepdims")
         return function(*args, **kwargs)
 
-    # For callers that have no names to pass on, like `with_out`.
+    # For callers that have no names to pass on, like `with_out`. Mypy knows no such attribute.
     accepting.positional = function  # type: ignore[attr-defined]
     return accepting  # type: ignore[return-value]  # it takes what `function` takes, and more
 

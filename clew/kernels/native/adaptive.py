@@ -26,7 +26,7 @@ class Windows(Kernel):
     def compile(self, index: int) -> int:
         machine = jit.machine()
         llvm = LLVM_TYPE[self.signatures[index][0][0]]
-        code = machine.compiled(f"{self.name} {llvm}", lambda: module(self.name, llvm), jit.NONE)
+        code = machine.compiled(f"{self.name} {llvm}", lambda: module(self.name, llvm))
         return machine.load(code, self.name)[0]
 
 
@@ -57,7 +57,7 @@ def max_of_windows(
 
 def module(name: str, llvm: str) -> str:
     """The LLVM module."""
-    e = Emitter(is_final=True)
+    e = Emitter()
     _Body(e, llvm).emit()
     e.declare("i64 @llvm.smax.i64(i64, i64)")
     entry(e, name, len(ARRAYS), _STEPS, len(SIZES), plane_grain())

@@ -310,9 +310,7 @@ class Attention(Kernel):
         provide_multiply(llvm)
         rows = f"clew_{self.across.name}_{llvm}"
         machine.provide(rows, self.across.compile(index))
-        code = machine.compiled(
-            f"{self.name} all heads {llvm}", lambda: self.text(llvm, rows), jit.NONE
-        )
+        code = machine.compiled(f"{self.name} all heads {llvm}", lambda: self.text(llvm, rows))
         return machine.load(code, self.name)[0]
 
     def text(self, llvm: str, rows: str) -> str:

@@ -15,6 +15,8 @@ _BYTES = 32768
 _ELEMENTS = _BYTES // 8
 # Elements that a kernel takes at a time, at most.
 _MOST_TOGETHER = 64
+# Elements that are copied in one turn of a loop.
+_IN_A_TURN = 4
 MOST_OPERANDS = 32
 
 
@@ -36,22 +38,57 @@ def layout(inputs: int, together: int, sizes: list[int]) -> list[int]:
 
 
 def _copies(size: int) -> str:
-    llvm = f"i{8 * size}"
+    """Elements of one size from steps to steps: some in a turn, and what is left one by one."""
+    llvm, turns = f"i{8 * size}", range(_IN_A_TURN)
+    distances = "".join(
+        f"""
+  %from{k} = mul i64 %from_step, {k}
+  %to{k} = mul i64 %to_step, {k}"""
+        for k in (*turns, _IN_A_TURN)
+    )
+    loads = "".join(
+        f"""
+  %source{k} = getelementptr i8, ptr %source, i64 %from{k}
+  %value{k} = load {llvm}, ptr %source{k}, align {size}"""
+        for k in turns
+    )
+    stores = "".join(
+        f"""
+  %goal{k} = getelementptr i8, ptr %goal, i64 %to{k}
+  store {llvm} %value{k}, ptr %goal{k}, align {size}"""
+        for k in turns
+    )
     return f"""
 define internal void @copy{size}(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n) {{
-entry:
-  br label %element
-element:
-  %i = phi i64 [ 0, %entry ], [ %next, %element ]
-  %source = phi ptr [ %from, %entry ], [ %further, %element ]
-  %goal = phi ptr [ %to, %entry ], [ %on, %element ]
-  %value = load {llvm}, ptr %source, align {size}
-  store {llvm} %value, ptr %goal, align {size}
-  %further = getelementptr i8, ptr %source, i64 %from_step
-  %on = getelementptr i8, ptr %goal, i64 %to_step
-  %next = add i64 %i, 1
-  %more = icmp slt i64 %next, %n
-  br i1 %more, label %element, label %out
+entry:{distances}
+  %whole = and i64 %n, -{_IN_A_TURN}
+  %many = icmp ne i64 %whole, 0
+  br i1 %many, label %some, label %rest
+some:
+  %i = phi i64 [ 0, %entry ], [ %i_next, %some ]
+  %source = phi ptr [ %from, %entry ], [ %source_next, %some ]
+  %goal = phi ptr [ %to, %entry ], [ %goal_next, %some ]{loads}{stores}
+  %source_next = getelementptr i8, ptr %source, i64 %from{_IN_A_TURN}
+  %goal_next = getelementptr i8, ptr %goal, i64 %to{_IN_A_TURN}
+  %i_next = add i64 %i, {_IN_A_TURN}
+  %i_more = icmp slt i64 %i_next, %whole
+  br i1 %i_more, label %some, label %rest
+rest:
+  %last = phi ptr [ %from, %entry ], [ %source_next, %some ]
+  %end = phi ptr [ %to, %entry ], [ %goal_next, %some ]
+  %left = icmp slt i64 %whole, %n
+  br i1 %left, label %one, label %out
+one:
+  %j = phi i64 [ %whole, %rest ], [ %j_next, %one ]
+  %here = phi ptr [ %last, %rest ], [ %here_next, %one ]
+  %there = phi ptr [ %end, %rest ], [ %there_next, %one ]
+  %value = load {llvm}, ptr %here, align {size}
+  store {llvm} %value, ptr %there, align {size}
+  %here_next = getelementptr i8, ptr %here, i64 %from_step
+  %there_next = getelementptr i8, ptr %there, i64 %to_step
+  %j_next = add i64 %j, 1
+  %j_more = icmp slt i64 %j_next, %n
+  br i1 %j_more, label %one, label %out
 out:
   ret void
 }}"""

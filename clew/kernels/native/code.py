@@ -172,11 +172,9 @@ class Code:
     # -- order -----------------------------------------------------------------------------------
 
     @contextmanager
-    def loop(
-        self, begin: str, end: str, by: int | str = 1, parallel: bool = False
-    ) -> Iterator[str]:
+    def loop(self, begin: str, end: str, by: int | str = 1) -> Iterator[str]:
         """for i in range(begin, end, by)"""
-        loop = Loop(self.e, begin, end, by, parallel)
+        loop = Loop(self.e, begin, end, by)
         yield loop.i
         loop.close()
 

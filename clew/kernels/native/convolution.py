@@ -105,13 +105,13 @@ def _function(kind: str, llvm: str) -> Any:
     machine = jit.machine()
     provide_multiply(llvm)
     key = f"convolution {kind} {llvm}"
-    code = machine.compiled(key, lambda: module(kind, llvm), jit.NONE)
+    code = machine.compiled(key, lambda: module(kind, llvm))
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(machine.load(code, "conv")[0])
 
 
 def module(kind: str, llvm: str) -> str:
     """The LLVM module of one of the three kernels."""
-    e = Emitter(is_final=True)
+    e = Emitter()
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
     _Convolution(e, kind, llvm).emit()
     e.lines.append("define void @conv(ptr %context, i64 %total) {")

@@ -105,14 +105,14 @@ def can_run(*arrays: Array) -> bool:
 def _function(kind: str, llvm: str) -> Any:
     machine = jit.machine()
     key = f"depthwise {kind} {llvm}"
-    code = machine.compiled(key, lambda: module(kind, llvm), jit.NONE)
+    code = machine.compiled(key, lambda: module(kind, llvm))
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return signature(machine.load(code, "direct")[0])
 
 
 def module(kind: str, llvm: str) -> str:
     """The LLVM module of one of the three kernels."""
-    e = Emitter(is_final=True)
+    e = Emitter()
     runs = _Runs(e, llvm)
     if kind == OF_WEIGHT:
         runs.dots()

@@ -53,10 +53,8 @@ class Emitter:
     `mask` says which lanes are loaded and stored; all are if there is none.
     """
 
-    def __init__(self, lanes: int = 0, is_final: bool = False) -> None:
+    def __init__(self, lanes: int = 0) -> None:
         self.lanes = lanes
-        # Whether loops stay as they are written: no pass will make vectors of them.
-        self.is_final = is_final
         self.mask = ""
         # Where stores go instead of the lines, for a while.
         self.later: list[str] | None = None
@@ -278,10 +276,7 @@ class Emitter:
             return self.gather(
                 llvm, place, ITEMSIZE[expr.dtype], self.mask or self.constant(True, BOOL)
             )
-        # Nobody writes there: loops over it can become vector code.
-        return self.value(
-            f"load {llvm}, ptr {place}, align {ITEMSIZE[expr.dtype]}, !llvm.access.group !0"
-        )
+        return self.value(f"load {llvm}, ptr {place}, align {ITEMSIZE[expr.dtype]}")
 
     def gather(self, element: str, places: str, align: int, mask: str) -> str:
         """A vector from an address for each lane; zero where the mask is false."""

@@ -19,10 +19,6 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-# What is done to a module: everything, or nothing, for code that is written as it should run.
-ALL, NONE = "all", "none"
-
-
 class Machine:
     """The processor with the code that is loaded so far, and LLVM, once something is compiled."""
 
@@ -62,36 +58,20 @@ class Machine:
         """Make a function known to the code that is loaded from now on."""
         self.provided[name] = address
 
-    def compiled(self, key: str, module: Callable[[], str], passes: str = ALL) -> bytes:
+    def compiled(self, key: str, module: Callable[[], str]) -> bytes:
         """The code of a module: from the cache on disk, by a key for its text, or compiled."""
         # Imported with the first kernel: files and hashes are a tenth of the time of a start.
         from clew.kernels.native import cache
 
-        return cache.through(key, self.identity, lambda: self.object_code(module(), passes))
+        return cache.through(key, self.identity, lambda: self.object_code(module()))
 
-    def object_code(self, text: str, passes: str = ALL) -> bytes:
+    def object_code(self, text: str) -> bytes:
+        """The code of a module as it is written: no pass of LLVM's looks for anything better."""
         with lock:
-            code: bytes = self.target.emit_object(self._optimized(text, passes))
+            module = self.llvm.parse_assembly(text)
+            module.verify()
+            code: bytes = self.target.emit_object(module)
         return code
-
-    def assembly(self, text: str) -> str:
-        """The machine code as text, for looking at."""
-        with lock:
-            assembly: str = self.target.emit_assembly(self._optimized(text))
-        return assembly
-
-    def _optimized(self, text: str, passes: str = ALL) -> Any:
-        module = self.llvm.parse_assembly(text)
-        module.verify()
-        if passes == NONE:
-            return module
-        options = self.llvm.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = options.loop_unrolling = True
-        # Kernels are loops: there is nothing to gain from looking for vectors in straight lines.
-        options.slp_vectorization = False
-        builder = self.llvm.create_pass_builder(self.target, options)
-        builder.getModulePassManager().run(module, builder)
-        return module
 
     def load(self, code: bytes, *names: str) -> list[int]:
         """The addresses of functions of compiled code."""

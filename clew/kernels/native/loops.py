@@ -129,7 +129,6 @@ def finish(e: Emitter, start: str = "") -> None:
         e.line("call void @clew_run(ptr @body, ptr %context, i64 %pieces, i64 %grain)")
         e.line("ret void")
         e.lines.append("}")
-    e.lines.append("!0 = distinct !{}")
     e.lines.append('attributes #0 = { "prefer-vector-width"="512" }')
     e.lines.append(RUN_ONCE)
 
@@ -274,22 +273,11 @@ class Elements:
         return self.e.value(f"getelementptr inbounds {memory}, ptr {self.pointers[index]}, i64 {i}")
 
 
-def loop_metadata(e: Emitter) -> str:
-    """No element of one turn depends on another turn: outputs may even be the inputs."""
-    number = 100 + e.count
-    e.count += 1
-    hint = '!{!"llvm.loop.parallel_accesses", !0}'
-    e.declarations[f"!{number} = distinct !{{!{number}, {hint}}}"] = None
-    return f"!{number}"
-
-
 class Loop:
     """for i in range(begin, end, by): what is emitted until `close`."""
 
-    def __init__(
-        self, e: Emitter, begin: str, end: str, by: int | str = 1, parallel: bool = False
-    ) -> None:
-        self.e, self.end, self.parallel, self.by = e, end, parallel, by
+    def __init__(self, e: Emitter, begin: str, end: str, by: int | str = 1) -> None:
+        self.e, self.end, self.by = e, end, by
         self.name = e.fresh("loop")
         n = self.name
         e.line(f"br label %before{n}")
@@ -304,9 +292,7 @@ class Loop:
         e, n = self.e, self.name
         e.line(f"br label %close{n}")
         e.label(f"close{n}")
-        moved = f"add nuw nsw i64 {self.i}, {self.by}"
-        e.line(f"%next{n} = {e.opaque(moved) if e.is_final else moved}")
+        e.line(f"%next{n} = {e.opaque(f'add nuw nsw i64 {self.i}, {self.by}')}")
         e.line(f"%more{n} = icmp slt i64 %next{n}, {self.end}")
-        metadata = f", !llvm.loop {loop_metadata(e)}" if self.parallel else ""
-        e.line(f"br i1 %more{n}, label %{n}, label %done{n}{metadata}")
+        e.line(f"br i1 %more{n}, label %{n}, label %done{n}")
         e.label(f"done{n}")

@@ -49,14 +49,14 @@ def outer_products(columns: Array, rows: Array) -> Array:
 @functools.cache
 def _function(llvm: str) -> Any:
     machine = jit.machine()
-    code = machine.compiled(f"outer {llvm}", lambda: module(llvm), jit.NONE)
+    code = machine.compiled(f"outer {llvm}", lambda: module(llvm))
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return signature(machine.load(code, "outer")[0])
 
 
 def module(llvm: str) -> str:
     """The LLVM module for one type of elements."""
-    e = Emitter(is_final=True)
+    e = Emitter()
     _Outer(e, llvm).emit()
     finish(e, "outer")
     e.lines.append("!1 = !{i32 1}")

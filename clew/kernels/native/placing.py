@@ -65,14 +65,14 @@ def _run(kind: str, target: Array, index: Array, values: Array) -> None:
 def _function(kind: str, llvm: str, is_last: bool) -> Any:
     machine = jit.machine()
     key = f"placing {kind} {llvm} {is_last}"
-    code = machine.compiled(key, lambda: module(kind, llvm, is_last), jit.NONE)
+    code = machine.compiled(key, lambda: module(kind, llvm, is_last))
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return signature(machine.load(code, "place")[0])
 
 
 def module(kind: str, llvm: str, is_last: bool) -> str:
     """The LLVM module of one of the kernels; `is_last` says that there are no inner positions."""
-    e = Emitter(is_final=True)
+    e = Emitter()
     _Placing(e, llvm).emit(kind, is_last)
     finish(e, "place")
     return e.text()

@@ -33,7 +33,7 @@ class Planes(Kernel):
     def compile(self, index: int) -> int:
         machine = jit.machine()
         llvm = LLVM_TYPE[self.signatures[index][0][0]]
-        code = machine.compiled(f"planes {llvm}", lambda: module(self.name, llvm), jit.NONE)
+        code = machine.compiled(f"planes {llvm}", lambda: module(self.name, llvm))
         return machine.load(code, self.name)[0]
 
 
@@ -62,7 +62,7 @@ def combine(x: Array, rows: Taps, columns: Taps) -> Array | None:
 
 def module(name: str, llvm: str) -> str:
     """The LLVM module."""
-    e = Emitter(is_final=True)
+    e = Emitter()
     e.declare("i64 @llvm.smax.i64(i64, i64)")
     _Body(e, llvm).emit()
     entry(e, name, len(ARRAYS), _STEPS, len(SIZES), plane_grain())

@@ -62,14 +62,14 @@ def _grain(y: Array) -> int:
 @functools.cache
 def _function(kind: str, llvm: str) -> Any:
     machine = jit.machine()
-    code = machine.compiled(f"pooling {kind} {llvm}", lambda: module(kind, llvm), jit.NONE)
+    code = machine.compiled(f"pooling {kind} {llvm}", lambda: module(kind, llvm))
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return signature(machine.load(code, "pool")[0])
 
 
 def module(kind: str, llvm: str) -> str:
     """The LLVM module of one of the two kernels."""
-    e = Emitter(is_final=True)
+    e = Emitter()
     _Pooling(e, llvm).emit(kind)
     finish(e, "pool")
     return e.text()

@@ -79,7 +79,6 @@ def tiles_module(llvm: str) -> str:
 
 
 def _attributes(e: Emitter) -> None:
-    e.lines.append("!0 = distinct !{}")
     e.lines.append(
         'attributes #0 = { noinline nounwind "prefer-vector-width"="512" '
         '"min-legal-vector-width"="512" }'
@@ -89,7 +88,7 @@ def _attributes(e: Emitter) -> None:
 
 def product_module(llvm: str) -> str:
     """The module of the ufuncs' loops and of what other kernels call."""
-    e, shape = Emitter(is_final=True), Shape(vector_bytes(), llvm)
+    e, shape = Emitter(), Shape(vector_bytes(), llvm)
     c = Code(e, llvm)
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
     pack_functions(c, shape)
@@ -380,8 +379,8 @@ def _functions(llvm: str) -> dict[str, int]:
     """The addresses of the compiled functions, by their names."""
     machine = jit.machine()
     key = f"{llvm} {vector_bytes()}"
-    tiles = machine.compiled(f"tiles {key}", lambda: tiles_module(llvm), jit.NONE)
+    tiles = machine.compiled(f"tiles {key}", lambda: tiles_module(llvm))
     machine.provide(f"clew_{llvm}_tiles", machine.load(tiles, "tiles")[0])
-    code = machine.compiled(f"product {key}", lambda: product_module(llvm), jit.NONE)
+    code = machine.compiled(f"product {key}", lambda: product_module(llvm))
     names = [*ENTRIES, "multiply", "pack"]
     return dict(zip(names, machine.load(code, *names), strict=True))

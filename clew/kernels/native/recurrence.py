@@ -20,7 +20,7 @@ from clew.kernels.native import jit
 from clew.kernels.native.code import TYPES, Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import Program
-from clew.kernels.native.loops import Elements, Loop, finish
+from clew.kernels.native.loops import Elements, finish
 from clew.kernels.native.product import Matrix, call_multiply, provide_multiply
 from clew.kernels.native.ufunc import Elementwise
 
@@ -39,8 +39,6 @@ BACKWARD = (
     "batch", "size", "steps", "first", "by", "row", "*before", "*later",
 )  # fmt: skip
 
-_GROUP = ", !llvm.access.group !0"
-
 
 def run(kind: str, step: Elementwise, words: Sequence[Array | int | None]) -> None:
     """All steps of a layer; `words` are what FORWARD or BACKWARD say, but for the last three."""
@@ -56,7 +54,7 @@ def _function(kind: str, step: Elementwise, llvm: str) -> Any:
     provide_multiply(llvm)
     program = step.program(tuple(TYPES.values()).index(llvm))
     key = f"recurrence {kind}\n{program}"
-    code = machine.compiled(key, lambda: module(kind, program, llvm), jit.NONE)
+    code = machine.compiled(key, lambda: module(kind, program, llvm))
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(machine.load(code, "walk")[0])
 
 
@@ -211,15 +209,10 @@ class _Backward(_Layer):
         self.apply([*gates, *cells, dh, dc, *results, dc])
 
     def add_row(self, source: str, target: str) -> None:
-        loop = Loop(self.e, "0", str(BLOCK), parallel=True)
-        values = []
-        for array in (source, target):
-            place = self.at(array, loop.i)
-            values.append(self.e.value(f"load {self.llvm}, ptr {place}, align {self.item}{_GROUP}"))
-        total = self.e.value(f"fadd {self.llvm} {values[0]}, {values[1]}")
-        place = self.at(target, loop.i)
-        self.e.line(f"store {self.llvm} {total}, ptr {place}, align {self.item}{_GROUP}")
-        loop.close()
+        vector = f"<{BLOCK} x {self.llvm}>"
+        values = [self.load(array, vector) for array in (source, target)]
+        total = self.e.value(f"fadd {vector} {values[0]}, {values[1]}")
+        self.store(total, target, vector)
 
     def walk(self) -> None:
         f = self.f

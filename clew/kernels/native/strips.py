@@ -7,7 +7,6 @@ vector of them. So nothing is ever added up inside a vector.
 
 from __future__ import annotations
 
-from clew.kernels.native import jit
 from clew.kernels.native.code import Code
 from clew.kernels.native.cores import entry_for_any
 from clew.kernels.native.emitter import ITEMSIZE, LLVM_TYPE, Emitter
@@ -31,7 +30,6 @@ class Strips(Kernel):
     """A kernel over rows that lie across memory."""
 
     in_rows = True
-    passes = jit.NONE
     along: list[bool]
 
     def module(self, program: Program) -> str:

@@ -74,7 +74,7 @@ class Together:
         machine = jit.machine()
         program = self.program(dtype)
         key = f"together {self.name} cost {self.cost} {self.arrays}\n{program}"
-        code = machine.compiled(key, lambda: self.module(program), jit.NONE)
+        code = machine.compiled(key, lambda: self.module(program))
         signature = ctypes.CFUNCTYPE(
             None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64
         )

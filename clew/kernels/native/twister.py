@@ -97,7 +97,7 @@ class _Words(Code):
 def module(normals: Program) -> str:
     """The LLVM module; `normals` makes two numbers from a word for the radius and one for the
     angle, the mean and the deviation."""
-    e = Emitter(is_final=True)
+    e = Emitter()
     # Words are as long as floats.
     c = _Words(e, "float")
     _renew(c)
@@ -241,7 +241,7 @@ class Twister:
     def _functions(self) -> dict[str, Any]:
         machine = jit.machine()
         program = self._kernel.program(0)
-        code = machine.compiled(f"twister\n{program}", lambda: module(program), jit.NONE)
+        code = machine.compiled(f"twister\n{program}", lambda: module(program))
         addresses = dict(zip(FUNCTIONS, machine.load(code, *FUNCTIONS), strict=True))
         return {
             name: ctypes.CFUNCTYPE(None, *given)(addresses[name])

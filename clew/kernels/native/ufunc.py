@@ -60,8 +60,6 @@ class Kernel:
     """A family of loops of one kernel, one for each combination of types, and its ufunc."""
 
     in_rows = False
-    # What LLVM does to the modules.
-    passes = jit.ALL
 
     def __init__(
         self,
@@ -155,7 +153,7 @@ class Kernel:
         machine = jit.machine()
         program = self.program(index)
         key = f"{type(self).__name__} {self.name} {self.options()}\n{program}"
-        code = machine.compiled(key, lambda: self.module(program), self.passes)
+        code = machine.compiled(key, lambda: self.module(program))
         return machine.load(code, self.name)[0]
 
     def options(self) -> str:
@@ -176,7 +174,6 @@ def _over_floats(inputs: int, outputs: int, half: bool) -> list[Signature]:
 class Elementwise(Kernel):
     """A kernel that makes each element of the outputs from the same element of the inputs."""
 
-    passes = jit.NONE
     scalars: tuple[int, ...] = ()
 
     def module(self, program: Program) -> str:
@@ -212,7 +209,6 @@ def elementwise(
 class Rows(Kernel):
     """A kernel over rows; `along` says which inputs and outputs have the row's dimension."""
 
-    passes = jit.NONE
     in_rows = True
     along: list[bool]
 
@@ -244,7 +240,6 @@ def over_rows(
 class Columns(Kernel):
     """A kernel that sums, for each column of matrices, an expression over the rows."""
 
-    passes = jit.NONE
     shapes: list[str]
 
     def module(self, program: Program) -> str:
@@ -275,7 +270,6 @@ def over_columns(
 class Scan(Kernel):
     """A kernel that carries a value along the elements; each result is what is carried then."""
 
-    passes = jit.NONE
     start = 0.0
     is_associative = False
 

@@ -75,14 +75,14 @@ def _surrounded(
 def _function(llvm: str, kernel: Pair, stride_w: int, dilation_w: int) -> Any:
     machine = jit.machine()
     key = f"windows {llvm} {kernel} {stride_w} {dilation_w}"
-    code = machine.compiled(key, lambda: module(llvm, kernel, stride_w, dilation_w), jit.NONE)
+    code = machine.compiled(key, lambda: module(llvm, kernel, stride_w, dilation_w))
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return signature(machine.load(code, "windows")[0])
 
 
 def module(llvm: str, kernel: Pair, stride_w: int, dilation_w: int) -> str:
     """The LLVM module for windows of one size."""
-    e = Emitter(is_final=True)
+    e = Emitter()
     _Windows(e, llvm, kernel, stride_w, dilation_w).emit()
     finish(e, "windows")
     return e.text()

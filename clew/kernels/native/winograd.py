@@ -117,13 +117,13 @@ def _start(
 def _function(kind: str) -> Any:
     machine = jit.machine()
     provide_multiply("float")
-    code = machine.compiled(f"winograd {kind}", lambda: module(kind), jit.NONE)
+    code = machine.compiled(f"winograd {kind}", lambda: module(kind))
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(machine.load(code, "start")[0])
 
 
 def module(kind: str) -> str:
     """The LLVM module of one of the two kernels."""
-    e = Emitter(is_final=True)
+    e = Emitter()
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
     c = _Winograd(e, "float")
     with c.function("internal void @copy(ptr %source, ptr %target, i64 %count)"):
