@@ -19,8 +19,9 @@ from clew.kernels.native.ufunc import elementwise
 LARGE = 1 << 16
 # The same for functions whose twin is quicker even on one thread.
 QUICKER = 1024
-# The same where NumPy computes in vectors of 32 bytes, or one number after another; by cost.
+# The same where NumPy computes in vectors of 32 bytes, by cost, and one number after another.
 _LARGE_IN_SHORT_VECTORS = {1: LARGE, 2: 4096, 4: 512, 8: 512}
+_LARGE_ONE_BY_ONE = {**_LARGE_IN_SHORT_VECTORS, 4: 64, 8: 256}
 
 _UNARY: dict[Any, tuple[Callable[[Any], Any], int]] = {
     np.negative: (lambda x: -x, 1),
@@ -67,7 +68,9 @@ def _sizes() -> dict[Any, int]:
             if "V4" in name or "AVX512" in name:
                 sizes[ufunc] = QUICKER if ufunc in (np.exp, np.sin, np.cos) else LARGE
             else:
-                sizes[ufunc] = _LARGE_IN_SHORT_VECTORS[cost]
+                in_vectors = "V3" in name or "AVX2" in name
+                large = _LARGE_IN_SHORT_VECTORS if in_vectors else _LARGE_ONE_BY_ONE
+                sizes[ufunc] = large[cost]
     return sizes
 
 
