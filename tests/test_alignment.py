@@ -1,5 +1,6 @@
 """Arrays begin with a line of the cache, whoever makes, changes, and frees them, and when."""
 
+import resource
 import subprocess
 import sys
 import threading
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import clew
+from clew.kernels.native import keeping
 from clew.kernels.native.alignment import HAS_LARGE_PAGES, LINE
 
 pytestmark = pytest.mark.skipif(not HAS_LARGE_PAGES, reason="NumPy's own memory is used elsewhere")
@@ -114,3 +116,91 @@ late = Last("late")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
     assert (done.returncode, sorted(done.stdout.split())) == (0, [b"early", b"late", b"other"])
+
+
+# -- large blocks ------------------------------------------------------------------------------
+
+MIB = 1 << 20
+
+
+def _resident() -> int:
+    """The bytes of this process that are in memory."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def _faults() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def _let_go() -> None:
+    """Whatever was kept before goes, because this needs all the room; nothing writes to it."""
+    np.empty(keeping.MOST - MIB, np.uint8)
+
+
+def test_large_arrays_get_memory_that_was_used_before() -> None:
+    x = clew.randn(10 * MIB)
+    clew.neg(x)
+    before = _faults()
+    for _ in range(10):
+        clew.neg(x)
+    assert _faults() - before < 1000, "a new block has 10240 pages"
+    assert clew.neg(x).sum().item() == -x.sum().item()
+
+
+def test_a_block_serves_arrays_of_about_its_size() -> None:
+    _let_go()
+    first = np.empty(60 * MIB, np.uint8)
+    place = first.ctypes.data
+    del first
+    small, large = np.empty(40 * MIB, np.uint8), np.empty(61 * MIB, np.uint8)
+    assert place not in (small.ctypes.data, large.ctypes.data)
+    fitting, another = np.empty(50 * MIB, np.uint8), np.empty(50 * MIB, np.uint8)
+    assert fitting.ctypes.data == place != another.ctypes.data
+
+
+def test_zeros_are_zeros_and_changed_sizes_keep_what_was_there() -> None:
+    np.full(50 * MIB, 7, np.uint8)
+    assert not np.zeros(50 * MIB, np.uint8).any()
+    array = np.full(40 * MIB, 3, np.uint8)
+    array.resize(50 * MIB, refcheck=False)
+    assert (array[: 40 * MIB] == 3).all() and not array[40 * MIB :].any()
+
+
+def test_what_is_kept_has_a_bound() -> None:
+    _let_go()
+    before = _resident()
+    arrays = [np.full(40 * MIB, 1, np.uint8) for _ in range(12)]
+    assert _resident() - before > 440 * MIB - keeping.MOST
+    del arrays
+    assert _resident() - before <= keeping.MOST
+    beyond = np.full(keeping.MOST + MIB, 1, np.uint8)
+    del beyond
+    assert _resident() - before <= keeping.MOST
+
+
+def test_blocks_of_other_sizes_do_not_stay_for_ever() -> None:
+    _let_go()
+    stale = np.full(200 * MIB, 1, np.uint8)
+    del stale
+    before = _resident()
+    for _ in range(keeping.COUNT + 1):
+        np.full(40 * MIB, 1, np.uint8)
+    assert _resident() < before - 100 * MIB
+
+
+def test_threads_do_not_get_the_same_block() -> None:
+    failures: list[str] = []
+
+    def work(number: int) -> None:
+        for _ in range(30):
+            array = np.full(33 * MIB, number, np.uint8)
+            if not (array[:: 1 << 12] == number).all():
+                failures.append(f"thread {number} lost its block")
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures

@@ -15,6 +15,8 @@ from typing import Any
 
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # no stub for it
 
+from clew.kernels.native import keeping
+
 LINE = 64
 # From this size on the system is asked for large pages, as NumPy does.
 _LARGE_PAGES = 4 << 20
@@ -32,7 +34,7 @@ _NOTHING = "\n".join(f"define void @{name}() {{\n  ret void\n}}" for name in NAM
 
 def source() -> str:
     """The functions that NumPy calls, in LLVM IR."""
-    return _functions() if HAS_LARGE_PAGES else _NOTHING
+    return keeping.source() + _functions() if HAS_LARGE_PAGES else _NOTHING
 
 
 def _functions() -> str:
@@ -72,8 +74,24 @@ out:
 }}
 
 define ptr @clew_take(ptr %unused, i64 %size) {{
+entry:
   %whole = add i64 %size, {_MORE}
-  %memory = call ptr @malloc(i64 %whole)
+  %large = icmp uge i64 %size, {keeping.LEAST}
+  br i1 %large, label %again, label %new
+again:
+  %kept = call ptr @clew_kept(i64 %whole)
+  %none = icmp eq ptr %kept, null
+  br i1 %none, label %new, label %out
+new:
+  %fresh = call ptr @malloc(i64 %whole)
+  %failed = icmp eq ptr %fresh, null
+  br i1 %failed, label %last, label %out
+last:
+  call void @clew_let_go()
+  %scraped = call ptr @malloc(i64 %whole)
+  br label %out
+out:
+  %memory = phi ptr [ %kept, %again ], [ %fresh, %new ], [ %scraped, %last ]
   %start = call ptr @clew_line(ptr %memory, i64 %size)
   ret ptr %start
 }}
@@ -94,6 +112,13 @@ entry:
 some:
   %before = getelementptr i8, ptr %start, i64 -8
   %memory = load ptr, ptr %before, align 8
+  %large = icmp uge i64 %size, {keeping.LEAST}
+  br i1 %large, label %keep, label %give
+keep:
+  %whole = call i64 @malloc_usable_size(ptr %memory)
+  call void @clew_keep(ptr %memory, i64 %whole)
+  br label %out
+give:
   call void @free(ptr %memory)
   br label %out
 out:
