@@ -43,7 +43,7 @@ def test_first_calls_are_timed_without_the_cache(
     monkeypatch.setattr(ufunc, "_KERNELS", [])
     monkeypatch.setattr(together, "TOGETHER", [])
     ufunc.elementwise("start_twice", 1)(lambda x: x * 2.0)
-    other = {"other": lambda: jit.machine().compiled("start_other", lambda: "", jit.NONE)}
+    other = {"other": lambda: jit.machine().compiled("start_other", lambda: "")}
     monkeypatch.setattr(start, "_OTHERS", other)
     seconds = start.first_calls()
     assert list(seconds) == ["start_twice", "other (1)"] and min(seconds.values()) > 0

@@ -61,8 +61,11 @@ def _train(t: Any, make: Any, steps: int) -> list[float]:
 
 
 def _give_back() -> None:
-    """Have memory that nobody uses returned, also what the C library keeps for the next array."""
+    """Have memory that nobody uses returned, also what is kept for the next array."""
     gc.collect()
+    alignment = sys.modules.get("clew.kernels.native.alignment")
+    if alignment is not None:
+        alignment.let_go()
     library = ctypes.CDLL(None)
     if hasattr(library, "malloc_trim"):
         library.malloc_trim(0)

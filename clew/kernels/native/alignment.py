@@ -26,7 +26,7 @@ _MORE = LINE + 16
 _NUMPYS_OWN = "default_allocator"
 # Where NumPy's table for C has the function that sets who provides memory.
 _SET_HANDLER = 304
-NAMES = ("clew_take", "clew_take_zeros", "clew_take_again", "clew_give_back")
+NAMES = ("clew_take", "clew_take_zeros", "clew_take_again", "clew_give_back", "clew_let_go")
 HAS_LARGE_PAGES = sys.platform == "linux"
 
 _NOTHING = "\n".join(f"define void @{name}() {{\n  ret void\n}}" for name in NAMES)
@@ -165,16 +165,20 @@ class _Handler(ctypes.Structure):
     )
 
 
-# NumPy's functions and what it is given; nothing as long as there is no compiled code.
+# What NumPy is given, and what frees the blocks that are kept; nothing as long as there is no
+# compiled code.
 _capsules: list[Any] = []
 _kept: list[Any] = []
+_freeing: list[Any] = []
 
 
 def provide(addresses: list[int], owner: Any) -> None:
     """Have NumPy take the memory of new arrays from these functions, in this thread from now on."""
     if not HAS_LARGE_PAGES:
         return
-    handler, name = _Handler(b"clew", 1, None, *addresses), ctypes.c_char_p(b"mem_handler")
+    *for_numpy, for_us = addresses
+    _freeing.append(ctypes.CFUNCTYPE(None)(for_us))
+    handler, name = _Handler(b"clew", 1, None, *for_numpy), ctypes.c_char_p(b"mem_handler")
     new = ctypes.pythonapi.PyCapsule_New
     new.restype, new.argtypes = (
         ctypes.py_object,
@@ -186,6 +190,12 @@ def provide(addresses: list[int], owner: Any) -> None:
         # Arrays may be freed when Python has let go of everything else.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
     use_in_this_thread()
+
+
+def let_go() -> None:
+    """Give the system the memory back that is kept for large arrays."""
+    for free in _freeing:
+        free()
 
 
 def use_in_this_thread() -> None:

@@ -128,7 +128,7 @@ give:
   ret void
 }}
 
-define internal void @clew_let_go() {{
+define void @clew_let_go() {{
 entry:
   %mine = call i1 @kept_enter()
   br i1 %mine, label %row, label %out
