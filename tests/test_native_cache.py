@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from clew.kernels.native import cache
+from clew.kernels.native import cache, processor
 
 CODE = bytes(range(256)) * 40
 KEY = "0123456789abcdef"
@@ -97,6 +98,16 @@ def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     assert cache.folder() is None
     assert cache.through("program", "machine", lambda: CODE) == CODE
+
+
+def test_a_processor_is_told_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = processor.identity.__wrapped__()
+    assert here == processor.identity.__wrapped__()
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        described = dict(line.split("\t", 1) for line in here.splitlines() if "\t" in line)
+        assert "sse2" in described["flags"].split()
+    monkeypatch.setattr(processor, "vector_bytes", lambda: 128)
+    assert processor.identity.__wrapped__() != here
 
 
 def test_what_a_key_depends_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
