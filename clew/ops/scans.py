@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,11 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels.native.ufunc import Scan, scan
+from clew.kernels.native.extremes import RUNNING, RunningExtreme
+from clew.kernels.native.ir import F32 as F32_LANE
+from clew.kernels.native.ir import F64 as F64_LANE
+from clew.kernels.native.ir import I64, where
+from clew.kernels.native.ufunc import Elementwise, Scan, elementwise, scan
 from clew.ops import out_checks, return_types
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, wrap_dim
@@ -243,9 +248,55 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 # -- cummax, cummin ------------------------------------------------------------------------------
 
 
+def _step(name: str, beats: Callable[[Any, Any], Any]) -> Elementwise:
+    """The next extremes and their places, from elements, the last ones, and where this is."""
+    types = [([each, each, I64, I64], [each, I64]) for each in (F32_LANE, F64_LANE)]
+
+    @elementwise(name, 4, outputs=2, scalars=(3,), types=types)
+    def next_extreme(x: Any, extreme: Any, place: Any, here: Any) -> Any:
+        # Every NaN is a new extreme.
+        is_new = beats(x, extreme) | x.differs(x)
+        return where(is_new, x, extreme), where(is_new, here, place)
+
+    return next_extreme
+
+
+# Kernels along rows, and across them.
+_EXTREMES: dict[Any, tuple[RunningExtreme, Elementwise]] = {
+    np.maximum: (RUNNING["cummax"], _step("cummax_step", lambda x, extreme: x >= extreme)),
+    np.minimum: (RUNNING["cummin"], _step("cummin_step", lambda x, extreme: x <= extreme)),
+}
+# With so many elements at every step it is quicker to go across.
+_WIDE = 64
+
+
+def _running_extreme(
+    ufunc: np.ufunc, self: np.ndarray, dim: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Values and places; None if there is no kernel for the dtype."""
+    along, step = _EXTREMES[ufunc]
+    kernel = along.when(self) if self.ndim else None
+    if kernel is None:
+        return None
+    values, places = np.empty(self.shape, self.dtype), np.empty(self.shape, np.int64)
+    operands = self, values, places
+    if dim == self.ndim - 1 or self.size <= _WIDE * self.shape[dim]:
+        kernel(*(each.swapaxes(dim, -1) for each in operands))
+        return values, places
+    x, extremes, found = (each.swapaxes(dim, 0) for each in operands)
+    extremes[0], found[0] = x[0], 0
+    go_on = step.when(self)
+    for j in range(1, len(x)):
+        go_on(x[j], extremes[j - 1], found[j - 1], j, extremes[j], found[j])
+    return values, places
+
+
 def _running_places(ufunc: np.ufunc, self: np.ndarray, dim: int) -> np.ndarray:
     if not self.ndim:
         return np.zeros((), np.int64)
+    found = _running_extreme(ufunc, self, dim)
+    if found is not None:
+        return found[1]
     values = orderable(self)
     running = ufunc.accumulate(values, axis=dim)
     is_new = running == values
@@ -272,13 +323,20 @@ ARGCUMMIN = found_op("_argcummin", lambda self, *, dim: _running_places(np.minim
 CUMMAX, CUMMIN = _running_op("cummax"), _running_op("cummin")
 
 
-def _running(find: Op, choose: Op, input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+def _running(
+    find: Op, choose: Op, ufunc: np.ufunc, input: Tensor, dim: int
+) -> tuple[Tensor, Tensor]:
     if not input._array.ndim and dim not in (0, -1):
         raise IndexError(
             f"{choose.name}(): Expected reduction dim -1 or 0 for scalar but got {dim}"
             + errors.at_user_line()
         )
-    dim = wrap_dim(dim, input._array.ndim)
+    dim, state = wrap_dim(dim, input._array.ndim), local.state
+    found = _running_extreme(ufunc, input._array, dim) if state.intercept is None else None
+    if found is not None:
+        params = {"dim": dim}
+        indices = find.output(state, (input,), params, found[1])
+        return choose.output(state, (input, indices), params, found[0]), indices
     if input.dtype.is_complex:
         if input._array.ndim and input._array.size:
             raise errors.no_kernel(f"{choose.name}_cpu", input.dtype)
@@ -291,11 +349,11 @@ def _running(find: Op, choose: Op, input: Tensor, dim: int) -> tuple[Tensor, Ten
 @numpy_names
 def cummax(input: Tensor, dim: int) -> return_types.cummax:
     """The largest element so far along a dimension, and where (the latest of equals)."""
-    return return_types.cummax(*_running(ARGCUMMAX, CUMMAX, input, dim))
+    return return_types.cummax(*_running(ARGCUMMAX, CUMMAX, np.maximum, input, dim))
 
 
 @public()
 @numpy_names
 def cummin(input: Tensor, dim: int) -> return_types.cummin:
     """The smallest element so far along a dimension, and where (the latest of equals)."""
-    return return_types.cummin(*_running(ARGCUMMIN, CUMMIN, input, dim))
+    return return_types.cummin(*_running(ARGCUMMIN, CUMMIN, np.minimum, input, dim))

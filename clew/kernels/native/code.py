@@ -151,7 +151,7 @@ class Code:
         )
 
     def variable(self, kind: str, value: str) -> str:
-        """A place for a value that changes; of the entry block, it becomes a register."""
+        """A place on the stack for a value that changes."""
         place = self.e.value(f"alloca {kind}")
         self.e.line(f"store {kind} {value}, ptr {place}")
         return place

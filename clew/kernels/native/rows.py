@@ -112,14 +112,14 @@ def row_module(name: str, row: Row, cost: int) -> str:
     e.line("ret void")
     e.lines.append("}")
     # A piece has so many rows that its elements are GRAIN / cost, at least one.
-    entry(e, "dense", count, count + inner, 1, _grain(max(GRAIN // cost, 1)))
+    entry(e, "dense", count, count + inner, 1, row_grain(max(GRAIN // cost, 1)))
     core = ["n" if is_along else "" for is_along in row.along]
     entry_for_any(e, name, "dense", len(row.inputs), row.dtypes, core)
     finish(e)
     return e.text()
 
 
-def _grain(elements: int) -> str:
+def row_grain(elements: int) -> str:
     return (
         "%size_at = getelementptr i64, ptr %dims, i64 1\n"
         "  %size = load i64, ptr %size_at\n"
