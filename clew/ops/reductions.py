@@ -176,7 +176,7 @@ def _total(input: Tensor, op: Op) -> Tensor | None:
     else:
         total = add_up(array, tuple(range(array.ndim)), False)
     if op is not SUM_ALL:
-        np.true_divide(total, size, total)
+        np.true_divide(total, dtypes.as_scalar(float(size), dtype), total)
     return op.output(state, (input,), NO_PARAMS, total)
 
 

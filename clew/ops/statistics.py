@@ -158,7 +158,7 @@ def _spread_of_all(op: Op, input: Tensor) -> Tensor | None:
     ):
         return None
     _, spread = reducing.moments(array.reshape(-1))
-    np.true_divide(spread, array.size - 1, spread)
+    np.true_divide(spread, dtypes.as_scalar(float(array.size - 1), array.dtype), spread)
     if op is STD:
         np.sqrt(spread, spread)
     params = {"dims": tuple(range(array.ndim)), "keepdim": False, "correction": 1}
