@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,8 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels.native.extremes import RUNNING, RunningExtreme
-from clew.kernels.native.ir import F32 as F32_LANE
-from clew.kernels.native.ir import F64 as F64_LANE
-from clew.kernels.native.ir import I64, where
-from clew.kernels.native.ufunc import Elementwise, Scan, elementwise, scan
+from clew.kernels.native import extremes
+from clew.kernels.native.ufunc import Scan, scan
 from clew.ops import out_checks, return_types
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, wrap_dim
@@ -248,24 +244,9 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 # -- cummax, cummin ------------------------------------------------------------------------------
 
 
-def _step(name: str, beats: Callable[[Any, Any], Any]) -> Elementwise:
-    """The next extremes and their places, from elements, the last ones, and where this is."""
-    types = [([each, each, I64, I64], [each, I64]) for each in (F32_LANE, F64_LANE)]
-
-    @elementwise(name, 4, outputs=2, scalars=(3,), types=types)
-    def next_extreme(x: Any, extreme: Any, place: Any, here: Any) -> Any:
-        # Every NaN is a new extreme.
-        is_new = beats(x, extreme) | x.differs(x)
-        return where(is_new, x, extreme), where(is_new, here, place)
-
-    return next_extreme
-
-
-# Kernels along rows, and across them.
-_EXTREMES: dict[Any, tuple[RunningExtreme, Elementwise]] = {
-    np.maximum: (RUNNING["cummax"], _step("cummax_step", lambda x, extreme: x >= extreme)),
-    np.minimum: (RUNNING["cummin"], _step("cummin_step", lambda x, extreme: x <= extreme)),
-}
+_EXTREMES: dict[Any, extremes.RunningExtreme] = {
+    np.maximum: extremes.CUMMAX, np.minimum: extremes.CUMMIN,
+}  # fmt: skip
 # With so many elements at every step it is quicker to go across.
 _WIDE = 64
 
@@ -274,8 +255,8 @@ def _running_extreme(
     ufunc: np.ufunc, self: np.ndarray, dim: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Values and places; None if there is no kernel for the dtype."""
-    along, step = _EXTREMES[ufunc]
-    kernel = along.when(self) if self.ndim else None
+    running = _EXTREMES[ufunc]
+    kernel = running.when(self) if self.ndim else None
     if kernel is None:
         return None
     values, places = np.empty(self.shape, self.dtype), np.empty(self.shape, np.int64)
@@ -283,11 +264,11 @@ def _running_extreme(
     if dim == self.ndim - 1 or self.size <= _WIDE * self.shape[dim]:
         kernel(*(each.swapaxes(dim, -1) for each in operands))
         return values, places
-    x, extremes, found = (each.swapaxes(dim, 0) for each in operands)
-    extremes[0], found[0] = x[0], 0
-    go_on = step.when(self)
+    x, best, found = (each.swapaxes(dim, 0) for each in operands)
+    best[0], found[0] = x[0], 0
+    go_on = running.step.when(self)
     for j in range(1, len(x)):
-        go_on(x[j], extremes[j - 1], found[j - 1], j, extremes[j], found[j])
+        go_on(x[j], best[j - 1], found[j - 1], j, best[j], found[j])
     return values, places
 
 
