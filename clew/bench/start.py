@@ -20,7 +20,7 @@ from typing import Any
 
 import clew
 from clew import nn
-from clew.kernels.native import jit, together, ufunc
+from clew.kernels.native import jit, product, together, ufunc
 
 _IMPORT = "import sys, importlib; importlib.import_module(sys.argv[1])"
 # The models are read from their file: importing clew's package for them would count for torch.
@@ -72,36 +72,69 @@ STARTS: dict[str, Callable[[Any], NewProcess]] = {
 def first_calls(dtype: str = "f32") -> dict[str, float]:
     """The seconds that it takes to make each kernel ready for a type, with nothing in the cache."""
     jit.machine()
-    seconds = {}
+    seconds: dict[str, float] = {}
+    with _empty_cache(), _one_thread():
+        for kernel in [each for each in ufunc._KERNELS if each.name not in product.ENTRIES]:
+            for index, (inputs, _) in enumerate(kernel.signatures):
+                if inputs[0] == dtype:
+                    with _timed(kernel.name, seconds):
+                        kernel.make_ready(index)
+        for each in together.TOGETHER:
+            with _timed(each.name, seconds):
+                each.compiled(dtype)
+        for name, use in _PRODUCTS.items():
+            with _timed(name, seconds):
+                use()
+        for name, use in _OTHERS.items():
+            with _timed_by_module(name, seconds):
+                use()
+    return seconds
+
+
+@contextmanager
+def _empty_cache() -> Iterator[None]:
     before = os.environ.get("CLEW_CACHE_DIR")
     with tempfile.TemporaryDirectory() as empty:
         os.environ["CLEW_CACHE_DIR"] = empty
         try:
-            for kernel in list(ufunc._KERNELS):
-                for index, (inputs, _) in enumerate(kernel.signatures):
-                    if inputs[0] == dtype:
-                        started = time.process_time()
-                        kernel.make_ready(index)
-                        seconds[kernel.name] = time.process_time() - started
-            for each in together.TOGETHER:
-                started = time.process_time()
-                each.compiled(dtype)
-                seconds[each.name] = time.process_time() - started
-            for name, use in _OTHERS.items():
-                with _timed(name, seconds):
-                    use()
+            yield
         finally:
             if before is None:
                 del os.environ["CLEW_CACHE_DIR"]
             else:
                 os.environ["CLEW_CACHE_DIR"] = before
-    return seconds
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """The processor's time is measured: threads that wait for another would count as well."""
+    before = clew.get_num_threads()
+    clew.set_num_threads(1)
+    try:
+        yield
+    finally:
+        clew.set_num_threads(before)
+
+
+@contextmanager
+def _timed(name: str, seconds: dict[str, float]) -> Iterator[None]:
+    started = time.process_time()
+    yield
+    seconds[name] = time.process_time() - started
 
 
 def _trained(layer: Any, *shape: int) -> None:
     layer(clew.randn(*shape, requires_grad=True)).sum().backward()
 
 
+# Products compile some functions when they find that they need them: what the first one of a
+# program takes, and what others of another kind take after it.
+_PRODUCTS: dict[str, Callable[[], Any]] = {
+    "product": lambda: clew.ones(128, 128) @ clew.ones(128, 128),
+    "product with a transposed matrix": lambda: clew.ones(128, 128) @ clew.ones(128, 128).t(),
+    "product of a transposed matrix": lambda: clew.ones(256, 256).t() @ clew.ones(256, 256),
+    "product of odd sizes": lambda: clew.ones(101, 53) @ clew.ones(53, 75),
+}
 # Programs that need kernels of other kinds than ufuncs and optimizers.
 _OTHERS: dict[str, Callable[[], Any]] = {
     "3x3 convolution": lambda: _trained(nn.Conv2d(32, 32, 3, padding=1), 8, 32, 16, 16),
@@ -120,17 +153,15 @@ _OTHERS: dict[str, Callable[[], Any]] = {
 
 
 @contextmanager
-def _timed(name: str, seconds: dict[str, float]) -> Iterator[None]:
+def _timed_by_module(name: str, seconds: dict[str, float]) -> Iterator[None]:
     """Note how long each module takes that the machine is asked for meanwhile."""
     machine = jit.machine()
     usual = machine.compiled
 
     def compiled(*given: Any) -> bytes:
-        started = time.process_time()
-        code = usual(*given)
         number = sum(known.startswith(name) for known in seconds) + 1
-        seconds[f"{name} ({number})"] = time.process_time() - started
-        return code
+        with _timed(f"{name} ({number})", seconds):
+            return usual(*given)
 
     machine.compiled = compiled  # type: ignore[method-assign,assignment]  # for a while
     try:

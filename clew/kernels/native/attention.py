@@ -64,14 +64,18 @@ class _Attention(Code):
 
     def head(self, name: str) -> str:
         """Where an operand's part for this head begins."""
-        batch, head = (self.quotient("%head", self.f["h"]), self.remainder("%head", self.f["h"]))
-        steps = self.mul(batch, self.f[f"{name}_b"]), self.mul(head, self.f[f"{name}_h"])
+        steps = (
+            self.mul(self.f["in_batch"], self.f[f"{name}_b"]),
+            self.mul(self.f["in_heads"], self.f[f"{name}_h"]),
+        )
         return self.past(self.f[name], self.add(*steps))
 
     def scratch(self, columns: str) -> Matrix:
         """Memory for a row of each query of a block, whose first numbers lie side by side."""
-        across = str(ROWS * self.item)
-        return self.buffer(self.mul(str(ROWS), columns)), str(self.item), across
+        return self.on_side(self.buffer(self.mul(str(ROWS), columns)))
+
+    def on_side(self, memory: str) -> Matrix:
+        return memory, str(self.item), str(ROWS * self.item)
 
     def turned(self, matrix: Matrix) -> Matrix:
         return matrix[0], matrix[2], matrix[1]
@@ -183,6 +187,8 @@ class _Attention(Code):
         for array, size in (("args", 8), ("dims", 3), ("steps", 24)):
             self.e.line(f"%row_{array} = alloca i64, i64 {size}, align 8")
         self.f = self.context(*_fields(self.operands))
+        self.f["in_batch"] = self.quotient("%head", self.f["h"])
+        self.f["in_heads"] = self.remainder("%head", self.f["h"])
 
 
 class _Forward(_Attention):
@@ -222,6 +228,7 @@ class _Forward(_Attention):
 
 class _Backward(_Attention):
     def emit(self, gradient: str) -> None:
+        self.functions()
         with self.function("internal void @head(ptr %context, i64 %head)"):
             self.begin()
             self.whole(gradient)
@@ -236,23 +243,41 @@ class _Backward(_Attention):
         buffers = [self.scratch(f[size]) for size in ("s", "s", "d", "e")]
         along = self.buffer(str(ROWS))
         for name in ("of_k", "of_v"):
-            self.clear(self.matrix(name), f["s"], f["d" if name == "of_k" else "e"])
+            size = f["d" if name == "of_k" else "e"]
+            self.call("clear", self.matrix(name), f"i64 {f['s']}", f"i64 {size}")
         with self.loop("0", f["t"], by=ROWS) as first:
             self.block(gradient, first, buffers, along)
-        with self.loop("0", f["s"]) as key:
-            self.scale_row(self.matrix("of_k"), key, f["d"], self.factor())
+        self.scale(self.matrix("of_k"), f["s"])
         for buffer in (*(each[0] for each in buffers), along):
             self.release(buffer)
 
-    def clear(self, matrix: Matrix, rows: str, columns: str) -> None:
-        e = self.e
+    def functions(self) -> None:
+        """What is done with several matrices: `clear`, `scale` and `turn`."""
+        e, given = self.e, "ptr %m, i64 %down, i64 %across, i64 %rows, i64 %columns"
+        matrix, factor = ("%m", "%down", "%across"), f"{self.llvm} %factor"
 
         def clear(places: list[str], _: list[str]) -> list[str]:
             e.store(self.dtype, e.constant(0.0, self.dtype), places[0])
             return []
 
-        with self.loop("0", rows) as row:
-            self.along_row([matrix], row, columns, clear)
+        with self.function(f"internal void @clear({given})"), self.loop("0", "%rows") as row:
+            self.along_row([matrix], row, "%columns", clear)
+        with (
+            self.function(f"internal void @scale({given}, {factor})"),
+            self.loop("0", "%rows") as row,
+        ):
+            self.scale_row(matrix, row, "%columns", "%factor")
+        with self.function(f"internal void @turn({given}, {factor}, ptr %to)"):
+            self.turn(matrix, self.on_side("%to"), "%rows", "%columns", "%factor")
+
+    def call(self, name: str, matrix: Matrix, *more: str) -> None:
+        start, down, across = matrix
+        given = ", ".join([f"ptr {start}", f"i64 {down}", f"i64 {across}", *more])
+        self.e.line(f"call void @{name}({given})")
+
+    def scale(self, matrix: Matrix, rows: str) -> None:
+        factor = f"{self.llvm} {self.factor()}"
+        self.call("scale", matrix, f"i64 {rows}", f"i64 {self.f['d']}", factor)
 
     def block(self, gradient: str, first: str, buffers: list[Matrix], along: str) -> None:
         f, item = self.f, str(self.item)
@@ -260,8 +285,12 @@ class _Backward(_Attention):
         rows = self.least(str(ROWS), self.sub(f["t"], first))
         keys, counts = self.visible(first, rows)
         g, q = self.matrix("g", first), self.matrix("q", first)
-        self.turn(q, scaled, rows, f["d"], self.factor())
-        self.turn(g, turned_g, rows, f["e"], "1.0")
+        for source, target, size, factor in (
+            (q, scaled, "d", self.factor()),
+            (g, turned_g, "e", "1.0"),
+        ):
+            more = f"i64 {f[size]}", f"{self.llvm} {factor}", f"ptr {target[0]}"
+            self.call("turn", source, f"i64 {rows}", *more)
         self.scores(scaled, "k", scores, rows, keys)
         self.scores(turned_g, "v", of_weights, rows, keys)
         self.dots(g, self.matrix("out", first), rows, along)
@@ -273,8 +302,7 @@ class _Backward(_Attention):
         )  # fmt: skip
         of_q = self.matrix("of_q", first)
         self.multiply(of_weights, self.matrix("k"), of_q, rows, f["d"], keys)
-        with self.loop("0", rows) as row:
-            self.scale_row(of_q, row, f["d"], self.factor())
+        self.scale(of_q, rows)
         of_scores, weights = self.turned(of_weights), self.turned(scores)
         self.multiply(of_scores, q, self.matrix("of_k"), keys, f["d"], rows, more="1")
         self.multiply(weights, g, self.matrix("of_v"), keys, f["e"], rows, more="1")

@@ -94,6 +94,10 @@ class Emitter:
     def declare(self, text: str) -> None:
         self.declarations[f"declare {text}"] = None
 
+    def outside(self, name: str) -> None:
+        """Declare memory that is not the module's."""
+        self.declarations[f"{name} = external global ptr"] = None
+
     # -- types and constants ---------------------------------------------------------------------
 
     def of(self, element: str) -> str:

@@ -10,6 +10,9 @@ from typing import Any
 
 from clew.kernels.native import alignment, blocks, cores, elf, late, processor, team
 
+# How hard LLVM tries: as hard as it can; or, for code that runs once in a while, hardly.
+LEVEL, QUICK = 3, 0
+
 # Held while LLVM works, by the thread that uses it. A signal handler may come in between: hence
 # reentrant. A fork waits for it, so that no child begins with LLVM in the middle of something.
 lock = threading.RLock()
@@ -40,37 +43,38 @@ class Machine:
         llvm.initialize_native_asmprinter()
         return llvm
 
-    @functools.cached_property
-    def target(self) -> Any:
+    @functools.cache  # noqa: B019  # one machine per process
+    def target(self, level: int) -> Any:
+        """What makes code for this processor, and how hard it tries."""
         return self.llvm.Target.from_default_triple().create_target_machine(
             cpu=self.llvm.get_host_cpu_name(),
             features=self.llvm.get_host_cpu_features().flatten(),
-            opt=3,
+            opt=level,
             reloc="pic",
             codemodel="small",
         )
 
     @functools.cached_property
     def linker(self) -> Any:
-        return self.llvm.create_lljit_compiler(self.target)
+        return self.llvm.create_lljit_compiler(self.target(LEVEL))
 
     def provide(self, name: str, address: int) -> None:
         """Make a function known to the code that is loaded from now on."""
         self.provided[name] = address
 
-    def compiled(self, key: str, module: Callable[[], str]) -> bytes:
+    def compiled(self, key: str, module: Callable[[], str], level: int = LEVEL) -> bytes:
         """The code of a module: from the cache on disk, by a key for its text, or compiled."""
         # Imported with the first kernel: files and hashes are a tenth of the time of a start.
         from clew.kernels.native import cache
 
-        return cache.through(key, self.identity, lambda: self.object_code(module()))
+        return cache.through(key, self.identity, lambda: self.object_code(module(), level))
 
-    def object_code(self, text: str) -> bytes:
+    def object_code(self, text: str, level: int = LEVEL) -> bytes:
         """The code of a module as it is written: no pass of LLVM's looks for anything better."""
         with lock:
             module = self.llvm.parse_assembly(text)
             module.verify()
-            code: bytes = self.target.emit_object(module)
+            code: bytes = self.target(level).emit_object(module)
         return code
 
     def load(self, code: bytes, *names: str) -> list[int]:

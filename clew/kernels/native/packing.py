@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from clew.kernels.native.code import Code
+from clew.kernels.native.product_table import call
 from clew.kernels.native.tiles import Shape
 
-PACK_B = "void @pack_b(ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %n, ptr %to)"
-
-
-PACK_A = "void @pack_a(ptr %a, i64 %step, i64 %k, i64 %m, ptr %to)"
 # Rows of a panel, and columns that are turned, go through vectors of this many numbers.
 LANES = 8
 # Lines of the cache that are used again for the next panel: where rows are a power of two long,
@@ -16,17 +13,8 @@ LANES = 8
 K_AT_ONCE = 16
 
 
-def pack_functions(c: Code, shape: Shape) -> None:
-    """`pack_b` for columns that become vectors, `pack_a` for rows that become numbers."""
-    with c.function(f"internal {PACK_A}"):
-        _pack_a(c, shape)
-    with c.function(f"internal {PACK_B}"):
-        _pack_b(c, shape)
-    _transpose_function(c, shape)
-
-
-def _pack_b(c: Code, shape: Shape) -> None:
-    """Panels of columns, one after another; in a panel, all columns for each k.
+def pack_b(c: Code, shape: Shape) -> None:
+    """Columns that become vectors: panels of them, one after another; in a panel, all for each k.
 
     The last panel has as many columns as there are, up to a whole number of vectors; what lies
     beyond the last column is a copy of it, which nobody uses.
@@ -34,7 +22,6 @@ def _pack_b(c: Code, shape: Shape) -> None:
     lanes, columns, item = str(shape.lanes), str(shape.columns), str(c.item)
     side_by_side = c.compare("eq", "%b_col", item)
     down = c.compare("eq", "%b_step", item)
-    last = c.sub("%n", "1")
     with c.loop("0", "%n", by=columns) as first:
         panel = c.at("%to", c.mul(first, "%k"))
         here = c.least(columns, c.sub("%n", first))
@@ -48,18 +35,25 @@ def _pack_b(c: Code, shape: Shape) -> None:
                 c.store(vector, c.at(target, c.mul(k, columns)), shape.vector)
             turned = c.both(c.both(is_whole, down), c.negated(side_by_side))
             with c.when(turned):
-                c.e.line(f"call void @turn(ptr {source}, i64 %b_col, i64 %k, ptr {target})")
+                call(c, shape, "turn", f"ptr {source}, i64 %b_col, i64 %k, ptr {target}")
             otherwise = c.negated(c.either(turned, c.both(is_whole, side_by_side)))
-            with c.when(otherwise), c.loop("0", lanes) as lane:
-                place = c.least(c.add(first, column, lane), last)
-                source = c.past("%b", c.mul(place, "%b_col"))
-                with c.loop("0", "%k") as k:
-                    number = c.load(c.past(source, c.mul(k, "%b_step")))
-                    c.store(number, c.at(target, c.add(lane, c.mul(k, columns))))
+            with c.when(otherwise):
+                arguments = f"ptr {source}, i64 %b_step, i64 %b_col, i64 %k"
+                left = c.sub(c.sub("%n", "1"), c.add(first, column))
+                call(c, shape, "gather", f"{arguments}, i64 {left}, ptr {target}")
 
 
-def _pack_a(c: Code, shape: Shape) -> None:
-    """Panels of rows that lie side by side; in a panel, all rows for each k."""
+def gather(c: Code, shape: Shape) -> None:
+    """Columns one by one, as many as a vector has lanes; those after the last are copies of it."""
+    with c.loop("0", str(shape.lanes)) as lane:
+        source = c.past("%b", c.mul(c.least(lane, "%last"), "%b_col"))
+        with c.loop("0", "%k") as k:
+            number = c.load(c.past(source, c.mul(k, "%b_step")))
+            c.store(number, c.at("%to", c.add(lane, c.mul(k, str(shape.columns)))))
+
+
+def pack_a(c: Code, shape: Shape) -> None:
+    """Rows that become numbers and lie side by side: panels of them; in a panel, all for each k."""
     height, item = shape.heights[0], str(c.item)
     vector, truths = f"<{LANES} x {c.llvm}>", f"<{LANES} x i1>"
     kind = f"v{LANES}{'f32' if c.llvm == 'float' else 'f64'}"
@@ -92,17 +86,14 @@ def _store_first(c: Code, rows: str, place: str, count: int) -> None:
             stored += size
 
 
-def _transpose_function(c: Code, shape: Shape) -> None:
-    """`turn`: columns that are contiguous in k, as many as a vector has lanes, side by side.
+def turn(c: Code, shape: Shape) -> None:
+    """Columns that are contiguous in k, as many as a vector has lanes, side by side.
 
     Squares of half a vector at most: LLVM takes its time for the shuffles of larger ones.
     """
     lanes, columns = min(LANES, shape.lanes), str(shape.columns)
     vector = f"<{lanes} x {c.llvm}>"
-    with (
-        c.function("internal void @turn(ptr %from, i64 %col, i64 %k, ptr %to)"),
-        c.loop("0", str(shape.lanes), by=lanes) as first,
-    ):
+    with c.loop("0", str(shape.lanes), by=lanes) as first:
         whole = c.mul(c.quotient("%k", str(lanes)), str(lanes))
         sources = [c.past("%from", c.mul(first, "%col"))]
         for _ in range(lanes - 1):
@@ -113,10 +104,9 @@ def _transpose_function(c: Code, shape: Shape) -> None:
             target = c.at(start, c.mul(k, columns))
             for index, row in enumerate(transposed(c, vector, vectors)):
                 c.store(row, c.at(target, str(index * shape.columns)), vector)
-        with c.loop(whole, "%k") as k:
-            target = c.at(start, c.mul(k, columns))
-            for lane, source in enumerate(sources):
-                c.store(c.load(c.at(source, k)), c.at(target, str(lane)))
+        with c.loop(whole, "%k") as k, c.loop("0", str(lanes)) as lane:
+            source = c.past(sources[0], c.mul(lane, "%col"))
+            c.store(c.load(c.at(source, k)), c.at(start, c.add(c.mul(k, columns), lane)))
 
 
 def transposed(c: Code, vector: str, rows: list[str]) -> list[str]:

@@ -14,19 +14,20 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from clew.kernels.native import jit, product_panels
+from clew.kernels.native import jit, packing, product_panels, product_table
 from clew.kernels.native.code import TYPES, Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
-from clew.kernels.native.loops import LOOP_SIGNATURE, RUN_ONCE
-from clew.kernels.native.packing import pack_functions
+from clew.kernels.native.loops import LOOP_SIGNATURE
+from clew.kernels.native.on_demand import Function, OnDemand
 from clew.kernels.native.processor import vector_bytes
-from clew.kernels.native.product_panels import Panel, copy_function
 from clew.kernels.native.product_parts import FIELDS, Part, body, shared_packing
-from clew.kernels.native.tiles import K_TOGETHER, Shape, tile_function
+from clew.kernels.native.product_table import ATTRIBUTES, call
+from clew.kernels.native.tiles import K_TOGETHER, TILE_PARAMETERS, Shape, Tile, tile_function
 from clew.kernels.native.ufunc import Kernel
 
 # Columns that are packed at a time.
@@ -61,39 +62,36 @@ MULTIPLY_PARAMETERS = (
 )
 
 
-def tiles_module(llvm: str) -> str:
-    """The module of the tiles, whose names other modules know."""
-    e, shape = Emitter(), Shape(vector_bytes(), llvm)
-    names = {
-        (height, width): tile_function(e, shape, height, width)
-        for width in shape.widths
-        for height in shape.heights
-    }
-    rows, columns = range(shape.widths[0] + 1), range(shape.heights[0] + 1)
-    table = [f"ptr {names.get((h, w), 'null')}" for w in rows for h in columns]
-    largest = shape.heights[0], shape.widths[0]
-    table += [f"ptr {tile_function(e, shape, *largest, form)}" for form in shape.forms]
-    e.lines.append(f"@tiles = constant [{len(table)} x ptr] [{', '.join(table)}]")
-    _attributes(e)
+def tile_module(shape: Shape, tile: Tile) -> str:
+    """The module of one kind of tiles."""
+    e = Emitter()
+    tile_function(e, shape, tile)
+    e.lines.append(ATTRIBUTES)
     return e.text()
 
 
-def _attributes(e: Emitter) -> None:
-    e.lines.append(
-        'attributes #0 = { noinline nounwind "prefer-vector-width"="512" '
-        '"min-legal-vector-width"="512" }'
-    )
-    e.lines.append(RUN_ONCE)
+# How the functions around tiles are written, by their names.
+AROUND_TILES = {
+    "panel": product_panels.panel, "copy": product_panels.copy,
+    "pack_a": packing.pack_a, "pack_b": packing.pack_b, "turn": packing.turn,
+    "gather": packing.gather,
+}  # fmt: skip
+
+
+def around_module(shape: Shape, name: str) -> str:
+    """The module of one of the functions around tiles."""
+    c = Code(Emitter(), shape.llvm)
+    with c.function(product_table.head(name)):
+        AROUND_TILES[name](c, shape)
+    c.e.lines.append(ATTRIBUTES)
+    return c.e.text()
 
 
 def product_module(llvm: str) -> str:
-    """The module of the ufuncs' loops and of what other kernels call."""
+    """The module of the ufuncs' loops and of what other kernels call: what runs once."""
     e, shape = Emitter(), Shape(vector_bytes(), llvm)
     c = Code(e, llvm)
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
-    pack_functions(c, shape)
-    copy_function(c, shape)
-    Panel(c, shape).emit()
     Part(c, shape).emit()
     shared_packing(c, shape)
     body(c)
@@ -102,15 +100,14 @@ def product_module(llvm: str) -> str:
         _Entry(c, name, with_row).emit()
     _multiply(c, shape)
     _pack(c, shape)
-    _attributes(e)
-    e.lines.append(f"@clew_{llvm}_tiles = external global ptr")
+    e.lines.append(ATTRIBUTES)
     return e.text()
 
 
 def _multiply(c: Code, shape: Shape) -> None:
     """`multiply`, for other kernels: where nothing is packed, there is not much to decide."""
     names = [each.split(" %")[1] for each in MULTIPLY_PARAMETERS.split(", ")]
-    with c.function(f"void @multiply({MULTIPLY_PARAMETERS})", "#1"):
+    with c.function(f"void @multiply({MULTIPLY_PARAMETERS})"):
         context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
         told = c.e.value(f"alloca i64, i64 {len(product_panels.FIELDS)}, align 8")
         start = c.e.value(f"alloca [{shape.columns} x {c.llvm}], align 64")
@@ -129,7 +126,7 @@ def _multiply(c: Code, shape: Shape) -> None:
 def _pack(c: Code, shape: Shape) -> None:
     """`pack`: a whole matrix, as panels of all its rows."""
     given = "ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %n, ptr %shared"
-    with c.function(f"void @pack({given})", "#1"):
+    with c.function(f"void @pack({given})"):
         context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
         names = [each.split(" %")[1] for each in given.split(", ")]
         c.tell(context, FIELDS, {**{name: f"%{name}" for name in names}, "k_cut": "%k"})
@@ -149,7 +146,7 @@ def _multiply_as_it_is(c: Code, shape: Shape, f: dict[str, str], told: str) -> N
         f["adds"] = c.choose(is_first, f["more"], "1")
         c.tell(told, product_panels.FIELDS, f)
         with c.loop("0", f["n"], by=shape.columns) as left:
-            c.e.line(f"call void @panel(ptr {told}, i64 0, i64 {f['m']}, i64 {left})")
+            call(c, shape, "panel", f"ptr {told}, i64 0, i64 {f['m']}, i64 {left}")
 
 
 def is_readable(c: Code, shape: Shape, f: dict[str, str]) -> str:
@@ -188,7 +185,7 @@ class _Entry:
 
     def emit(self) -> None:
         c = self.c
-        with c.function(f"void @{self.name}({LOOP_SIGNATURE})", "#1"):
+        with c.function(f"void @{self.name}({LOOP_SIGNATURE})"):
             context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
             f = self.given()
             nobody_else = self.is_refused(context, f) if self.name == "late_product" else "true"
@@ -232,7 +229,7 @@ class _Run:
 
     def emit(self) -> None:
         c = self.c
-        with c.function("internal void @run(ptr %context, i64 %batch)", "#1"):
+        with c.function("internal void @run(ptr %context, i64 %batch)"):
             f = c.context(*FIELDS)
             size = c.mul("%batch", f["m"], f["n"])
             with c.when(c.both(c.compare("eq", f["k"], "0"), c.compare("eq", f["more"], "0"))):
@@ -375,12 +372,26 @@ def provide_multiply(llvm: str) -> None:
 
 
 @functools.cache
+def _table(register_bytes: int, llvm: str) -> OnDemand:
+    shape = Shape(register_bytes, llvm)
+    tiles = [
+        Function(tile.name, TILE_PARAMETERS, partial(tile_module, shape, tile)) if tile else None
+        for tile in shape.tiles
+    ]
+    around = [
+        Function(name, parameters, partial(around_module, shape, name))
+        for name, parameters in product_table.AROUND.items()
+    ]
+    return OnDemand(f"of products {llvm} {register_bytes}", [*tiles, *around])
+
+
+@functools.cache
 def _functions(llvm: str) -> dict[str, int]:
     """The addresses of the compiled functions, by their names."""
-    machine = jit.machine()
-    key = f"{llvm} {vector_bytes()}"
-    tiles = machine.compiled(f"tiles {key}", lambda: tiles_module(llvm))
-    machine.provide(f"clew_{llvm}_tiles", machine.load(tiles, "tiles")[0])
-    code = machine.compiled(f"product {key}", lambda: product_module(llvm))
+    machine, register_bytes = jit.machine(), vector_bytes()
+    name = product_table.table(Shape(register_bytes, llvm))
+    machine.provide(name, _table(register_bytes, llvm).address)
+    key = f"product {llvm} {register_bytes}"
+    code = machine.compiled(key, lambda: product_module(llvm), jit.QUICK)
     names = [*ENTRIES, "multiply", "pack"]
     return dict(zip(names, machine.load(code, *names), strict=True))

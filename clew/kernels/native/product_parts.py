@@ -1,13 +1,14 @@
 """Parts of matrix products: blocks of k after another, and what is packed for each.
 
-What is here runs once for many tiles: it is compiled as it stands.
+What is here runs once for many tiles: little time is spent on compiling it.
 """
 
 from __future__ import annotations
 
 from clew.kernels.native import product_panels
 from clew.kernels.native.code import Code
-from clew.kernels.native.product_panels import beside, move
+from clew.kernels.native.product_panels import move
+from clew.kernels.native.product_table import call
 from clew.kernels.native.tiles import Shape
 
 # Rows whose numbers stay in the second-level cache.
@@ -32,7 +33,7 @@ class Part:
     def emit(self) -> None:
         c, shape = self.c, self.shape
         head = "internal void @part(ptr %context, i64 %batch, i64 %m_piece, i64 %n_piece)"
-        with c.function(head, "#1"):
+        with c.function(head):
             f = {
                 "tile": c.e.value(
                     f"alloca [{shape.heights[0] * shape.columns} x {c.llvm}], align 64"
@@ -83,10 +84,11 @@ class Part:
         packs = f["packs_b"]
         is_shared = c.e.value(f"icmp ne ptr {f['shared']}, null")
         with c.when(c.both(packs, c.negated(is_shared))):
-            c.e.line(
-                f"call void @pack_b(ptr {b}, i64 {f['b_step']}, i64 {f['b_col']}, "
-                f"i64 {f['depth']}, i64 {c.sub(f['right'], f['left'])}, ptr {f['packed_b']})"
+            arguments = (
+                f"ptr {b}, i64 {f['b_step']}, i64 {f['b_col']}, "
+                f"i64 {f['depth']}, i64 {c.sub(f['right'], f['left'])}, ptr {f['packed_b']}"
             )
+            call(c, self.shape, "pack_b", arguments)
         whole_width = c.multiple(f["n"], str(self.shape.columns))
         offset = c.add(c.mul(k, whole_width), c.mul(f["left"], f["depth"]))
         packed = c.choose(is_shared, c.at(f["shared"], offset), f["packed_b"], "ptr")
@@ -97,18 +99,32 @@ class Part:
             rows = c.least(str(ROW_BLOCK), c.sub(f["bottom"], top))
             a = c.past(f["a"], c.add(c.mul(top, f["a_row"]), c.mul(k, f["a_step"])))
             with c.when(f["packs_a"]):
-                c.e.line(
-                    f"call void @pack_a(ptr {a}, i64 {f['a_step']}, i64 {f['depth']}, i64 {rows}, "
-                    f"ptr {f['packed_a']})"
+                arguments = (
+                    f"ptr {a}, i64 {f['a_step']}, i64 {f['depth']}, i64 {rows}, ptr {f['packed_a']}"
                 )
+                call(c, self.shape, "pack_a", arguments)
             f["a_from"] = a
-            told = dict(f)
-            for name in product_panels.TRUTHS:
-                told[name] = c.choose(f[name], "1", "0")
+            told = self.told()
             c.tell(f["told"], product_panels.FIELDS, told)
             with c.loop(f["left"], f["right"], by=self.shape.columns) as left:
                 place = f"i64 {top}, i64 {rows}, i64 {left}"
-                c.e.line(f"call void @panel(ptr {f['told']}, {place})")
+                call(c, self.shape, "panel", f"ptr {f['told']}, {place}")
+
+    def told(self) -> dict[str, str]:
+        """What panels are told. A part that is made beside the result has rows of its own."""
+        c, f = self.c, self.f
+        told = dict(f)
+        apart, item = f["is_apart"], str(c.item)
+        # As if it began at the result's first row and column.
+        start = c.mul(c.add(c.mul(f["top"], f["wide"]), f["left"]), f"-{item}")
+        told["c"] = c.choose(apart, c.past(f["apart"], start), f["c"], "ptr")
+        told["c_row"] = c.choose(apart, c.mul(f["wide"], item), f["c_row"])
+        told["c_col"] = c.choose(apart, item, f["c_col"])
+        told["adds"] = c.choose(c.both(apart, f["is_first"]), "0", f["adds"])
+        told["has_room"] = apart
+        for name in product_panels.TRUTHS:
+            told[name] = c.choose(told[name], "1", "0")
+        return told
 
     def move_all(self) -> None:
         """The whole part to its place, when it is ready."""
@@ -123,13 +139,14 @@ class Part:
             place = c.past(f["c"], c.add(c.mul(row, f["c_row"]), c.mul(column, f["c_col"])))
             extra = c.past(f["added"], c.mul(row, f["added_row"]))
             extra = c.choose(across, extra, "null", "ptr")
-            tile = beside(c, f, row, column), f["wide"]
-            move(c, f, tile, place, (height, columns), extra, f["more"])
+            offset = c.add(c.mul(c.sub(row, f["top"]), f["wide"]), c.sub(column, f["left"]))
+            tile = c.at(f["apart"], offset), f["wide"]
+            move(c, shape, f, tile, place, (height, columns), extra, f["more"])
 
 
 def shared_packing(c: Code, shape: Shape) -> None:
     """`pack_all`: panels of all blocks of k, for several pieces to use; run by the team, too."""
-    with c.function("internal void @pack_all(ptr %context, i64 %begin, i64 %end)", "#1"):
+    with c.function("internal void @pack_all(ptr %context, i64 %begin, i64 %end)"):
         f = c.context(*FIELDS)
         panels = c.pieces(f["n"], str(shape.columns))
         whole_width = c.mul(panels, str(shape.columns))
@@ -140,15 +157,15 @@ def shared_packing(c: Code, shape: Shape) -> None:
             b = c.past(f["b"], c.add(c.mul(k, f["b_step"]), c.mul(left, f["b_col"])))
             to = c.at(f["shared"], c.add(c.mul(k, whole_width), c.mul(left, depth)))
             count = c.least(str(shape.columns), c.sub(f["n"], left))
-            c.e.line(
-                f"call void @pack_b(ptr {b}, i64 {f['b_step']}, i64 {f['b_col']}, i64 {depth}, "
-                f"i64 {count}, ptr {to})"
+            arguments = (
+                f"ptr {b}, i64 {f['b_step']}, i64 {f['b_col']}, i64 {depth}, i64 {count}, ptr {to}"
             )
+            call(c, shape, "pack_b", arguments)
 
 
 def body(c: Code) -> None:
     """What the team runs: pieces of all products, numbered."""
-    with c.function("internal void @body(ptr %context, i64 %begin, i64 %end)", "#1"):
+    with c.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
         f = c.context(*FIELDS)
         each = c.mul(f["m_pieces"], f["n_pieces"])
         with c.loop("%begin", "%end") as piece:

@@ -35,6 +35,19 @@ class Form(NamedTuple):
     step: int
 
 
+class Tile(NamedTuple):
+    """A kind of tiles: rows, vectors, and what is known of the rows."""
+
+    height: int
+    width: int
+    form: Form | None = None
+
+    @property
+    def name(self) -> str:
+        known = f"by{self.form.row}and{self.form.step}" if self.form else ""
+        return f"tile{self.height}x{self.width}{known}"
+
+
 class Shape:
     """How many lanes a vector has on a machine, and the tiles that fit its registers."""
 
@@ -60,36 +73,41 @@ class Shape:
         return Form(0, item), Form(item, 0)
 
     @property
+    def tiles(self) -> list[Tile | None]:
+        """All kinds, by width and height, then the largest for each form; None where is no tile."""
+        widths, heights = range(self.widths[0] + 1), range(self.heights[0] + 1)
+        by_size = [
+            Tile(h, w) if h in self.heights and w in self.widths else None
+            for w in widths
+            for h in heights
+        ]
+        return [*by_size, *(Tile(self.heights[0], self.widths[0], form) for form in self.forms)]
+
+    @property
     def vector(self) -> str:
         return f"<{self.lanes} x {self.llvm}>"
 
 
-def tile_function(
-    e: Emitter, shape: Shape, height: int, width: int, form: Form | None = None
-) -> str:
-    """A function for tiles of one size: c = start + a b, or c = c + a b if `more`.
+def tile_function(e: Emitter, shape: Shape, tile: Tile) -> None:
+    """A function for tiles of one kind: c = start + a b, or c = c + a b if `more`.
 
-    With `form` it is for packed columns and rows of that form: several k are done in one turn, with
+    With a form it is for packed columns and rows of that form: several k are done in one turn, with
     hardly an addition of addresses. Meanwhile lines from `ahead` on come into the cache: packed
     columns, which would otherwise be waited for by the first rows that use them.
     """
-    name = f"@tile{height}x{width}" + (f"by{form.row}and{form.step}" if form else "")
-    e.lines.append(f"define internal void {name}({TILE_PARAMETERS}) #0 {{")
+    e.lines.append(f"define void @{tile.name}({TILE_PARAMETERS}) #0 {{")
     e.label("entry")
-    _Tile(e, shape, height, width, form).emit()
+    _Code(e, shape, tile).emit()
     e.line("ret void")
     e.lines.append("}")
-    return name
 
 
-class _Tile:
-    def __init__(
-        self, e: Emitter, shape: Shape, height: int, width: int, form: Form | None
-    ) -> None:
-        self.e, self.shape, self.height, self.width = e, shape, height, width
+class _Code:
+    def __init__(self, e: Emitter, shape: Shape, tile: Tile) -> None:
+        self.e, self.shape, (self.height, self.width, form) = e, shape, tile
         self.is_quick = form is not None
         self.form = form or Form(0, 0)
-        self.rows_per_pointer = height if self.form.row else _ROWS_PER_POINTER
+        self.rows_per_pointer = self.height if self.form.row else _ROWS_PER_POINTER
         self.vector = shape.vector
         lanes, letter = shape.lanes, "f32" if shape.llvm == "float" else "f64"
         self.fma = f"@llvm.fma.v{lanes}{letter}"

@@ -11,9 +11,7 @@ float32 as they are loaded, and rounded as they are stored.
 from __future__ import annotations
 
 import ctypes
-import os
 import re
-import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +22,7 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # no st
 from clew.kernels.native import columns, jit, loops, rows, scans
 from clew.kernels.native.functions import trace
 from clew.kernels.native.ir import BF16, BOOL, F16, F32, F64, I32, I64, Program
+from clew.kernels.native.on_demand import or_abort
 
 DTYPE = {
     F16: np.dtype(np.float16), BF16: np.dtype(ml_dtypes.bfloat16), F32: np.dtype(np.float32),
@@ -133,12 +132,8 @@ class Kernel:
 
     def _compile_and_go_on(self, args: Any, dims: Any, steps: Any, data: Any) -> None:
         index = data or 0
-        try:
+        with or_abort():
             self.make_ready(index)
-        except BaseException:
-            # NumPy waits for results and cannot be told of an error: going on would be wrong.
-            traceback.print_exc()
-            os.abort()
         Loop(self._table[index] or 0)(args, dims, steps, data)
 
     def program(self, index: int) -> Program:
