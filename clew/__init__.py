@@ -7,45 +7,15 @@ from clew import collector as _collector  # first of all: it is still until the 
 
 # isort: on
 import math as _math
-import sys as _sys
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from clew import (
-    amp,
-    autograd,
-    backends,
-    cpu,
-    cuda,
-    fft,
-    linalg,
-    random,
-    special,
-    version,
-)
+from clew import autograd, random, version
 from clew import ops as _ops
 from clew.aliasing import as_torch
 from clew.aliasing import explain_missing as _explain_missing
-from clew.aliasing import missing_name as _missing_name
-from clew.amp.autocast_mode import (
-    autocast,
-    autocast_decrement_nesting,
-    autocast_increment_nesting,
-    clear_autocast_cache,
-    get_autocast_cpu_dtype,
-    get_autocast_dtype,
-    get_autocast_gpu_dtype,
-    is_autocast_cache_enabled,
-    is_autocast_cpu_enabled,
-    is_autocast_enabled,
-    set_autocast_cache_enabled,
-    set_autocast_cpu_dtype,
-    set_autocast_cpu_enabled,
-    set_autocast_dtype,
-    set_autocast_enabled,
-    set_autocast_gpu_dtype,
-)
+from clew.aliasing import on_request as _on_request
 from clew.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from clew.autograd.explain import why_no_grad
 from clew.autograd.mode import (
@@ -81,8 +51,6 @@ from clew.backend.layout import (
 )
 from clew.core.public import FUNCTIONS as _FUNCTIONS
 from clew.core.tensor import Size, Tensor
-from clew.cuda import OutOfMemoryError
-from clew.memory import memory_summary
 from clew.ops.random import Generator, default_generator
 from clew.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from clew.settings import (
@@ -125,53 +93,65 @@ globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)
 # Sub-packages that are imported when they are first asked for, so that `import clew` is quick.
 _LAZY = frozenset(
     {
-        "_C", "__config__", "_dynamo", "_inductor", "_utils", "accelerator", "compiler",
-        "distributed", "distributions", "doctor", "func", "fx", "hub", "jit", "mps",
-        "multiprocessing", "nn", "optim", "overrides", "profiler", "serialization", "signal",
-        "storage", "testing", "torch_version", "types", "utils", "xpu",
+        "_C", "__config__", "_dynamo", "_inductor", "_utils", "accelerator", "amp", "backends",
+        "compiler", "cpu", "cuda", "distributed", "distributions", "doctor", "fft", "func", "fx",
+        "hub", "jit", "linalg", "mps", "multiprocessing", "nn", "optim", "overrides", "profiler",
+        "serialization", "signal", "special", "storage", "testing", "torch_version", "types",
+        "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {
     "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
-    "vmap": "func",
-}  # fmt: skip
+    "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory",
+} | dict.fromkeys(
+    (
+        "autocast", "autocast_decrement_nesting", "autocast_increment_nesting",
+        "clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_dtype",
+        "get_autocast_gpu_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
+        "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
+        "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled",
+        "set_autocast_gpu_dtype",
+    ),
+    "amp.autocast_mode",
+)  # fmt: skip
 
 if _TYPE_CHECKING:
     from clew import (
+        amp,
+        backends,
+        cpu,
+        cuda,
         doctor,
+        fft,
         func,
+        linalg,
         multiprocessing,
         nn,
         optim,
         profiler,
         serialization,
         signal,
+        special,
         testing,
         utils,
     )
+    from clew.amp.autocast_mode import autocast
     from clew.compiler import compile
     from clew.doctor import graph
     from clew.func import vmap
     from clew.serialization import load, save
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY, *_LAZY_NAMES})
+_get_lazily, __dir__ = _on_request(__name__, _LAZY, _LAZY_NAMES)
 
 
 def __getattr__(name: str) -> _Any:
     # For type checkers this also says that the names from the table of operations exist.
-    if name in _LAZY:
-        module = _import_module(f"clew.{name}")
-        _explain_missing(module.__name__)
-        return module
-    if name in _LAZY_NAMES:
-        return getattr(_import_module(f"clew.{_LAZY_NAMES[name]}"), name)
     if name.startswith("_foreach_"):
         functions = _import_module("clew._foreach").FUNCTIONS
         if name in functions:
             return functions[name]
-    return _missing_name(_sys.modules[__name__], name)
+    return _get_lazily(name)
 
 
 _explain_missing(__name__)

@@ -8,15 +8,14 @@ touched.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -67,6 +66,9 @@ def public_name(module: str) -> str:
 
 def nearest(module: ModuleType, missing: str) -> list[str]:
     """The public names of a module that look most like a name it does not have."""
+    # Imported when somebody reads the error.
+    import difflib
+
     names = [name for name in dir(module) if not name.startswith("_")]
     same = [name for name in names if name.lower() == missing.lower()]
     return same or difflib.get_close_matches(missing, names, n=3, cutoff=0.7)
@@ -88,6 +90,32 @@ def explain_missing(package: str) -> None:
     for name, module in tuple(sys.modules.items()):
         if name == package or name.startswith(f"{package}."):
             module.__dict__.setdefault("__getattr__", functools.partial(missing_name, module))
+
+
+# -- names that are imported when they are first asked for -----------------------------------------
+
+
+def on_request(
+    package: str, parts: Collection[str], names: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package that does not import all of its parts.
+
+    `names` are those that a package has from a part, and the part of each.
+    """
+    module = sys.modules[package]
+
+    def get(name: str) -> Any:
+        if name in parts:
+            part = importlib.import_module(f"{package}.{name}")
+            explain_missing(part.__name__)
+            return part
+        if name in names:
+            value = getattr(importlib.import_module(f"{package}.{names[name]}"), name)
+            setattr(module, name, value)
+            return value
+        return missing_name(module, name)
+
+    return get, lambda: sorted({*vars(module), *parts, *names})
 
 
 # -- the alias -------------------------------------------------------------------------------------

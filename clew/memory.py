@@ -1,7 +1,5 @@
 """What is held for backward: `memory_summary(loss)` says how many bytes, by whom, on which line."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple

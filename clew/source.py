@@ -13,20 +13,20 @@ import sys
 from types import CodeType, FrameType
 from typing import NamedTuple
 
-
-def _own_packages() -> frozenset[str | None]:
-    """clew's packages, by name; the command line's programs are users like any other."""
-    root = os.path.dirname(os.path.abspath(__file__))
-    found = {"clew"}
-    for folder, subfolders, files in os.walk(root):
-        subfolders[:] = [name for name in subfolders if name not in ("cli", "bench", "__pycache__")]
-        if "__init__.py" in files and folder != root:
-            found.add("clew." + os.path.relpath(folder, root).replace(os.sep, "."))
-    return frozenset(found)
-
-
-# Packages whose frames are clew's own, so that a line in them is not the user's line.
-INTERNAL_PACKAGES = _own_packages()
+# Packages whose frames are clew's own, so that a line in them is not the user's line. All but those
+# of the command line, whose programs are users like any other; looking for them would take as long
+# as importing five modules.
+INTERNAL_PACKAGES = frozenset({"clew"}) | {
+    f"clew.{name}"
+    for name in (
+        "amp", "autograd", "backend", "backends", "core", "cpu", "cuda", "distributed",
+        "distributions", "distributions.kl", "distributions.transforms", "doctor", "doctor.rules",
+        "func", "kernels", "kernels.native", "nn", "nn.attention", "nn.modules", "nn.parallel",
+        "nn.utils", "ops", "ops.batching", "optim", "optim.lr_scheduler", "profiler",
+        "serialization", "signal", "standin.torch", "utils", "utils.data", "utils.data._utils",
+        "utils.tensorboard",
+    )
+}  # fmt: skip
 
 _getframe = sys._getframe
 

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from clew.source import INTERNAL_PACKAGES
+
 PACKAGE = Path(__file__).resolve().parent.parent / "clew"
 
 # From bottom to top. A part may import its own rank and every rank below it.
 RANKS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "source", "collector"}),
+    frozenset({"aliasing", "collector", "errors", "source"}),
     frozenset({"backend"}),
     frozenset({"kernels"}),
     frozenset({"core"}),
@@ -56,7 +58,7 @@ OPTIONAL = frozenset(
 # and what `import clew` would wait for although few programs need it.
 LATE = frozenset(
     {
-        "fractions", "json", "multiprocessing.reduction", "tempfile", "threadpoolctl",
+        "difflib", "fractions", "json", "multiprocessing.reduction", "tempfile", "threadpoolctl",
         "clew.kernels.native.cache", "clew.ops.batching.tables",
     }
 )  # fmt: skip
@@ -204,3 +206,53 @@ def test_import_clew_loads_no_optional_package() -> None:
     loaded = set(result.stdout.split())
     assert "clew" in loaded
     assert loaded & NEVER_AT_IMPORT == set()
+
+
+def test_a_line_in_any_package_but_the_command_line_is_not_the_users() -> None:
+    folders = {
+        path.parent.relative_to(PACKAGE.parent) for path in MODULES if path.name == "__init__.py"
+    }
+    packages = {".".join(folder.parts) for folder in folders}
+    users = {name for name in packages if name.split(".")[1:2] in (["cli"], ["bench"])}
+    assert packages - users == INTERNAL_PACKAGES
+
+
+def test_import_clew_compiles_few_annotations() -> None:
+    """A NamedTuple compiles its annotations if they are text, each as slowly as a small module: no
+    module with many of them has `from __future__ import annotations`."""
+    program = """
+import typing
+count, usual = 0, typing.ForwardRef.__init__
+def counting(self, *given, **named):
+    global count
+    count += 1
+    usual(self, *given, **named)
+typing.ForwardRef.__init__ = counting
+import clew
+print(count)
+"""
+    said = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
+    assert int(said.stdout) <= 20
+
+
+@pytest.mark.parametrize(
+    "package", ["clew", "clew.autograd", "clew.nn.utils", "clew.optim", "clew.utils"]
+)
+def test_parts_that_are_imported_on_request(package: str) -> None:
+    """They are there for whoever asks, are listed, and a wrong name is still explained."""
+    program = f"""
+import importlib, sys
+module = importlib.import_module({package!r})
+later = [name for name in module.__dir__() if name not in vars(module)]
+assert later, "nothing is left for later"
+for name in later:
+    getattr(module, name)
+    assert name in vars(module), name
+try:
+    module.no_such_name
+except AttributeError as error:
+    assert "has no attribute 'no_such_name'" in str(error)
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,15 +1,9 @@
 """Automatic differentiation: what users reach as `clew.autograd`."""
 
-from clew.autograd import (
-    anomaly_mode,
-    forward_ad,
-    function,
-    functional,
-    graph,
-    profiler,
-    profiler_util,
-    tensor_methods,
-)
+from typing import TYPE_CHECKING
+
+from clew.aliasing import on_request
+from clew.autograd import anomaly_mode, forward_ad, function, graph, tensor_methods
 from clew.autograd import mode as grad_mode
 from clew.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from clew.autograd.backward import backward, grad
@@ -23,6 +17,9 @@ from clew.autograd.mode import (
     set_grad_enabled,
 )
 from clew.autograd.variable import Variable
+
+if TYPE_CHECKING:
+    from clew.autograd import functional, profiler, profiler_util
 
 __all__ = [
     "Function",
@@ -48,3 +45,6 @@ __all__ = [
     "set_grad_enabled",
     "tensor_methods",
 ]
+
+# Imported when they are first asked for.
+__getattr__, __dir__ = on_request(__name__, {"functional", "profiler", "profiler_util"})

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from types import FunctionType
 from typing import Any
 
@@ -62,6 +62,9 @@ def parameter_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], tupl
     For a plain function they are in its code object: hundreds of definitions are read at import,
     and `inspect` takes its time.
     """
+    if type(function) is partial:
+        return _names_left(function)
+    function = getattr(function, "__wrapped__", function)
     if type(function) is not FunctionType or function.__dict__:
         parameters = inspect.signature(function).parameters.values()
         return (
@@ -73,6 +76,16 @@ def parameter_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], tupl
     names, count = code.co_varnames, code.co_argcount
     last = count + code.co_kwonlyargcount
     return names[:count], names[count:last], bool(code.co_flags & inspect.CO_VARARGS)
+
+
+def _names_left(function: partial[Any]) -> Any:
+    """The same where some are given: what follows one that has its name needs a name, too."""
+    positional, keyword_only, is_open = parameter_names(function.func)
+    positional = positional[len(function.args) :]
+    for place, name in enumerate(positional):
+        if name in function.keywords:
+            return positional[:place], (*positional[place:], *keyword_only), is_open
+    return positional, keyword_only, is_open
 
 
 def camel(name: str) -> str:

@@ -9,7 +9,6 @@ added.
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +21,7 @@ _SCIENTIFIC_ABOVE = 1e8
 _SCIENTIFIC_BELOW = 1e-4
 
 
-@dataclass(frozen=True)
-class _PrintOptions:
+class _PrintOptions(NamedTuple):
     """The settings that `set_printoptions` changes, with PyTorch's defaults."""
 
     precision: int = 4
@@ -66,12 +64,12 @@ def set_printoptions(
         "linewidth": linewidth,
     }
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    _current = replace(base, sci_mode=sci_mode, **changes)
+    _current = base._replace(sci_mode=sci_mode, **changes)
 
 
 def get_printoptions() -> dict[str, Any]:
     """Return the current settings as a dictionary."""
-    return asdict(_current)
+    return _current._asdict()
 
 
 @contextmanager

@@ -5,10 +5,9 @@ gather (`window_view`, `unfold`) and its adjoint (`add_windows`, `fold`) read th
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,8 +58,7 @@ def expand_padding(padding: Padding, dims: int) -> tuple[tuple[int, int], ...]:
     return pairs
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """Kernel size, stride, dilation and zero padding of a sliding window, one entry per axis."""
 
     kernel: tuple[int, ...]

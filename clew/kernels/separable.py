@@ -5,7 +5,6 @@ too, so that the adjoint of `apply_table` is `apply_table` with the transposed o
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 
@@ -21,13 +20,11 @@ _DENSE_RATIO_LAST = 32
 _DENSE_RATIO_OTHER = 4
 
 
-@dataclass(frozen=True, eq=False)
 class AxisTable:
     """Output position i is the sum over t of weights[i, t] * input[indices[i, t]]."""
 
-    indices: Array
-    weights: Array
-    input_size: int
+    def __init__(self, indices: Array, weights: Array, input_size: int) -> None:
+        self.indices, self.weights, self.input_size = indices, weights, input_size
 
     @staticmethod
     @lru_cache(maxsize=16)

@@ -207,9 +207,16 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
 # -- softplus, logsigmoid ------------------------------------------------------------------
 
 
-@elementwise("softplus", 3, scalars=(1, 2), cost=8)
-def _SOFTPLUS_KERNEL(x: Any, beta: Any, threshold: Any) -> Any:
+def _softplus_formula(x: Any, beta: Any, threshold: Any) -> Any:
     return choose(x * beta > threshold, x, log1p_exp(x * beta) / beta)
+
+
+_SOFTPLUS_KERNEL = elementwise("softplus", 3, scalars=(1, 2), cost=8)(_softplus_formula)
+# Hardly anybody gives other numbers, and these cost nothing when they are in the code.
+_USUAL_BETA, _USUAL_THRESHOLD = 1.0, 20.0
+_USUAL_SOFTPLUS_KERNEL = elementwise("usual_softplus", 1, cost=8)(
+    lambda x: _softplus_formula(x, _USUAL_BETA, _USUAL_THRESHOLD)
+)
 
 
 @elementwise("softplus_backward", 4, scalars=(2, 3), cost=4)
@@ -218,10 +225,10 @@ def _SOFTPLUS_BACKWARD_KERNEL(g: Any, x: Any, beta: Any, threshold: Any) -> Any:
 
 
 def _softplus(self: Array, *, beta: float, threshold: float) -> Array:
-    dtype = self.dtype
-    numbers = as_scalar(beta, dtype), as_scalar(threshold, dtype)
-    result: Array = _SOFTPLUS_KERNEL.when(self)(self, *numbers)
-    return result
+    if beta == _USUAL_BETA and threshold == _USUAL_THRESHOLD:
+        result: Array = _USUAL_SOFTPLUS_KERNEL.when(self)(self)
+        return result
+    return run_kernel(_SOFTPLUS_KERNEL, self, numbers=(beta, threshold))
 
 
 def _softplus_backward(grad_output: Array, self: Array, *, beta: float, threshold: float) -> Array:
@@ -255,7 +262,9 @@ SOFTPLUS = Row(
 
 
 @explained
-def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+def softplus(
+    input: Tensor, beta: float = _USUAL_BETA, threshold: float = _USUAL_THRESHOLD
+) -> Tensor:
     """`log(1 + exp(beta * x)) / beta`; a straight line above the threshold."""
     require_tensor("softplus", input)
     return run_quickly(SOFTPLUS, input, {"beta": beta, "threshold": threshold})

@@ -5,8 +5,6 @@ rotation). Gradients are those of losses that do not depend on that choice; for 
 vectors this is checked, as PyTorch does.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Functions of matrices: determinants, norms, powers, exp, pseudo-inverse, least squares."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """LU factors with partial pivoting: lu, lu_factor, lu_unpack, lu_solve."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The arguments that all functions which make tensors share: size, dtype, device and the like."""
 
-from __future__ import annotations
-
 import operator
 from typing import Any, TypedDict
 

@@ -1,7 +1,5 @@
 """The named tuples that functions with several results return, by the function's name."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from clew.core.tensor import Tensor

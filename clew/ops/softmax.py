@@ -210,11 +210,11 @@ def _along(op: Op, kernel: Any, input: Tensor, dim: int, dtype: dtypes.dtype | N
         input = input.to(dtype)
     array, state = input._array, local.state
     have, ndim = array.dtype, array.ndim
-    # A look at what is usual is shorter than calls.
-    is_usual = type(dim) is int and -ndim <= dim < ndim
-    wrapped = (dim if dim >= 0 else dim + ndim) if is_usual else wrap_dim(dim, ndim)
+    # A look at what is usual is shorter than a call.
+    is_last = type(dim) is int and dim == -1 and ndim
+    wrapped = ndim - 1 if is_last else wrap_dim(dim, ndim)
     if (have is F32 or have is F64) and state.intercept is None:
-        if wrapped == ndim - 1 and array.size and array.flags.c_contiguous:
+        if wrapped == ndim - 1 and array.size and (ndim == 1 or array.flags.c_contiguous):
             result = kernel.when(array)(array)
         else:
             result = op.forward(array, dim=wrapped)

@@ -4,8 +4,6 @@ Gradients follow from the defining equations: for A X = B, the gradient of B sol
 system, and the gradient of A is minus its outer product with X.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,8 @@
 """`torch.optim`'s names: optimizers, learning rate schedulers, averaged models."""
 
-from clew.aliasing import explain_missing
-from clew.optim import lr_scheduler, swa_utils
+from typing import TYPE_CHECKING
+
+from clew.aliasing import explain_missing, on_request
 from clew.optim._adafactor import Adafactor
 from clew.optim._muon import Muon
 from clew.optim.adadelta import Adadelta
@@ -19,10 +20,15 @@ from clew.optim.rprop import Rprop
 from clew.optim.sgd import SGD
 from clew.optim.sparse_adam import SparseAdam
 
+if TYPE_CHECKING:
+    from clew.optim import lr_scheduler, swa_utils
+
 __all__ = [
     "Adafactor", "Adadelta", "Adagrad", "Adam", "Adamax", "AdamW", "ASGD", "LBFGS",
     "lr_scheduler", "Muon", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD",
     "SparseAdam", "swa_utils",
 ]  # fmt: skip
 
+# Programs find optimizers by their names in `vars(optim)`: they are there from the beginning.
+__getattr__, __dir__ = on_request(__name__, {"lr_scheduler", "swa_utils"})
 explain_missing(__name__)

@@ -1,10 +1,8 @@
 """Utilities: what users reach as `clew.utils`."""
 
-import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from clew.aliasing import explain_missing, missing_name
+from clew.aliasing import explain_missing, on_request
 from clew.utils import _pytree, checkpoint, deterministic, dlpack, hooks
 
 if TYPE_CHECKING:
@@ -13,13 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["_pytree", "checkpoint", "data", "deterministic", "dlpack", "hooks"]
 
 
-def __getattr__(name: str) -> Any:
-    # With its processes and sockets it takes as long to import as the rest of the library's parts.
-    if name == "data":
-        module = import_module("clew.utils.data")
-        explain_missing(module.__name__)
-        return module
-    return missing_name(sys.modules[__name__], name)
-
+# With its processes and sockets it takes as long to import as the rest of the library's parts.
+__getattr__, __dir__ = on_request(__name__, {"data"})
 
 explain_missing(__name__)

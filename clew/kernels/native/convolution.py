@@ -7,8 +7,6 @@ single image is read and written where it is; several are laid side by side in a
 the product is wide enough.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 from typing import Any, NamedTuple

@@ -7,8 +7,6 @@ windows that wrap around a row's end give is left behind when the plane is copie
 gradients have zeros at such places.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 from collections.abc import Callable

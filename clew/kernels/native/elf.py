@@ -6,8 +6,6 @@ writes for x86-64 under Linux is simple: a few sections, and a few kinds of plac
 is to be filled in.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import mmap

@@ -5,11 +5,9 @@ compiles it, puts it into the table, and goes on there. Any thread may be the fi
 worker of the team too: whoever waits for workers must hold neither `jit.lock` nor Python's lock.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
-import traceback
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -69,7 +67,7 @@ def or_abort() -> Iterator[None]:
     try:
         yield
     except BaseException:
-        traceback.print_exc()
+        sys.excepthook(*sys.exc_info())
         os.abort()
 
 

@@ -6,8 +6,6 @@ anywhere (a distance `row` apart, and `step` from one k to the next), so that `a
 is; `b` is read in vectors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

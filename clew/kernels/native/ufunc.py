@@ -11,6 +11,7 @@ float32 as they are loaded, and rounded as they are stored.
 from __future__ import annotations
 
 import ctypes
+import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -76,10 +77,18 @@ class Kernel:
         self.cost = cost
         self.ready: set[np.dtype] = set()
         self._by_dtype = {DTYPE[ins[0]]: index for index, (ins, _) in enumerate(self.signatures)}
-        self._make_ufunc(core)
+        self.core = core
         _KERNELS.append(self)
 
-    def _make_ufunc(self, core: str | None) -> None:
+    @functools.cached_property
+    def ufunc(self) -> Any:
+        """Made when it is first needed: most programs need few of all kernels."""
+        with jit.lock:
+            # Another thread may have been quicker.
+            made = self.__dict__.get("ufunc")
+            return self._new_ufunc() if made is None else made
+
+    def _new_ufunc(self) -> Any:
         in_table = [[*ins, *outs] for ins, outs in self.signatures if BF16 not in ins]
         count = len(in_table)
         self._types = bytes(DTYPE[t].num for row in in_table for t in row)
@@ -90,9 +99,9 @@ class Kernel:
         address = ctypes.cast(self._compiling, ctypes.c_void_p).value
         for index in range(count):
             self._table[index] = address
-        self._texts = self.name.encode(), (core or "").encode() or None
+        self._texts = self.name.encode(), (self.core or "").encode() or None
         inputs, outputs = self.signatures[0]
-        self.ufunc: Any = _new_ufunc(
+        return _new_ufunc(
             ctypes.addressof(self._table), ctypes.addressof(self._data), self._types,
             count, len(inputs), len(outputs), _NO_IDENTITY,
             self._texts[0], b"", 0, self._texts[1],
@@ -120,13 +129,13 @@ class Kernel:
             dtype = DTYPE[inputs[0]]
             if dtype in self.ready:
                 return
-            address = self.compile(index)
+            ufunc, address = self.ufunc, self.compile(index)
             if index < len(self._table):
                 self._table[index] = address
             else:
                 numbers = [DTYPE[each].num for each in (*inputs, *outputs)]
                 types = (ctypes.c_int * len(numbers))(*numbers)
-                if _add_loop(self.ufunc, dtype.num, address, types, None):
+                if _add_loop(ufunc, dtype.num, address, types, None):
                     raise RuntimeError(f"NumPy refuses a loop over {dtype} for {self.name}")
             self.ready.add(dtype)
 

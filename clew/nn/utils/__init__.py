@@ -1,6 +1,9 @@
 """Tools around parameters and sequences."""
 
-from clew.nn.utils import parametrizations, parametrize, prune, rnn, stateless
+from typing import TYPE_CHECKING
+
+from clew.aliasing import on_request
+from clew.nn.utils import rnn
 from clew.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -22,6 +25,13 @@ from clew.nn.utils.memory_format import (
 )
 from clew.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from clew.nn.utils.weight_norm import remove_weight_norm, weight_norm
+
+if TYPE_CHECKING:
+    from clew.nn.utils import parametrizations, parametrize, prune, stateless
+
+__getattr__, __dir__ = on_request(
+    __name__, {"parametrizations", "parametrize", "prune", "stateless"}
+)
 
 __all__ = [
     "clip_grad_norm",
