@@ -14,7 +14,9 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value
+from clew.kernels.native import placing
 from clew.kernels.reducing import extreme_of_all, extreme_of_rows
+from clew.kernels.scatter import in_blocks
 from clew.ops import out_checks, return_types
 from clew.ops.dims import numpy_names, require_bool, wrap_dim
 from clew.ops.reductions import DimArgument, Dims, fold, reduced_dims, restore_dims
@@ -26,15 +28,23 @@ def _kept(indices: np.ndarray, dim: int, keepdim: bool) -> np.ndarray:
     return indices if keepdim else np.expand_dims(indices, dim)
 
 
+# So many elements NumPy takes more quickly than a kernel is called.
+_FEW = 1 << 12
+
+
 def _take(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:
     if not self.ndim:
         return self.copy()
-    if not keepdim and dim == self.ndim - 1 and self.size:
+    if dim == self.ndim - 1 and self.size and (not keepdim or indices.size < _FEW):
         # Much faster than the general way below, and the usual case.
         rows = self.reshape(-1, self.shape[dim])
-        return rows[np.arange(len(rows)), indices.reshape(-1)].reshape(indices.shape)
-    chosen = np.take_along_axis(self, _kept(indices, dim, keepdim), dim)
-    return chosen if keepdim else chosen.squeeze(dim)
+        count = len(rows)
+        return rows[np.arange(count)[:, None], indices.reshape(count, -1)].reshape(indices.shape)
+    kept = _kept(indices, dim, keepdim)
+    blocks = in_blocks(self, kept, dim)
+    if blocks is not None:
+        return placing.take(*blocks).reshape(indices.shape)
+    return np.take_along_axis(self, kept, dim).reshape(indices.shape)
 
 
 def _put(
@@ -43,7 +53,12 @@ def _put(
     if not sizes:
         return grad.copy()
     spread = np.zeros(sizes, grad.dtype)
-    np.put_along_axis(spread, _kept(indices, dim, keepdim), _kept(grad, dim, keepdim), dim)
+    kept, values = _kept(indices, dim, keepdim), _kept(grad, dim, keepdim)
+    blocks = in_blocks(spread, kept, dim, values)
+    if blocks is not None:
+        placing.put(*blocks)
+    else:
+        np.put_along_axis(spread, kept, values, dim)
     return spread
 
 

@@ -17,6 +17,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.kernels import ordering
 from clew.ops import out_checks, return_types
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.extrema import (
@@ -35,6 +36,9 @@ def _argsort(self: np.ndarray, *, dim: int, descending: bool) -> np.ndarray:
     if not self.ndim:
         return np.zeros((), np.int64)
     values = orderable(self)
+    found = ordering.argsort(values, dim, descending)
+    if found is not None:
+        return found
     if not descending:
         return np.argsort(values, axis=dim, kind="stable")
     # Sorting the reversed array keeps equal elements in order after the result is reversed.
@@ -102,10 +106,13 @@ def _part_by_part(find: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 def _top(self: np.ndarray, *, k: int, dim: int, largest: bool) -> np.ndarray:
     if not self.ndim:
         return np.zeros((), np.int64)
+    values = orderable(self)
+    found = ordering.argtop(values, k, dim, largest)
+    if found is not None:
+        return found
     length = self.shape[dim]
     if not k or length < 64 or k * 8 > length:
         return _argsort(self, dim=dim, descending=largest).take(np.arange(k), axis=dim)
-    values = orderable(self)
     border = length - k if largest else k - 1
     parts = np.argpartition(values, border, axis=dim)
     chosen = parts.take(np.arange(border, length) if largest else np.arange(k), axis=dim)
@@ -140,7 +147,10 @@ def _ranked(self: np.ndarray, *, k: int, dim: int, keepdim: bool) -> np.ndarray:
     """Where the element of rank k is."""
     if not self.ndim:
         return np.zeros((), np.int64)
-    places = np.argpartition(orderable(self), k, axis=dim).take([k], axis=dim)
+    values = orderable(self)
+    places = ordering.argrank(values, k, dim)
+    if places is None:
+        places = np.argpartition(values, k, axis=dim).take([k], axis=dim)
     return places if keepdim else places.squeeze(dim)
 
 
@@ -177,7 +187,7 @@ def _median_place(self: np.ndarray, *, dim: int, keepdim: bool, skip_nan: bool) 
     is_nan = np.isnan(values) if values.dtype.kind == "f" else None
     if is_nan is None or not is_nan.any():
         return _ranked(values, k=(self.shape[dim] - 1) // 2, dim=dim, keepdim=keepdim)
-    order = np.argsort(values, axis=dim, kind="stable")
+    order = _argsort(values, dim=dim, descending=False)
     nans = is_nan.sum(axis=dim, keepdims=True)
     numbers = self.shape[dim] - nans
     rank = np.maximum(numbers - 1, 0) // 2
