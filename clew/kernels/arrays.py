@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from clew.kernels.conversion import converted
+from clew.kernels.native.turning import turned
 
 Array = NDArray[Any]
 
@@ -47,7 +48,10 @@ def widened(array: Array) -> Array:
 
 def row_by_row(array: Array) -> Array:
     """The array, copied if its elements do not follow each other in memory row by row."""
-    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    if array.flags.c_contiguous:
+        return array
+    copied = turned(array)
+    return np.ascontiguousarray(array) if copied is None else copied
 
 
 def is_inexact(dtype: DTypeLike) -> bool:

@@ -16,6 +16,7 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
+from clew.kernels.arrays import row_by_row
 from clew.ops import memory
 
 NARROW_FLOATS = frozenset({*dtypes.LOW_PRECISION, np.dtype(np.float32)})
@@ -92,7 +93,7 @@ def overflow(dtype: np.dtype) -> RuntimeError:
 
 def _cloned(self: np.ndarray, *, memory_format: format_type | None = None) -> np.ndarray:
     if memory_format is contiguous_format or (memory_format is None and self.flags.c_contiguous):
-        return self.copy()
+        return self.copy() if self.flags.c_contiguous else row_by_row(self)
     return memory.copy_in_format(self, self.dtype, memory_format)
 
 

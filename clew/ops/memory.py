@@ -16,6 +16,7 @@ from clew.backend.layout import (
     memory_format,
     preserve_format,
 )
+from clew.kernels.arrays import row_by_row
 
 # For each channels-last format: its dimensions from outermost to innermost in memory.
 _CHANNELS_LAST = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
@@ -77,6 +78,11 @@ def empty_in_format(
 
 def copy_in_format(array: np.ndarray, dtype: np.dtype, wanted: Any = None) -> np.ndarray:
     """A copy in another dtype and memory format."""
+    if dtype is array.dtype and wanted in _CHANNELS_LAST:
+        order = _order_of(wanted, array.ndim)
+        turned = array.transpose(order)
+        copied = turned.copy() if turned.flags.c_contiguous else row_by_row(turned)
+        return copied.transpose(np.argsort(order))
     result = empty_like_in_memory(array, dtype, wanted)
     np.copyto(result, array, casting="unsafe")
     return result
@@ -106,14 +112,14 @@ def in_format_of(source: np.ndarray, result: np.ndarray) -> np.ndarray:
     order = _channels_last_order(source)
     if order is None or result.ndim != source.ndim:
         return result
-    return np.ascontiguousarray(result.transpose(order)).transpose(np.argsort(order))
+    return row_by_row(result.transpose(order)).transpose(np.argsort(order))
 
 
 def joined_in_memory(arrays: Sequence[np.ndarray], result: np.ndarray) -> np.ndarray:
     """A result of joining arrays: row by row in memory unless channels are last in all of them."""
     if result.flags.c_contiguous or all(_channels_last_order(each) for each in arrays):
         return result
-    return np.ascontiguousarray(result)
+    return row_by_row(result)
 
 
 def _channels_last_order(array: np.ndarray) -> tuple[int, ...] | None:
