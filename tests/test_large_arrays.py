@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -191,6 +192,21 @@ def test_every_float16_is_converted_and_rounded_as_numpy_does() -> None:
     with np.errstate(over="ignore"):
         expected = values.astype(np.float16)
     assert np.array_equal(conversion.converted(values, np.dtype(np.float16)), expected)
+
+
+def test_every_bfloat16_is_converted_and_rounded_as_torch_does() -> None:
+    every = np.arange(1 << 16, dtype=np.uint16)
+    wide = conversion.converted(every.view(ml_dtypes.bfloat16), np.dtype(np.float32))
+    theirs = torch.from_numpy(every.view(np.int16)).view(torch.bfloat16)
+    assert np.array_equal(wide.view(np.uint32), theirs.float().numpy().view(np.uint32))
+    # Floats of all sizes, halves between two bfloat16, infinities, and what becomes one.
+    bits = np.concatenate([np.arange(0, 1 << 32, 99_991), (every.astype(np.int64) << 16) + 0x8000])
+    values = bits.astype(np.uint32).view(np.float32)
+    rounded = conversion.converted(values, np.dtype(ml_dtypes.bfloat16))
+    wanted = torch.from_numpy(values).bfloat16().float().numpy()
+    assert np.array_equal(rounded.astype(np.float32), wanted, equal_nan=True)
+    across = conversion.converted(values[::3], np.dtype(ml_dtypes.bfloat16))
+    assert np.array_equal(across.view(np.uint16), rounded[::3].view(np.uint16))
 
 
 HALVES: dict[str, Callable[[Any, Any], Any]] = {

@@ -1,24 +1,28 @@
-"""Arrays in another dtype. NumPy is slow with float16: it is converted by kernels."""
+"""Arrays in another dtype. NumPy is slow with float16 and bfloat16: kernels convert them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from clew.kernels.native.ir import F16, F32
-from clew.kernels.native.ufunc import Elementwise, elementwise
+from clew.kernels.native.ir import BF16, F16, F32
+from clew.kernels.native.ufunc import OnBits
 
-_F16, _F32 = np.dtype(np.float16), np.dtype(np.float32)
-
-
-def _kernel(name: str, have: str, want: str) -> Elementwise:
-    return elementwise(name, 1, types=[([have], [want])])(lambda x: x * 1.0)
+_F16, _F32, _BITS = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.uint16)
+_BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
-_KERNELS: dict[tuple[Any, Any], Elementwise] = {
+def _kernel(name: str, have: str, want: str) -> OnBits:
+    return OnBits(name, lambda x: x * 1.0, [([have], [want])])
+
+
+_KERNELS: dict[tuple[Any, Any], OnBits] = {
     (_F16, _F32): _kernel("from_float16", F16, F32),
     (_F32, _F16): _kernel("to_float16", F32, F16),
+    (_BF16, _F32): _kernel("from_bfloat16", BF16, F32),
+    (_F32, _BF16): _kernel("to_bfloat16", F32, BF16),
 }
 
 
@@ -30,4 +34,7 @@ def converted(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     kernel = _KERNELS.get((have, dtype))
     if kernel is None:
         return array.astype(dtype)
-    return np.asarray(kernel.when(array)(array))
+    if have is _BF16:
+        array = array.view(_BITS)
+    result = np.asarray(kernel.when(array)(array))
+    return result.view(_BF16) if dtype is _BF16 else result

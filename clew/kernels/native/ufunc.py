@@ -11,7 +11,6 @@ float32 as they are loaded, and rounded as they are stored.
 from __future__ import annotations
 
 import ctypes
-import functools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -60,6 +59,8 @@ class Kernel:
     """A family of loops of one kernel, one for each combination of types, and its ufunc."""
 
     in_rows = False
+    # What NumPy takes the types of elements for.
+    dtypes = DTYPE
 
     def __init__(
         self,
@@ -73,25 +74,32 @@ class Kernel:
         self.function = function
         # NumPy takes the first loop that fits. Its table knows its own types only: the loop for
         # bfloat16, which is last, is added when it has been compiled.
-        self.signatures = sorted(signatures, key=lambda types: BF16 in types[0])
+        self.signatures = sorted(signatures, key=self._is_foreign)
         self.cost = cost
         self.ready: set[np.dtype] = set()
-        self._by_dtype = {DTYPE[ins[0]]: index for index, (ins, _) in enumerate(self.signatures)}
+        self._by_dtype = {
+            self.dtypes[ins[0]]: index for index, (ins, _) in enumerate(self.signatures)
+        }
         self.core = core
         _KERNELS.append(self)
 
-    @functools.cached_property
-    def ufunc(self) -> Any:
-        """Made when it is first needed: most programs need few of all kernels."""
+    def __getattr__(self, name: str) -> Any:
+        """`ufunc` is made when it is first needed: most programs need few of all kernels.
+
+        Not by `cached_property`, whose lock a forked process might find closed for ever.
+        """
+        if name != "ufunc":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         with jit.lock:
             # Another thread may have been quicker.
-            made = self.__dict__.get("ufunc")
-            return self._new_ufunc() if made is None else made
+            if "ufunc" not in self.__dict__:
+                self.ufunc: Any = self._new_ufunc()
+            return self.ufunc
 
     def _new_ufunc(self) -> Any:
-        in_table = [[*ins, *outs] for ins, outs in self.signatures if BF16 not in ins]
+        in_table = [[*each[0], *each[1]] for each in self.signatures if not self._is_foreign(each)]
         count = len(in_table)
-        self._types = bytes(DTYPE[t].num for row in in_table for t in row)
+        self._types = bytes(self.dtypes[t].num for row in in_table for t in row)
         self._table = (ctypes.c_void_p * count)()
         self._data = (ctypes.c_void_p * count)(*range(count))
         # Called by NumPy through the table, so it must live as long as the ufunc: for ever.
@@ -106,6 +114,10 @@ class Kernel:
             count, len(inputs), len(outputs), _NO_IDENTITY,
             self._texts[0], b"", 0, self._texts[1],
         )  # fmt: skip
+
+    def _is_foreign(self, signature: Signature) -> bool:
+        """Whether a loop is for elements of a type that is not NumPy's own."""
+        return BF16 in signature[0] and self.dtypes[BF16] is DTYPE[BF16]
 
     def when(self, array: np.ndarray) -> Any:
         """The ufunc, compiled for the array's dtype; None for other dtypes than the kernel's.
@@ -126,14 +138,14 @@ class Kernel:
         """Compile one of the loops and let NumPy know of it."""
         with jit.lock:
             inputs, outputs = self.signatures[index]
-            dtype = DTYPE[inputs[0]]
+            dtype = self.dtypes[inputs[0]]
             if dtype in self.ready:
                 return
             ufunc, address = self.ufunc, self.compile(index)
             if index < len(self._table):
                 self._table[index] = address
             else:
-                numbers = [DTYPE[each].num for each in (*inputs, *outputs)]
+                numbers = [self.dtypes[each].num for each in (*inputs, *outputs)]
                 types = (ctypes.c_int * len(numbers))(*numbers)
                 if _add_loop(ufunc, dtype.num, address, types, None):
                     raise RuntimeError(f"NumPy refuses a loop over {dtype} for {self.name}")
@@ -185,6 +197,12 @@ class Elementwise(Kernel):
 
     def options(self) -> str:
         return f"{super().options()} scalars {self.scalars}"
+
+
+class OnBits(Elementwise):
+    """A kernel for which bfloat16 is, as NumPy sees it, 16 bits: it may be an output alone."""
+
+    dtypes = DTYPE | {BF16: np.dtype(np.uint16)}
 
 
 def elementwise(
