@@ -16,7 +16,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.native import placing
 from clew.kernels.reducing import extreme_of_all, extreme_of_rows
-from clew.kernels.scatter import in_blocks
+from clew.kernels.scatter import in_blocks, take_few
 from clew.ops import out_checks, return_types
 from clew.ops.dims import numpy_names, require_bool, wrap_dim
 from clew.ops.reductions import DimArgument, Dims, fold, reduced_dims, restore_dims
@@ -28,19 +28,14 @@ def _kept(indices: np.ndarray, dim: int, keepdim: bool) -> np.ndarray:
     return indices if keepdim else np.expand_dims(indices, dim)
 
 
-# So many elements NumPy takes more quickly than a kernel is called.
-_FEW = 1 << 12
-
-
 def _take(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:
     if not self.ndim:
         return self.copy()
-    if dim == self.ndim - 1 and self.size and (not keepdim or indices.size < _FEW):
-        # Much faster than the general way below, and the usual case.
-        rows = self.reshape(-1, self.shape[dim])
-        count = len(rows)
-        return rows[np.arange(count)[:, None], indices.reshape(count, -1)].reshape(indices.shape)
     kept = _kept(indices, dim, keepdim)
+    if dim == self.ndim - 1:
+        taken = take_few(self, kept)
+        if taken is not None:
+            return taken.reshape(indices.shape)
     blocks = in_blocks(self, kept, dim)
     if blocks is not None:
         return placing.take(*blocks).reshape(indices.shape)

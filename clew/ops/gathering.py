@@ -52,6 +52,9 @@ def _gathered(self: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
         return np.empty(index.shape, self.dtype)
     source, places = _at_least_1d(self, index)
     check_bounds(places, dim, source.shape[dim])
+    few = kernel.take_few(source, places) if dim == source.ndim - 1 else None
+    if few is not None:
+        return few.reshape(index.shape)
     blocks = kernel.in_blocks(source, places, dim)
     if blocks is not None:
         return placing.take(*blocks).reshape(index.shape)

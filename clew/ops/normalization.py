@@ -7,6 +7,7 @@ bare arrays with few temporaries, for when it is not.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -123,7 +124,19 @@ def as_row(vector: Array | None, default: float, like: Array, ndim: int) -> Arra
     """Parameters of the last dimensions as a row."""
     if vector is not None:
         return vector.reshape(-1)
-    return np.full(math.prod(like.shape[like.ndim - ndim :]), default, like.dtype)
+    size = math.prod(like.shape[like.ndim - ndim :])
+    return (_kept_row if size < _SHORT_ROW else np.full)(size, default, like.dtype)
+
+
+# Rows of one number that are made once: for small inputs they would be half of the time.
+_SHORT_ROW = 1 << 12
+
+
+@functools.lru_cache(maxsize=64)
+def _kept_row(size: int, number: float, dtype: np.dtype) -> Array:
+    row = np.full(size, number, dtype)
+    row.flags.writeable = False
+    return row
 
 
 def _layer_norm(
