@@ -256,6 +256,11 @@ class Op:
             finish_without_history(state, inputs, out)
             return out
         out._storage = INFERENCE if state.inference else state.new_storage()
+        if len(inputs) == 1:
+            # The one input of an operation is a tensor, and a look at it is shorter than the loop.
+            only = inputs[0]
+            if not only._requires_grad and only._view is None and only._reason is None:
+                return out
         edges: list[Edge | None] = []
         bit = 1
         for value in inputs:

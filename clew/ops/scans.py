@@ -79,9 +79,14 @@ def _quick_scan(op: Op, ufunc: np.ufunc, input: Tensor, dim: int) -> Tensor | No
     dtype = array.dtype
     if (dtype is not F32 and dtype is not F64) or not array.ndim or state.intercept is not None:
         return None
-    params: dict[str, Any] = {"dim": wrap_dim(dim, array.ndim), "dtype": dtype}
-    result = _scanned(_KERNELS[ufunc].when(array), array, dim=params["dim"])
-    return op.output(state, (input,), params, result)
+    last = array.ndim - 1
+    kernel = _KERNELS[ufunc].when(array)
+    # A look at what is usual is shorter than calls.
+    if type(dim) is int and (dim == last or dim == -1):
+        return op.output(state, (input,), {"dim": last, "dtype": dtype}, kernel(array))
+    dim = wrap_dim(dim, array.ndim)
+    result = _scanned(kernel, array, dim=dim)
+    return op.output(state, (input,), {"dim": dim, "dtype": dtype}, result)
 
 
 CUMSUM = Op(

@@ -209,19 +209,18 @@ def _along(op: Op, kernel: Any, input: Tensor, dim: int, dtype: dtypes.dtype | N
     if dtype is not None and input.dtype is not dtype:
         input = input.to(dtype)
     array, state = input._array, local.state
-    have, ndim = array.dtype, array.ndim
+    have, last = array.dtype, array.ndim - 1
     # A look at what is usual is shorter than a call.
-    is_last = type(dim) is int and dim == -1 and ndim
-    wrapped = ndim - 1 if is_last else wrap_dim(dim, ndim)
+    is_last = type(dim) is int and (dim == -1 or dim == last) and last >= 0
+    wrapped = last if is_last else wrap_dim(dim, last + 1)
     if (have is F32 or have is F64) and state.intercept is None:
-        if wrapped == ndim - 1 and array.size and (ndim == 1 or array.flags.c_contiguous):
+        if wrapped == last and array.size and (not last or array.flags.c_contiguous):
             result = kernel.when(array)(array)
         else:
             result = op.forward(array, dim=wrapped)
         return op.output(state, (input,), {"dim": wrapped}, result)
     if input.dtype.category != dtypes.FLOAT and array.size:
-        last = wrapped == ndim - 1
-        words = f"{op.name}_lastdim_kernel_impl" if last else f"{op.name}_kernel_impl"
+        words = f"{op.name}_lastdim_kernel_impl" if wrapped == last else f"{op.name}_kernel_impl"
         raise errors.no_kernel(words, input.dtype)
     return cast(Tensor, op(input, dim=wrapped))
 
