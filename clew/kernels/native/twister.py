@@ -11,7 +11,6 @@ Python would take longer than a few hundred words.
 from __future__ import annotations
 
 import ctypes
-import functools
 from typing import Any
 
 import numpy as np
@@ -94,21 +93,24 @@ class _Words(Code):
         return self.op("xor", word, self.op("lshr", word, 18))
 
 
-def module(normals: Program) -> str:
-    """The LLVM module; `normals` makes two numbers from a word for the radius and one for the
-    angle, the mean and the deviation."""
-    e = Emitter()
+def words_module() -> str:
+    """The LLVM module of all functions but `normals`."""
     # Words are as long as floats.
-    c = _Words(e, "float")
-    _renew(c)
-    _words(c)
-    _seed(c)
-    _swap(c)
-    _shuffle(c)
-    _normals(c, normals)
+    c = _Words(Emitter(), "float")
+    for write in (_renew, _words, _seed, _swap, _shuffle):
+        write(c)
+    finish(c.e)
+    return c.e.text()
+
+
+def normals_module(formula: Program) -> str:
+    """The LLVM module of `normals`; the formula makes two numbers from a word for the radius and
+    one for the angle, the mean and the deviation."""
+    c = _Words(Emitter(), "float")
+    _normals(c, formula)
     _start_normals(c)
-    finish(e)
-    return e.text()
+    finish(c.e)
+    return c.e.text()
 
 
 def _renew(c: _Words) -> None:
@@ -236,38 +238,46 @@ class Twister:
     def __init__(self, normals: Any) -> None:
         # The kernel whose formula makes normals of words.
         self._kernel = normals
+        self._loaded: dict[str, Any] = {}
 
-    @functools.cached_property
-    def _functions(self) -> dict[str, Any]:
-        machine = jit.machine()
-        program = self._kernel.program(0)
-        code = machine.compiled(f"twister\n{program}", lambda: module(program))
-        addresses = dict(zip(FUNCTIONS, machine.load(code, *FUNCTIONS), strict=True))
-        return {
-            name: ctypes.CFUNCTYPE(None, *given)(addresses[name])
-            for name, given in FUNCTIONS.items()
-        }
+    def _function(self, name: str) -> Any:
+        return self._loaded.get(name) or self._load(name)
+
+    def _load(self, name: str) -> Any:
+        """Have a function compiled, with those of its module."""
+        with jit.lock:
+            if name not in self._loaded:
+                machine = jit.machine()
+                if name == "normals":
+                    program, names = self._kernel.program(0), [name]
+                    code = machine.compiled(f"normals\n{program}", lambda: normals_module(program))
+                else:
+                    names = [each for each in FUNCTIONS if each != "normals"]
+                    code = machine.compiled("words", words_module)
+                for each, address in zip(names, machine.load(code, *names), strict=True):
+                    self._loaded[each] = ctypes.CFUNCTYPE(None, *FUNCTIONS[each])(address)
+        return self._loaded[name]
 
     def new_state(self, seed: int) -> Words:
         state = np.empty(N + 1, np.uint32)
-        self._functions["seed"](id(state), seed)
+        self._function("seed")(id(state), seed)
         return state
 
     def draw(self, state: Words, out: Words) -> None:
         """Fill an array with the words that come next."""
-        self._functions["words"](id(state), id(out), out.size)
+        self._function("words")(id(state), id(out), out.size)
 
     def draw_pairs(self, state: Words, count: int) -> npt.NDArray[np.uint64]:
         """Words of 64 bits, each from two with the high half first."""
         words = np.empty(2 * count, np.uint32)
-        self._functions["words"](id(state), id(words), 2 * count)
-        self._functions["swap"](id(words), count)
+        self._function("words")(id(state), id(words), 2 * count)
+        self._function("swap")(id(words), count)
         return words.view(np.uint64)
 
     def shuffle(self, values: npt.NDArray[np.int64], words: Words) -> None:
         """Swap each place i of n with place i + words[i] % (n - i), in turn."""
-        self._functions["shuffle"](id(values), id(words), values.size)
+        self._function("shuffle")(id(values), id(words), values.size)
 
     def normals(self, words: Words, mean: float, std: float, out: npt.NDArray[np.float32]) -> None:
         """Turn rows of 16 words into rows of 16 normals."""
-        self._functions["normals"](id(words), id(out), len(words), mean, std)
+        self._function("normals")(id(words), id(out), len(words), mean, std)
