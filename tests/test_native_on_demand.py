@@ -4,13 +4,10 @@ Programs run in processes of their own, with nothing in the cache and a time lim
 failure.
 """
 
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
+from .processes import ended
 
 LIMIT = 120
 
@@ -42,18 +39,8 @@ def keys():
 
 
 def run(folder: Path, program: str) -> tuple[int, str]:
-    """How a program ends and what it says; when its time is over, it fails."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", BEGINNING + program],
-        env={**os.environ, "CLEW_CACHE_DIR": str(folder)},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-    )  # fmt: skip
-    try:
-        output, _ = process.communicate(timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        pytest.fail(f"still running after {LIMIT} seconds: {process.communicate()[0]}")
-    return process.returncode, output
+    """How a program ends, and what it says."""
+    return ended(BEGINNING + program, LIMIT, CLEW_CACHE_DIR=str(folder))
 
 
 def test_only_what_is_needed_and_once(tmp_path: Path) -> None:

@@ -1,12 +1,9 @@
 """The thread team: many Python threads, forks, exits, changing sizes, and never a deadlock.
 
-Programs run in processes of their own with a time limit: a hang is a failure, not a stuck test.
+Programs run in processes of their own with a time limit.
 """
 
 import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +12,8 @@ import threadpoolctl
 
 import clew
 from clew.kernels.native import jit
+
+from .processes import ended
 
 LIMIT = 60
 
@@ -43,17 +42,8 @@ def check(times=1):
 
 
 def run(program: str, before: str = "") -> None:
-    """Run a program; when its time is over, end it with all its children."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", before + BEGINNING + program],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-    )  # fmt: skip
-    try:
-        output, _ = process.communicate(timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        pytest.fail(f"still running after {LIMIT} seconds: {process.communicate()[0]}")
-    assert (process.returncode, output) == (0, "")
+    """A program that has nothing to say."""
+    assert ended(before + BEGINNING + program, LIMIT) == (0, "")
 
 
 def test_python_threads_at_once() -> None:

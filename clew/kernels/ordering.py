@@ -20,7 +20,7 @@ Array = np.ndarray
 # The lower half of a key, and the largest number of the upper half.
 _PLACE = np.int64(0xFFFFFFFF)
 _LARGEST = 0x7FFFFFFF
-# What the upper half's bits are compared with: nothing changes, or all do, for the opposite order.
+# Which of the upper half's bits change: none, or all of them, for the opposite order.
 _ASCENDING, _DESCENDING = np.array(0), np.array(-1)
 
 

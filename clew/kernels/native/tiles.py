@@ -95,12 +95,12 @@ def tile_function(e: Emitter, shape: Shape, tile: Tile) -> None:
     """
     e.lines.append(f"define void @{tile.name}({TILE_PARAMETERS}) #0 {{")
     e.label("entry")
-    _Code(e, shape, tile).emit()
+    _TileCode(e, shape, tile).emit()
     e.line("ret void")
     e.lines.append("}")
 
 
-class _Code:
+class _TileCode:
     def __init__(self, e: Emitter, shape: Shape, tile: Tile) -> None:
         self.e, self.shape, (self.height, self.width, form) = e, shape, tile
         self.is_quick = form is not None
