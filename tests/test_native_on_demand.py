@@ -49,7 +49,7 @@ jit.set_threads(1)
 check(96, 128, 128)
 first = keys()
 assert any(key.startswith("tile6x2by0and") or key.startswith("tile6x4by0and") for key in first)
-assert not any(key.startswith(("turn", "pack_a", "gather", "copy")) for key in first), first
+assert not any(key.startswith(("turn", "pack_a", "gather", "copy", "spread")) for key in first), first
 check(96, 128, 128)
 assert keys() == first
 check(97, 101, 75)
@@ -109,7 +109,7 @@ def test_an_error_ends_the_program(tmp_path: Path) -> None:
     # Compiled code waits for the function and cannot go on without it.
     program = """
 def broken(self, text, level=3):
-    if "@panel" in text and "define void @panel" in text: raise MemoryError("no room for a panel")
+    if "define void @beside" in text: raise MemoryError("no room for it")
     return object_code(self, text, level)
 
 object_code, jit.Machine.object_code = jit.Machine.object_code, broken
@@ -118,5 +118,5 @@ print("went on")
 """
     status, output = run(tmp_path, program)
     assert status == -signal.SIGABRT
-    assert "no room for a panel" in output
+    assert "no room for it" in output
     assert "went on" not in output

@@ -36,21 +36,29 @@ class Code:
         self.e.line("ret void")
         self.e.lines.append("}")
 
-    def context(self, *names: str) -> dict[str, str]:
-        """The words of `%context` by their names; those of pointers begin with `*`."""
+    def context(self, *names: str, only: Sequence[str] = ()) -> dict[str, str]:
+        """The words of `%context`, or some of them, by their names; `*` is before pointers."""
         words: dict[str, str] = {}
-        for index, name in enumerate(names):
-            place = self.e.value(f"getelementptr i64, ptr %context, i64 {index}")
-            kind = "ptr" if name[0] == "*" else "i64"
-            words[name.lstrip("*")] = self.e.value(f"load {kind}, ptr {place}")
+        for index, starred in enumerate(names):
+            name = starred.lstrip("*")
+            if not only or name in only:
+                kind = "i64" if name == starred else "ptr"
+                words[name] = self.get(self.integer_at("%context", str(index)), kind)
         return words
 
     def tell(self, context: str, names: Sequence[str], values: dict[str, str]) -> None:
         """Write the words that `context` will find; what has no value is 0."""
-        for index, name in enumerate(names):
-            place = self.e.value(f"getelementptr i64, ptr {context}, i64 {index}")
-            kind, nothing = ("ptr", "null") if name[0] == "*" else ("i64", "0")
-            self.put(place, values.get(name.lstrip("*"), nothing), kind)
+        if any(name.lstrip("*") not in values for name in names):
+            self.put_zeros(context, str(len(names) * 8 // self.item))
+        self.tell_more(context, names, values)
+
+    def tell_more(self, context: str, names: Sequence[str], values: dict[str, str]) -> None:
+        """Write words that have values now; the others stay as they are."""
+        for index, starred in enumerate(names):
+            name = starred.lstrip("*")
+            if name in values:
+                kind = "i64" if name == starred else "ptr"
+                self.put(self.integer_at(context, str(index)), values[name], kind)
 
     # -- numbers ---------------------------------------------------------------------------------
 
@@ -76,19 +84,20 @@ class Code:
 
     def pieces(self, a: str, b: str) -> str:
         """a / b rounded up, for a >= 0 and b > 0."""
-        return self.quotient(self.add(a, self.sub(b, "1")), b)
+        most_left = str(int(b) - 1) if b.isdigit() else self.sub(b, "1")
+        return self.quotient(self.add(a, most_left), b)
 
     def multiple(self, a: str, b: str) -> str:
         """The least multiple of b that is not below a."""
         return self.mul(self.pieces(a, b), b)
 
+    # Without LLVM's own functions for it, which are slow to compile where it hardly tries.
+
     def least(self, a: str, b: str) -> str:
-        self.e.declare("i64 @llvm.smin.i64(i64, i64)")
-        return self.e.value(f"call i64 @llvm.smin.i64(i64 {a}, i64 {b})")
+        return self.choose(self.compare("slt", a, b), a, b)
 
     def most(self, a: str, b: str) -> str:
-        self.e.declare("i64 @llvm.smax.i64(i64, i64)")
-        return self.e.value(f"call i64 @llvm.smax.i64(i64 {a}, i64 {b})")
+        return self.choose(self.compare("sgt", a, b), a, b)
 
     def tallest(self, left: str, sizes: Sequence[int]) -> str:
         """The first of decreasing sizes that is not above what is left; the last is 1."""
@@ -142,6 +151,11 @@ class Code:
         self.e.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
         size = self.mul(count, str(self.item))
         self.e.line(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {size}, i1 false)")
+
+    def copy_words(self, target: str, source: str, count: int) -> None:
+        self.e.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        given = f"ptr align 8 {target}, ptr align 8 {source}, i64 {8 * count}, i1 false"
+        self.e.line(f"call void @llvm.memcpy.p0.p0.i64({given})")
 
     def shuffle(self, vector: str, a: str, b: str, lanes: Sequence[int]) -> str:
         """A vector of lanes of two others."""

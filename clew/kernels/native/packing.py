@@ -13,12 +13,23 @@ LANES = 8
 K_AT_ONCE = 16
 
 
+def call_pack_b(c: Code, arguments: str) -> None:
+    """Pack columns, given b, its distances, the number of k and of columns, and the target."""
+    c.e.line(f"call void @pack_b({arguments})")
+
+
 def pack_b(c: Code, shape: Shape) -> None:
     """Columns that become vectors: panels of them, one after another; in a panel, all for each k.
 
     The last panel has as many columns as there are, up to a whole number of vectors; what lies
     beyond the last column is a copy of it, which nobody uses.
     """
+    given = "ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %n, ptr %to"
+    with c.function(f"internal void @pack_b({given})"):
+        _pack_panels(c, shape)
+
+
+def _pack_panels(c: Code, shape: Shape) -> None:
     lanes, columns, item = str(shape.lanes), str(shape.columns), str(c.item)
     side_by_side = c.compare("eq", "%b_col", item)
     down = c.compare("eq", "%b_step", item)
@@ -30,17 +41,23 @@ def pack_b(c: Code, shape: Shape) -> None:
             target = c.at(panel, column)
             source = c.past("%b", c.mul(c.add(first, column), "%b_col"))
             is_whole = c.compare("slt", column, whole)
-            with c.when(c.both(is_whole, side_by_side)), c.loop("0", "%k") as k:
-                vector = c.load(c.past(source, c.mul(k, "%b_step")), shape.vector)
-                c.store(vector, c.at(target, c.mul(k, columns)), shape.vector)
+            beside = c.both(is_whole, side_by_side)
+            with c.when(beside):
+                call(c, shape, "beside", f"ptr {source}, i64 %b_step, i64 %k, ptr {target}")
             turned = c.both(c.both(is_whole, down), c.negated(side_by_side))
             with c.when(turned):
                 call(c, shape, "turn", f"ptr {source}, i64 %b_col, i64 %k, ptr {target}")
-            otherwise = c.negated(c.either(turned, c.both(is_whole, side_by_side)))
-            with c.when(otherwise):
+            with c.when(c.negated(c.either(turned, beside))):
                 arguments = f"ptr {source}, i64 %b_step, i64 %b_col, i64 %k"
                 left = c.sub(c.sub("%n", "1"), c.add(first, column))
                 call(c, shape, "gather", f"{arguments}, i64 {left}, ptr {target}")
+
+
+def beside(c: Code, shape: Shape) -> None:
+    """Columns that lie side by side, as many as a vector has lanes."""
+    with c.loop("0", "%k") as k:
+        vector = c.load(c.past("%b", c.mul(k, "%b_step")), shape.vector)
+        c.store(vector, c.at("%to", c.mul(k, str(shape.columns))), shape.vector)
 
 
 def gather(c: Code, shape: Shape) -> None:

@@ -25,8 +25,8 @@ from clew.kernels.native.ir import F32, F64
 from clew.kernels.native.loops import LOOP_SIGNATURE
 from clew.kernels.native.on_demand import Function, OnDemand
 from clew.kernels.native.processor import vector_bytes
-from clew.kernels.native.product_parts import FIELDS, Part, body, shared_packing
-from clew.kernels.native.product_table import ATTRIBUTES, call
+from clew.kernels.native.product_parts import FIELDS, GIVEN, Part, body, shared_packing
+from clew.kernels.native.product_table import ATTRIBUTES
 from clew.kernels.native.tiles import K_TOGETHER, TILE_PARAMETERS, Shape, Tile, tile_function
 from clew.kernels.native.ufunc import Kernel
 
@@ -72,9 +72,8 @@ def tile_module(shape: Shape, tile: Tile) -> str:
 
 # How the functions around tiles are written, by their names.
 AROUND_TILES = {
-    "panel": product_panels.panel, "copy": product_panels.copy,
-    "pack_a": packing.pack_a, "pack_b": packing.pack_b, "turn": packing.turn,
-    "gather": packing.gather,
+    "copy": product_panels.copy, "spread": product_panels.spread, "pack_a": packing.pack_a,
+    "beside": packing.beside, "turn": packing.turn, "gather": packing.gather,
 }  # fmt: skip
 
 
@@ -92,6 +91,8 @@ def product_module(llvm: str) -> str:
     e, shape = Emitter(), Shape(vector_bytes(), llvm)
     c = Code(e, llvm)
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    packing.pack_b(c, shape)
+    product_panels.Panel(c, shape).emit()
     Part(c, shape).emit()
     shared_packing(c, shape)
     body(c)
@@ -146,7 +147,7 @@ def _multiply_as_it_is(c: Code, shape: Shape, f: dict[str, str], told: str) -> N
         f["adds"] = c.choose(is_first, f["more"], "1")
         c.tell(told, product_panels.FIELDS, f)
         with c.loop("0", f["n"], by=shape.columns) as left:
-            call(c, shape, "panel", f"ptr {told}, i64 0, i64 {f['m']}, i64 {left}")
+            product_panels.call_panel(c, told, f"i64 0, i64 {f['m']}, i64 {left}")
 
 
 def is_readable(c: Code, shape: Shape, f: dict[str, str]) -> str:
@@ -187,38 +188,36 @@ class _Entry:
         c = self.c
         with c.function(f"void @{self.name}({LOOP_SIGNATURE})"):
             context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
-            f = self.given()
-            nobody_else = self.is_refused(context, f) if self.name == "late_product" else "true"
+            c.tell(context, FIELDS, {})
+            self.copy_given(context)
+            batch = c.get("%dims")
+            nobody_else = self.is_refused(context, batch) if self.name == "late_product" else "true"
             with c.when(nobody_else):
-                c.tell(context, FIELDS, f)
-                c.e.line(f"call void @run(ptr {context}, i64 {f['batch']})")
+                c.e.line(f"call void @run(ptr {context}, i64 {batch})")
 
-    def is_refused(self, context: str, f: dict[str, str]) -> str:
+    def is_refused(self, context: str, batch: str) -> str:
         """Leave it to the workers; whether they cannot take it."""
         c = self.c
-        c.tell(context, FIELDS, {**f, "alone": "1"})
+        c.tell_more(context, FIELDS, {"alone": "1"})
         c.e.declare("i1 @clew_later(ptr, ptr, i64, i64)")
-        told = f"ptr @run, ptr {context}, i64 {len(FIELDS)}, i64 {f['batch']}"
-        return c.negated(c.e.value(f"call i1 @clew_later({told})"))
+        told = f"ptr @run, ptr {context}, i64 {len(FIELDS)}, i64 {batch}"
+        refused = c.negated(c.e.value(f"call i1 @clew_later({told})"))
+        c.tell_more(context, FIELDS, {"alone": "0"})
+        return refused
 
-    def words(self, source: str, count: int, kind: str = "i64") -> list[str]:
-        c = self.c
-        return [
-            c.e.value(f"load {kind}, ptr {c.e.value(f'getelementptr i64, ptr %{source}, i64 {i}')}")
-            for i in range(count)
-        ]
-
-    def given(self) -> dict[str, str]:
-        """What NumPy says."""
-        names = ["a", "b", "added", "c"] if self.with_row else ["a", "b", "c"]
-        f = dict(zip(names, self.words("args", len(names), "ptr"), strict=True))
-        f.update(zip(("batch", "m", "k", "n"), self.words("dims", 4), strict=True))
-        inner = ["a_row", "a_step", "b_step", "b_col", "added_col", "c_row", "c_col"]
-        if not self.with_row:
-            inner.remove("added_col")
-        steps = [f"{name}_next" for name in names] + inner
-        f.update(zip(steps, self.words("steps", len(steps)), strict=True))
-        return f
+    def copy_given(self, context: str) -> None:
+        """What NumPy says, which has nothing of a row where none is added."""
+        c, names = self.c, [name.lstrip("*") for name in GIVEN]
+        for source, skipped, first, last in (
+            ("%args", 0, "a", "c"), ("%dims", 1, "m", "n"), ("%steps", 0, "a_next", "c_col")
+        ):  # fmt: skip
+            begin, end = names.index(first), names.index(last) + 1
+            rows = [i for i in range(begin, end) if names[i].startswith("added")]
+            begins = [begin, *(row if self.with_row else row + 1 for row in rows)]
+            for start, stop in zip(begins, [*rows, end], strict=True):
+                words = c.integer_at(source, str(skipped))
+                c.copy_words(c.integer_at(context, str(start)), words, stop - start)
+                skipped += stop - start
 
 
 class _Run:
@@ -230,7 +229,7 @@ class _Run:
     def emit(self) -> None:
         c = self.c
         with c.function("internal void @run(ptr %context, i64 %batch)"):
-            f = c.context(*FIELDS)
+            f = c.context(*GIVEN)
             size = c.mul("%batch", f["m"], f["n"])
             with c.when(c.both(c.compare("eq", f["k"], "0"), c.compare("eq", f["more"], "0"))):
                 self.fill(f)
@@ -254,13 +253,14 @@ class _Run:
         c = self.c
         item = str(c.item)
         turned = c.both(c.compare("eq", f["c_row"], item), c.compare("ne", f["c_col"], item))
-        chosen = dict(f)
+        chosen: dict[str, str] = {}
         for one, other in TURNED_PAIRS:
             kind = "ptr" if one == "a" else "i64"
             chosen[one] = c.choose(turned, f[other], f[one], kind)
             chosen[other] = c.choose(turned, f[one], f[other], kind)
+        chosen |= {"k": f["k"], "alone": f["alone"]}
         self.plan(chosen)
-        c.tell("%context", FIELDS, chosen)
+        c.tell_more("%context", FIELDS, chosen)
         self.hand_out(chosen)
 
     def plan(self, f: dict[str, str]) -> None:
@@ -312,8 +312,7 @@ class _Run:
             panels = c.pieces(f["n"], str(self.shape.columns))
             wide = c.mul(panels, str(self.shape.columns))
             shared = c.buffer(c.mul(f["k"], wide))
-            place = c.e.value(f"getelementptr i64, ptr %context, i64 {FIELDS.index('*shared')}")
-            c.put(place, shared, "ptr")
+            c.tell_more("%context", FIELDS, {"shared": shared})
             blocks = c.mul(panels, c.pieces(f["k"], f["k_cut"]))
             self.run_over(f, "pack_all", blocks, "2")
             self.run_over(f, "body", total, grain)

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 from clew.kernels.native import product_panels
 from clew.kernels.native.code import Code
-from clew.kernels.native.product_panels import move
+from clew.kernels.native.packing import call_pack_b
 from clew.kernels.native.product_table import call
 from clew.kernels.native.tiles import Shape
 
 # Rows whose numbers stay in the second-level cache.
 ROW_BLOCK = 192
 
-# What a part is told; all distances in bytes. `added_row` and `added_col` are of the row that is
-# added; `alone` says that one thread does it all.
+# What a product is told; all distances in bytes. `added_row` and `added_col` are of the row that
+# is added; `alone` says that one thread does it all. NumPy says most of it, in this order.
+GIVEN = (
+    "*a", "*b", "*added", "*c", "m", "k", "n", "a_next", "b_next", "added_next", "c_next",
+    "a_row", "a_step", "b_step", "b_col", "added_col", "c_row", "c_col",
+    "added_row", "more", "alone",
+)  # fmt: skip
+# Its parts are told, too, how it is made.
 FIELDS = (
-    "*a", "a_row", "a_step", "*b", "b_step", "b_col", "*c", "c_row", "c_col",
-    "*added", "added_row", "added_col", "m", "n", "k", "more", "alone",
-    "pack_a", "pack_b", "*shared", "k_cut", "m_cut", "n_cut", "m_pieces", "n_pieces",
-    "a_next", "b_next", "c_next", "added_next",
+    *GIVEN, "pack_a", "pack_b", "*shared", "k_cut", "m_cut", "n_cut", "m_pieces", "n_pieces",
 )  # fmt: skip
 
 
@@ -88,7 +91,7 @@ class Part:
                 f"ptr {b}, i64 {f['b_step']}, i64 {f['b_col']}, "
                 f"i64 {f['depth']}, i64 {c.sub(f['right'], f['left'])}, ptr {f['packed_b']}"
             )
-            call(c, self.shape, "pack_b", arguments)
+            call_pack_b(c, arguments)
         whole_width = c.multiple(f["n"], str(self.shape.columns))
         offset = c.add(c.mul(k, whole_width), c.mul(f["left"], f["depth"]))
         packed = c.choose(is_shared, c.at(f["shared"], offset), f["packed_b"], "ptr")
@@ -108,7 +111,7 @@ class Part:
             c.tell(f["told"], product_panels.FIELDS, told)
             with c.loop(f["left"], f["right"], by=self.shape.columns) as left:
                 place = f"i64 {top}, i64 {rows}, i64 {left}"
-                call(c, self.shape, "panel", f"ptr {f['told']}, {place}")
+                product_panels.call_panel(c, f["told"], place)
 
     def told(self) -> dict[str, str]:
         """What panels are told. A part that is made beside the result has rows of its own."""
@@ -119,7 +122,6 @@ class Part:
         start = c.mul(c.add(c.mul(f["top"], f["wide"]), f["left"]), f"-{item}")
         told["c"] = c.choose(apart, c.past(f["apart"], start), f["c"], "ptr")
         told["c_row"] = c.choose(apart, c.mul(f["wide"], item), f["c_row"])
-        told["c_col"] = c.choose(apart, item, f["c_col"])
         told["adds"] = c.choose(c.both(apart, f["is_first"]), "0", f["adds"])
         told["has_room"] = apart
         for name in product_panels.TRUTHS:
@@ -140,14 +142,18 @@ class Part:
             extra = c.past(f["added"], c.mul(row, f["added_row"]))
             extra = c.choose(across, extra, "null", "ptr")
             offset = c.add(c.mul(c.sub(row, f["top"]), f["wide"]), c.sub(column, f["left"]))
-            tile = c.at(f["apart"], offset), f["wide"]
-            move(c, shape, f, tile, place, (height, columns), extra, f["more"])
+            tile = f"ptr {c.at(f['apart'], offset)}, i64 {f['wide']}"
+            target = f"ptr {place}, i64 {f['c_row']}, i64 {f['c_col']}"
+            added = f"i64 {f['more']}, ptr {extra}, i64 {f['added_row']}"
+            size = f"i64 {height}, i64 {columns}"
+            call(c, shape, "spread", f"{tile}, {target}, {size}, {added}")
 
 
 def shared_packing(c: Code, shape: Shape) -> None:
     """`pack_all`: panels of all blocks of k, for several pieces to use; run by the team, too."""
     with c.function("internal void @pack_all(ptr %context, i64 %begin, i64 %end)"):
-        f = c.context(*FIELDS)
+        needed = ("b", "b_step", "b_col", "n", "k", "shared", "k_cut")
+        f = c.context(*FIELDS, only=needed)
         panels = c.pieces(f["n"], str(shape.columns))
         whole_width = c.mul(panels, str(shape.columns))
         with c.loop("%begin", "%end") as piece:
@@ -160,13 +166,13 @@ def shared_packing(c: Code, shape: Shape) -> None:
             arguments = (
                 f"ptr {b}, i64 {f['b_step']}, i64 {f['b_col']}, i64 {depth}, i64 {count}, ptr {to}"
             )
-            call(c, shape, "pack_b", arguments)
+            call_pack_b(c, arguments)
 
 
 def body(c: Code) -> None:
     """What the team runs: pieces of all products, numbered."""
     with c.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
-        f = c.context(*FIELDS)
+        f = c.context(*FIELDS, only=("m_pieces", "n_pieces"))
         each = c.mul(f["m_pieces"], f["n_pieces"])
         with c.loop("%begin", "%end") as piece:
             batch, within = c.quotient(piece, each), c.remainder(piece, each)

@@ -11,11 +11,12 @@ from clew.kernels.native.tiles import Shape
 
 # What comes after the tiles, with the parameters of each.
 AROUND = {
-    "panel": "ptr %context, i64 %top, i64 %rows, i64 %left",
-    "copy": "ptr %tile, i64 %tile_row, ptr %c, i64 %c_row, i64 %c_col, i64 %rows, "
+    "copy": "ptr %tile, i64 %tile_row, ptr %c, i64 %c_row, i64 %rows, i64 %columns, "
+    "i64 %more, ptr %added, i64 %added_row",
+    "spread": "ptr %tile, i64 %tile_row, ptr %c, i64 %c_row, i64 %c_col, i64 %rows, "
     "i64 %columns, i64 %more, ptr %added, i64 %added_row",
     "pack_a": "ptr %a, i64 %step, i64 %k, i64 %m, ptr %to",
-    "pack_b": "ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %n, ptr %to",
+    "beside": "ptr %b, i64 %b_step, i64 %k, ptr %to",
     "gather": "ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %last, ptr %to",
     "turn": "ptr %from, i64 %col, i64 %k, ptr %to",
 }

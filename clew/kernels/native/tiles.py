@@ -119,8 +119,8 @@ class _TileCode:
         e.line("%row2 = shl i64 %row, 1")
         values = pointers + [start[v] for _ in range(self.height) for v in range(self.width)]
         times = K_TOGETHER if self.is_quick else 1
-        e.line(f"%turns = udiv i64 %k, {times}")
-        values = self.loop("%turns", values, times)
+        turns = e.value(f"udiv i64 %k, {times}") if times > 1 else "%k"
+        values = self.loop(turns, values, times)
         sums = values[len(pointers) :]
         rows = range(0, len(sums), self.width)
         self.finish([sums[first : first + self.width] for first in rows])
@@ -213,6 +213,8 @@ class _TileCode:
         e.label("end")
 
     def address(self, base: str, vector: int) -> str:
+        if not vector:
+            return base
         size = vector * self.shape.lanes
         return self.e.value(f"getelementptr {self.shape.llvm}, ptr {base}, i64 {size}")
 
