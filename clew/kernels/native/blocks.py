@@ -1,4 +1,4 @@
-"""Elementwise kernels for operands of any layout, in LLVM IR: a part of what all kernels share.
+"""Elementwise kernels for operands of any layout, in LLVM IR.
 
 A kernel is compiled for operands whose elements follow each other in memory. Elements that lie
 apart are copied to a buffer that stays in the nearest cache, some hundred at a time, and results
@@ -10,6 +10,12 @@ and again after it.
 
 from __future__ import annotations
 
+from functools import partial
+
+from clew.kernels.native import on_demand
+from clew.kernels.native.emitter import Emitter
+from clew.kernels.native.on_demand import Function
+
 # Bytes of all buffers together, and the elements that they hold if all have eight bytes.
 _BYTES = 32768
 _ELEMENTS = _BYTES // 8
@@ -18,17 +24,34 @@ _MOST_TOGETHER = 64
 # Elements that are copied in one turn of a loop.
 _IN_A_TURN = 4
 MOST_OPERANDS = 32
+# The table of what is here, by its name in compiled code: how elements of some size are copied, at
+# that place, and then `blocks`.
+TABLE = "clew_apart"
+_SIZES = (1, 2, 4, 8)
+_COPY_PARAMETERS = "ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n"
+_PARAMETERS = "ptr %kernel, ptr %context, ptr %layout, i64 %begin, i64 %end"
+_PLACE = _SIZES[-1] + 1
 
 
-def source() -> str:
-    """`clew_blocks(kernel, context, layout, begin, end)`: the kernel on the elements.
+def functions() -> list[Function | None]:
+    """What is compiled when it is first used."""
+    copies = [
+        Function(f"copy{size}", _COPY_PARAMETERS, partial(_copies, size)) if size in _SIZES else None
+        for size in range(_PLACE)
+    ]
+    return [*copies, Function("blocks", _PARAMETERS, _module)]
+
+
+def call(e: Emitter, kernel: str, begin: str, end: str) -> None:
+    """In a kernel's body: the kernel on these elements.
 
     The context begins with the pointers and the steps of the operands; the layout has their number,
     that of the inputs, how many elements the kernel takes at a time, how many there is room for,
     and the size of an element of each. It is 0 for an input of which the kernel
     reads one element only; if that one changes along the others, they are taken one by one.
     """
-    return "\n".join([*(_copies(size) for size in (1, 2, 4, 8)), _COPY, _LONGEST, _BLOCKS])
+    given = f"ptr @{kernel}, ptr %context, ptr @layout, i64 {begin}, i64 {end}"
+    on_demand.call(e, TABLE, _PLACE, given)
 
 
 def layout(inputs: int, together: int, sizes: list[int]) -> list[int]:
@@ -59,7 +82,7 @@ def _copies(size: int) -> str:
         for k in turns
     )
     return f"""
-define internal void @copy{size}(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n) {{
+define void @copy{size}({_COPY_PARAMETERS}) {{
 entry:{distances}
   %whole = and i64 %n, -{_IN_A_TURN}
   %many = icmp ne i64 %whole, 0
@@ -94,24 +117,9 @@ out:
 }}"""
 
 
-_COPY = """
-define internal void @copy(
-    i64 %size, ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n
-) {
-  switch i64 %size, label %eight [ i64 1, label %one  i64 2, label %two  i64 4, label %four ]
-one:
-  call void @copy1(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n)
-  ret void
-two:
-  call void @copy2(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n)
-  ret void
-four:
-  call void @copy4(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n)
-  ret void
-eight:
-  call void @copy8(ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n)
-  ret void
-}"""
+def _module() -> str:
+    return f"@{TABLE} = external global ptr\n{_LONGEST}\n{_BLOCKS}"
+
 
 _LONGEST = """
 define internal i64 @longest(ptr %steps, ptr %sizes, i64 %count, i64 %room) {
@@ -136,7 +144,7 @@ out:
 }"""
 
 _BLOCKS = f"""
-define void @clew_blocks(ptr %kernel, ptr %context, ptr %layout, i64 %begin, i64 %end) {{
+define void @blocks({_PARAMETERS}) {{
 entry:
   %table = alloca ptr, i64 {MOST_OPERANDS}, align 8
   %buffers = alloca i8, i64 {_BYTES}, align 64
@@ -194,14 +202,17 @@ load:
   %copied = and i1 %apart, %wanted
   br i1 %copied, label %gather, label %loaded
 gather:
-  call void @copy(i64 %size, ptr %buffer, i64 %size, ptr %place, i64 %step, i64 %n)
+  %copy_at = getelementptr ptr, ptr @{TABLE}, i64 %size
+  %copy = load ptr, ptr %copy_at
+  call void %copy(ptr %buffer, i64 %size, ptr %place, i64 %step, i64 %n)
   br i1 %is_whole, label %loaded, label %fill
 fill:
   %taken = mul i64 %n, %size
   %beyond = getelementptr i8, ptr %buffer, i64 %taken
   %back = sub i64 0, %size
   %last = getelementptr i8, ptr %beyond, i64 %back
-  call void @copy(i64 %size, ptr %beyond, i64 %size, ptr %last, i64 0, i64 %lacking)
+  %copy_again = load ptr, ptr %copy_at
+  call void %copy_again(ptr %beyond, i64 %size, ptr %last, i64 0, i64 %lacking)
   br label %loaded
 loaded:
   %k_next = add i64 %k, 1
@@ -226,7 +237,9 @@ scatter:
   %o_place = getelementptr i8, ptr %o_base, i64 %o_offset
   %o_start = mul i64 %o, %room
   %o_buffer = getelementptr i8, ptr %buffers, i64 %o_start
-  call void @copy(i64 %o_size, ptr %o_place, i64 %o_step, ptr %o_buffer, i64 %o_size, i64 %n)
+  %o_copy_at = getelementptr ptr, ptr @{TABLE}, i64 %o_size
+  %o_copy = load ptr, ptr %o_copy_at
+  call void %o_copy(ptr %o_place, i64 %o_step, ptr %o_buffer, i64 %o_size, i64 %n)
   br label %stored
 stored:
   %o_next = add i64 %o, 1

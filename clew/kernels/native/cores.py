@@ -2,18 +2,22 @@
 
 A kernel is compiled for operands whose elements follow each other along the last core dimension.
 Those of other operands are copied, as many as are worth a thread at a time, and results are copied
-from where the kernel has put them. What does that is a part of what all kernels share.
+from where the kernel has put them.
 """
 
 from __future__ import annotations
 
+from clew.kernels.native import blocks, on_demand
 from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import ITEMSIZE, Emitter
 from clew.kernels.native.loops import LOOP_SIGNATURE, word_of
+from clew.kernels.native.on_demand import Function
 
 # Elements that are copied before the kernel is called.
 _ELEMENTS = 1 << 16
 _MOST_OPERANDS = 32
+_PARAMETERS = "ptr %dense, ptr %args, ptr %dims, ptr %steps, ptr %layout"
+_PLACE = len(blocks.functions())
 # What is kept of an operand: its buffer or 0, the size of an element, the outer step, and the sizes
 # and steps of its core as a matrix.
 _KEPT = ("buffer", "size", "outer", "rows", "columns", "row_step", "column_step")
@@ -38,8 +42,8 @@ def entry_for_any(
     e.line(f"call void @{dense}(ptr %args, ptr %dims, ptr %steps, ptr %data)")
     e.line("ret void")
     e.label("apart")
-    e.declare("void @clew_cores(ptr, ptr, ptr, ptr, ptr)")
-    e.line(f"call void @clew_cores(ptr @{dense}, ptr %args, ptr %dims, ptr %steps, ptr @layout)")
+    given = f"ptr @{dense}, ptr %args, ptr %dims, ptr %steps, ptr @layout"
+    on_demand.call(e, blocks.TABLE, _PLACE, given)
     e.line("ret void")
     e.lines.append("}")
     # NumPy has the sizes of core dimensions in the order in which the signature names them.
@@ -52,8 +56,12 @@ def entry_for_any(
     e.lines.append(f"@layout = internal constant [{len(words)} x i64] [{text}]")
 
 
-def source() -> str:
-    """`clew_cores(dense, args, dims, steps, layout)`, for the module that has `copy`."""
+def function() -> Function:
+    """`cores(dense, args, dims, steps, layout)`, which comes after those of `blocks`."""
+    return Function("cores", _PARAMETERS, _module, is_quick=True)
+
+
+def _module() -> str:
     e = Emitter()
     _Cores(e).emit()
     return e.text()
@@ -65,9 +73,7 @@ class _Cores(Code):
 
     def __init__(self, e: Emitter) -> None:
         super().__init__(e, "double")
-        e.lines.append(
-            "define void @clew_cores(ptr %dense, ptr %args, ptr %dims, ptr %steps, ptr %layout) {"
-        )
+        e.lines.append(f"define void @cores({_PARAMETERS}) {{")
         # What the kernel gets instead of args, dims and steps; a row of numbers for each operand.
         self.args, self.dims, self.steps, self.kept = (
             e.value(f"alloca i64, i64 {count}, align 8")
@@ -189,4 +195,4 @@ class _Cores(Code):
             ends = [(here, size), (there, kept["column_step"])]
             (to, to_step), (from_, from_step) = ends if is_in else ends[::-1]
             given = f"ptr {to}, i64 {to_step}, ptr {from_}, i64 {from_step}, i64 {columns}"
-            self.e.line(f"call void @copy(i64 {size}, {given})")
+            on_demand.call(self.e, blocks.TABLE, size, given)

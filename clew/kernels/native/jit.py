@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from clew.kernels.native import alignment, blocks, cores, elf, late, processor, team
+from clew.kernels.native.on_demand import OnDemand
 
 # How hard LLVM tries: as hard as it can; or, for code that runs once in a while, hardly.
-LEVEL, QUICK = 3, 0
+_USUAL, _QUICK = 3, 0
 
 # Held while LLVM works, by the thread that uses it. A signal handler may come in between: hence
 # reentrant. A fork waits for it, so that no child begins with LLVM in the middle of something.
@@ -32,7 +33,9 @@ class Machine:
         # What LLVM's linker loaded owns the code: it lives as long as the process.
         self.loaded: list[Any] = []
         self.provided: dict[str, int] = {}
+        self.lock = lock
         self.team: team.Team
+        self.apart: OnDemand
 
     @functools.cached_property
     def llvm(self) -> Any:
@@ -56,20 +59,21 @@ class Machine:
 
     @functools.cached_property
     def linker(self) -> Any:
-        return self.llvm.create_lljit_compiler(self.target(LEVEL))
+        return self.llvm.create_lljit_compiler(self.target(_USUAL))
 
     def provide(self, name: str, address: int) -> None:
         """Make a function known to the code that is loaded from now on."""
         self.provided[name] = address
 
-    def compiled(self, key: str, module: Callable[[], str], level: int = LEVEL) -> bytes:
+    def compiled(self, key: str, module: Callable[[], str], is_quick: bool = False) -> bytes:
         """The code of a module: from the cache on disk, by a key for its text, or compiled."""
         # Imported with the first kernel: files and hashes are a tenth of the time of a start.
         from clew.kernels.native import cache
 
+        level = _QUICK if is_quick else _USUAL
         return cache.through(key, self.identity, lambda: self.object_code(module(), level))
 
-    def object_code(self, text: str, level: int = LEVEL) -> bytes:
+    def object_code(self, text: str, level: int = _USUAL) -> bytes:
         """The code of a module as it is written: no pass of LLVM's looks for anything better."""
         with lock:
             module = self.llvm.parse_assembly(text)
@@ -114,9 +118,9 @@ def _joined(*modules: str) -> str:
 @functools.cache
 def _machine() -> Machine:
     found = Machine()
-    source = _joined(*(part.source() for part in (team, late, blocks, cores, alignment)))
-    code = found.compiled(source, lambda: source)
-    for_kernels = ("clew_run", "clew_later", "clew_blocks", "clew_cores")
+    parts = (team, late, alignment)
+    code = found.compiled("shared", lambda: _joined(*(part.source() for part in parts)))
+    for_kernels = ("clew_run", "clew_later")
     for_team = (
         "clew_worker", "clew_set_workers", "clew_forget", "clew_finish", "clew_late_left",
     )  # fmt: skip
@@ -126,6 +130,8 @@ def _machine() -> Machine:
         found.provide(name, address[name])
     found.team = team.Team(*(address[name] for name in for_team))
     found.team.use(_threads)
+    found.apart = OnDemand(found, "of any size", [*blocks.functions(), cores.function()])
+    found.provide(blocks.TABLE, found.apart.address)
     alignment.provide([address[name] for name in alignment.NAMES], found)
     return found
 

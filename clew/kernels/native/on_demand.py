@@ -5,30 +5,39 @@ compiles it, puts it into the table, and goes on there. Any thread may be the fi
 worker of the team too: whoever waits for workers must hold neither `jit.lock` nor Python's lock.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clew.kernels.native import jit
-from clew.kernels.native.code import Code
+from clew.kernels.native.emitter import Emitter
+
+if TYPE_CHECKING:
+    from clew.kernels.native.jit import Machine
 
 
 class Function(NamedTuple):
-    """A function of its own module: `define void @name(parameters)`, all of them words."""
+    """A function of its own module: `define void @name(parameters)`, all of them words.
+
+    A quick one does so little at a time that little time is spent on compiling it.
+    """
 
     name: str
     parameters: str
     module: Callable[[], str]
+    is_quick: bool = False
 
 
 class OnDemand:
     """The table of some functions; entries that nobody calls are None."""
 
-    def __init__(self, key: str, functions: Sequence[Function | None]) -> None:
+    def __init__(self, machine: Machine, key: str, functions: Sequence[Function | None]) -> None:
+        self.machine = machine
         # What the modules depend on besides the names of their functions.
         self.key = key
         self.compiled: dict[int, int] = {}
@@ -48,11 +57,11 @@ class OnDemand:
 
     def compile_and_go_on(self, index: int, function: Function, *given: int) -> None:
         # One thread compiles; others that come meanwhile wait for it.
-        with or_abort(), jit.lock:
+        with or_abort(), self.machine.lock:
             if index not in self.compiled:
-                machine = jit.machine()
-                code = machine.compiled(f"{function.name} {self.key}", function.module)
-                self.compiled[index] = machine.load(code, function.name)[0]
+                key = f"{function.name} {self.key}"
+                code = self.machine.compiled(key, function.module, function.is_quick)
+                self.compiled[index] = self.machine.load(code, function.name)[0]
                 self.entries[index] = self.compiled[index]
         _callable(function)(self.compiled[index])(*given)
 
@@ -71,8 +80,8 @@ def or_abort() -> Iterator[None]:
         os.abort()
 
 
-def call(c: Code, table: str, index: int | str, arguments: str) -> None:
+def call(e: Emitter, table: str, index: int | str, arguments: str) -> None:
     """In compiled code: call a function of a table that is provided by this name."""
-    c.e.outside(f"@{table}")
-    entry = c.e.value(f"getelementptr ptr, ptr @{table}, i64 {index}")
-    c.e.line(f"call void {c.e.value(f'load ptr, ptr {entry}')}({arguments})")
+    e.outside(f"@{table}")
+    entry = e.value(f"getelementptr ptr, ptr @{table}, i64 {index}")
+    e.line(f"call void {e.value(f'load ptr, ptr {entry}')}({arguments})")

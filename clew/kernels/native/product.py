@@ -381,7 +381,7 @@ def _table(register_bytes: int, llvm: str) -> OnDemand:
         Function(name, parameters, partial(around_module, shape, name))
         for name, parameters in product_table.AROUND.items()
     ]
-    return OnDemand(f"of products {llvm} {register_bytes}", [*tiles, *around])
+    return OnDemand(jit.machine(), f"of products {llvm} {register_bytes}", [*tiles, *around])
 
 
 @functools.cache
@@ -391,6 +391,6 @@ def _functions(llvm: str) -> dict[str, int]:
     name = product_table.table(Shape(register_bytes, llvm))
     machine.provide(name, _table(register_bytes, llvm).address)
     key = f"product {llvm} {register_bytes}"
-    code = machine.compiled(key, lambda: product_module(llvm), jit.QUICK)
+    code = machine.compiled(key, lambda: product_module(llvm), is_quick=True)
     names = [*ENTRIES, "multiply", "pack"]
     return dict(zip(names, machine.load(code, *names), strict=True))

@@ -39,9 +39,9 @@ def head(name: str) -> str:
 def call(c: Code, shape: Shape, name: str, arguments: str) -> None:
     """Call one of the functions around tiles."""
     place = len(shape.tiles) + list(AROUND).index(name)
-    on_demand.call(c, table(shape), place, arguments)
+    on_demand.call(c.e, table(shape), place, arguments)
 
 
 def call_tile(c: Code, shape: Shape, place: str, arguments: str) -> None:
     """Call the tile at some place of `Shape.tiles`."""
-    on_demand.call(c, table(shape), place, arguments)
+    on_demand.call(c.e, table(shape), place, arguments)
