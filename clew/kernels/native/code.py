@@ -22,15 +22,17 @@ class Code:
     the kernel is about.
     """
 
-    def __init__(self, e: Emitter, llvm: str) -> None:
+    def __init__(self, e: Emitter, llvm: str, attributes: str = "#0") -> None:
         self.e, self.llvm, self.item = e, llvm, ITEM[llvm]
+        # Of functions of which nothing else is said.
+        self.attributes = attributes
 
     # -- functions -------------------------------------------------------------------------------
 
     @contextmanager
-    def function(self, head: str, attributes: str = "#0") -> Iterator[None]:
+    def function(self, head: str, attributes: str = "") -> Iterator[None]:
         """A function without a result, e.g. `internal void @f(ptr %x)`."""
-        self.e.lines.append(f"define {head} {attributes} {{")
+        self.e.lines.append(f"define {head} {attributes or self.attributes} {{")
         self.e.label("entry")
         yield
         self.e.line("ret void")

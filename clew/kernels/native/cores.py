@@ -10,6 +10,7 @@ from __future__ import annotations
 from clew.kernels.native import blocks, on_demand
 from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import ITEMSIZE, Emitter
+from clew.kernels.native.levels import QUICK
 from clew.kernels.native.loops import LOOP_SIGNATURE, word_of
 from clew.kernels.native.on_demand import Function
 
@@ -58,7 +59,7 @@ def entry_for_any(
 
 def function() -> Function:
     """`cores(dense, args, dims, steps, layout)`, which comes after those of `blocks`."""
-    return Function("cores", _PARAMETERS, _module, is_quick=True)
+    return Function("cores", _PARAMETERS, _module)
 
 
 def _module() -> str:
@@ -73,7 +74,7 @@ class _Cores(Code):
 
     def __init__(self, e: Emitter) -> None:
         super().__init__(e, "double")
-        e.lines.append(f"define void @cores({_PARAMETERS}) {{")
+        e.lines.append(f"define void @cores({_PARAMETERS}) {QUICK} {{")
         # What the kernel gets instead of args, dims and steps; a row of numbers for each operand.
         self.args, self.dims, self.steps, self.kept = (
             e.value(f"alloca i64, i64 {count}, align 8")

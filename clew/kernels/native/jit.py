@@ -8,11 +8,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from clew.kernels.native import alignment, blocks, cores, elf, late, processor, team
+from clew.kernels.native import alignment, blocks, cores, elf, late, levels, processor, team
 from clew.kernels.native.on_demand import OnDemand
 
 # How hard LLVM tries: as hard as it can; or, for code that runs once in a while, hardly.
 _USUAL, _QUICK = 3, 0
+# The bytes of a size in front of compiled code.
+_SIZE = 8
 
 # Held while LLVM works, by the thread that uses it. A signal handler may come in between: hence
 # reentrant. A fork waits for it, so that no child begins with LLVM in the middle of something.
@@ -65,13 +67,18 @@ class Machine:
         """Make a function known to the code that is loaded from now on."""
         self.provided[name] = address
 
-    def compiled(self, key: str, module: Callable[[], str], is_quick: bool = False) -> bytes:
+    def compiled(self, key: str, module: Callable[[], str]) -> bytes:
         """The code of a module: from the cache on disk, by a key for its text, or compiled."""
         # Imported with the first kernel: files and hashes are a tenth of the time of a start.
         from clew.kernels.native import cache
 
-        level = _QUICK if is_quick else _USUAL
-        return cache.through(key, self.identity, lambda: self.object_code(module(), level))
+        return cache.through(key, self.identity, lambda: self.code_of(module()))
+
+    def code_of(self, text: str) -> bytes:
+        """The code of a module: of what is compiled with care, after its size, and of the rest."""
+        parts = zip(levels.split(text), (_USUAL, _QUICK), strict=True)
+        careful, quick = (self.object_code(part, level) if part else b"" for part, level in parts)
+        return len(careful).to_bytes(_SIZE, "little") + careful + quick
 
     def object_code(self, text: str, level: int = _USUAL) -> bytes:
         """The code of a module as it is written: no pass of LLVM's looks for anything better."""
@@ -83,15 +90,23 @@ class Machine:
 
     def load(self, code: bytes, *names: str) -> list[int]:
         """The addresses of functions of compiled code."""
+        middle = _SIZE + int.from_bytes(code[:_SIZE], "little")
+        parts = [part for part in (code[_SIZE:middle], code[middle:]) if part]
         with lock:
-            found = elf.link(code, self.provided)
-            if found is None:
-                found = self._linked_by_llvm(code, names)
+            found: dict[str, int] = {}
+            for part in parts:
+                linked = elf.link(part, self.provided | found)
+                if linked is None:
+                    found = self._linked_by_llvm(parts, names)
+                    break
+                found |= linked
             return [found[name] for name in names]
 
-    def _linked_by_llvm(self, code: bytes, names: tuple[str, ...]) -> dict[str, int]:
+    def _linked_by_llvm(self, parts: list[bytes], names: tuple[str, ...]) -> dict[str, int]:
         """The same for other processors and systems than those that `elf` knows."""
-        library = self.llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        library = self.llvm.JITLibraryBuilder().add_current_process()
+        for part in parts:
+            library.add_object_img(part)
         for name, address in self.provided.items():
             library.import_symbol(name, address)
         for name in names:

@@ -22,15 +22,11 @@ if TYPE_CHECKING:
 
 
 class Function(NamedTuple):
-    """A function of its own module: `define void @name(parameters)`, all of them words.
-
-    A quick one does so little at a time that little time is spent on compiling it.
-    """
+    """A function of its own module: `define void @name(parameters)`, all of them words."""
 
     name: str
     parameters: str
     module: Callable[[], str]
-    is_quick: bool = False
 
 
 class OnDemand:
@@ -59,8 +55,7 @@ class OnDemand:
         # One thread compiles; others that come meanwhile wait for it.
         with or_abort(), self.machine.lock:
             if index not in self.compiled:
-                key = f"{function.name} {self.key}"
-                code = self.machine.compiled(key, function.module, function.is_quick)
+                code = self.machine.compiled(f"{function.name} {self.key}", function.module)
                 self.compiled[index] = self.machine.load(code, function.name)[0]
                 self.entries[index] = self.compiled[index]
         _callable(function)(self.compiled[index])(*given)

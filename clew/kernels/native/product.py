@@ -22,6 +22,7 @@ from clew.kernels.native import jit, packing, product_panels, product_table
 from clew.kernels.native.code import TYPES, Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
+from clew.kernels.native.levels import QUICK
 from clew.kernels.native.loops import LOOP_SIGNATURE
 from clew.kernels.native.on_demand import Function, OnDemand
 from clew.kernels.native.processor import vector_bytes
@@ -89,7 +90,7 @@ def around_module(shape: Shape, name: str) -> str:
 def product_module(llvm: str) -> str:
     """The module of the ufuncs' loops and of what other kernels call: what runs once."""
     e, shape = Emitter(), Shape(vector_bytes(), llvm)
-    c = Code(e, llvm)
+    c = Code(e, llvm, QUICK)
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
     packing.pack_b(c, shape)
     product_panels.Panel(c, shape).emit()
@@ -391,6 +392,6 @@ def _functions(llvm: str) -> dict[str, int]:
     name = product_table.table(Shape(register_bytes, llvm))
     machine.provide(name, _table(register_bytes, llvm).address)
     key = f"product {llvm} {register_bytes}"
-    code = machine.compiled(key, lambda: product_module(llvm), is_quick=True)
+    code = machine.compiled(key, lambda: product_module(llvm))
     names = [*ENTRIES, "multiply", "pack"]
     return dict(zip(names, machine.load(code, *names), strict=True))

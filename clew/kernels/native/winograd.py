@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ import numpy as np
 from clew.kernels.native import jit
 from clew.kernels.native.convolution import FORWARD, OF_INPUT, Geometry
 from clew.kernels.native.emitter import Emitter
+from clew.kernels.native.levels import QUICK
 from clew.kernels.native.lines import Lines
 from clew.kernels.native.loops import finish
 from clew.kernels.native.product import call_multiply, provide_multiply
@@ -131,7 +134,7 @@ def module(kind: str) -> str:
     c.input_row()
     c.output_row(to_images=kind == "convolve")
     c.body(kind)
-    with c.function("void @start(ptr %context, i64 %total)", "#1"):
+    with c.function("void @start(ptr %context, i64 %total)", QUICK):
         e.line("call void @clew_run(ptr @body, ptr %context, i64 %total, i64 1)")
     finish(e)
     return e.text()
@@ -180,39 +183,46 @@ class _Winograd(Lines):
 
     # -- rows of tiles -----------------------------------------------------------------------------
 
-    def line(self, lines: str, number: int, size: str) -> str:
-        return self.at(lines, self.mul(str(number), size))
+    def line(self, lines: str, number: str, size: str) -> str:
+        return self.at(lines, self.mul(number, size))
 
-    def matrices(self) -> list[str]:
-        """Where the 16 transformed numbers of the first tile are, or belong."""
-        return [self.at("%to", self.mul(str(number), "%next")) for number in range(16)]
+    @contextmanager
+    def each_plane(self, height: str, width: str) -> Iterator[tuple[str, list[str]]]:
+        """Planes, and where the 16 transformed numbers of the first tile of each are, or belong."""
+        size, following = self.mul(height, width), self.mul("%count", "%wide")
+        with self.loop("0", "%count") as number:
+            to = self.at("%to", self.mul(number, "%wide"))
+            places = [self.at(to, self.mul(str(place), following)) for place in range(16)]
+            yield self.at("%planes", self.mul(number, size)), places
 
     def input_row(self) -> None:
-        """`input_row`: four rows of a channel, with zeros around them, to 16 rows of tiles."""
+        """`input_row`: four rows of all channels, with zeros around them, to 16 rows of tiles."""
         head = (
-            "internal void @input_row(ptr %plane, i64 %top, i64 %height, i64 %width, i64 %pad, "
-            "i64 %tiles, ptr %lines, ptr %to, i64 %next)"
+            "internal void @input_row(ptr %planes, i64 %count, i64 %top, i64 %height, i64 %width, "
+            "i64 %pad, i64 %tiles, ptr %lines, ptr %to, i64 %wide)"
         )
         with self.function(head):
             size = self.add(self.mul("%tiles", "2"), "2")
-            lines = [self.line("%lines", number, size) for number in range(4)]
-            for number, line in enumerate(lines):
-                self.fill_line(line, size, number)
-            places = self.matrices()
+            lines = [self.line("%lines", str(number), size) for number in range(4)]
+            with self.each_plane("%height", "%width") as (plane, places):
+                with self.loop("0", "4") as number:
+                    self.fill_line(plane, self.line("%lines", number, size), size, number)
+                self.input_tiles(lines, places)
 
-            def tile(first: str) -> None:
-                left = self.mul(first, "2")
-                right = self.add(left, "2")
-                square = [self.pairs(line, left) + self.pairs(line, right) for line in lines]
-                self.scatter(self.twice(self.of_input, square), places, first)
+    def input_tiles(self, lines: list[str], places: list[str]) -> None:
+        def tile(first: str) -> None:
+            left = self.mul(first, "2")
+            right = self.add(left, "2")
+            square = [self.pairs(line, left) + self.pairs(line, right) for line in lines]
+            self.scatter(self.twice(self.of_input, square), places, first)
 
-            self.in_lanes("0", "%tiles", tile)
+        self.in_lanes("0", "%tiles", tile)
 
-    def fill_line(self, line: str, size: str, number: int) -> None:
+    def fill_line(self, plane: str, line: str, size: str, number: str) -> None:
         """A row of the plane, or zeros where the plane has none; what is beside it stays zero."""
-        row = self.add("%top", str(number))
+        row = self.add("%top", number)
         inside = self.e.value(f"icmp ult i64 {row}, %height")
-        source = self.past("%plane", self.mul(row, self.mul("%width", str(self.item))))
+        source = self.past(plane, self.mul(row, self.mul("%width", str(self.item))))
         target = self.at(line, "%pad")
         count = self.most(self.least("%width", self.sub(size, "%pad")), "0")
         with self.when(inside):
@@ -230,13 +240,13 @@ class _Winograd(Lines):
             self.store(value, self.at(place, tile), self.kind())
 
     def output_row(self, to_images: bool) -> None:
-        """`output_row`: 16 rows of tiles to two rows of an image, or the transposed transform.
+        """`output_row`: 16 rows of tiles to two rows of all filters, or the transposed transform.
 
         Where tiles do not end with the image, this goes through lines that are long enough.
         """
         head = (
-            "internal void @output_row(ptr %plane, i64 %top, i64 %rows, i64 %columns, "
-            "i64 %tiles, ptr %lines, ptr %to, i64 %next)"
+            "internal void @output_row(ptr %planes, i64 %count, i64 %top, i64 %rows, "
+            "i64 %columns, i64 %tiles, ptr %lines, ptr %to, i64 %wide)"
         )
         with self.function(head):
             size = self.mul("%tiles", "2")
@@ -244,35 +254,36 @@ class _Winograd(Lines):
                 self.compare("eq", size, "%columns"),
                 self.compare("slt", self.add("%top", "1"), "%rows"),
             )
-            images = [
-                self.at("%plane", self.mul(self.add("%top", str(n)), "%columns")) for n in range(2)
-            ]
-            own = [self.line("%lines", number, size) for number in range(2)]
-            lines = [
-                self.choose(fits, image, line, "ptr")
-                for image, line in zip(images, own, strict=True)
-            ]
-            if not to_images:
-                with self.when(self.negated(fits)):
-                    self.copy_lines(images, own, size, to_images)
-
-            places = self.matrices()
-
-            def tile(first: str) -> None:
-                left = self.mul(first, "2")
+            own = [self.line("%lines", str(number), size) for number in range(2)]
+            with self.each_plane("%rows", "%columns") as (plane, places):
+                images = [
+                    self.at(plane, self.mul(self.add("%top", str(n)), "%columns")) for n in range(2)
+                ]
+                lines = [
+                    self.choose(fits, image, line, "ptr")
+                    for image, line in zip(images, own, strict=True)
+                ]
                 if not to_images:
-                    given = [self.pairs(line, left) for line in lines]
-                    self.scatter(self.twice(self.to_output, given), places, first)
-                    return
-                values = [self.load(self.at(place, first), self.kind()) for place in places]
-                square = [values[4 * r : 4 * r + 4] for r in range(4)]
-                for line, row in zip(lines, self.twice(self.of_output, square), strict=True):
-                    self.put_pairs(row, line, left)
+                    with self.when(self.negated(fits)):
+                        self.copy_lines(images, own, size, to_images)
+                self.output_tiles(lines, places, to_images)
+                if to_images:
+                    with self.when(self.negated(fits)):
+                        self.copy_lines(images, own, size, to_images)
 
-            self.in_lanes("0", "%tiles", tile)
-            if to_images:
-                with self.when(self.negated(fits)):
-                    self.copy_lines(images, own, size, to_images)
+    def output_tiles(self, lines: list[str], places: list[str], to_images: bool) -> None:
+        def tile(first: str) -> None:
+            left = self.mul(first, "2")
+            if not to_images:
+                given = [self.pairs(line, left) for line in lines]
+                self.scatter(self.twice(self.to_output, given), places, first)
+                return
+            values = [self.load(self.at(place, first), self.kind()) for place in places]
+            square = [values[4 * r : 4 * r + 4] for r in range(4)]
+            for line, row in zip(lines, self.twice(self.of_output, square), strict=True):
+                self.put_pairs(row, line, left)
+
+        self.in_lanes("0", "%tiles", tile)
 
     def copy_lines(self, images: list[str], own: list[str], size: str, to_images: bool) -> None:
         """Two lines to the rows of the image that exist, or back with zeros for the others."""
@@ -288,7 +299,7 @@ class _Winograd(Lines):
     # -- pieces ------------------------------------------------------------------------------------
 
     def body(self, kind: str) -> None:
-        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", "#1"):
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", QUICK):
             self.f = f = self.context(*FIELDS)
             wide = self.mul(f["piece"], f["tile_columns"])
             f["v"] = self.buffer(self.mul(f["channels"], wide, "16"))
@@ -337,29 +348,22 @@ class _Winograd(Lines):
             ("x", f["channels"], f["height"], f["width"], f["v"], f["lines"]) if is_input
             else ("y", f["filters"], f["rows"], f["columns"], f["m"], f["output_lines"])
         )  # fmt: skip
-        following = self.mul(planes, wide)
         with self.loop("0", count) as row:
             place = self.add(first, row)
             image = self.quotient(place, f["tile_rows"])
             top = self.mul(self.remainder(place, f["tile_rows"]), "2")
-            with self.loop("0", planes) as number:
-                plane = self.add(self.mul(image, planes), number)
-                plane = self.at(f[name], self.mul(plane, down, across))
-                to = self.add(self.mul(number, wide), self.mul(row, f["tile_columns"]))
-                end = (
-                    f"i64 {f['tile_columns']}, ptr {lines}, ptr {self.at(matrix, to)}, "
-                    f"i64 {following})"
+            start = f"ptr {self.at(f[name], self.mul(image, planes, down, across))}, i64 {planes}"
+            to = self.at(matrix, self.mul(row, f["tile_columns"]))
+            end = f"i64 {f['tile_columns']}, ptr {lines}, ptr {to}, i64 {wide})"
+            if is_input:
+                self.e.line(
+                    f"call void @input_row({start}, i64 {self.sub(top, f['pad_h'])}, "
+                    f"i64 {down}, i64 {across}, i64 {f['pad_w']}, {end}"
                 )
-                if is_input:
-                    self.e.line(
-                        f"call void @input_row(ptr {plane}, i64 {self.sub(top, f['pad_h'])}, "
-                        f"i64 {down}, i64 {across}, i64 {f['pad_w']}, {end}"
-                    )
-                else:
-                    self.e.line(
-                        f"call void @output_row(ptr {plane}, i64 {top}, i64 {down}, "
-                        f"i64 {across}, {end}"
-                    )
+            else:
+                self.e.line(
+                    f"call void @output_row({start}, i64 {top}, i64 {down}, i64 {across}, {end}"
+                )
 
     def products(self, u: str, wide: str, kind: str, more: str) -> None:
         """The 16 matrix products of a piece."""
