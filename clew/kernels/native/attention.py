@@ -14,6 +14,7 @@ from clew.kernels.native import jit
 from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
+from clew.kernels.native.levels import QUICK
 from clew.kernels.native.loops import LOOP_SIGNATURE, finish
 from clew.kernels.native.product import Matrix, call_multiply, provide_multiply
 from clew.kernels.native.strips import across
@@ -48,8 +49,15 @@ def _sizes(operands: dict[str, str]) -> list[str]:
     return list(dict.fromkeys("".join(operands.values())))
 
 
+# What functions are given that are about a matrix.
+_GIVEN = "ptr %m, i64 %down, i64 %across, i64 %rows, i64 %columns"
+
+
 class _Attention(Code):
-    """What forward and backward have in common."""
+    """What forward and backward have in common.
+
+    Arithmetic is in functions of its own; what calls them and products is compiled in a hurry.
+    """
 
     def __init__(self, e: Emitter, llvm: str, operands: dict[str, str], is_causal: bool) -> None:
         super().__init__(e, llvm)
@@ -139,21 +147,41 @@ class _Attention(Code):
         """The most keys that a row of a block sees, and (in memory) how many each of them does."""
         f = self.f
         keys = self.least(f["s"], self.add(first, rows)) if self.is_causal else f["s"]
-        with self.loop("0", rows) as row:
-            count = self.least(keys, self.add(first, row, "1")) if self.is_causal else keys
-            short = self.e.value(f"trunc i64 {count} to i32")
-            self.put(self.e.value(f"getelementptr i32, ptr %counts, i64 {row}"), short, "i32")
+        self.e.line(f"call void @count(ptr %counts, i64 {first}, i64 {rows}, i64 {keys})")
         return keys, "%counts"
 
-    def turn(self, matrix: Matrix, to: Matrix, rows: str, columns: str, factor: str) -> None:
-        """Rows of a block of queries, times a factor, to memory where vectors run over queries."""
-        with self.loop("0", columns) as column:
-            with self.loop("0", rows) as row:
+    def count_function(self) -> None:
+        """`count`: how many keys each row of a block sees."""
+        head = "internal void @count(ptr %counts, i64 %first, i64 %rows, i64 %keys)"
+        with self.function(head), self.loop("0", "%rows") as row:
+            seen = self.least("%keys", self.add("%first", row, "1")) if self.is_causal else "%keys"
+            short = self.e.value(f"trunc i64 {seen} to i32")
+            self.put(self.e.value(f"getelementptr i32, ptr %counts, i64 {row}"), short, "i32")
+
+    def turn_function(self) -> None:
+        """`turn`: rows of a block of queries, times a factor, to memory where vectors run over
+        queries."""
+        matrix, to = ("%m", "%down", "%across"), self.on_side("%to")
+        with (
+            self.function(f"internal void @turn({_GIVEN}, {self.llvm} %factor, ptr %to)"),
+            self.loop("0", "%columns") as column,
+        ):
+            with self.loop("0", "%rows") as row:
                 number = self.load(self.element(matrix, row, column))
-                product = self.e.value(f"fmul {self.llvm} {number}, {factor}")
+                product = self.e.value(f"fmul {self.llvm} {number}, %factor")
                 self.store(product, self.element(to, row, column))
-            with self.loop(rows, self.whole_vectors(rows)) as row:
+            with self.loop("%rows", self.whole_vectors("%rows")) as row:
                 self.store("0.0", self.element(to, row, column))
+
+    def call(self, name: str, matrix: Matrix, *more: str) -> None:
+        """Call a function that is about a matrix."""
+        start, down, across = matrix
+        given = ", ".join([f"ptr {start}", f"i64 {down}", f"i64 {across}", *more])
+        self.e.line(f"call void @{name}({given})")
+
+    def turn(self, matrix: Matrix, to: Matrix, rows: str, columns: str, factor: str) -> None:
+        more = f"i64 {columns}", f"{self.llvm} {factor}", f"ptr {to[0]}"
+        self.call("turn", matrix, f"i64 {rows}", *more)
 
     def whole_vectors(self, rows: str) -> str:
         return self.multiple(rows, str(WHOLE))
@@ -193,11 +221,19 @@ class _Attention(Code):
 
 class _Forward(_Attention):
     def emit(self, weights: str) -> None:
+        self.count_function()
+        self.turn_function()
+        matrix = "%m", "%down", "%across"
+        with (
+            self.function(f"internal void @scale({_GIVEN}, ptr %factors)"),
+            self.loop("0", "%rows") as row,
+        ):
+            self.scale_row(matrix, row, "%columns", self.load(self.at("%factors", row)))
         head = "internal void @head(ptr %context, i64 %head, i64 %first)"
-        with self.function(head):
+        with self.function(head, QUICK):
             self.begin()
             self.block(weights)
-        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", "#1"):
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", QUICK):
             f = self.context(*_fields(self.operands))
             blocks = self.pieces(f["t"], str(ROWS))
             with self.loop("%begin", "%end") as piece:
@@ -220,8 +256,7 @@ class _Forward(_Attention):
         )  # fmt: skip
         out = self.matrix("out", "%first")
         self.multiply(scores, self.matrix("v"), out, rows, f["e"], keys)
-        with self.loop("0", rows) as row:
-            self.scale_row(out, row, f["e"], self.load(self.at(shares, row)))
+        self.call("scale", out, f"i64 {rows}", f"i64 {f['e']}", f"ptr {shares}")
         for buffer in (scores[0], scaled[0], shares):
             self.release(buffer)
 
@@ -229,11 +264,11 @@ class _Forward(_Attention):
 class _Backward(_Attention):
     def emit(self, gradient: str) -> None:
         self.functions()
-        with self.function("internal void @head(ptr %context, i64 %head)"):
+        with self.function("internal void @head(ptr %context, i64 %head)", QUICK):
             self.begin()
             self.whole(gradient)
         with (
-            self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", "#1"),
+            self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", QUICK),
             self.loop("%begin", "%end") as head,
         ):
             self.e.line(f"call void @head(ptr %context, i64 {head})")
@@ -252,28 +287,28 @@ class _Backward(_Attention):
             self.release(buffer)
 
     def functions(self) -> None:
-        """What is done with several matrices: `clear`, `scale` and `turn`."""
-        e, given = self.e, "ptr %m, i64 %down, i64 %across, i64 %rows, i64 %columns"
-        matrix, factor = ("%m", "%down", "%across"), f"{self.llvm} %factor"
+        """What is done with matrices."""
+        e, matrix = self.e, ("%m", "%down", "%across")
 
         def clear(places: list[str], _: list[str]) -> list[str]:
             e.store(self.dtype, e.constant(0.0, self.dtype), places[0])
             return []
 
-        with self.function(f"internal void @clear({given})"), self.loop("0", "%rows") as row:
+        self.count_function()
+        self.turn_function()
+        with self.function(f"internal void @clear({_GIVEN})"), self.loop("0", "%rows") as row:
             self.along_row([matrix], row, "%columns", clear)
         with (
-            self.function(f"internal void @scale({given}, {factor})"),
+            self.function(f"internal void @scale({_GIVEN}, {self.llvm} %factor)"),
             self.loop("0", "%rows") as row,
         ):
             self.scale_row(matrix, row, "%columns", "%factor")
-        with self.function(f"internal void @turn({given}, {factor}, ptr %to)"):
-            self.turn(matrix, self.on_side("%to"), "%rows", "%columns", "%factor")
-
-    def call(self, name: str, matrix: Matrix, *more: str) -> None:
-        start, down, across = matrix
-        given = ", ".join([f"ptr {start}", f"i64 {down}", f"i64 {across}", *more])
-        self.e.line(f"call void @{name}({given})")
+        other = "ptr %other, i64 %other_down, i64 %other_across"
+        with (
+            self.function(f"internal void @dots({_GIVEN}, {other}, ptr %to)"),
+            self.loop("0", "%rows") as row,
+        ):
+            self.dots_of_row(matrix, ("%other", "%other_down", "%other_across"), row)
 
     def scale(self, matrix: Matrix, rows: str) -> None:
         factor = f"{self.llvm} {self.factor()}"
@@ -285,15 +320,13 @@ class _Backward(_Attention):
         rows = self.least(str(ROWS), self.sub(f["t"], first))
         keys, counts = self.visible(first, rows)
         g, q = self.matrix("g", first), self.matrix("q", first)
-        for source, target, size, factor in (
-            (q, scaled, "d", self.factor()),
-            (g, turned_g, "e", "1.0"),
-        ):
-            more = f"i64 {f[size]}", f"{self.llvm} {factor}", f"ptr {target[0]}"
-            self.call("turn", source, f"i64 {rows}", *more)
+        self.turn(q, scaled, rows, f["d"], self.factor())
+        self.turn(g, turned_g, rows, f["e"], "1.0")
         self.scores(scaled, "k", scores, rows, keys)
         self.scores(turned_g, "v", of_weights, rows, keys)
-        self.dots(g, self.matrix("out", first), rows, along)
+        start, down, across = self.matrix("out", first)
+        other = f"ptr {start}", f"i64 {down}", f"i64 {across}"
+        self.call("dots", g, f"i64 {rows}", f"i64 {f['e']}", *other, f"ptr {along}")
         normaliser = self.past(self.head("normaliser"), self.mul(first, f["normaliser_t"]))
         self.over_rows(
             gradient, rows, keys,
@@ -307,8 +340,8 @@ class _Backward(_Attention):
         self.multiply(of_scores, q, self.matrix("of_k"), keys, f["d"], rows, more="1")
         self.multiply(weights, g, self.matrix("of_v"), keys, f["e"], rows, more="1")
 
-    def dots(self, a: Matrix, b: Matrix, rows: str, to: str) -> None:
-        """The products of corresponding rows."""
+    def dots_of_row(self, a: Matrix, b: Matrix, row: str) -> None:
+        """The product of corresponding rows."""
         e = self.e
 
         def multiply(places: list[str], so_far: list[str]) -> list[str]:
@@ -316,8 +349,7 @@ class _Backward(_Attention):
             product = e.arithmetic("fmul", self.dtype, *numbers)
             return [e.arithmetic("fadd", self.dtype, so_far[0], product)]
 
-        with self.loop("0", rows) as row:
-            self.along_row([a, b], row, self.f["e"], multiply, sum_at=self.at(to, row))
+        self.along_row([a, b], row, "%columns", multiply, sum_at=self.at("%to", row))
 
 
 class Attention(Kernel):
@@ -354,14 +386,15 @@ class Attention(Kernel):
     def entry(self, c: Code) -> None:
         """The loop of the ufunc: the heads, or their blocks of queries, for the team."""
         count, steps = len(self.operands), sum(map(len, self.operands.values()))
-        words = [("args", i) for i in range(count)]
-        words += [("steps", count + i) for i in range(steps)]
-        words += [("dims", 1 + i) for i in range(len(_sizes(self.operands)))]
-        with c.function(f"void @{self.name}({LOOP_SIGNATURE})", "#1"):
-            context = c.e.value(f"alloca i64, i64 {len(words)}, align 8")
-            for place, (source, index) in enumerate(words):
-                word = c.get(c.e.value(f"getelementptr i64, ptr %{source}, i64 {index}"))
-                c.put(c.e.value(f"getelementptr i64, ptr {context}, i64 {place}"), word)
+        sizes = len(_sizes(self.operands))
+        with c.function(f"void @{self.name}({LOOP_SIGNATURE})", QUICK):
+            context = c.e.value(f"alloca i64, i64 {count + steps + sizes}, align 8")
+            given = (("%args", 0, count), ("%steps", count, steps), ("%dims", 1, sizes))
+            place = 0
+            for source, first, words in given:
+                target = c.integer_at(context, str(place))
+                c.copy_words(target, c.integer_at(source, str(first)), words)
+                place += words
             total = c.mul(self.size(c, "b"), self.size(c, "h"))
             if self.kind is _Forward:
                 total = c.mul(total, c.pieces(self.size(c, "t"), str(ROWS)))

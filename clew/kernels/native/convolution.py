@@ -16,7 +16,8 @@ import numpy as np
 from clew.kernels.native import jit
 from clew.kernels.native.code import TYPES
 from clew.kernels.native.emitter import Emitter
-from clew.kernels.native.lines import Lines
+from clew.kernels.native.levels import QUICK
+from clew.kernels.native.lines import KNOWN_STRIDES, Lines
 from clew.kernels.native.loops import Loop, finish
 from clew.kernels.native.product import call_multiply, provide_multiply
 
@@ -67,9 +68,14 @@ def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     arrays = [each.ctypes.data for each in (x, w, y, others)]
     sizes = _sizes(geometry, images, tile, parts)
     context = np.array([*arrays, *sizes], np.int64)
-    _function(kind, llvm)(context.ctypes.data, parts)
+    _function(kind, llvm, known(geometry.stride[1]))(context.ctypes.data, parts)
     for sums in others:
         w += sums
+
+
+def known(stride: int) -> str:
+    """The stride along lines, if there is code for it that is better than for any."""
+    return str(stride) if str(stride) in KNOWN_STRIDES else ""
 
 
 def can_run(*arrays: Array) -> bool:
@@ -99,36 +105,37 @@ def _sizes(geometry: Geometry, images: int, tile: int, parts: int) -> list[int]:
 
 
 @functools.cache
-def _function(kind: str, llvm: str) -> Any:
+def _function(kind: str, llvm: str, stride: str) -> Any:
     machine = jit.machine()
     provide_multiply(llvm)
-    key = f"convolution {kind} {llvm}"
-    code = machine.compiled(key, lambda: module(kind, llvm))
+    key = f"convolution {kind} {llvm} {stride}"
+    code = machine.compiled(key, lambda: module(kind, llvm, stride))
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(machine.load(code, "conv")[0])
 
 
-def module(kind: str, llvm: str) -> str:
-    """The LLVM module of one of the three kernels."""
+def module(kind: str, llvm: str, stride: str) -> str:
+    """The LLVM module of one of the three kernels, for a known stride or (empty) for any."""
     e = Emitter()
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
-    _Convolution(e, kind, llvm).emit()
-    e.lines.append("define void @conv(ptr %context, i64 %total) {")
-    e.line("call void @clew_run(ptr @body, ptr %context, i64 %total, i64 1)")
-    e.line("ret void")
-    e.lines.append("}")
+    kernel = _Convolution(e, kind, llvm, stride)
+    kernel.window_function()
+    kernel.copy_function()
+    kernel.body()
+    with kernel.function("void @conv(ptr %context, i64 %total)", QUICK):
+        e.line("call void @clew_run(ptr @body, ptr %context, i64 %total, i64 1)")
     finish(e)
     return e.text()
 
 
 class _Convolution(Lines):
-    """The body of a kernel; names of values follow FIELDS."""
+    """The functions of a kernel; names of values follow FIELDS."""
 
-    def __init__(self, e: Emitter, kind: str, llvm: str) -> None:
+    def __init__(self, e: Emitter, kind: str, llvm: str, stride: str) -> None:
         super().__init__(e, llvm)
-        self.task = kind
+        self.task, self.stride = kind, stride
 
-    def emit(self) -> None:
-        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
+    def body(self) -> None:
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", QUICK):
             self.f = f = self.context(*FIELDS)
             f["depth"] = self.mul(f["channels"], f["kernel_h"], f["kernel_w"])
             f["plane"] = self.mul(f["height"], f["width"])
@@ -229,13 +236,22 @@ class _Convolution(Lines):
         plane = self.add(self.mul(image.i, filters), self.mul(group, f["filters"]))
         start = self.add(self.mul(plane, f["positions"]), self.mul(top, f["columns"]))
         column = self.mul(self.sub(image.i, first), length)
-        row = Loop(e, "0", f["filters"])
-        there = self.at(f["y"], self.add(start, self.mul(row.i, f["positions"])))
-        here = self.at(f["block"], self.add(column, self.mul(row.i, wide)))
+        there = f"ptr {self.at(f['y'], start)}, i64 {f['positions']}"
+        here = f"ptr {self.at(f['block'], column)}, i64 {wide}"
         source, target = (here, there) if to_images else (there, here)
-        self.copy_line(source, target, "0", length)
-        row.close()
+        e.line(f"call void @copy({source}, {target}, i64 {f['filters']}, i64 {length})")
         image.close()
+
+    def copy_function(self) -> None:
+        """`copy`: rows of a matrix to those of another; given with their distances."""
+        head = (
+            "internal void @copy(ptr %source, i64 %source_row, ptr %target, i64 %target_row, "
+            "i64 %rows, i64 %length)"
+        )
+        with self.function(head), self.loop("0", "%rows") as row:
+            source = self.at("%source", self.mul(row, "%source_row"))
+            target = self.at("%target", self.mul(row, "%target_row"))
+            self.copy_line(source, target, "0", "%length")
 
     # -- windows and columns -------------------------------------------------------------------
 
@@ -247,34 +263,47 @@ class _Convolution(Lines):
         image = Loop(e, first, last)
         channels = self.mul(f["groups"], f["channels"])
         plane = self.add(self.mul(image.i, channels), self.mul(group, f["channels"]))
-        column = self.mul(self.sub(image.i, first), length)
-        channel = Loop(e, "0", f["channels"])
-        source = self.at(f["x"], self.mul(self.add(plane, channel.i), f["plane"]))
-        down = Loop(e, "0", f["kernel_h"])
-        across = Loop(e, "0", f["kernel_w"])
-        element = self.add(self.mul(channel.i, f["kernel_h"]), down.i)
-        element = self.add(self.mul(element, f["kernel_w"]), across.i)
-        line = self.at(f["cols"], self.add(self.mul(element, wide), column))
-        self.lines(source, line, down.i, across.i, top, stop)
-        across.close()
-        down.close()
-        channel.close()
+        source = self.at(f["x"], self.mul(plane, f["plane"]))
+        column = self.at(f["cols"], self.mul(self.sub(image.i, first), length))
+        given = f"ptr {source}, ptr {column}, i64 {wide}, i64 {top}, i64 {stop}"
+        e.line(f"call void @windows(ptr %context, {given})")
         image.close()
 
-    def lines(self, source: str, line: str, down: str, across: str, top: str, stop: str) -> None:
+    def window_function(self) -> None:
+        """`windows`: all channels of one image, for some rows of the output."""
+        head = (
+            "internal void @windows(ptr %context, ptr %image, ptr %columns, i64 %wide, i64 %top, "
+            "i64 %stop)"
+        )
+        with self.function(head):
+            self.f = f = self.context(*FIELDS)
+            plane = self.mul(f["height"], f["width"])
+            with (
+                self.loop("0", f["channels"]) as channel,
+                self.loop("0", f["kernel_h"]) as down,
+                self.loop("0", f["kernel_w"]) as across,
+            ):
+                source = self.at("%image", self.mul(channel, plane))
+                element = self.add(self.mul(channel, f["kernel_h"]), down)
+                element = self.add(self.mul(element, f["kernel_w"]), across)
+                line = self.at("%columns", self.mul(element, "%wide"))
+                self.lines(source, line, down, across)
+
+    def lines(self, source: str, line: str, down: str, across: str) -> None:
         """One element of the window at all positions of a tile."""
         e, f = self.e, self.f
+        stride = self.stride or f["stride_w"]
         shift = self.sub(self.mul(across, f["dilation_w"]), f["pad_w"])
         # Positions from `low` to `high` lie inside the image: ceil(-shift / stride) and so on.
         low = self.least(
-            self.most(self.ceil(self.sub("0", shift), f["stride_w"]), "0"), f["columns"]
+            self.most(self.ceil(self.sub("0", shift), stride), "0"), f["columns"]
         )
-        high = self.ceil(self.sub(f["width"], shift), f["stride_w"])
+        high = self.ceil(self.sub(f["width"], shift), stride)
         high = self.most(self.least(high, f["columns"]), low)
-        row = Loop(e, top, stop)
+        row = Loop(e, "%top", "%stop")
         y = self.add(self.mul(row.i, f["stride_h"]), self.mul(down, f["dilation_h"]))
         y = self.sub(y, f["pad_h"])
-        target = self.at(line, self.mul(self.sub(row.i, top), f["columns"]))
+        target = self.at(line, self.mul(self.sub(row.i, "%top"), f["columns"]))
         inside = e.value(f"icmp ult i64 {y}, {f['height']}")
         name = e.fresh("line")
         e.line(f"br i1 {inside}, label %in{name}, label %out{name}")
@@ -285,10 +314,10 @@ class _Convolution(Lines):
         e.label(f"in{name}")
         begin = self.at(source, self.add(self.mul(y, f["width"]), shift))
         if self.task == OF_INPUT:
-            self.add_line(target, begin, low, high, f["stride_w"])
+            self.add_line(target, begin, low, high, stride)
         else:
             self.zero(target, "0", low)
-            self.read_line(begin, target, low, high, f["stride_w"])
+            self.read_line(begin, target, low, high, stride)
             self.zero(target, high, f["columns"])
         e.line(f"br label %end{name}")
         e.label(f"end{name}")

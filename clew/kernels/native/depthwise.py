@@ -16,7 +16,7 @@ import numpy as np
 
 from clew.kernels.native import jit
 from clew.kernels.native.code import TYPES
-from clew.kernels.native.convolution import FORWARD, OF_INPUT, OF_WEIGHT, Geometry
+from clew.kernels.native.convolution import FORWARD, OF_INPUT, OF_WEIGHT, Geometry, known
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.lines import Lines
 from clew.kernels.native.loops import Loop, finish
@@ -90,7 +90,20 @@ def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     arrays = [each.ctypes.data for each in (x, w, y, shifts, plan.starts)]
     context = np.array([*arrays, *sizes], np.int64)
     grain = max(_GRAIN // max(per_group, 1), 1)
-    _function(kind, TYPES[x.dtype])(context.ctypes.data, total, grain)
+    passes = passes_for({taps} if kind != OF_INPUT else {int(n) for n in np.diff(plan.starts)})
+    function = _function(kind, TYPES[x.dtype], known(geometry.stride[1]), passes)
+    function(context.ctypes.data, total, grain)
+
+
+def passes_for(counts: set[int]) -> tuple[int, ...]:
+    """How many taps go together in passes, if there are so many of them in all."""
+    found = set()
+    for left in counts:
+        for each in TAPS_TOGETHER:
+            if left >= each:
+                found.add(each)
+                left %= each
+    return tuple(each for each in TAPS_TOGETHER if each in found)
 
 
 def can_run(*arrays: Array) -> bool:
@@ -100,23 +113,23 @@ def can_run(*arrays: Array) -> bool:
 
 
 @functools.cache
-def _function(kind: str, llvm: str) -> Any:
+def _function(kind: str, llvm: str, stride: str, passes: tuple[int, ...]) -> Any:
     machine = jit.machine()
-    key = f"depthwise {kind} {llvm}"
-    code = machine.compiled(key, lambda: module(kind, llvm))
+    key = f"depthwise {kind} {llvm} {stride} {passes}"
+    code = machine.compiled(key, lambda: module(kind, llvm, stride, passes))
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     return signature(machine.load(code, "direct")[0])
 
 
-def module(kind: str, llvm: str) -> str:
-    """The LLVM module of one of the three kernels."""
+def module(kind: str, llvm: str, stride: str, passes: tuple[int, ...]) -> str:
+    """The LLVM module of one of the three kernels, for a known stride or (empty) for any."""
     e = Emitter()
-    runs = _Runs(e, llvm)
+    runs = _Runs(e, llvm, passes)
     if kind == OF_WEIGHT:
         runs.dots()
     else:
         runs.combine()
-    _Body(e, kind, llvm).emit()
+    _Body(e, kind, llvm, stride).emit()
     finish(e, "direct")
     return e.text()
 
@@ -124,9 +137,9 @@ def module(kind: str, llvm: str) -> str:
 class _Runs(Lines):
     """The functions that do the arithmetic, in vectors."""
 
-    def __init__(self, e: Emitter, llvm: str) -> None:
+    def __init__(self, e: Emitter, llvm: str, passes: tuple[int, ...]) -> None:
         super().__init__(e, llvm)
-        self.lanes = self.widest
+        self.lanes, self.passes = self.widest, passes
         suffix = f"v{self.lanes}{'f32' if llvm == 'float' else 'f64'}"
         self.muladd = f"@llvm.fmuladd.{suffix}"
         self.total = f"@llvm.vector.reduce.fadd.{suffix}"
@@ -144,7 +157,7 @@ class _Runs(Lines):
     def in_passes(self, emit: Callable[[str, int], None]) -> None:
         """Some taps at a time: `emit(first, how_many)`."""
         left, first = "%taps", "0"
-        for together in TAPS_TOGETHER:
+        for together in self.passes:
             covered = self.mul(self.quotient(left, str(together)), str(together))
             end = self.add(first, covered)
             with self.loop(first, end, by=together) as group:
@@ -217,15 +230,16 @@ class _Runs(Lines):
 class _Body(Lines):
     """What surrounds the arithmetic: laying out images and copying results; names as in FIELDS."""
 
-    def __init__(self, e: Emitter, kind: str, llvm: str) -> None:
+    def __init__(self, e: Emitter, kind: str, llvm: str, stride: str) -> None:
         super().__init__(e, llvm)
-        self.task = kind
+        self.task, self.stride = kind, stride
         self.f: dict[str, str] = {}
 
     def emit(self) -> None:
         kinds = {FORWARD: self.forward, OF_INPUT: self.of_input, OF_WEIGHT: self.of_weight}
         with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
             self.f = f = self.context(*FIELDS)
+            f["stride_w"] = self.stride or f["stride_w"]
             f["phases"] = self.mul(f["stride_h"], f["stride_w"])
             f["plane"] = self.mul(f["high"], f["wide"])
             f["image"] = self.mul(f["phases"], f["plane"])
@@ -394,8 +408,8 @@ class _Body(Lines):
     def write_line(self, source: str, target: str, begin: str, end: str) -> None:
         """target[i * stride] = source[i]; what is between belongs to other phases."""
         stride = self.f["stride_w"]
-        dense = self.compare("eq", stride, "1")
-        with self.when(dense):
+        if stride == "1":
             self.copy_line(source, target, begin, end)
-        with self.when(self.negated(dense)), self.loop(begin, end) as i:
+            return
+        with self.loop(begin, end) as i:
             self.store(self.load(self.at(source, i)), self.at(target, self.mul(i, stride)))

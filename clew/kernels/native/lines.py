@@ -17,6 +17,9 @@ from clew.kernels.native.vectors import carrying_loop
 Span = tuple[str, str, str]
 # The least vector that is worth its code.
 _SHORTEST = 4
+# Neighbours, and every other element: code for these is made of vectors. It has the number, and
+# code for any stride the name of a value.
+KNOWN_STRIDES = ("1", "2")
 
 
 class Lines(Code):
@@ -50,17 +53,6 @@ class Lines(Code):
             with self.loop(done, stop, by=self.lanes) as element:
                 body(element)
             done = stop
-
-    def by_stride(self, stride: str, emit: Callable[[int], None]) -> None:
-        """Code for neighbours (1), for every other element (2), and for any stride (0)."""
-        e, name = self.e, self.e.fresh("stride")
-        e.line(f"switch i64 {stride}, label %by0{name} [ i64 1, label %by1{name}")
-        e.line(f"  i64 2, label %by2{name} ]")
-        for each in (0, 1, 2):
-            e.label(f"by{each}{name}")
-            emit(each)
-            e.line(f"br label %joined{name}")
-        e.label(f"joined{name}")
 
     def pairs(self, line: str, index: str) -> list[str]:
         """Two neighbours for each lane: the first ones, and the second ones."""
@@ -101,17 +93,6 @@ class Lines(Code):
     def read_line(self, source: str, target: str, begin: str, end: str, stride: str) -> None:
         """target[i] = source[i * stride]."""
 
-        def emit(known: int) -> None:
-            if known == 1:
-                self.copy_line(source, target, begin, end)
-            elif known == 2:
-                # The last number of a vector may lie beyond the line.
-                self.in_lanes(begin, end, every_other, spare=1)
-            else:
-                self.lanes = 1
-                with self.loop(begin, end) as i:
-                    self._copy(self.at(source, self.mul(i, stride)), self.at(target, i))
-
         def every_other(i: str) -> None:
             place = self.mul(i, "2")
             if self.lanes == 1:
@@ -119,31 +100,33 @@ class Lines(Code):
             else:
                 self.store(self.pairs(source, place)[0], self.at(target, i), self.kind())
 
-        self.by_stride(stride, emit)
+        if stride == "1":
+            self.copy_line(source, target, begin, end)
+        elif stride == "2":
+            # The last number of a vector may lie beyond the line.
+            self.in_lanes(begin, end, every_other, spare=1)
+        else:
+            self.lanes = 1
+            with self.loop(begin, end) as i:
+                self._copy(self.at(source, self.mul(i, stride)), self.at(target, i))
 
     def add_line(self, line: str, target: str, begin: str, end: str, stride: str) -> None:
         """target[i * stride] += line[i]."""
-        if stride == "1":
-            self.in_lanes(begin, end, lambda i: self._add(line, target, i))
-            return
 
-        def emit(known: int) -> None:
-            def add(i: str) -> None:
-                value, kind = self.load(self.at(line, i), self.kind()), self.kind()
-                place = i if known == 1 else self.mul(i, str(known) if known else stride)
-                if known == 2 and self.lanes > 1:
-                    value, kind = self.joined([value, "zeroinitializer"]), self.kind(2)
-                self._add_to(self.at(target, place), value, kind)
+        def add(i: str) -> None:
+            value, kind = self.load(self.at(line, i), self.kind()), self.kind()
+            place = i if stride == "1" else self.mul(i, stride)
+            if stride == "2" and self.lanes > 1:
+                value, kind = self.joined([value, "zeroinitializer"]), self.kind(2)
+            self._add_to(self.at(target, place), value, kind)
 
-            if known:
-                # The last number of a vector may lie beyond the line, where others may write.
-                self.in_lanes(begin, end, add, spare=known - 1)
-            else:
-                self.lanes = 1
-                with self.loop(begin, end) as i:
-                    add(i)
-
-        self.by_stride(stride, emit)
+        if stride in KNOWN_STRIDES:
+            # The last number of a vector may lie beyond the line, where others may write.
+            self.in_lanes(begin, end, add, spare=int(stride) - 1)
+        else:
+            self.lanes = 1
+            with self.loop(begin, end) as i:
+                add(i)
 
     def better(
         self, value: str, best: str, here: str, where: str, places: str = "i64"
@@ -178,9 +161,6 @@ class Lines(Code):
             return carrying_loop(e, columns[:2], columns[2], across, found)
 
         return carrying_loop(e, rows[:2], rows[2], down, first)
-
-    def _add(self, line: str, target: str, i: str) -> None:
-        self._add_to(self.at(target, i), self.load(self.at(line, i), self.kind()), self.kind())
 
     def _add_to(self, place: str, value: str, kind: str) -> None:
         self.store(self.e.value(f"fadd {kind} {self.load(place, kind)}, {value}"), place, kind)
