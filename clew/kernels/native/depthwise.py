@@ -25,6 +25,8 @@ from clew.kernels.native.vectors import carrying_loop
 Array = np.ndarray
 # How many taps pass over a run, of steps of two vectors, together; as many as fit go first.
 TAPS_TOGETHER = (9, 5, 3, 2, 1)
+# Numbers that are written apart from each other in one turn of a loop.
+_WRITTEN_TOGETHER = 4
 # Multiplications in a piece of work.
 _GRAIN = 1 << 17
 FIELDS = (
@@ -41,10 +43,23 @@ class _Plan(NamedTuple):
     wide: int
     margin: int
     shifts: Array
+    passes: tuple[int, ...]
     # For the gradient of the input: taps ordered by phase, their shifts, where each phase begins.
     order: Array
     back: Array
     starts: Array
+    back_passes: tuple[int, ...]
+
+
+def _passes(counts: list[int]) -> tuple[int, ...]:
+    """How many taps go together in the passes over so many of them."""
+    found = set()
+    for left in counts:
+        for each in TAPS_TOGETHER:
+            if left >= each:
+                found.add(each)
+                left %= each
+    return tuple(each for each in TAPS_TOGETHER if each in found)
 
 
 @functools.lru_cache(maxsize=256)
@@ -65,8 +80,9 @@ def _plan(geometry: Geometry) -> _Plan:
     margin = int(inside.max())
     starts = np.searchsorted(phase[order], np.arange(stride[0] * stride[1] + 1))
     return _Plan(
-        high, wide, margin, phase * (high * wide) + inside, order, margin - inside[order], starts
-    )
+        high, wide, margin, phase * (high * wide) + inside, _passes([len(order)]),
+        order, margin - inside[order], starts, _passes(np.diff(starts).tolist()),
+    )  # fmt: skip
 
 
 def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
@@ -90,20 +106,9 @@ def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     arrays = [each.ctypes.data for each in (x, w, y, shifts, plan.starts)]
     context = np.array([*arrays, *sizes], np.int64)
     grain = max(_GRAIN // max(per_group, 1), 1)
-    passes = passes_for({taps} if kind != OF_INPUT else {int(n) for n in np.diff(plan.starts)})
+    passes = plan.back_passes if kind == OF_INPUT else plan.passes
     function = _function(kind, TYPES[x.dtype], known(geometry.stride[1]), passes)
     function(context.ctypes.data, total, grain)
-
-
-def passes_for(counts: set[int]) -> tuple[int, ...]:
-    """How many taps go together in passes, if there are so many of them in all."""
-    found = set()
-    for left in counts:
-        for each in TAPS_TOGETHER:
-            if left >= each:
-                found.add(each)
-                left %= each
-    return tuple(each for each in TAPS_TOGETHER if each in found)
 
 
 def can_run(*arrays: Array) -> bool:
@@ -411,5 +416,9 @@ class _Body(Lines):
         if stride == "1":
             self.copy_line(source, target, begin, end)
             return
-        with self.loop(begin, end) as i:
-            self.store(self.load(self.at(source, i)), self.at(target, self.mul(i, stride)))
+        several = self.quotient(self.most(self.sub(end, begin), "0"), str(_WRITTEN_TOGETHER))
+        middle = self.add(begin, self.mul(several, str(_WRITTEN_TOGETHER)))
+        for first, last, count in ((begin, middle, _WRITTEN_TOGETHER), (middle, end, 1)):
+            with self.loop(first, last, by=count) as some:
+                for i in [self.add(some, str(number)) for number in range(count)]:
+                    self.store(self.load(self.at(source, i)), self.at(target, self.mul(i, stride)))
