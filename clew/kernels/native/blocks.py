@@ -35,11 +35,10 @@ _PLACE = _SIZES[-1] + 1
 
 def functions() -> list[Function | None]:
     """What is compiled when it is first used."""
-    copies = [
-        Function(f"copy{size}", _COPY_PARAMETERS, partial(_copies, size)) if size in _SIZES else None
-        for size in range(_PLACE)
-    ]
-    return [*copies, Function("blocks", _PARAMETERS, _module)]
+    found: list[Function | None] = [None] * _PLACE
+    for size in _SIZES:
+        found[size] = Function(f"copy{size}", _COPY_PARAMETERS, partial(_copies, size))
+    return [*found, Function("blocks", _PARAMETERS, _module)]
 
 
 def call(e: Emitter, kernel: str, begin: str, end: str) -> None:

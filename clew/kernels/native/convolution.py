@@ -295,9 +295,7 @@ class _Convolution(Lines):
         stride = self.stride or f["stride_w"]
         shift = self.sub(self.mul(across, f["dilation_w"]), f["pad_w"])
         # Positions from `low` to `high` lie inside the image: ceil(-shift / stride) and so on.
-        low = self.least(
-            self.most(self.ceil(self.sub("0", shift), stride), "0"), f["columns"]
-        )
+        low = self.least(self.most(self.ceil(self.sub("0", shift), stride), "0"), f["columns"])
         high = self.ceil(self.sub(f["width"], shift), stride)
         high = self.most(self.least(high, f["columns"]), low)
         row = Loop(e, "%top", "%stop")

@@ -22,6 +22,12 @@ _SHORTEST = 4
 KNOWN_STRIDES = ("1", "2")
 
 
+def widths(item: int) -> list[int]:
+    """The lanes of vectors of elements of so many bytes that have code of their own."""
+    widest = vector_bytes() // item
+    return [*(widest >> n for n in range(8) if widest >> n >= _SHORTEST), 1]
+
+
 class Lines(Code):
     """Code for lines; `lanes` says how many elements the body of a loop is for."""
 
@@ -30,7 +36,7 @@ class Lines(Code):
     @property
     def widest(self) -> int:
         """The lanes of the machine's vectors."""
-        return vector_bytes() // self.item
+        return widths(self.item)[0]
 
     def kind(self, times: int = 1) -> str:
         """The type of what a body works on, or of so many times as many elements."""
@@ -42,15 +48,14 @@ class Lines(Code):
 
         So many elements are left to single ones at least.
         """
-        widths = [self.widest >> halved for halved in range(8)]
         done = begin
-        for self.lanes in [*(each for each in widths if each >= _SHORTEST), 1]:
-            stop = end
-            if self.lanes > 1:
+        for lanes in widths(self.item):
+            self.lanes, stop = lanes, end
+            if lanes > 1:
                 left = self.sub(end, done, str(spare))
-                count = self.quotient(self.most(left, "0"), str(self.lanes))
-                stop = self.add(done, self.mul(count, str(self.lanes)))
-            with self.loop(done, stop, by=self.lanes) as element:
+                count = self.quotient(self.most(left, "0"), str(lanes))
+                stop = self.add(done, self.mul(count, str(lanes)))
+            with self.loop(done, stop, by=lanes) as element:
                 body(element)
             done = stop
 

@@ -25,6 +25,7 @@ from clew.kernels.native.levels import QUICK
 from clew.kernels.native.lines import Lines
 from clew.kernels.native.loops import finish
 from clew.kernels.native.product import call_multiply, provide_multiply
+from clew.kernels.native.winograd_tiles import BACK, INPUT, OUTPUT, call_tiles, name_of_table, table
 from clew.kernels.products import batch_product, product
 
 Array = np.ndarray
@@ -120,7 +121,9 @@ def _start(
 def _function(kind: str) -> Any:
     machine = jit.machine()
     provide_multiply("float")
-    code = machine.compiled(f"winograd {kind}", lambda: module(kind))
+    name = name_of_table()
+    machine.provide(name, table(name).address)
+    code = machine.compiled(f"{name} {kind}", lambda: module(kind))
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(machine.load(code, "start")[0])
 
 
@@ -141,45 +144,7 @@ def module(kind: str) -> str:
 
 
 class _Winograd(Lines):
-    """The functions of a kernel. Tiles of a row are independent: they go side by side in vectors,
-    of fewer lanes for the last ones; narrow images have no more than those.
-    """
-
-    # -- numbers of neighbouring tiles ---------------------------------------------------------
-
-    def put_pairs(self, pair: list[str], line: str, index: str) -> None:
-        if self.lanes > 1:
-            self.store(self.joined(pair), self.at(line, index), self.kind(2))
-            return
-        for n in range(2):
-            self.store(pair[n], self.at(line, self.add(index, str(n))))
-
-    def plus(self, *terms: str) -> str:
-        """A sum of terms, of which all but the first may begin with a minus sign."""
-        first, *others = terms
-        for term in others:
-            how = "fsub" if term[0] == "-" else "fadd"
-            first = self.e.value(f"{how} {self.kind()} {first}, {term.lstrip('-')}")
-        return first
-
-    def twice(self, transform: Any, square: list[list[str]]) -> list[list[str]]:
-        """A transform of one dimension, applied to the columns and then to the rows."""
-        down = [list(row) for row in zip(*(transform(column) for column in zip(*square)))]
-        return [transform(row) for row in down]
-
-    def of_input(self, d: Any) -> list[str]:
-        return [
-            self.plus(d[0], f"-{d[2]}"), self.plus(d[1], d[2]),
-            self.plus(d[2], f"-{d[1]}"), self.plus(d[1], f"-{d[3]}"),
-        ]  # fmt: skip
-
-    def of_output(self, m: Any) -> list[str]:
-        return [self.plus(m[0], m[1], m[2]), self.plus(m[1], f"-{m[2]}", f"-{m[3]}")]
-
-    def to_output(self, d: Any) -> list[str]:
-        """The transposed transform of `of_output`."""
-        minus = self.e.value(f"fneg {self.kind()} {d[1]}")
-        return [d[0], self.plus(d[0], d[1]), self.plus(d[0], f"-{d[1]}"), minus]
+    """The functions of a kernel."""
 
     # -- rows of tiles -----------------------------------------------------------------------------
 
@@ -187,13 +152,15 @@ class _Winograd(Lines):
         return self.at(lines, self.mul(number, size))
 
     @contextmanager
-    def each_plane(self, height: str, width: str) -> Iterator[tuple[str, list[str]]]:
-        """Planes, and where the 16 transformed numbers of the first tile of each are, or belong."""
-        size, following = self.mul(height, width), self.mul("%count", "%wide")
+    def each_plane(self, height: str, width: str) -> Iterator[tuple[str, str]]:
+        """Planes, and where the transformed numbers of the first tile of each are, or belong."""
+        size = self.mul(height, width)
         with self.loop("0", "%count") as number:
             to = self.at("%to", self.mul(number, "%wide"))
-            places = [self.at(to, self.mul(str(place), following)) for place in range(16)]
-            yield self.at("%planes", self.mul(number, size)), places
+            yield self.at("%planes", self.mul(number, size)), to
+
+    def tiles(self, kind: str, lines: str, size: str, to: str) -> None:
+        call_tiles(self, kind, lines, size, to, self.mul("%count", "%wide"))
 
     def input_row(self) -> None:
         """`input_row`: four rows of all channels, with zeros around them, to 16 rows of tiles."""
@@ -203,20 +170,10 @@ class _Winograd(Lines):
         )
         with self.function(head):
             size = self.add(self.mul("%tiles", "2"), "2")
-            lines = [self.line("%lines", str(number), size) for number in range(4)]
-            with self.each_plane("%height", "%width") as (plane, places):
+            with self.each_plane("%height", "%width") as (plane, to):
                 with self.loop("0", "4") as number:
                     self.fill_line(plane, self.line("%lines", number, size), size, number)
-                self.input_tiles(lines, places)
-
-    def input_tiles(self, lines: list[str], places: list[str]) -> None:
-        def tile(first: str) -> None:
-            left = self.mul(first, "2")
-            right = self.add(left, "2")
-            square = [self.pairs(line, left) + self.pairs(line, right) for line in lines]
-            self.scatter(self.twice(self.of_input, square), places, first)
-
-        self.in_lanes("0", "%tiles", tile)
+                self.tiles(INPUT, "%lines", size, to)
 
     def fill_line(self, plane: str, line: str, size: str, number: str) -> None:
         """A row of the plane, or zeros where the plane has none; what is beside it stays zero."""
@@ -232,12 +189,6 @@ class _Winograd(Lines):
 
     def copied(self, source: str, target: str, count: str) -> None:
         self.e.line(f"call void @copy(ptr {source}, ptr {target}, i64 {count})")
-
-    def scatter(self, square: list[list[str]], places: list[str], tile: str) -> None:
-        """Transformed numbers, each to the matrix that it belongs to."""
-        values = [value for row in square for value in row]
-        for value, place in zip(values, places, strict=True):
-            self.store(value, self.at(place, tile), self.kind())
 
     def output_row(self, to_images: bool) -> None:
         """`output_row`: 16 rows of tiles to two rows of all filters, or the transposed transform.
@@ -255,35 +206,19 @@ class _Winograd(Lines):
                 self.compare("slt", self.add("%top", "1"), "%rows"),
             )
             own = [self.line("%lines", str(number), size) for number in range(2)]
-            with self.each_plane("%rows", "%columns") as (plane, places):
+            distance = self.choose(fits, "%columns", size)
+            with self.each_plane("%rows", "%columns") as (plane, to):
                 images = [
                     self.at(plane, self.mul(self.add("%top", str(n)), "%columns")) for n in range(2)
                 ]
-                lines = [
-                    self.choose(fits, image, line, "ptr")
-                    for image, line in zip(images, own, strict=True)
-                ]
+                lines = self.choose(fits, images[0], own[0], "ptr")
                 if not to_images:
                     with self.when(self.negated(fits)):
                         self.copy_lines(images, own, size, to_images)
-                self.output_tiles(lines, places, to_images)
+                self.tiles(OUTPUT if to_images else BACK, lines, distance, to)
                 if to_images:
                     with self.when(self.negated(fits)):
                         self.copy_lines(images, own, size, to_images)
-
-    def output_tiles(self, lines: list[str], places: list[str], to_images: bool) -> None:
-        def tile(first: str) -> None:
-            left = self.mul(first, "2")
-            if not to_images:
-                given = [self.pairs(line, left) for line in lines]
-                self.scatter(self.twice(self.to_output, given), places, first)
-                return
-            values = [self.load(self.at(place, first), self.kind()) for place in places]
-            square = [values[4 * r : 4 * r + 4] for r in range(4)]
-            for line, row in zip(lines, self.twice(self.of_output, square), strict=True):
-                self.put_pairs(row, line, left)
-
-        self.in_lanes("0", "%tiles", tile)
 
     def copy_lines(self, images: list[str], own: list[str], size: str, to_images: bool) -> None:
         """Two lines to the rows of the image that exist, or back with zeros for the others."""
