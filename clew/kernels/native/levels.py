@@ -8,22 +8,17 @@ They may call the others, not the other way round.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 QUICK = '"quick"'
 
 _NAME = re.compile(r"@\w+")
 
 
-class Levels(NamedTuple):
-    """The text of a module as two; one of them may be empty."""
+def split(module: str) -> tuple[str, str]:
+    """The module of what is compiled with care, and that of the rest; one of them may be empty.
 
-    careful: str
-    quick: str
-
-
-def split(module: str) -> Levels:
-    """What is outside of functions goes to both, so it must not be memory that changes."""
+    What is outside of functions goes to both, so it must not be memory that changes.
+    """
     careful: list[list[str]] = []
     quick: list[list[str]] = []
     common: list[str] = []
@@ -36,9 +31,9 @@ def split(module: str) -> Levels:
         if line == "}":
             place = common
     if not quick:
-        return Levels(module, "")
+        return module, ""
     if not careful:
-        return Levels("", module)
+        return "", module
     if any(" global " in line and "external" not in line for line in common):
         raise ValueError("a module with memory of its own cannot be two")
     called = set(_NAME.findall("\n".join(line for each in quick for line in each)))
@@ -48,7 +43,7 @@ def split(module: str) -> Levels:
         if _NAME.findall(head)[0] in called:
             function[0] = f"define {head}"
             declared.append(f"declare {head[: head.rindex(')') + 1]}")
-    return Levels(_text(common, *careful), _text(common, declared, *quick))
+    return _text(common, *careful), _text(common, declared, *quick)
 
 
 def _text(*parts: list[str]) -> str:

@@ -5,8 +5,6 @@ compiles it, puts it into the table, and goes on there. Any thread may be the fi
 worker of the team too: whoever waits for workers must hold neither `jit.lock` nor Python's lock.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys
@@ -32,7 +30,7 @@ class Function(NamedTuple):
 class OnDemand:
     """The table of some functions; entries that nobody calls are None."""
 
-    def __init__(self, machine: Machine, key: str, functions: Sequence[Function | None]) -> None:
+    def __init__(self, machine: "Machine", key: str, functions: Sequence[Function | None]) -> None:
         self.machine = machine
         # What the modules depend on besides the names of their functions.
         self.key = key
