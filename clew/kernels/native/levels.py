@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-QUICK = '"quick"'
+QUICK = 'nounwind "quick"'
 
 _NAME = re.compile(r"@\w+")
 

@@ -20,9 +20,10 @@ LEAST_GRAIN = 1024
 BLOCK = 1024
 # With no more expressions than these it counts that a number need not be read again and again.
 LITTLE = 8
-# Attributes of functions that run once for many elements: to improve them would take longer than
-# they ever run.
-RUN_ONCE = "attributes #1 = { noinline optnone }"
+# Attributes of functions: of the usual ones, and of those that run once for many elements: to
+# improve them would take longer than they ever run. What is about vectors would be of no use, as
+# they are written out, and each new combination takes LLVM a millisecond to prepare for.
+ATTRIBUTES = ("attributes #0 = { nounwind }", "attributes #1 = { nounwind noinline optnone }")
 LOOP_SIGNATURE = "ptr %args, ptr %dims, ptr %steps, ptr %data"
 
 
@@ -127,8 +128,7 @@ def finish(e: Emitter, start: str = "") -> None:
         e.line("call void @clew_run(ptr @body, ptr %context, i64 %pieces, i64 %grain)")
         e.line("ret void")
         e.lines.append("}")
-    e.lines.append('attributes #0 = { "prefer-vector-width"="512" }')
-    e.lines.append(RUN_ONCE)
+    e.lines += ATTRIBUTES
 
 
 def context_word(e: Emitter, index: int, llvm: str) -> str:

@@ -23,11 +23,10 @@ from clew.kernels.native.code import TYPES, Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
 from clew.kernels.native.levels import QUICK
-from clew.kernels.native.loops import LOOP_SIGNATURE
+from clew.kernels.native.loops import LOOP_SIGNATURE, finish
 from clew.kernels.native.on_demand import Function, OnDemand
 from clew.kernels.native.processor import vector_bytes
 from clew.kernels.native.product_parts import FIELDS, GIVEN, Part, body, shared_packing
-from clew.kernels.native.product_table import ATTRIBUTES
 from clew.kernels.native.tiles import K_TOGETHER, TILE_PARAMETERS, Shape, Tile, tile_function
 from clew.kernels.native.ufunc import Kernel
 
@@ -67,7 +66,7 @@ def tile_module(shape: Shape, tile: Tile) -> str:
     """The module of one kind of tiles."""
     e = Emitter()
     tile_function(e, shape, tile)
-    e.lines.append(ATTRIBUTES)
+    finish(e)
     return e.text()
 
 
@@ -83,7 +82,7 @@ def around_module(shape: Shape, name: str) -> str:
     c = Code(Emitter(), shape.llvm)
     with c.function(product_table.head(name)):
         AROUND_TILES[name](c, shape)
-    c.e.lines.append(ATTRIBUTES)
+    finish(c.e)
     return c.e.text()
 
 
@@ -102,7 +101,7 @@ def product_module(llvm: str) -> str:
         _Entry(c, name, with_row).emit()
     _multiply(c, shape)
     _pack(c, shape)
-    e.lines.append(ATTRIBUTES)
+    finish(e)
     return e.text()
 
 

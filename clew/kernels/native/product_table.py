@@ -20,10 +20,6 @@ AROUND = {
     "gather": "ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %last, ptr %to",
     "turn": "ptr %from, i64 %col, i64 %k, ptr %to",
 }
-ATTRIBUTES = (
-    'attributes #0 = { noinline nounwind "prefer-vector-width"="512" '
-    '"min-legal-vector-width"="512" }'
-)
 
 
 def table(shape: Shape) -> str:
