@@ -139,7 +139,7 @@ def test_machines_with_other_registers(
 ) -> None:
     # The vectors of a wider machine are cut by LLVM where this one has narrower registers.
     monkeypatch.setattr(native, "vector_bytes", lambda: size)
-    monkeypatch.setattr(native, "_functions", native._functions.__wrapped__)
+    monkeypatch.setattr(native, "functions", native.functions.__wrapped__)
     kernel = Product("affine")
     rng = np.random.default_rng(size)
     for m, k, n in [(33, 50, 21), (64, 300, 48), (7, 130, 160)]:

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from clew.kernels.native import jit
-from clew.kernels.native.product import Product, pack
+from clew.kernels.native.product import Product
+from clew.kernels.native.product_inside import pack
 
 Array = np.ndarray
 

@@ -16,7 +16,7 @@ from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
 from clew.kernels.native.levels import QUICK
 from clew.kernels.native.loops import LOOP_SIGNATURE, finish
-from clew.kernels.native.product import Matrix, call_multiply, provide_multiply
+from clew.kernels.native.product_inside import Matrix, call_multiply, provide_multiply
 from clew.kernels.native.strips import across
 from clew.kernels.native.ufunc import Kernel, Rows
 from clew.kernels.native.vectors import lanes_for, over_vectors

@@ -19,7 +19,7 @@ from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.levels import QUICK
 from clew.kernels.native.lines import KNOWN_STRIDES, Lines
 from clew.kernels.native.loops import Loop, finish
-from clew.kernels.native.product import call_multiply, provide_multiply
+from clew.kernels.native.product_inside import call_multiply, provide_multiply
 
 Array = np.ndarray
 FORWARD, OF_INPUT, OF_WEIGHT = "forward", "of_input", "of_weight"

@@ -11,15 +11,11 @@ of threads and the way in which the work is cut.
 
 from __future__ import annotations
 
-import ctypes
 import functools
-from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
-
 from clew.kernels.native import jit, packing, product_panels, product_table
-from clew.kernels.native.code import TYPES, Code
+from clew.kernels.native.code import Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import F32, F64
 from clew.kernels.native.levels import QUICK
@@ -55,11 +51,8 @@ TURNED_PAIRS = (
 )  # fmt: skip
 # The ufuncs, and whether they add a row. A late product may be made after the call has returned.
 ENTRIES = {"product": False, "affine": True, "late_product": False}
-# What other kernels call, with distances in bytes: c = a b, or c = c + a b if `more`.
-MULTIPLY_PARAMETERS = (
-    "ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, i64 %b_col, "
-    "ptr %c, i64 %c_row, i64 %c_col, i64 %m, i64 %n, i64 %k, i64 %more"
-)
+# What is of use for products inside of other kernels (product_inside.py).
+SHARED = ("run", "panel", "pack_all")
 
 
 def tile_module(shape: Shape, tile: Tile) -> str:
@@ -87,7 +80,7 @@ def around_module(shape: Shape, name: str) -> str:
 
 
 def product_module(llvm: str) -> str:
-    """The module of the ufuncs' loops and of what other kernels call: what runs once."""
+    """The module of the ufuncs' loops, and of what they run once."""
     e, shape = Emitter(), Shape(vector_bytes(), llvm)
     c = Code(e, llvm, QUICK)
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
@@ -99,55 +92,8 @@ def product_module(llvm: str) -> str:
     _Run(c, shape).emit()
     for name, with_row in ENTRIES.items():
         _Entry(c, name, with_row).emit()
-    _multiply(c, shape)
-    _pack(c, shape)
     finish(e)
     return e.text()
-
-
-def _multiply(c: Code, shape: Shape) -> None:
-    """`multiply`, for other kernels: where nothing is packed, there is not much to decide."""
-    names = [each.split(" %")[1] for each in MULTIPLY_PARAMETERS.split(", ")]
-    with c.function(f"void @multiply({MULTIPLY_PARAMETERS})"):
-        context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
-        told = c.e.value(f"alloca i64, i64 {len(product_panels.FIELDS)}, align 8")
-        start = c.e.value(f"alloca [{shape.columns} x {c.llvm}], align 64")
-        f = {name: f"%{name}" for name in names}
-        some = c.compare("sgt", c.least(c.least(f["m"], f["n"]), f["k"]), "0")
-        dense = c.compare("eq", f["c_col"], str(c.item))
-        few = c.compare("slt", f["n"], str(MANY_COLUMNS))
-        quick = c.both(c.both(is_readable(c, shape, f), dense), c.both(some, few))
-        with c.when(quick):
-            _multiply_as_it_is(c, shape, {**f, "start": start, "tile": start}, told)
-        with c.when(c.negated(quick)):
-            c.tell(context, FIELDS, f)
-            c.e.line(f"call void @run(ptr {context}, i64 1)")
-
-
-def _pack(c: Code, shape: Shape) -> None:
-    """`pack`: a whole matrix, as panels of all its rows."""
-    given = "ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %n, ptr %shared"
-    with c.function(f"void @pack({given})"):
-        context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
-        names = [each.split(" %")[1] for each in given.split(", ")]
-        c.tell(context, FIELDS, {**{name: f"%{name}" for name in names}, "k_cut": "%k"})
-        panels = c.pieces("%n", str(shape.columns))
-        c.e.line(f"call void @clew_run(ptr @pack_all, ptr {context}, i64 {panels}, i64 2)")
-
-
-def _multiply_as_it_is(c: Code, shape: Shape, f: dict[str, str], told: str) -> None:
-    deep = depth_of_blocks(c, shape, f)
-    f["b_panel"], f["b_down"], f["right"] = str(c.item), f["b_step"], f["n"]
-    with c.loop("0", f["k"], by=deep) as k:
-        f["depth"] = c.least(deep, c.sub(f["k"], k))
-        f["a_from"] = c.past(f["a"], c.mul(k, f["a_step"]))
-        f["b_from"] = c.past(f["b"], c.mul(k, f["b_step"]))
-        is_first = c.compare("eq", k, "0")
-        f["is_first"] = c.choose(is_first, "1", "0")
-        f["adds"] = c.choose(is_first, f["more"], "1")
-        c.tell(told, product_panels.FIELDS, f)
-        with c.loop("0", f["n"], by=shape.columns) as left:
-            product_panels.call_panel(c, told, f"i64 0, i64 {f['m']}, i64 {left}")
 
 
 def is_readable(c: Code, shape: Shape, f: dict[str, str]) -> str:
@@ -228,7 +174,7 @@ class _Run:
 
     def emit(self) -> None:
         c = self.c
-        with c.function("internal void @run(ptr %context, i64 %batch)"):
+        with c.function("void @run(ptr %context, i64 %batch)"):
             f = c.context(*GIVEN)
             size = c.mul("%batch", f["m"], f["n"])
             with c.when(c.both(c.compare("eq", f["k"], "0"), c.compare("eq", f["more"], "0"))):
@@ -337,37 +283,7 @@ class Product(Kernel):
         super().__init__(name, product_module, [([t] * inputs, [t]) for t in (F32, F64)], core)
 
     def compile(self, index: int) -> int:
-        return _functions(("float", "double")[index])[self.name]
-
-
-# Where a matrix begins, and the distances of its rows and of its columns, in bytes.
-Matrix = tuple[str, str, str]
-
-
-def call_multiply(
-    e: Emitter, llvm: str, matrices: Sequence[Matrix], sizes: Sequence[str], more: str = "0"
-) -> None:
-    """In another kernel: c = a b, or c = c + a b if `more`, given a, b, c and m, n, k."""
-    types = ", ".join(each.split()[0] for each in MULTIPLY_PARAMETERS.split(", "))
-    e.declare(f"void @clew_multiply_{llvm}({types})")
-    given = [f"ptr {start}, i64 {row}, i64 {column}" for start, row, column in matrices]
-    given += [f"i64 {size}" for size in (*sizes, more)]
-    e.line(f"call void @clew_multiply_{llvm}({', '.join(given)})")
-
-
-def pack(matrix: np.ndarray, panels: np.ndarray) -> bool:
-    """Copy a matrix into panels (panel, row, column), if they are as wide as tiles; else False."""
-    llvm = TYPES.get(matrix.dtype)
-    if llvm is None or panels.shape[2] != Shape(vector_bytes(), llvm).columns:
-        return False
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)(_functions(llvm)["pack"])
-    function(matrix.ctypes.data, *matrix.strides, *matrix.shape, panels.ctypes.data)
-    return True
-
-
-def provide_multiply(llvm: str) -> None:
-    """Make `clew_multiply_float` (or double) known to the code that is loaded from now on."""
-    jit.machine().provide(f"clew_multiply_{llvm}", _functions(llvm)["multiply"])
+        return functions(("float", "double")[index])[self.name]
 
 
 @functools.cache
@@ -385,12 +301,12 @@ def _table(register_bytes: int, llvm: str) -> OnDemand:
 
 
 @functools.cache
-def _functions(llvm: str) -> dict[str, int]:
+def functions(llvm: str) -> dict[str, int]:
     """The addresses of the compiled functions, by their names."""
     machine, register_bytes = jit.machine(), vector_bytes()
     name = product_table.table(Shape(register_bytes, llvm))
     machine.provide(name, _table(register_bytes, llvm).address)
     key = f"product {llvm} {register_bytes}"
     code = machine.compiled(key, lambda: product_module(llvm))
-    names = [*ENTRIES, "multiply", "pack"]
+    names = [*ENTRIES, *SHARED]
     return dict(zip(names, machine.load(code, *names), strict=True))

@@ -67,7 +67,7 @@ class Panel:
 
     def emit(self) -> None:
         c = self.c
-        head = "internal void @panel(ptr %context, i64 %top, i64 %rows, i64 %left)"
+        head = "void @panel(ptr %context, i64 %top, i64 %rows, i64 %left)"
         with c.function(head):
             self.row, self.column = c.variable("i64", "0"), c.variable("i64", "0")
             self.f = c.context(*FIELDS)

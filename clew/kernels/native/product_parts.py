@@ -132,26 +132,19 @@ class Part:
         """The whole part to its place, when it is ready."""
         c, f, shape = self.c, self.f, self.shape
         across = c.both(f["has_row"], c.compare("ne", f["added_row"], "0"))
-        with (
-            c.loop(f["top"], f["bottom"], by=shape.heights[0]) as row,
-            c.loop(f["left"], f["right"], by=shape.columns) as column,
-        ):
-            height = c.least(str(shape.heights[0]), c.sub(f["bottom"], row))
-            columns = c.least(str(shape.columns), c.sub(f["right"], column))
-            place = c.past(f["c"], c.add(c.mul(row, f["c_row"]), c.mul(column, f["c_col"])))
-            extra = c.past(f["added"], c.mul(row, f["added_row"]))
-            extra = c.choose(across, extra, "null", "ptr")
-            offset = c.add(c.mul(c.sub(row, f["top"]), f["wide"]), c.sub(column, f["left"]))
-            tile = f"ptr {c.at(f['apart'], offset)}, i64 {f['wide']}"
-            target = f"ptr {place}, i64 {f['c_row']}, i64 {f['c_col']}"
-            added = f"i64 {f['more']}, ptr {extra}, i64 {f['added_row']}"
-            size = f"i64 {height}, i64 {columns}"
-            call(c, shape, "spread", f"{tile}, {target}, {size}, {added}")
+        place = c.past(f["c"], c.add(c.mul(f["top"], f["c_row"]), c.mul(f["left"], f["c_col"])))
+        extra = c.past(f["added"], c.mul(f["top"], f["added_row"]))
+        extra = c.choose(across, extra, "null", "ptr")
+        source = f"ptr {f['apart']}, i64 {f['wide']}"
+        target = f"ptr {place}, i64 {f['c_row']}, i64 {f['c_col']}"
+        size = f"i64 {c.sub(f['bottom'], f['top'])}, i64 {c.sub(f['right'], f['left'])}"
+        added = f"i64 {f['more']}, ptr {extra}, i64 {f['added_row']}"
+        call(c, shape, "spread", f"{source}, {target}, {size}, {added}")
 
 
 def shared_packing(c: Code, shape: Shape) -> None:
     """`pack_all`: panels of all blocks of k, for several pieces to use; run by the team, too."""
-    with c.function("internal void @pack_all(ptr %context, i64 %begin, i64 %end)"):
+    with c.function("void @pack_all(ptr %context, i64 %begin, i64 %end)"):
         needed = ("b", "b_step", "b_col", "n", "k", "shared", "k_cut")
         f = c.context(*FIELDS, only=needed)
         panels = c.pieces(f["n"], str(shape.columns))

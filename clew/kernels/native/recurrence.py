@@ -21,7 +21,7 @@ from clew.kernels.native.code import TYPES, Code
 from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.ir import Program
 from clew.kernels.native.loops import Elements, finish
-from clew.kernels.native.product import Matrix, call_multiply, provide_multiply
+from clew.kernels.native.product_inside import Matrix, call_multiply, provide_multiply
 from clew.kernels.native.ufunc import Elementwise
 
 Array = np.ndarray

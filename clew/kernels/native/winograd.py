@@ -24,7 +24,7 @@ from clew.kernels.native.emitter import Emitter
 from clew.kernels.native.levels import QUICK
 from clew.kernels.native.lines import Lines
 from clew.kernels.native.loops import finish
-from clew.kernels.native.product import call_multiply, provide_multiply
+from clew.kernels.native.product_inside import call_multiply, provide_multiply
 from clew.kernels.native.winograd_tiles import BACK, INPUT, OUTPUT, call_tiles, name_of_table, table
 from clew.kernels.products import batch_product, product
 
