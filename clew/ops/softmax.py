@@ -206,19 +206,25 @@ SAFE_SOFTMAX = Op(
 def _along(op: Op, kernel: Any, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     if not isinstance(input, Tensor):
         raise errors.wrong_argument(op.name, "input", 1, "Tensor", input)
-    if dtype is not None and input.dtype is not dtype:
-        input = input.to(dtype)
     array, state = input._array, local.state
     have, last = array.dtype, array.ndim - 1
-    # A look at what is usual is shorter than a call.
-    is_last = type(dim) is int and (dim == -1 or dim == last) and last >= 0
-    wrapped = last if is_last else wrap_dim(dim, last + 1)
-    if (have is F32 or have is F64) and state.intercept is None:
-        if wrapped == last and array.size and (not last or array.flags.c_contiguous):
-            result = kernel.when(array)(array)
-        else:
-            result = op.forward(array, dim=wrapped)
-        return op.output(state, (input,), {"dim": wrapped}, result)
+    # What is usual: rows one after another, of a type that the kernel is ready for.
+    if (
+        (dim == -1 or dim == last)
+        and type(dim) is int
+        and have in kernel.ready
+        and dtype is None
+        and state.intercept is None
+        and array.size
+        and (not last or (last > 0 and array.flags.c_contiguous))
+    ):
+        return op.output(state, (input,), {"dim": last}, kernel.ufunc(array))
+    if dtype is not None and input.dtype is not dtype:
+        input = input.to(dtype)
+        array = input._array
+    wrapped = wrap_dim(dim, last + 1)
+    if (array.dtype is F32 or array.dtype is F64) and state.intercept is None:
+        return op.output(state, (input,), {"dim": wrapped}, op.forward(array, dim=wrapped))
     if input.dtype.category != dtypes.FLOAT and array.size:
         words = f"{op.name}_lastdim_kernel_impl" if wrapped == last else f"{op.name}_kernel_impl"
         raise errors.no_kernel(words, input.dtype)
