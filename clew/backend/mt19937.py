@@ -27,6 +27,7 @@ STATE_BYTES = 5056
 _WORDS = 624
 _UNIT_53 = 2.0**-53
 _MASK_53 = np.uint64(2**53 - 1)
+_HIGH_HALF = 2**53 - 2**32
 
 # PyTorch saves its state as a C structure of 64-bit cells; 32-bit members share a cell.
 _STATE_DTYPE = np.dtype(
@@ -205,6 +206,14 @@ class Generator:
     def doubles(self, n: int) -> npt.NDArray[np.float64]:
         """Draw ``n`` doubles in [0, 1) with 53 random bits each."""
         return (self.random64(n) & _MASK_53).astype(np.float64) * _UNIT_53
+
+    def few_doubles(self, n: int) -> list[float]:
+        """The same for few of them: a call of NumPy takes longer than to make several."""
+        words = self.random32(2 * n).tolist()
+        return [
+            (high << 32 & _HIGH_HALF | low) * _UNIT_53
+            for high, low in zip(words[::2], words[1::2], strict=True)
+        ]
 
     @contextmanager
     def one_by_one(self) -> Iterator[Callable[[], float]]:

@@ -61,33 +61,46 @@ def normal_pairs(generator: Generator, n: int, exact: bool) -> Float64Array:
 
     ``exact`` asks for the C library's last bit; results to be rounded to a smaller dtype lose it.
     """
+    if n < BLOCK:
+        return np.array(few_normals(generator, n), np.float64)
     out = np.empty(n, np.float64)
     with generator.lock:
         start = 0
-        if n and generator.next_normal is not None:
+        if generator.next_normal is not None:
             out[0], generator.next_normal = generator.next_normal, None
             start = 1
         fresh = n - start
-        if fresh == 0:
-            return out
         uniforms = generator.doubles(2 * ((fresh + 1) // 2))
-        pairs = _exact_pairs(uniforms) if exact or n < BLOCK else _fast_pairs(uniforms)
+        out[start:] = (_exact_pairs(uniforms.tolist()) if exact else _fast_pairs(uniforms))[:fresh]
         if fresh % 2:
             # The number that waits is kept in full, whatever the caller rounds to.
-            generator.next_normal = float(_exact_pairs(uniforms[-2:])[1])
-        out[start:] = pairs[:fresh]
+            generator.next_normal = _exact_pairs(uniforms[-2:].tolist())[1]
     return out
 
 
-def _exact_pairs(uniforms: Float64Array) -> Float64Array:
+def few_normals(generator: Generator, n: int) -> list[float]:
+    """The same for less than a block of them."""
+    with generator.lock:
+        normals = []
+        if n and generator.next_normal is not None:
+            normals.append(generator.next_normal)
+            generator.next_normal = None
+        fresh = n - len(normals)
+        normals += _exact_pairs(generator.few_doubles(2 * ((fresh + 1) // 2)))
+        if fresh % 2:
+            generator.next_normal = normals.pop()
+    return normals
+
+
+def _exact_pairs(uniforms: list[float]) -> list[float]:
     normals = []
-    values = iter(uniforms.tolist())
+    values = iter(uniforms)
     for turn, chance in zip(values, values):
         radius = math.sqrt(-2.0 * math.log1p(-chance))
         theta = 2.0 * math.pi * turn
         normals.append(radius * math.cos(theta))
         normals.append(radius * math.sin(theta))
-    return np.array(normals, np.float64)
+    return normals
 
 
 def _fast_pairs(uniforms: Float64Array) -> Float64Array:

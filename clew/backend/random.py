@@ -12,6 +12,7 @@ passes ``contiguous=False``, because such tensors get the pairwise algorithm at 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +25,7 @@ from .dtypes import BY_NUMPY
 from .mt19937 import DEFAULT_SEED, Generator, default_generator, engine
 from .normal_streams import (
     BLOCK,
+    few_normals,
     libm,
     normal_blocks_float32,
     normal_blocks_float64,
@@ -162,6 +164,8 @@ def normal(
     kind = _floating(kind, "normal_kernel_cpu")
     n = _length(shape)
     if n < BLOCK or not contiguous:
+        if n < BLOCK and mean == 0.0 and std == 1.0 and kind.itemsize > 2:
+            return np.array(few_normals(generator, n), kind).reshape(shape)
         values = scale_and_shift(normal_pairs(generator, n, kind == _DOUBLE), std, mean)
         return _cast(values, kind).reshape(shape)
     if kind == _DOUBLE:
@@ -303,21 +307,26 @@ def _checked_span(kind: np.dtype[Any], low: int, high: int | None) -> tuple[int,
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
-    smallest, largest = -math.inf, math.inf
     if kind in _MANTISSA_BITS:
         low, high = _representable(kind, low, high)
-        largest = float(ml_dtypes.finfo(kind).max)
-        smallest = -largest
-    elif kind == np.bool_:
-        smallest, largest = 0, 1
-    else:
-        # Bounds are signed 64-bit numbers, so the upper half of uint64 is out of reach.
-        smallest, largest = np.iinfo(kind).min, min(np.iinfo(kind).max, 2**63 - 1)
+    smallest, largest = _bounds(kind)
     last = high - 1 if high is not None else _largest_integer(kind)
     for name, bound in (("from", low), ("to - 1", last)):
         if not smallest <= bound <= largest:
             raise RuntimeError(f"{name} is out of bounds for {kind.name}")
     return low, last - low + 1
+
+
+@functools.cache
+def _bounds(kind: np.dtype[Any]) -> tuple[float, float]:
+    """The smallest and the largest number of a dtype."""
+    if kind in _MANTISSA_BITS:
+        largest = float(ml_dtypes.finfo(kind).max)
+        return -largest, largest
+    if kind == np.bool_:
+        return 0, 1
+    # Bounds are signed 64-bit numbers, so the upper half of uint64 is out of reach.
+    return int(np.iinfo(kind).min), min(int(np.iinfo(kind).max), 2**63 - 1)
 
 
 def _representable(kind: np.dtype[Any], low: int, high: int | None) -> tuple[int, int | None]:
