@@ -12,6 +12,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable
+from threading import get_ident
 
 # Paths are plain strings here: programs start without pathlib, which takes its time to import.
 FilePath = str | os.PathLike[str]
@@ -89,16 +90,16 @@ def is_private(status: os.stat_result) -> bool:
 
 def write(path: FilePath, code: bytes) -> None:
     """Put compiled code into the cache; a folder that cannot be written to is left alone."""
-    # Imported late, as most programs find all their code.
-    import tempfile
-
     content = MAGIC + _digest(path, code) + code
     try:
         place = os.path.dirname(path)
         os.makedirs(place, exist_ok=True, mode=0o700)
         if not is_private(os.stat(place)):
             return
-        descriptor, temporary = tempfile.mkstemp(dir=place, prefix=".new-")
+        # Without `tempfile`, which takes longer to import than the file to write: nobody else may
+        # write here, and no other thread of this user has these numbers.
+        temporary = os.path.join(place, f".new-{os.getpid()}-{get_ident()}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)

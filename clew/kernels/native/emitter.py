@@ -82,8 +82,10 @@ class Emitter:
 
     def value(self, text: str, name: str = "") -> str:
         """A new value, computed by the instruction."""
-        name = name or "%" + self.fresh()
-        self.line(f"{name} = {text}")
+        if not name:
+            self.count += 1
+            name = f"%v{self.count}"
+        self.lines.append(f"  {name} = {text}")
         return name
 
     def opaque(self, text: str, llvm: str = "i64") -> str:
