@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -102,9 +103,17 @@ def take_few(source: np.ndarray, index: np.ndarray) -> np.ndarray | None:
     """`source[..., index]` along the last dimension by NumPy, if that is the quickest way."""
     if index.size >= _FEW or not source.size or index.shape[:-1] != source.shape[:-1]:
         return None
-    rows = source.reshape(-1, source.shape[-1])
-    taken = rows[np.arange(len(rows))[:, None], index.reshape(len(rows), -1)]
-    return taken.reshape(index.shape)
+    if not source.flags.c_contiguous:
+        return None
+    width = source.shape[-1]
+    rows = source.size // width
+    places = index.reshape(rows, -1) + _starts_of_rows(rows, width)
+    return source.reshape(-1).take(places).reshape(index.shape)
+
+
+@functools.lru_cache(maxsize=64)
+def _starts_of_rows(rows: int, width: int) -> np.ndarray:
+    return np.arange(0, rows * width, width)[:, None]
 
 
 def in_blocks(

@@ -12,7 +12,7 @@ from clew.core.arguments import typed
 from clew.core.inplace import bump_version
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value
-from clew.kernels.arrays import widened
+from clew.kernels.arrays import are_below, widened
 from clew.kernels.scatter import add_at
 from clew.ops.batching import refusals
 from clew.ops.dims import require_bool
@@ -61,7 +61,7 @@ def _embedding(
 
 def check_rows(indices: Array, rows: int) -> None:
     """Refuse indices outside of the table."""
-    if indices.size and (indices.min() < 0 or indices.max() >= rows):
+    if not are_below(indices, rows):
         raise IndexError("index out of range in self" + errors.at_user_line())
 
 

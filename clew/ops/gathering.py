@@ -13,6 +13,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import scatter as kernel
+from clew.kernels.arrays import are_below
 from clew.kernels.native import placing
 from clew.ops import out_checks
 from clew.ops.copying import scalar_as, zeros
@@ -38,8 +39,7 @@ def _leading_part(array: np.ndarray, shape: Shape) -> np.ndarray:
 
 def check_bounds(index: np.ndarray, dim: int, n: int, kind: type[Exception] = RuntimeError) -> None:
     """Refuse indices outside 0..n-1; PyTorch takes no negative ones here."""
-    # Read as unsigned, a negative index is larger than any size.
-    if index.size and index.view(np.dtype(f"u{index.itemsize}")).max() >= n:
+    if not are_below(index, n):
         wrong = index[(index < 0) | (index >= n)].flat[0]
         raise kind(
             f"index {wrong} is out of bounds for dimension {dim} with size {n}"

@@ -12,6 +12,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value
 from clew.kernels import scatter as kernel
+from clew.kernels.arrays import are_below
 from clew.ops import out_checks
 from clew.ops.copying import convert, scalar_as, zeros
 from clew.ops.dims import numpy_names, wrap_dim
@@ -185,8 +186,7 @@ def _rows_of(self: Tensor, dim: int) -> int:
 
 
 def _is_outside(index: Tensor, rows: int) -> bool:
-    places = every_value(index)
-    return bool(places.size and (places.min() < 0 or places.max() >= rows))
+    return not are_below(every_value(index), rows)
 
 
 @public(out=out_checks.input_dtype(out_checks.same_scalar_type("index_select")))

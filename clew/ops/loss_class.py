@@ -15,7 +15,7 @@ from clew.core.elementwise import F32, F64
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.arrays import row_by_row, widened
+from clew.kernels.arrays import are_below, row_by_row, widened
 from clew.kernels.native.ir import F32 as F32_ROW
 from clew.kernels.native.ir import F64 as F64_ROW
 from clew.kernels.native.ir import I32, I64, position, where
@@ -26,16 +26,12 @@ from clew.ops.rows import require_tensors
 from clew.ops.softmax import LOG_SOFTMAX, log_softmax
 
 Array = np.ndarray
-# The method of arrays that this stands for is written in Python.
-_largest: Any = np.maximum.reduce
 Shape = tuple[int, ...]
 
 
 def _safe_classes(target: Array, classes: int, ignore_index: int) -> tuple[Array, Array | None]:
     """Targets with the ignored ones replaced by class 0, and which count; None if all do."""
-    # Read as unsigned, negative numbers are larger than any class.
-    unsigned = target.view(np.uint64) if target.dtype.itemsize == 8 else target
-    if target.size and _largest(unsigned, None) < classes:
+    if target.size and are_below(target, classes):
         counts = target != ignore_index if 0 <= ignore_index < classes else None
         return target, counts if counts is None or not counts.all() else None
     counts = target != ignore_index
