@@ -377,51 +377,55 @@ def _along(
 _SOUGHT = 1 << 15
 
 
-def _of_all(op: Op, ufunc: Any, find: Callable[..., Any], input: Tensor) -> Tensor:
+def _of_all(op: Op, ufunc: Any, input: Tensor) -> Tensor:
     array, state = input._array, local.state
-    dtype, size = array.dtype, array.size
-    if (dtype is F32 or dtype is F64) and size and state.intercept is None:
-        if array.ndim == 1 and size < _SOUGHT:
-            # A NaN is found first, too.
-            extreme = array[find(array), ...].copy()
-        else:
-            extreme = extreme_of_all(ufunc, array)
-        return op.output(state, (input,), NO_PARAMS, extreme)
+    if (array.dtype is F32 or array.dtype is F64) and array.size and state.intercept is None:
+        return op.output(state, (input,), NO_PARAMS, extreme_of_all(ufunc, array))
     require_any_element(op.name, input)
     if input.dtype.is_complex:
         raise errors.no_kernel(f"{op.name}_all", input.dtype)
     return op(input)
 
 
-@public(out=out_checks.own_memory)
-@numpy_names
-def max(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
-) -> Any:
-    """The largest element; with `dim`, the largest along it and where; or of two tensors."""
-    if not isinstance(input, Tensor):
-        raise errors.wrong_argument("max", "input", 1, "Tensor", input)
-    if dim is None and other is None and keepdim is False:
-        return _of_all(MAX_ALL, np.maximum, _argmax_of, input)
-    if isinstance(dim, Tensor):
-        other, dim = dim, None
-    if other is not None:
-        return input.maximum(other)
-    return return_types.max(*_along("max", ARGMAX, MAX_DIM, input, dim, keepdim))
+def _extreme_function(
+    name: str, words: str, op: Op, ufunc: Any, sought: Any, along: tuple[Op, Op]
+) -> Callable[..., Any]:
+    """`max` or `min`, from the operations for all elements and along a dimension."""
+    result = getattr(return_types, name)
+
+    def extreme(
+        input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
+    ) -> Any:
+        if not isinstance(input, Tensor):
+            raise errors.wrong_argument(name, "input", 1, "Tensor", input)
+        if dim is None and other is None and keepdim is False:
+            array, state = input._array, local.state
+            dtype = array.dtype
+            if (
+                (dtype is F32 or dtype is F64)
+                and array.ndim == 1
+                and 0 < array.size < _SOUGHT
+                and state.intercept is None
+            ):
+                # A NaN is found first, too.
+                found = array[sought(array), ...].copy()
+                return op.output(state, (input,), NO_PARAMS, found)
+            return _of_all(op, ufunc, input)
+        if isinstance(dim, Tensor):
+            other, dim = dim, None
+        if other is not None:
+            return getattr(input, f"{name}imum")(other)
+        return result(*_along(name, *along, input, dim, keepdim))
+
+    extreme.__name__ = extreme.__qualname__ = name
+    extreme.__doc__ = f"The {words} element; with `dim`, the {words} along it and where; or of two."
+    return extreme
 
 
-@public(out=out_checks.own_memory)
-@numpy_names
-def min(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
-) -> Any:
-    """The smallest element; with `dim`, the smallest along it and where; or of two tensors."""
-    if not isinstance(input, Tensor):
-        raise errors.wrong_argument("min", "input", 1, "Tensor", input)
-    if dim is None and other is None and keepdim is False:
-        return _of_all(MIN_ALL, np.minimum, _argmin_of, input)
-    if isinstance(dim, Tensor):
-        other, dim = dim, None
-    if other is not None:
-        return input.minimum(other)
-    return return_types.min(*_along("min", ARGMIN, MIN_DIM, input, dim, keepdim))
+max, min = (
+    public(out=out_checks.own_memory)(numpy_names(_extreme_function(*given)))
+    for given in (
+        ("max", "largest", MAX_ALL, np.maximum, _argmax_of, (ARGMAX, MAX_DIM)),
+        ("min", "smallest", MIN_ALL, np.minimum, _argmin_of, (ARGMIN, MIN_DIM)),
+    )
+)
