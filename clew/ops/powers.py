@@ -14,12 +14,14 @@ from clew.core.elementwise import binary, operands
 from clew.core.inplace import apply_inplace
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
-from clew.kernels.native.twins import quick
+from clew.kernels.native.twins import LARGE_FOR, quick
 from clew.ops.arithmetic import binary_operator, conj, reflected_operator, zeros_of
 from clew.ops.clamping import WHERE
 from clew.ops.rows import Row, out_form
 
 _TAKES = "ihfc"
+# Fewer elements than these are left to NumPy anyway, which need not be looked up.
+_FEW = LARGE_FOR[np.power]
 
 
 def _raise_to(self: Any, exponent: Any) -> Any:
@@ -34,6 +36,8 @@ def _raise_tensor(self: np.ndarray, exponent: np.ndarray) -> Any:
     """Any array to another of its dtype."""
     if self.dtype.kind in "iu":
         return _integer_power(self, exponent)
+    if self.size < _FEW:
+        return np.power(self, exponent)
     return quick(np.power, self, exponent)
 
 
@@ -150,6 +154,8 @@ _pow_out_form = out_form(pow)
 
 
 def _pow_function(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+    if out is None and isinstance(input, Tensor) and isinstance(exponent, Tensor):
+        return _to_tensor(input, exponent)
     if out is not None and not isinstance(input, Tensor) and input == 1:
         # Powers of one are ones, whatever `out` holds.
         exponent = exponent.to(out.dtype)

@@ -6,6 +6,7 @@ The backward of each is an operation with gradients of its own. As in PyTorch, t
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -203,34 +204,6 @@ SAFE_SOFTMAX = Op(
 )  # fmt: skip
 
 
-def _along(op: Op, kernel: Any, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
-    if not isinstance(input, Tensor):
-        raise errors.wrong_argument(op.name, "input", 1, "Tensor", input)
-    array, state = input._array, local.state
-    have, last = array.dtype, array.ndim - 1
-    # What is usual: rows one after another, of a type that the kernel is ready for.
-    if (
-        (dim == -1 or dim == last)
-        and type(dim) is int
-        and have in kernel.ready
-        and dtype is None
-        and state.intercept is None
-        and array.size
-        and (not last or (last > 0 and array.flags.c_contiguous))
-    ):
-        return op.output(state, (input,), {"dim": last}, kernel.ufunc(array))
-    if dtype is not None and input.dtype is not dtype:
-        input = input.to(dtype)
-        array = input._array
-    wrapped = wrap_dim(dim, last + 1)
-    if (array.dtype is F32 or array.dtype is F64) and state.intercept is None:
-        return op.output(state, (input,), {"dim": wrapped}, op.forward(array, dim=wrapped))
-    if input.dtype.category != dtypes.FLOAT and array.size:
-        words = f"{op.name}_lastdim_kernel_impl" if wrapped == last else f"{op.name}_kernel_impl"
-        raise errors.no_kernel(words, input.dtype)
-    return cast(Tensor, op(input, dim=wrapped))
-
-
 def _implicit_dim(name: str, ndim: int) -> int:
     warnings.warn(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
@@ -240,18 +213,53 @@ def _implicit_dim(name: str, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-@public()
-@numpy_names
-def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
-    """exp(x) divided by its sum along a dimension."""
-    return _along(SOFTMAX, _SOFTMAX_KERNEL, input, dim, dtype)
+def _along_rows(name: str, words: str, op: Op, kernel: Any) -> Callable[..., Tensor]:
+    """The function of an operation along a dimension, which is the last one as a rule."""
+
+    def function(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
+        if not isinstance(input, Tensor):
+            raise errors.wrong_argument(name, "input", 1, "Tensor", input)
+        array, state = input._array, local.state
+        last = array.ndim - 1
+        # What is usual: rows one after another, of a type that the kernel is ready for.
+        if (
+            (dim == -1 or dim == last)
+            and type(dim) is int
+            and array.dtype in kernel.ready
+            and dtype is None
+            and state.intercept is None
+            and array.size
+            and (not last or (last > 0 and array.flags.c_contiguous))
+        ):
+            return op.output(state, (input,), {"dim": last}, kernel.ufunc(array))
+        return _along(op, input, dim, dtype)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = words
+    return public()(numpy_names(function))
 
 
-@public()
-@numpy_names
-def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
-    """The logarithm of `softmax`, computed without its underflow."""
-    return _along(LOG_SOFTMAX, _LOG_SOFTMAX_KERNEL, input, dim, dtype)
+def _along(op: Op, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
+    if dtype is not None and input.dtype is not dtype:
+        input = input.to(dtype)
+    array, state = input._array, local.state
+    wrapped = wrap_dim(dim, array.ndim)
+    if (array.dtype is F32 or array.dtype is F64) and state.intercept is None:
+        return op.output(state, (input,), {"dim": wrapped}, op.forward(array, dim=wrapped))
+    if input.dtype.category != dtypes.FLOAT and array.size:
+        is_last = wrapped == array.ndim - 1
+        words = f"{op.name}_lastdim_kernel_impl" if is_last else f"{op.name}_kernel_impl"
+        raise errors.no_kernel(words, input.dtype)
+    return cast(Tensor, op(input, dim=wrapped))
+
+
+softmax = _along_rows(
+    "softmax", "exp(x) divided by its sum along a dimension.", SOFTMAX, _SOFTMAX_KERNEL
+)
+log_softmax = _along_rows(
+    "log_softmax", "The logarithm of `softmax`, computed without its underflow.",
+    LOG_SOFTMAX, _LOG_SOFTMAX_KERNEL,
+)  # fmt: skip
 
 
 def functional_softmax(
