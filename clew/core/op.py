@@ -259,7 +259,9 @@ class Op:
         if len(inputs) == 1:
             # The one input of an operation is a tensor, and a look at it is shorter than the loop.
             only = inputs[0]
-            if not only._requires_grad and only._view is None and only._reason is None:
+            if only._view is not None:
+                sync(only)
+            if not only._requires_grad and only._reason is None:
                 return out
         edges: list[Edge | None] = []
         bit = 1
