@@ -113,50 +113,54 @@ class Panel:
     ) -> None:
         """Tiles below each other, the tallest first."""
         c, shape, f = self.c, self.shape, self.f
-        lanes = str(shape.lanes)
-        wide = c.mul(vectors, lanes)
+        wide = c.mul(vectors, str(shape.lanes))
         later = c.e.value(f"icmp ne ptr {added_later}, null")
         fits = c.both(c.compare("sge", missing, wide), c.negated(later))
-        fits = c.either(f["has_room"], fits)
+        f |= {
+            "column": column, "b": b, "vectors": vectors, "wide": wide, "missing": missing,
+            "added_later": added_later, "later": later, "fits": c.either(f["has_room"], fits),
+        }  # fmt: skip
         # While the tiles of a panel are made, they have the cache look for the next one.
-        next_panel = c.past(b, c.mul(f["depth"], f["b_down"]))
-        each_fetches = c.mul(c.quotient(f["depth"], str(K_TOGETHER)), str(shape.fetched))
+        f["next_panel"] = c.past(b, c.mul(f["depth"], f["b_down"]))
+        f["fetched"] = c.mul(c.quotient(f["depth"], str(K_TOGETHER)), str(shape.fetched))
         c.put(self.row, "0")
         with c.repeat() as end:
             row = c.get(self.row)
             left = c.sub("%rows", row)
             c.branch_unless(c.compare("sgt", left, "0"), end)
-            height = self.height_for(left)
-            count = self.count_for(left)
-            a, a_step, a_next = self.rows_of_a(row, height)
-            kind = self.kind_of_tile(height, vectors, a_step)
-            first = c.add("%top", row)
-            target = c.at(c.past(f["c"], c.mul(first, f["c_row"])), column)
-            extra = c.past(added_later, c.mul(first, f["added_row"]))
-            c_next, extra_next = (c.mul(height, f[name]) for name in ("c_row", "added_row"))
-            fetched = c.past(
-                next_panel, c.mul(c.quotient(row, str(shape.heights[0])), each_fetches)
-            )
-            c_row = c.choose(fits, f["c_row"], str(shape.columns * c.item))
-            adds = c.choose(fits, f["adds"], "0")
-            far = c.mul(f["a_row"], "3")
-            with c.loop("0", count) as i:
-                rows = c.past(a, c.mul(i, a_next))
-                place = c.past(target, c.mul(i, c_next))
-                arguments = (
-                    f"i64 {f['depth']}, ptr {rows}, ptr {c.past(rows, far)}, i64 {f['a_row']}, "
-                    f"i64 {a_step}, ptr {b}, i64 {f['b_down']}, "
-                    f"ptr {c.choose(fits, place, f['tile'], 'ptr')}, i64 {c_row}, i64 {adds}, "
-                    f"ptr {f['start']}, ptr {c.past(fetched, c.mul(i, each_fetches))}"
-                )
-                call_tile(c, shape, kind, arguments)
-                with c.when(c.negated(fits)):
-                    more = c.choose(later, c.past(extra, c.mul(i, extra_next)), "null", "ptr")
-                    tile = f"ptr {f['tile']}, i64 {shape.columns}, ptr {place}, i64 {f['c_row']}"
-                    size = f"i64 {height}, i64 {c.least(wide, missing)}"
-                    added = f"i64 {f['adds']}, ptr {more}, i64 {f['added_row']}"
-                    call(c, shape, "copy", f"{tile}, {size}, {added}")
+            height, count = self.height_for(left), self.count_for(left)
+            self.tiles_of_one_height(row, height, count)
             c.put(self.row, c.add(row, c.mul(height, count)))
+
+    def tiles_of_one_height(self, row: str, height: str, count: str) -> None:
+        """What tiles are told is found once for all of them, but for the distances."""
+        c, shape, f = self.c, self.shape, self.f
+        a, a_step, a_next = self.rows_of_a(row, height)
+        kind = self.kind_of_tile(height, a_step)
+        first = c.add("%top", row)
+        target = c.at(c.past(f["c"], c.mul(first, f["c_row"])), f["column"])
+        extra = c.past(f["added_later"], c.mul(first, f["added_row"]))
+        c_next, extra_next = (c.mul(height, f[name]) for name in ("c_row", "added_row"))
+        lines = c.mul(c.quotient(row, str(shape.heights[0])), f["fetched"])
+        ahead = c.past(f["next_panel"], lines)
+        c_row = c.choose(f["fits"], f["c_row"], str(shape.columns * c.item))
+        adds = c.choose(f["fits"], f["adds"], "0")
+        far = c.mul(f["a_row"], "3")
+        with c.loop("0", count) as i:
+            rows, place = c.past(a, c.mul(i, a_next)), c.past(target, c.mul(i, c_next))
+            arguments = (
+                f"i64 {f['depth']}, ptr {rows}, ptr {c.past(rows, far)}, i64 {f['a_row']}, "
+                f"i64 {a_step}, ptr {f['b']}, i64 {f['b_down']}, "
+                f"ptr {c.choose(f['fits'], place, f['tile'], 'ptr')}, i64 {c_row}, i64 {adds}, "
+                f"ptr {f['start']}, ptr {c.past(ahead, c.mul(i, f['fetched']))}"
+            )
+            call_tile(c, shape, kind, arguments)
+            with c.when(c.negated(f["fits"])):
+                more = c.choose(f["later"], c.past(extra, c.mul(i, extra_next)), "null", "ptr")
+                tile = f"ptr {f['tile']}, i64 {shape.columns}, ptr {place}, i64 {f['c_row']}"
+                size = f"i64 {height}, i64 {c.least(f['wide'], f['missing'])}"
+                added = f"i64 {f['adds']}, ptr {more}, i64 {f['added_row']}"
+                call(c, shape, "copy", f"{tile}, {size}, {added}")
 
     def height_for(self, left: str) -> str:
         """The tallest tile; but eight or nine rows are two of four, unless packed in six."""
@@ -176,20 +180,20 @@ class Panel:
 
     def rows_of_a(self, row: str, height: str) -> tuple[str, str, str]:
         """Where rows of a begin, how far it is from one k to the next, and to the next tile."""
-        c, f, tallest = self.c, self.f, str(self.shape.heights[0])
-        within = c.remainder(row, tallest)
+        c, f, tallest = self.c, self.f, self.shape.heights[0]
+        within = c.remainder(row, str(tallest))
         packed = c.at(f["packed_a"], c.add(c.mul(c.sub(row, within), f["depth"]), within))
         direct = c.past(f["a_from"], c.mul(row, f["a_row"]))
         packs = f["packs_a"]
-        step = c.choose(packs, str(self.shape.heights[0] * c.item), f["a_step"])
+        step = c.choose(packs, str(tallest * c.item), f["a_step"])
         distance = c.choose(packs, c.mul(f["depth"], str(c.item)), f["a_row"])
         return c.choose(packs, packed, direct, "ptr"), step, c.mul(height, distance)
 
-    def kind_of_tile(self, height: str, vectors: str, a_step: str) -> str:
+    def kind_of_tile(self, height: str, a_step: str) -> str:
         """Its place in the table."""
         c, shape, f = self.c, self.shape, self.f
         table = shape.heights[0] + 1
-        place = c.add(c.mul(vectors, str(table)), height)
+        place = c.add(c.mul(f["vectors"], str(table)), height)
         largest = shape.widths[0] * table + shape.heights[0]
         is_packed = c.compare("eq", f["b_down"], str(shape.columns * c.item))
         turns = c.compare("eq", c.remainder(f["depth"], str(K_TOGETHER)), "0")
