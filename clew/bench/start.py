@@ -21,6 +21,7 @@ from typing import Any
 import clew
 from clew import nn
 from clew.kernels.native import jit, product, together, ufunc
+from clew.kernels.native.compiler import compiler
 
 _IMPORT = "import sys, importlib; importlib.import_module(sys.argv[1])"
 # The models are read from their file: importing clew's package for them would count for torch.
@@ -72,7 +73,7 @@ STARTS: dict[str, Callable[[Any], NewProcess]] = {
 def first_calls(dtype: str = "f32") -> dict[str, float]:
     """The seconds that it takes to make each kernel ready for a type, with nothing in the cache."""
     # LLVM is loaded by whatever is compiled first, and belongs to no kernel.
-    jit.machine().object_code("")
+    _load_llvm()
     seconds: dict[str, float] = {}
     with _empty_cache(), _one_thread():
         for kernel in [each for each in ufunc._KERNELS if each.name not in product.ENTRIES]:
@@ -90,6 +91,11 @@ def first_calls(dtype: str = "f32") -> dict[str, float]:
             with _timed_by_module(name, seconds):
                 use()
     return seconds
+
+
+def _load_llvm() -> None:
+    machine = jit.machine()
+    compiler.run(lambda: machine.object_code(""))
 
 
 @contextmanager
@@ -178,7 +184,7 @@ def main() -> None:
             importlib.import_module(module.name)
     loading: dict[str, float] = {}
     with _timed("LLVM", loading):
-        jit.machine().object_code("")
+        _load_llvm()
     seconds = first_calls()
     for name, each in sorted(seconds.items(), key=lambda item: item[1]):
         print(f"{1e3 * each:8.1f} ms  {name}")

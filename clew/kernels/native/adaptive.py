@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from clew.kernels.native import jit
@@ -24,10 +26,9 @@ class Windows(Kernel):
     """The ufunc; the core of all arrays must be contiguous."""
 
     def compile(self, index: int) -> int:
-        machine = jit.machine()
         llvm = LLVM_TYPE[self.signatures[index][0][0]]
-        code = machine.compiled(f"{self.name} {llvm}", lambda: module(self.name, llvm))
-        return machine.load(code, self.name)[0]
+        make = functools.partial(module, self.name, llvm)
+        return jit.machine().function(f"{self.name} {llvm}", make, self.name)
 
 
 def _no_formula() -> None:

@@ -173,7 +173,7 @@ _freeing: list[Any] = []
 
 
 def provide(addresses: list[int], owner: Any) -> None:
-    """Have NumPy take the memory of new arrays from these functions, in this thread from now on."""
+    """The functions from which NumPy is to take the memory of new arrays."""
     if not HAS_LARGE_PAGES:
         return
     *for_numpy, for_us = addresses
@@ -189,7 +189,6 @@ def provide(addresses: list[int], owner: Any) -> None:
     for each in (*_kept, *_capsules):
         # Arrays may be freed when Python has let go of everything else.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
-    use_in_this_thread()
 
 
 def let_go() -> None:

@@ -370,8 +370,8 @@ class Attention(Kernel):
         provide_multiply(llvm)
         rows = f"clew_{self.across.name}_{llvm}"
         machine.provide(rows, self.across.compile(index))
-        code = machine.compiled(f"{self.name} all heads {llvm}", lambda: self.text(llvm, rows))
-        return machine.load(code, self.name)[0]
+        key = f"{self.name} all heads {llvm}"
+        return machine.function(key, lambda: self.text(llvm, rows), self.name)
 
     def text(self, llvm: str, rows: str) -> str:
         e = Emitter()

@@ -37,8 +37,8 @@ def functions() -> list[Function | None]:
     """What is compiled when it is first used."""
     found: list[Function | None] = [None] * _PLACE
     for size in _SIZES:
-        found[size] = Function(f"copy{size}", _COPY_PARAMETERS, partial(_copies, size))
-    return [*found, Function("blocks", _PARAMETERS, _module)]
+        found[size] = Function(f"copy{size}", partial(_copies, size))
+    return [*found, Function("blocks", _module)]
 
 
 def call(e: Emitter, kernel: str, begin: str, end: str) -> None:
@@ -117,7 +117,8 @@ out:
 
 
 def _module() -> str:
-    return f"@{TABLE} = external global ptr\n{_LONGEST}\n{_BLOCKS}"
+    outside = f"@{TABLE} = external global ptr\ndeclare ptr @clew_function(ptr)"
+    return f"{outside}\n{_LONGEST}\n{_BLOCKS}"
 
 
 _LONGEST = """
@@ -201,8 +202,8 @@ load:
   %copied = and i1 %apart, %wanted
   br i1 %copied, label %gather, label %loaded
 gather:
-  %copy_at = getelementptr ptr, ptr @{TABLE}, i64 %size
-  %copy = load ptr, ptr %copy_at
+  %copy_at = getelementptr {on_demand.RECORD}, ptr @{TABLE}, i64 %size
+  %copy = call ptr @clew_function(ptr %copy_at)
   call void %copy(ptr %buffer, i64 %size, ptr %place, i64 %step, i64 %n)
   br i1 %is_whole, label %loaded, label %fill
 fill:
@@ -210,8 +211,7 @@ fill:
   %beyond = getelementptr i8, ptr %buffer, i64 %taken
   %back = sub i64 0, %size
   %last = getelementptr i8, ptr %beyond, i64 %back
-  %copy_again = load ptr, ptr %copy_at
-  call void %copy_again(ptr %beyond, i64 %size, ptr %last, i64 0, i64 %lacking)
+  call void %copy(ptr %beyond, i64 %size, ptr %last, i64 0, i64 %lacking)
   br label %loaded
 loaded:
   %k_next = add i64 %k, 1
@@ -236,8 +236,8 @@ scatter:
   %o_place = getelementptr i8, ptr %o_base, i64 %o_offset
   %o_start = mul i64 %o, %room
   %o_buffer = getelementptr i8, ptr %buffers, i64 %o_start
-  %o_copy_at = getelementptr ptr, ptr @{TABLE}, i64 %o_size
-  %o_copy = load ptr, ptr %o_copy_at
+  %o_copy_at = getelementptr {on_demand.RECORD}, ptr @{TABLE}, i64 %o_size
+  %o_copy = call ptr @clew_function(ptr %o_copy_at)
   call void %o_copy(ptr %o_place, i64 %o_step, ptr %o_buffer, i64 %o_size, i64 %n)
   br label %stored
 stored:

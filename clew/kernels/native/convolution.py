@@ -106,11 +106,10 @@ def _sizes(geometry: Geometry, images: int, tile: int, parts: int) -> list[int]:
 
 @functools.cache
 def _function(kind: str, llvm: str, stride: str) -> Any:
-    machine = jit.machine()
     provide_multiply(llvm)
-    key = f"convolution {kind} {llvm} {stride}"
-    code = machine.compiled(key, lambda: module(kind, llvm, stride))
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(machine.load(code, "conv")[0])
+    key, make = f"convolution {kind} {llvm} {stride}", functools.partial(module, kind, llvm, stride)
+    address = jit.machine().function(key, make, "conv")
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(address)
 
 
 def module(kind: str, llvm: str, stride: str) -> str:

@@ -59,7 +59,7 @@ def entry_for_any(
 
 def function() -> Function:
     """`cores(dense, args, dims, steps, layout)`, which comes after those of `blocks`."""
-    return Function("cores", _PARAMETERS, _module)
+    return Function("cores", _module)
 
 
 def _module() -> str:

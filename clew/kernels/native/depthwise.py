@@ -119,11 +119,10 @@ def can_run(*arrays: Array) -> bool:
 
 @functools.cache
 def _function(kind: str, llvm: str, stride: str, passes: tuple[int, ...]) -> Any:
-    machine = jit.machine()
     key = f"depthwise {kind} {llvm} {stride} {passes}"
-    code = machine.compiled(key, lambda: module(kind, llvm, stride, passes))
+    make = functools.partial(module, kind, llvm, stride, passes)
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-    return signature(machine.load(code, "direct")[0])
+    return signature(jit.machine().function(key, make, "direct"))
 
 
 def module(kind: str, llvm: str, stride: str, passes: tuple[int, ...]) -> str:

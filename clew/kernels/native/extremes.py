@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -47,10 +48,10 @@ class RunningExtreme(Kernel):
         super().__init__(name, self.step.function, signatures, "(n)->(n),(n)")
 
     def compile(self, index: int) -> int:
-        machine, program = jit.machine(), self.step.program(index)
+        program = self.step.program(index)
         key = f"{self.name} {self.start}\n{program}"
-        code = machine.compiled(key, lambda: module(self.name, program, self.start))
-        return machine.load(code, self.name)[0]
+        make = functools.partial(module, self.name, program, self.start)
+        return jit.machine().function(key, make, self.name)
 
 
 CUMMAX = RunningExtreme("cummax", lambda x, extreme: x >= extreme, -math.inf)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 from collections.abc import Callable
 from typing import Any
 
-from clew.kernels.native import alignment, blocks, cores, elf, late, levels, processor, team
+from clew.kernels.native import (
+    alignment,
+    blocks,
+    cores,
+    elf,
+    late,
+    levels,
+    on_demand,
+    processor,
+    team,
+)  # fmt: skip
+from clew.kernels.native.compiler import compiler
 from clew.kernels.native.on_demand import OnDemand
 
 # How hard LLVM tries: as hard as it can; or, for code that runs once in a while, hardly.
@@ -16,17 +26,12 @@ _USUAL, _QUICK = 3, 0
 # The bytes of a size in front of compiled code.
 _SIZE = 8
 
-# Held while LLVM works, by the thread that uses it. A signal handler may come in between: hence
-# reentrant. A fork waits for it, so that no child begins with LLVM in the middle of something.
-lock = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
-    )
-
 
 class Machine:
-    """The processor with the code that is loaded so far, and LLVM, once something is compiled."""
+    """The processor with the code that is loaded so far, and LLVM, once something is compiled.
+
+    Functions are found by the compiler thread; the methods below `functions` are for it alone.
+    """
 
     def __init__(self) -> None:
         import llvmlite
@@ -34,10 +39,37 @@ class Machine:
         self.identity = f"llvmlite {llvmlite.__version__} {processor.identity()}"
         # What LLVM's linker loaded owns the code: it lives as long as the process.
         self.loaded: list[Any] = []
-        self.provided: dict[str, int] = {}
-        self.lock = lock
+        self.provided: dict[str, int] = on_demand.from_python()
+        self.found: dict[str, dict[str, int]] = {}
         self.team: team.Team
+        self.requests: on_demand.Requests
         self.apart: OnDemand
+
+    def provide(self, name: str, address: int) -> None:
+        """Make a function known to the code that is loaded from now on."""
+        self.provided[name] = address
+
+    def on_demand(self, record: int, make: Callable[[], int]) -> None:
+        """Have compiled code that calls a function through this record ask for it."""
+        compiler.makers[record] = make
+
+    def function(self, key: str, module: Callable[[], str], name: str) -> int:
+        """The address of a function of a module."""
+        return self.functions(key, module, name)[name]
+
+    def functions(self, key: str, module: Callable[[], str], *names: str) -> dict[str, int]:
+        """The addresses of functions of a module, which is loaded once; the key is for its text."""
+        if key in self.found:
+            return self.found[key]
+        return compiler.run(lambda: self._find(key, module, names))
+
+    # -- in the compiler thread ------------------------------------------------------------------
+
+    def _find(self, key: str, module: Callable[[], str], names: tuple[str, ...]) -> dict[str, int]:
+        if key not in self.found:
+            addresses = self.load(self.compiled(key, module), *names)
+            self.found[key] = dict(zip(names, addresses, strict=True))
+        return self.found[key]
 
     @functools.cached_property
     def llvm(self) -> Any:
@@ -61,11 +93,8 @@ class Machine:
 
     @functools.cached_property
     def linker(self) -> Any:
-        return self.llvm.create_lljit_compiler(self.target(_USUAL))
-
-    def provide(self, name: str, address: int) -> None:
-        """Make a function known to the code that is loaded from now on."""
-        self.provided[name] = address
+        # LLVM's older linker aborts where sections come to lie more than 2 GiB apart.
+        return self.llvm.create_lljit_compiler(self.target(_USUAL), use_jit_link=True)
 
     def compiled(self, key: str, module: Callable[[], str]) -> bytes:
         """The code of a module: from the cache on disk, by a key for its text, or compiled."""
@@ -82,25 +111,23 @@ class Machine:
 
     def object_code(self, text: str, level: int = _USUAL) -> bytes:
         """The code of a module as it is written: no pass of LLVM's looks for anything better."""
-        with lock:
-            module = self.llvm.parse_assembly(text)
-            module.verify()
-            code: bytes = self.target(level).emit_object(module)
+        module = self.llvm.parse_assembly(text)
+        module.verify()
+        code: bytes = self.target(level).emit_object(module)
         return code
 
     def load(self, code: bytes, *names: str) -> list[int]:
         """The addresses of functions of compiled code."""
         middle = _SIZE + int.from_bytes(code[:_SIZE], "little")
         parts = [part for part in (code[_SIZE:middle], code[middle:]) if part]
-        with lock:
-            found: dict[str, int] = {}
-            for part in parts:
-                linked = elf.link(part, self.provided | found)
-                if linked is None:
-                    found = self._linked_by_llvm(parts, names)
-                    break
-                found |= linked
-            return [found[name] for name in names]
+        found: dict[str, int] = {}
+        for part in parts:
+            linked = elf.link(part, self.provided | found)
+            if linked is None:
+                found = self._linked_by_llvm(parts, names)
+                break
+            found |= linked
+        return [found[name] for name in names]
 
     def _linked_by_llvm(self, parts: list[bytes], names: tuple[str, ...]) -> dict[str, int]:
         """The same for other processors and systems than those that `elf` knows."""
@@ -117,10 +144,16 @@ class Machine:
         return {name: loaded[name] for name in names}
 
 
+_machine: Machine | None = None
+
+
 def machine() -> Machine:
     """The one of this process, made when it is first needed."""
-    with lock:
-        return _machine()
+    if _machine is None:
+        compiler.run(_make_machine)
+        alignment.use_in_this_thread()
+    assert _machine is not None  # it has just been made
+    return _machine
 
 
 def _joined(*modules: str) -> str:
@@ -130,25 +163,26 @@ def _joined(*modules: str) -> str:
     return "\n".join([*declared, *(line for line in lines if line not in declared)])
 
 
-@functools.cache
-def _machine() -> Machine:
+def _make_machine() -> None:
+    global _machine
+    if _machine is not None:
+        return
     found = Machine()
-    parts = (team, late, alignment)
+    parts = (on_demand, team, late, alignment)
     code = found.compiled("shared", lambda: _joined(*(part.source() for part in parts)))
-    for_kernels = ("clew_run", "clew_later")
-    for_team = (
-        "clew_worker", "clew_set_workers", "clew_forget", "clew_finish", "clew_late_left",
-    )  # fmt: skip
-    names = for_kernels + for_team + alignment.NAMES
+    for_kernels = ("clew_run", "clew_later", *on_demand.FOR_KERNELS)
+    names = for_kernels + team.FOR_PYTHON + on_demand.FOR_PYTHON + alignment.NAMES
     address = dict(zip(names, found.load(code, *names), strict=True))
     for name in for_kernels:
         found.provide(name, address[name])
-    found.team = team.Team(*(address[name] for name in for_team))
+    found.requests = on_demand.Requests(address)
+    compiler.attach(found.requests)
+    found.team = team.Team(*(address[name] for name in team.FOR_PYTHON))
     found.team.use(_threads)
     found.apart = OnDemand(found, "of any size", [*blocks.functions(), cores.function()])
     found.provide(blocks.TABLE, found.apart.address)
     alignment.provide([address[name] for name in alignment.NAMES], found)
-    return found
+    _machine = found
 
 
 def _usual_threads() -> int:
@@ -171,6 +205,5 @@ def set_threads(count: int) -> None:
     """Let kernels run on this many threads. A forked process uses one until this is called."""
     global _threads
     _threads = count
-    with lock:
-        if _machine.cache_info().currsize:
-            _machine().team.use(count)
+    if _machine is not None:
+        compiler.run(functools.partial(_machine.team.use, count))

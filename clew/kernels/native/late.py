@@ -9,7 +9,7 @@ taken.
 from __future__ import annotations
 
 from clew.kernels.native import team
-from clew.kernels.native.team import FUTEX, WAKE, YIELD
+from clew.kernels.native.team import FUTEX, WAKE
 
 # Jobs that may wait, and the words that one may be told.
 SLOTS, WORDS = 64, 40
@@ -144,19 +144,7 @@ help:
   %drew = call i1 @late_draw()
   br i1 %drew, label %help, label %wait
 wait:
-  %waited = phi i32 [ 0, %help ], [ %longer, %spin ], [ 0, %yield ]
-  %left = load atomic i64, ptr @clew_late_left acquire, align 8
-  %over = icmp eq i64 %left, 0
-  br i1 %over, label %end, label %spin
-spin:
-  call void @llvm.x86.sse2.pause()
-  %longer = add i32 %waited, 1
-  %patient = icmp slt i32 %longer, {YIELD}
-  br i1 %patient, label %wait, label %yield
-yield:
-  %yielded = call i32 @sched_yield()
-  br label %wait
-end:
+  call void @clew_wait(ptr @clew_late_left, i64 0, i1 true)
   ret void
 }}
 """

@@ -48,10 +48,8 @@ def outer_products(columns: Array, rows: Array) -> Array:
 
 @functools.cache
 def _function(llvm: str) -> Any:
-    machine = jit.machine()
-    code = machine.compiled(f"outer {llvm}", lambda: module(llvm))
-    signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-    return signature(machine.load(code, "outer")[0])
+    address = jit.machine().function(f"outer {llvm}", lambda: module(llvm), "outer")
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
 
 
 def module(llvm: str) -> str:

@@ -63,11 +63,10 @@ def _run(kind: str, target: Array, index: Array, values: Array) -> None:
 
 @functools.cache
 def _function(kind: str, llvm: str, is_last: bool) -> Any:
-    machine = jit.machine()
     key = f"placing {kind} {llvm} {is_last}"
-    code = machine.compiled(key, lambda: module(kind, llvm, is_last))
+    make = functools.partial(module, kind, llvm, is_last)
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-    return signature(machine.load(code, "place")[0])
+    return signature(jit.machine().function(key, make, "place"))
 
 
 def module(kind: str, llvm: str, is_last: bool) -> str:

@@ -6,6 +6,8 @@ buffer that stays in the nearest cache, and elements of that buffer in the row o
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from clew.kernels.native import jit
@@ -31,10 +33,9 @@ class Planes(Kernel):
     """The ufunc of the map; the core of all arrays must be contiguous."""
 
     def compile(self, index: int) -> int:
-        machine = jit.machine()
         llvm = LLVM_TYPE[self.signatures[index][0][0]]
-        code = machine.compiled(f"planes {llvm}", lambda: module(self.name, llvm))
-        return machine.load(code, self.name)[0]
+        make = functools.partial(module, self.name, llvm)
+        return jit.machine().function(f"planes {llvm}", make, self.name)
 
 
 def _no_formula() -> None:

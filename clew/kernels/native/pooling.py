@@ -61,10 +61,9 @@ def _grain(y: Array) -> int:
 
 @functools.cache
 def _function(kind: str, llvm: str) -> Any:
-    machine = jit.machine()
-    code = machine.compiled(f"pooling {kind} {llvm}", lambda: module(kind, llvm))
+    make = functools.partial(module, kind, llvm)
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-    return signature(machine.load(code, "pool")[0])
+    return signature(jit.machine().function(f"pooling {kind} {llvm}", make, "pool"))
 
 
 def module(kind: str, llvm: str) -> str:

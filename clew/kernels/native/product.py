@@ -23,7 +23,7 @@ from clew.kernels.native.loops import LOOP_SIGNATURE, finish
 from clew.kernels.native.on_demand import Function, OnDemand
 from clew.kernels.native.processor import vector_bytes
 from clew.kernels.native.product_parts import FIELDS, GIVEN, Part, body, shared_packing
-from clew.kernels.native.tiles import K_TOGETHER, TILE_PARAMETERS, Shape, Tile, tile_function
+from clew.kernels.native.tiles import K_TOGETHER, Shape, Tile, tile_function
 from clew.kernels.native.ufunc import Kernel
 
 # Columns that are packed at a time.
@@ -290,13 +290,10 @@ class Product(Kernel):
 def _table(register_bytes: int, llvm: str) -> OnDemand:
     shape = Shape(register_bytes, llvm)
     tiles = [
-        Function(tile.name, TILE_PARAMETERS, partial(tile_module, shape, tile)) if tile else None
+        Function(tile.name, partial(tile_module, shape, tile)) if tile else None
         for tile in shape.tiles
     ]
-    around = [
-        Function(name, parameters, partial(around_module, shape, name))
-        for name, parameters in product_table.AROUND.items()
-    ]
+    around = [Function(name, partial(around_module, shape, name)) for name in product_table.AROUND]
     return OnDemand(jit.machine(), f"of products {llvm} {register_bytes}", [*tiles, *around])
 
 
@@ -307,6 +304,4 @@ def functions(llvm: str) -> dict[str, int]:
     name = product_table.table(Shape(register_bytes, llvm))
     machine.provide(name, _table(register_bytes, llvm).address)
     key = f"product {llvm} {register_bytes}"
-    code = machine.compiled(key, lambda: product_module(llvm))
-    names = [*ENTRIES, *SHARED]
-    return dict(zip(names, machine.load(code, *names), strict=True))
+    return machine.functions(key, lambda: product_module(llvm), *ENTRIES, *SHARED)

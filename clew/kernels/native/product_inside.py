@@ -134,9 +134,8 @@ def provide_multiply(llvm: str) -> None:
 @functools.cache
 def _functions(llvm: str) -> dict[str, int]:
     """The addresses of the compiled functions, by their names."""
-    machine, names = jit.machine(), ("multiply", "pack")
+    machine = jit.machine()
     for name in SHARED:
         machine.provide(_name(name, llvm)[1:], functions(llvm)[name])
     key = f"products inside {llvm} {vector_bytes()}"
-    code = machine.compiled(key, lambda: module(llvm))
-    return dict(zip(names, machine.load(code, *names), strict=True))
+    return machine.functions(key, lambda: module(llvm), "multiply", "pack")

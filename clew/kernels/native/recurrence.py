@@ -50,12 +50,11 @@ def run(kind: str, step: Elementwise, words: Sequence[Array | int | None]) -> No
 
 @functools.cache
 def _function(kind: str, step: Elementwise, llvm: str) -> Any:
-    machine = jit.machine()
     provide_multiply(llvm)
     program = step.program(tuple(TYPES.values()).index(llvm))
     key = f"recurrence {kind}\n{program}"
-    code = machine.compiled(key, lambda: module(kind, program, llvm))
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(machine.load(code, "walk")[0])
+    address = jit.machine().function(key, lambda: module(kind, program, llvm), "walk")
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
 
 def module(kind: str, step: Program, llvm: str) -> str:

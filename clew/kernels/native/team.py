@@ -16,9 +16,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import signal
 import sys
-import threading
 from typing import Any
 
 # How often a thread looks before it sleeps (about a millisecond: in small networks there is Python
@@ -29,6 +27,9 @@ YIELD = 1024
 _BITS = 20
 _BACK, _JOB, _MOST_PIECES = 1 << _BITS, 1 << 2 * _BITS, 1 << _BITS - 1
 MOST_THREADS = 64
+FOR_PYTHON = (
+    "clew_worker", "clew_set_workers", "clew_forget", "clew_finish", "clew_late_left",
+)  # fmt: skip
 FUTEX, _WAIT, WAKE = 202, 128, 129  # Linux on x86-64; private futexes
 # Elsewhere the calling thread does all the work, piece after piece as the team would.
 HAS_WORKERS = sys.platform == "linux" and platform.machine() == "x86_64"
@@ -58,6 +59,10 @@ define void @clew_set_workers(i32 %count) {
 }
 
 define void @clew_forget() {
+  ret void
+}
+
+define internal void @clew_pause(i32 %times) {
   ret void
 }
 """
@@ -97,6 +102,7 @@ next:
   %context = load atomic ptr, ptr @context monotonic, align 8
   %total = load atomic i64, ptr @total monotonic, align 8
   %grain = load atomic i64, ptr @grain monotonic, align 8
+  fence acquire
   %owner = lshr i64 %ticket, {2 * _BITS}
   %same = icmp eq i64 %owner, %mine
   %front = and i64 %ticket, {_BACK - 1}
@@ -168,6 +174,8 @@ publish:
   ; job changes.
   %closed = or i64 %first, {_JOB - 1}
   store atomic i64 %closed, ptr @ticket seq_cst, align 8
+  ; No store below may be seen before it: a store alone does not see to that on every processor.
+  fence release
   store atomic ptr %fn, ptr @fn monotonic, align 8
   store atomic ptr %context, ptr @context monotonic, align 8
   store atomic i64 %total, ptr @total monotonic, align 8
@@ -185,7 +193,7 @@ help:
   call void @take(i32 %number, i1 false)
   br label %wait
 wait:
-  %waited = phi i32 [ 0, %help ], [ %longer, %spin ], [ 0, %yield ]
+  %waited = phi i32 [ 0, %help ], [ %longer, %spin ]
   %done = load atomic i64, ptr @finished acquire, align 8
   %complete = icmp eq i64 %done, %total
   br i1 %complete, label %end, label %spin
@@ -193,11 +201,10 @@ spin:
   call void @llvm.x86.sse2.pause()
   %longer = add i32 %waited, 1
   %patient = icmp slt i32 %longer, {YIELD}
-  br i1 %patient, label %wait, label %yield
-yield:
-  ; Somebody else may need this core to finish: the worker that we wait for, perhaps.
-  %yielded = call i32 @sched_yield()
-  br label %wait
+  br i1 %patient, label %wait, label %long
+long:
+  call void @clew_wait(ptr @finished, i64 %total, i1 true)
+  br label %end
 end:
   store atomic i32 0, ptr @busy release, align 4
   ret void
@@ -252,6 +259,20 @@ help:
   br label %idle
 }}
 
+define internal void @clew_pause(i32 %times) {{
+entry:
+  call void @llvm.x86.sse2.pause()
+  %part = and i32 %times, {YIELD - 1}
+  %rests = icmp eq i32 %part, 0
+  br i1 %rests, label %yield, label %out
+out:
+  ret void
+yield:
+  ; Somebody else may need this core to finish: the thread that we wait for, perhaps.
+  %yielded = call i32 @sched_yield()
+  ret void
+}}
+
 define void @clew_set_workers(i32 %count) {{
   store atomic i32 %count, ptr @workers seq_cst, align 4
   ret void
@@ -283,24 +304,20 @@ class Team:
         self._set_workers = ctypes.CFUNCTYPE(None, ctypes.c_int32)(set_workers)
         self._forget = ctypes.CFUNCTYPE(None)(forget)
         self._started = 0
-        self._lock = threading.Lock()
         if HAS_WORKERS:
             os.register_at_fork(after_in_child=self._after_fork)
 
     def use(self, threads: int) -> None:
-        """Let kernels run on this many threads, the calling one included."""
+        """Let kernels run on this many threads, the calling one included.
+
+        The compiler thread does this: workers inherit that all signals are blocked.
+        """
         if not HAS_WORKERS:
             return
         workers = min(threads, MOST_THREADS) - 1
-        with self._lock:
-            # Signals are for Python's threads: a worker inherits that all are blocked.
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-            try:
-                while self._started < workers:
-                    self._start_worker()
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            self._set_workers(workers)
+        while self._started < workers:
+            self._start_worker()
+        self._set_workers(workers)
 
     def _start_worker(self) -> None:
         libc: Any = ctypes.CDLL(None)
@@ -314,6 +331,5 @@ class Team:
         self._started += 1
 
     def _after_fork(self) -> None:
-        self._lock = threading.Lock()
         self._started = 0
         self._forget()

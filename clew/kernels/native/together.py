@@ -71,14 +71,12 @@ class Together:
     @functools.cache  # noqa: B019  kernels are as old as the program
     def compiled(self, dtype: str) -> Any:
         """The function for elements of a type."""
-        machine = jit.machine()
         program = self.program(dtype)
         key = f"together {self.name} cost {self.cost} {self.arrays}\n{program}"
-        code = machine.compiled(key, lambda: self.module(program))
         signature = ctypes.CFUNCTYPE(
             None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64
         )
-        return signature(machine.load(code, self.name)[0])
+        return signature(jit.machine().function(key, lambda: self.module(program), self.name))
 
     def program(self, dtype: str) -> Program:
         inputs = [dtype] * (self.arrays + self.numbers)

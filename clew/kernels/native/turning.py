@@ -42,9 +42,8 @@ class _Turn(Kernel):
         super().__init__("turn", module, types, "(m,n)->(m,n)")
 
     def compile(self, index: int) -> int:
-        machine, dtype = jit.machine(), self.signatures[index][0][0]
-        code = machine.compiled(f"turn {dtype}", lambda: module(dtype))
-        return machine.load(code, "turn")[0]
+        dtype = self.signatures[index][0][0]
+        return jit.machine().function(f"turn {dtype}", lambda: module(dtype), "turn")
 
 
 def module(dtype: str) -> str:

@@ -245,17 +245,15 @@ class Twister:
 
     def _load(self, name: str) -> Any:
         """Have a function compiled, with those of its module."""
-        with jit.lock:
-            if name not in self._loaded:
-                machine = jit.machine()
-                if name == "normals":
-                    program, names = self._kernel.program(0), [name]
-                    code = machine.compiled(f"normals\n{program}", lambda: normals_module(program))
-                else:
-                    names = [each for each in FUNCTIONS if each != "normals"]
-                    code = machine.compiled("words", words_module)
-                for each, address in zip(names, machine.load(code, *names), strict=True):
-                    self._loaded[each] = ctypes.CFUNCTYPE(None, *FUNCTIONS[each])(address)
+        machine = jit.machine()
+        if name == "normals":
+            program = self._kernel.program(0)
+            found = machine.functions(f"normals\n{program}", lambda: normals_module(program), name)
+        else:
+            names = [each for each in FUNCTIONS if each != "normals"]
+            found = machine.functions("words", words_module, *names)
+        for each, address in found.items():
+            self._loaded[each] = ctypes.CFUNCTYPE(None, *FUNCTIONS[each])(address)
         return self._loaded[name]
 
     def new_state(self, seed: int) -> Words:

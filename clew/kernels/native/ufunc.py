@@ -2,7 +2,7 @@
 
 NumPy does what it does for its own functions: broadcasting, strides, `out=`, choosing the loop by
 dtype. A loop is compiled when it is first needed: until then NumPy's table points to a function
-that compiles it, puts the result into the table, and goes on there.
+that asks for it (on_demand.py) and goes on there.
 
 A kernel that asks for it has loops for float16 and bfloat16 as well: elements are widened to
 float32 as they are loaded, and rounded as they are stored.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import ml_dtypes
@@ -20,9 +21,10 @@ import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # no stub for it
 
 from clew.kernels.native import columns, jit, loops, rows, scans
+from clew.kernels.native.compiler import compiler
 from clew.kernels.native.functions import trace
 from clew.kernels.native.ir import BF16, BOOL, F16, F32, F64, I32, I64, Program
-from clew.kernels.native.on_demand import or_abort
+from clew.kernels.native.on_demand import Records
 
 DTYPE = {
     F16: np.dtype(np.float16), BF16: np.dtype(ml_dtypes.bfloat16), F32: np.dtype(np.float32),
@@ -30,7 +32,6 @@ DTYPE = {
     BOOL: np.dtype(np.bool_),
 }  # fmt: skip
 
-Loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
 # Inputs and outputs of one loop.
 Signature = tuple[list[str], list[str]]
 
@@ -84,29 +85,28 @@ class Kernel:
         _KERNELS.append(self)
 
     def __getattr__(self, name: str) -> Any:
-        """`ufunc` is made when it is first needed: most programs need few of all kernels.
-
-        Not by `cached_property`, whose lock a forked process might find closed for ever.
-        """
+        """`ufunc` is made when it is first needed: most programs need few of all kernels."""
         if name != "ufunc":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        with jit.lock:
-            # Another thread may have been quicker.
-            if "ufunc" not in self.__dict__:
-                self.ufunc: Any = self._new_ufunc()
-            return self.ufunc
+        machine = jit.machine()
+        compiler.run(lambda: self._make_ufunc(machine))
+        return self.ufunc
 
-    def _new_ufunc(self) -> Any:
+    def _make_ufunc(self, machine: jit.Machine) -> None:
+        # Another thread may have been quicker.
+        if "ufunc" not in self.__dict__:
+            self.ufunc: Any = self._new_ufunc(machine)
+
+    def _new_ufunc(self, machine: jit.Machine) -> Any:
         in_table = [[*each[0], *each[1]] for each in self.signatures if not self._is_foreign(each)]
         count = len(in_table)
         self._types = bytes(self.dtypes[t].num for row in in_table for t in row)
         self._table = (ctypes.c_void_p * count)()
-        self._data = (ctypes.c_void_p * count)(*range(count))
-        # Called by NumPy through the table, so it must live as long as the ufunc: for ever.
-        self._compiling = Loop(self._compile_and_go_on)
-        address = ctypes.cast(self._compiling, ctypes.c_void_p).value
+        self._records = Records(count)
+        self._data = (ctypes.c_void_p * count)(*[self._records[i] for i in range(count)])
         for index in range(count):
-            self._table[index] = address
+            self._table[index] = machine.requests.loop
+            machine.on_demand(self._records[index], partial(self._make_loop, index))
         self._texts = self.name.encode(), (self.core or "").encode() or None
         inputs, outputs = self.signatures[0]
         return _new_ufunc(
@@ -136,12 +136,15 @@ class Kernel:
 
     def make_ready(self, index: int) -> None:
         """Compile one of the loops and let NumPy know of it."""
-        with jit.lock:
-            inputs, outputs = self.signatures[index]
-            dtype = self.dtypes[inputs[0]]
-            if dtype in self.ready:
-                return
-            ufunc, address = self.ufunc, self.compile(index)
+        jit.machine()
+        compiler.run(lambda: self._make_loop(index))
+
+    def _make_loop(self, index: int) -> int:
+        """The address of one of the loops, which NumPy knows from now on."""
+        inputs, outputs = self.signatures[index]
+        dtype = self.dtypes[inputs[0]]
+        ufunc, address = self.ufunc, self.compile(index)
+        if dtype not in self.ready:
             if index < len(self._table):
                 self._table[index] = address
             else:
@@ -150,12 +153,7 @@ class Kernel:
                 if _add_loop(ufunc, dtype.num, address, types, None):
                     raise RuntimeError(f"NumPy refuses a loop over {dtype} for {self.name}")
             self.ready.add(dtype)
-
-    def _compile_and_go_on(self, args: Any, dims: Any, steps: Any, data: Any) -> None:
-        index = data or 0
-        with or_abort():
-            self.make_ready(index)
-        Loop(self._table[index] or 0)(args, dims, steps, data)
+        return address
 
     def program(self, index: int) -> Program:
         """Kernel IR of one of the loops."""
@@ -166,11 +164,9 @@ class Kernel:
         raise NotImplementedError
 
     def compile(self, index: int) -> int:
-        machine = jit.machine()
         program = self.program(index)
         key = f"{type(self).__name__} {self.name} {self.options()}\n{program}"
-        code = machine.compiled(key, lambda: self.module(program))
-        return machine.load(code, self.name)[0]
+        return jit.machine().function(key, lambda: self.module(program), self.name)
 
     def options(self) -> str:
         """What the module depends on besides the program."""

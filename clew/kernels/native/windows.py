@@ -73,11 +73,10 @@ def _surrounded(
 
 @functools.cache
 def _function(llvm: str, kernel: Pair, stride_w: int, dilation_w: int) -> Any:
-    machine = jit.machine()
     key = f"windows {llvm} {kernel} {stride_w} {dilation_w}"
-    code = machine.compiled(key, lambda: module(llvm, kernel, stride_w, dilation_w))
+    make = functools.partial(module, llvm, kernel, stride_w, dilation_w)
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-    return signature(machine.load(code, "windows")[0])
+    return signature(jit.machine().function(key, make, "windows"))
 
 
 def module(llvm: str, kernel: Pair, stride_w: int, dilation_w: int) -> str:

@@ -123,8 +123,8 @@ def _function(kind: str) -> Any:
     provide_multiply("float")
     name = name_of_table()
     machine.provide(name, table(name).address)
-    code = machine.compiled(f"{name} {kind}", lambda: module(kind))
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(machine.load(code, "start")[0])
+    address = machine.function(f"{name} {kind}", lambda: module(kind), "start")
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(address)
 
 
 def module(kind: str) -> str:

@@ -31,7 +31,7 @@ def name_of_table() -> str:
 def table(name: str) -> OnDemand:
     """The functions of all kinds, for vectors of all widths from the widest on."""
     functions = [
-        Function(f"{kind}{lanes}", _PARAMETERS, partial(_module, kind, lanes))
+        Function(f"{kind}{lanes}", partial(_module, kind, lanes))
         for kind in KINDS
         for lanes in widths(4)
     ]
