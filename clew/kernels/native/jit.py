@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -34,8 +35,12 @@ class Machine:
     """
 
     def __init__(self) -> None:
+        # Imported with the first kernel: files and hashes are a tenth of the time of a start.
         import llvmlite
 
+        from clew.kernels.native import cache
+
+        self.cache = cache
         self.identity = f"llvmlite {llvmlite.__version__} {processor.identity()}"
         # What LLVM's linker loaded owns the code: it lives as long as the process.
         self.loaded: list[Any] = []
@@ -98,10 +103,10 @@ class Machine:
 
     def compiled(self, key: str, module: Callable[[], str]) -> bytes:
         """The code of a module: from the cache on disk, by a key for its text, or compiled."""
-        # Imported with the first kernel: files and hashes are a tenth of the time of a start.
-        from clew.kernels.native import cache
-
-        return cache.through(key, self.identity, lambda: self.code_of(module()))
+        if sys.is_finalizing():
+            # There are no files any more.
+            return self.code_of(module())
+        return self.cache.through(key, self.identity, lambda: self.code_of(module()))
 
     def code_of(self, text: str) -> bytes:
         """The code of a module: of what is compiled with care, after its size, and of the rest."""
