@@ -85,7 +85,8 @@ class Compiler:
         if self.thread or self._start():
             self.bell.ring()
         else:
-            self.work()
+            with self.lock:
+                self.work()
         return job.outcome()
 
     def _works_here(self) -> bool:
@@ -117,20 +118,29 @@ class Compiler:
             if self.native is not None:
                 self.native.compiler.value = self.thread
         while True:
-            self.work()
+            with self.lock:
+                self.work()
             self.bell.wait()
 
     def work(self) -> None:
-        """Do what has been asked for."""
-        with self.lock:
+        """Do what has been asked for; nothing if another thread is about to."""
+        if not self.lock.acquire(blocking=False):
+            return
+        try:
             while self.jobs:
                 self.jobs.popleft().run()
             if self.native is not None:
                 for record in self.native.take():
                     self.native.publish(record, _certainly(self.makers[record]))
+        finally:
+            self.lock.release()
 
     def _close(self) -> None:
-        """Before Python ends and its threads with it: from now on whoever waits does the work."""
+        """Before Python ends: from now on its main thread does the work.
+
+        The other threads stop wherever they are, so none of them may have the lock by then.
+        """
+        self.lock.acquire()
         self.is_closed = True
         if self.native is not None:
             self.native.compiler.value = 0
