@@ -19,7 +19,7 @@ from clew import errors
 from clew.backend.device import _TYPES as DEVICE_TYPES
 from clew.backend.device import device
 from clew.ops.info import StorageView
-from clew.serialization import allowed
+from clew.serialization import allowed, making
 from clew.serialization.archive import ArchiveReader, is_archive
 from clew.serialization.safetensors import is_safetensors
 from clew.serialization.safetensors import load_from as load_safetensors
@@ -113,9 +113,9 @@ def _restorer(map_location: Locations) -> Callable[[LoadedStorage, str], LoadedS
 class _Contents:
     """The policy for one file: allowed names, and storages by their keys."""
 
-    call = staticmethod(allowed.call)
-    make = staticmethod(allowed.make)
-    give_state = staticmethod(allowed.give_state)
+    call = staticmethod(making.call)
+    make = staticmethod(making.make)
+    give_state = staticmethod(making.give_state)
 
     def __init__(
         self,
