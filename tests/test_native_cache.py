@@ -196,7 +196,7 @@ def test_which_folders_are_trusted(tmp_path: Path) -> None:
     assert cache.read(tmp_path / "link" / KEY) == CODE, "a link of the user's own leads there"
 
 
-@pytest.mark.parametrize("home", ["/nonexistent", "", "/proc", "/dev/null"])
+@pytest.mark.parametrize("home", ["/proc/nobody", "", "/proc", "/dev/null"])
 def test_homes_that_are_none(home: str, tmp_path: Path) -> None:
     """Compiled, and kept nowhere."""
     program = """
