@@ -4,6 +4,7 @@ import json
 import multiprocessing
 import os
 import platform
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +14,13 @@ from typing import Any
 import pytest
 
 from clew.kernels.native import cache, processor
+from tests.processes import ended
+
+
+@pytest.fixture(autouse=True)
+def _folders_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_is_trusted_above", cache._is_trusted_above.__wrapped__)
+
 
 CODE = bytes(range(256)) * 40
 KEY = "0123456789abcdef"
@@ -140,16 +148,82 @@ SPOILED: dict[str, Callable[[Path], Any]] = {
     "others may write": lambda path: path.chmod(0o602),
     "gone": lambda path: path.unlink(),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a pipe": lambda path: (path.unlink(), os.mkfifo(path, 0o600)),
+    "a socket": lambda path: (path.unlink(), os.mknod(path, 0o600 | stat.S_IFSOCK)),
+    "a link": lambda path: path.symlink_to(path.rename(path.parent / "behind")),
+    "a link to nothing": lambda path: (path.unlink(), path.symlink_to("nothing")),
+    "a link to a device": lambda path: (path.unlink(), path.symlink_to("/dev/zero")),
+    "far too large": lambda path: os.truncate(path, 1 << 40),
+    "group may write to the folder": lambda path: path.parent.chmod(0o770),
+    "others may write to the folder": lambda path: path.parent.chmod(0o707),
+    "others may write above": lambda path: path.parent.parent.chmod(0o777),
 }
 
 
 @pytest.mark.parametrize("how", SPOILED)
 def test_files_that_are_not_loaded(how: str, tmp_path: Path) -> None:
-    path = tmp_path / KEY
+    path = tmp_path / "code" / KEY
     cache.write(path, CODE)
     assert cache.read(path) == CODE
     SPOILED[how](path)
     assert cache.read(path) is None
+
+
+def test_which_folders_are_trusted(tmp_path: Path) -> None:
+    place = tmp_path / "above" / "code"
+    cache.write(place / KEY, CODE)
+    above = place.parent
+    # What was missing above it was made for this user alone, too.
+    assert stat.S_IMODE(above.stat().st_mode) == 0o700
+    assert cache.is_trusted(place)
+    above.chmod(0o1777)
+    assert cache.is_trusted(place), "where only owners may rename, as in /tmp"
+    above.chmod(0o777)
+    assert not cache.is_trusted(place)
+    cache.write(place / "other", CODE)
+    assert entries(place) == [place / KEY]
+    above.chmod(0o755)
+    assert cache.is_trusted(place)
+    if os.getuid() == 0:
+        os.chown(above, 12345, 12345)
+        assert not cache.is_trusted(place), "somebody else's"
+        os.chown(above, 0, 12345)
+        above.chmod(0o775)
+        assert not cache.is_trusted(place), "of somebody else's group"
+        os.chown(above, 0, 0)
+        assert cache.is_trusted(place), "of the user's own group"
+    (tmp_path / "link").symlink_to(place)
+    assert cache.read(tmp_path / "link" / KEY) == CODE, "a link of the user's own leads there"
+
+
+@pytest.mark.parametrize("home", ["/proc/nobody", "", "/proc", "/dev/null"])
+def test_homes_that_are_none(home: str, tmp_path: Path) -> None:
+    """Compiled, and kept nowhere."""
+    program = """
+from clew.kernels.native import cache
+assert cache.through("program", "machine", lambda: b"code") == b"code"
+"""
+    given = {"PATH": "/usr/bin", "PYTHONPATH": os.pathsep.join(sys.path), "HOME": home}
+    environment = {name: value for name, value in given.items() if value}
+    environment["XDG_CACHE_HOME"] = home and os.path.join(home, "x")
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True,
+        timeout=60, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """As one process that may write only so much would see it."""
+    program = f"""
+import os, resource, signal
+from clew.kernels.native import cache
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+cache.write({str(tmp_path / KEY)!r}, bytes(100_000))
+assert os.listdir({str(tmp_path)!r}) == []
+"""
+    assert ended(program, 60) == (0, "")
 
 
 def test_a_file_under_another_name_is_not_loaded(tmp_path: Path) -> None:

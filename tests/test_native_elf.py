@@ -4,8 +4,10 @@ import ctypes
 import struct
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -121,6 +123,18 @@ def per_thread(code: bytes) -> bytes:
     return changed(code, at + 8, "<Q", flags | 0x400)
 
 
+def in_section(code: bytes, kind: int, field: int, value: int) -> bytes:
+    """A number in the header of the first section of a kind that has anything in it."""
+    header = next(at for at, _, found, *rest in sections_of(code) if found == kind and rest[3])
+    return changed(code, header + field, "<I" if field == 40 else "<Q", value)
+
+
+def in_table(code: bytes, kind: int, field: int, value: int) -> bytes:
+    """A number in the first entry of a table."""
+    at = next(offset for _, _, found, _, _, offset, *_ in sections_of(code) if found == kind)
+    return changed(code, at + field, "<Q", value)
+
+
 STRANGE: dict[str, Callable[[bytes], bytes]] = {
     "another format": lambda code: b"\xcf\xfa\xed\xfe" + code[4:],
     "32 bits": lambda code: changed(code, 4, "<B", 1),
@@ -128,12 +142,93 @@ STRANGE: dict[str, Callable[[bytes], bytes]] = {
     "another processor": lambda code: changed(code, 18, "<H", 183),
     "a kind of place": with_another_kind,
     "memory of each thread": per_thread,
+    "a huge section": lambda code: in_section(code, 8, 32, 1 << 40),
+    "a section behind the end": lambda code: in_section(code, 1, 24, 1 << 40),
+    "an alignment that is none": lambda code: in_section(code, 1, 48, 24),
+    "a huge alignment": lambda code: in_section(code, 1, 48, 1 << 62),
+    "symbols of no size": lambda code: in_section(code, 2, 56, 0),
+    "names elsewhere": lambda code: in_section(code, 2, 40, 60000),
+    "places of no size": lambda code: in_section(code, 4, 56, 0),
+    "a place behind the end": lambda code: in_table(code, 4, 0, 1 << 30),
+    "a place of no symbol": lambda code: in_table(code, 4, 8, (1 << 60) | 1),
+    "a far distance": lambda code: in_table(code, 4, 16, 1 << 40),
+    "headers behind the end": lambda code: changed(code, 40, "<Q", 1 << 62),
+    "headers of another size": lambda code: changed(code, 58, "<H", 0),
 }
 
 
 @pytest.mark.parametrize("what", STRANGE)
 def test_what_is_not_known_is_left_to_llvm(what: str, code: bytes) -> None:
     assert elf.link(STRANGE[what](code), provided()[0]) is None
+
+
+def damaged(code: bytes, random: Random) -> bytes:
+    """The code with a few bytes changed, mostly where numbers mean something, or cut off."""
+    content = bytearray(code)
+    for _ in range(random.choice((1, 1, 2, 8))):
+        at = random.choice(
+            (
+                random.randrange(64),
+                random.randrange(len(code)),
+                random.choice(meaningful(code)) + random.randrange(24),
+            )
+        )
+        size = random.choice((1, 2, 4, 8))
+        value = random.choice(
+            (0, 1, 0xFF, 0x7FFFFFFF, 0x80000000, 1 << 40, 1 << 63, (1 << 64) - 1, len(code))
+        ) if random.random() < 0.5 else random.getrandbits(64)  # fmt: skip
+        piece = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+        content[at : at + size] = piece[: max(0, len(code) - at)]
+    return bytes(content[: random.randrange(len(content))] if random.random() < 0.1 else content)
+
+
+def meaningful(code: bytes) -> list[int]:
+    """Where section headers, symbols and relocations begin."""
+    found = []
+    for at, _, kind, _, _, offset, size, *_ in sections_of(code):
+        found.append(at)
+        if kind in (2, 4):
+            found.extend(range(offset, offset + size, 24))
+    return found
+
+
+def test_damaged_code_is_refused_and_does_no_harm(
+    code: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is executed: only whether linking ends as it should, without much memory."""
+    taken: list[tuple[int, int]] = []
+    new_memory = elf._memory
+
+    def counted(size: int) -> int:
+        taken.append((new_memory(size), size))
+        return taken[-1][0]
+
+    monkeypatch.setattr(elf, "_memory", counted)
+    given, _ = provided()
+    random, refused = Random(0), 0
+    tracemalloc.start()
+    for _ in range(5000):
+        changed_code = damaged(code, random)
+        taken.clear()
+        try:
+            found = elf.link(changed_code, given)
+        except AttributeError as error:
+            assert "undefined symbol" in str(error)
+            found = None
+        if found is None:
+            refused += 1
+            continue
+        ((base, size),) = taken
+        assert all(base <= address <= base + size for address in found.values())
+        elf._libc().munmap(base, size)
+    assert 2000 < refused < 5000
+    assert tracemalloc.get_traced_memory()[1] < 200_000_000
+    tracemalloc.stop()
+
+
+def test_every_cut_is_refused(code: bytes) -> None:
+    for length in range(len(code) - 64):
+        assert elf.link(code[:length], {}) is None
 
 
 def test_llvm_links_the_same_code(monkeypatch: pytest.MonkeyPatch) -> None:

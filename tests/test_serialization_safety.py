@@ -462,7 +462,7 @@ def test_a_record_that_unpacks_to_far_too_much_is_refused() -> None:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
         target.writestr("archive/data.pkl", b"\x80\x02N.")
         target.getinfo("archive/data.pkl").file_size = 1 << 40
-    with pytest.raises(RuntimeError, match=r"PytorchStreamReader failed reading file data\.pkl"):
+    with pytest.raises(RuntimeError, match="its compressed records would unpack to 1099511627776 "):
         clew_load(buffer.getvalue())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
 from typing import Any
@@ -31,6 +32,11 @@ class _Progress:
         self.stage = OptState.READY
         # Whether a gradient was inf or NaN; None when there was no gradient to look at.
         self.found_inf: bool | None = None
+
+
+def _refresh_per_optimizer_state() -> _Progress:
+    """PyTorch's name for it, which is in files of whole scalers."""
+    return _Progress()
 
 
 class GradScaler:
@@ -69,7 +75,9 @@ class GradScaler:
         self._growth_interval = growth_interval
         self._init_growth_tracker = 0
         self._growth_tracker: Tensor | None = None
-        self._per_optimizer_states: dict[int, _Progress] = {}
+        self._per_optimizer_states: defaultdict[int, _Progress] = defaultdict(
+            _refresh_per_optimizer_state
+        )
 
     def _lazy_init_scale(self) -> Tensor:
         if self._scale is None:
@@ -79,7 +87,7 @@ class GradScaler:
         return self._scale
 
     def _progress(self, optimizer: Any) -> _Progress:
-        return self._per_optimizer_states.setdefault(id(optimizer), _Progress())
+        return self._per_optimizer_states[id(optimizer)]
 
     def _check_scale_growth_tracker(self, funcname: str) -> tuple[Tensor, Tensor]:
         fix = (

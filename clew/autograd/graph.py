@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from clew.backend.forking import add_lock
 from clew.core.inplace import bump_version
 from clew.core.node import Node, RemovableHandle, live_edge
 from clew.core.state import local
@@ -139,7 +140,7 @@ class _AllGrads:
 
     def __init__(self, tensors: Sequence[Tensor], fn: Callable[..., None]) -> None:
         self.fn = fn
-        self.lock = threading.Lock()
+        self.lock = add_lock(self, "lock", threading.Lock)
         self.size = len(tensors)
         # Weakly: the nodes hold the hooks, and the hooks hold this.
         self.nodes = [weakref.ref(get_gradient_edge(tensor).node) for tensor in tensors]

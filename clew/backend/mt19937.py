@@ -7,7 +7,6 @@ continues in the other.
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -16,6 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from clew.backend.forking import add_lock, cached_property
 
 UInt8Array = npt.NDArray[np.uint8]
 UInt32Array = npt.NDArray[np.uint32]
@@ -90,13 +91,13 @@ class Generator:
     def __init__(self, device: str = "cpu") -> None:
         if str(device) != "cpu":
             raise RuntimeError(f"Generator: expected device cpu, got {device}")
-        self.lock = threading.RLock()
+        self.lock = add_lock(self, "lock", threading.RLock)
         self.next_normal: float | None = None
         self._next_float_normal: float | None = None
         self._moves = 0
         self.manual_seed(DEFAULT_SEED)
 
-    @functools.cached_property
+    @cached_property
     def _state(self) -> UInt32Array:
         """The words, and how many of them are used up; made from the seed by the first draw."""
         return engine().new_state(self._seed & 0xFFFFFFFF)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.backend.forking import add_lock
 from clew.core.state import local
 from clew.core.storage import Storage, next_sequence_number
 from clew.core.tensor import Tensor, _new, sync
@@ -192,7 +193,7 @@ class Node:
         return f"<{self.name()} object at {hex(id(self))}>"
 
 
-_accumulate_lock = threading.Lock()
+_accumulate_lock = add_lock(sys.modules[__name__], "_accumulate_lock", threading.Lock)
 
 
 class AccumulateGrad(Node):

@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import partial
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from clew.backend.forking import cached_property
 from clew.core.node import Edge, Nowhere, edge_of
 from clew.core.recording import (
     DTYPE,

@@ -5,11 +5,12 @@ too, so that the adjoint of `apply_table` is `apply_table` with the transposed o
 """
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import prod
 
 import numpy as np
 
+from clew.backend.forking import cached_property
 from clew.kernels.arrays import Array, at, widened
 from clew.kernels.native import planes as native
 

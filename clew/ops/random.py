@@ -83,11 +83,11 @@ class Generator:
         return Generator().set_state(self.get_state())
 
     def __reduce__(self) -> Any:
-        return _generator_from_state, (self.stream.get_state(),)
+        return Generator, (CPU,), (self.initial_seed(), None, self.get_state())
 
-
-def _generator_from_state(state: np.ndarray) -> Generator:
-    return Generator().set_state(wrap(state))
+    def __setstate__(self, state: tuple[int, None, Tensor]) -> None:
+        # PyTorch's form; the seed is in the state, too.
+        self.set_state(state[2])
 
 
 def _around_default() -> Generator:

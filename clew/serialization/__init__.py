@@ -1,7 +1,7 @@
 """Saving and loading: PyTorch's files and safetensors, without running code from a file."""
 
 from clew.serialization import safetensors
-from clew.serialization.allowed import (
+from clew.serialization.added import (
     add_safe_globals,
     clear_safe_globals,
     get_safe_globals,

@@ -22,8 +22,10 @@ ALIGNMENT = 64
 _LOCAL_HEADER = struct.Struct("<4s5H3L2H")
 _LOCAL_SIGNATURE = b"PK\x03\x04"
 _ZIP64_EXTRA = 20
-# Deflate cannot do better than this.
-_LARGEST_RATIO = 1032
+# How much compressed records may unpack to, beside so many times the file. What is learned hardly
+# becomes smaller by compression; a file of zeros could become a thousand times larger in memory.
+_UNPACKED_FREELY, _UNPACKED_RATIO = 1 << 24, 20
+_PIECE = 1 << 20
 
 
 def is_archive(start: bytes) -> bool:
@@ -123,13 +125,40 @@ class ArchiveReader:
         entries = self._zip.infolist()
         if not entries:
             raise failed("reading zip archive", "it has no records")
-        if sum(entry.compress_size for entry in entries) > self._length:
-            raise failed("reading zip archive", "its records are larger than the file")
+        self._check_directory(entries)
         prefix = entries[0].filename.partition("/")[0] + "/"
         self._entries = {entry.filename.removeprefix(prefix): entry for entry in entries}
+        if len(self._entries) != len(entries):
+            raise failed("reading zip archive", "two of its records have the same name")
         self._map = None
         if map_into_memory:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+
+    def _check_directory(self, entries: list[zipfile.ZipInfo]) -> None:
+        """Records lie one after the other in the file, and unpack to a size in proportion to it."""
+        if sum(entry.compress_size for entry in entries) > self._length:
+            raise failed("reading zip archive", "its records are larger than the file")
+        end = 0
+        for entry in sorted(entries, key=lambda entry: entry.header_offset):
+            if entry.header_offset < end:
+                raise failed("reading zip archive", "its records lie on top of each other")
+            size = _LOCAL_HEADER.size + len(entry.orig_filename) + entry.compress_size
+            end = entry.header_offset + size
+        if end > self._length:
+            raise failed("reading zip archive", "its records go on behind the end of the file")
+        unpacked = sum(e.file_size for e in entries if e.compress_type == zipfile.ZIP_DEFLATED)
+        if unpacked > _UNPACKED_FREELY + _UNPACKED_RATIO * self._length:
+            raise RuntimeError(
+                "PytorchStreamReader failed reading zip archive: its compressed records would "
+                f"unpack to {unpacked} bytes, {unpacked // self._length} times the size of the "
+                "file. If you trust it, unpack it and pack it again without compression, as "
+                "torch.save does." + errors.at_user_line()
+            )
+
+    @property
+    def length(self) -> int:
+        """The size of the file."""
+        return self._length
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
@@ -177,13 +206,16 @@ class ArchiveReader:
         return array
 
     def _inflated(self, name: str, entry: zipfile.ZipInfo) -> np.ndarray:
-        if entry.file_size > _LARGEST_RATIO * (entry.compress_size + 1):
-            raise failed(f"reading file {name}", "its directory entry makes no sense")
+        array = np.empty(entry.file_size, np.uint8)
         try:
-            data = self._zip.read(entry)
+            with self._zip.open(entry) as source:
+                # One byte more than there should be: at the end the checksum is compared.
+                size = read_fully(source, array) + len(source.read(1))
         except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError) as error:
             raise failed(f"reading file {name}", str(error)) from None
-        return np.frombuffer(bytearray(data), np.uint8)
+        if size != entry.file_size:
+            raise failed(f"reading file {name}", "its directory entry makes no sense")
+        return array
 
 
 def read_fully(file: IO[bytes], array: np.ndarray) -> int:
@@ -193,9 +225,9 @@ def read_fully(file: IO[bytes], array: np.ndarray) -> int:
     read_into = getattr(file, "readinto", None)
     while filled < len(view):
         if read_into is not None:
-            count = read_into(view[filled:]) or 0
+            count = read_into(view[filled : filled + _PIECE]) or 0
         else:
-            piece = file.read(len(view) - filled)
+            piece = file.read(min(len(view) - filled, _PIECE))
             count = len(piece)
             view[filled : filled + count] = piece
         if count == 0:

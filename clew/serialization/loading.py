@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import mmap
 import os
 import pickle
 import pickletools
@@ -19,8 +20,8 @@ from clew import errors
 from clew.backend.device import _TYPES as DEVICE_TYPES
 from clew.backend.device import device
 from clew.ops.info import StorageView
-from clew.serialization import allowed
-from clew.serialization.archive import ArchiveReader, is_archive
+from clew.serialization import allowed, making
+from clew.serialization.archive import ArchiveReader, is_archive, read_fully
 from clew.serialization.safetensors import is_safetensors
 from clew.serialization.safetensors import load_from as load_safetensors
 from clew.serialization.saving import MAGIC_NUMBER, PROTOCOL_VERSION
@@ -113,9 +114,9 @@ def _restorer(map_location: Locations) -> Callable[[LoadedStorage, str], LoadedS
 class _Contents:
     """The policy for one file: allowed names, and storages by their keys."""
 
-    call = staticmethod(allowed.call)
-    make = staticmethod(allowed.make)
-    give_state = staticmethod(allowed.give_state)
+    call = staticmethod(making.call)
+    make = staticmethod(making.make)
+    give_state = staticmethod(making.give_state)
 
     def __init__(
         self,
@@ -320,7 +321,8 @@ def _load_archive(
     if order not in ("little", "big"):
         raise ValueError(f"Unknown endianness type: {order}")
     contents = _Contents(restore, weights_only, read, swap_bytes=order != sys.byteorder)
-    return Unpickler(archive.read("data.pkl"), contents, encoding=encoding).load()
+    body = archive.read("data.pkl")
+    return Unpickler(body, contents, archive.length, encoding=encoding).load()
 
 
 def _archive_version(archive: ArchiveReader) -> int:
@@ -343,25 +345,30 @@ def _load_legacy(
             "Cannot use ``weights_only=True`` with files saved in the legacy .tar format. Load and "
             "save it again with a newer PyTorch." + errors.at_user_line()
         )
-    begun = file.tell()
-    data = file.read()
-    if not data.startswith(_MAGIC_PICKLE):
+    data, start = _mapped(file)
+    # Where the file has what is at the beginning of `data`.
+    before = file.tell() - start
+    if data[start : start + len(_MAGIC_PICKLE)] != _MAGIC_PICKLE:
         raise UnpicklingError(
             "Invalid magic number; corrupt file? It begins as neither a file of torch.save nor one "
             "of safetensors"
         )
 
+    taken = 0
+
     def describe(key: str, kind: StorageType, count: int) -> np.ndarray:
-        if count < 0 or count * kind.itemsize > len(data):
+        nonlocal taken
+        taken += count * kind.itemsize
+        if count < 0 or taken > len(data):
             raise UnpicklingError(f"storage {key} is larger than the file")
         # Its values follow after all pickles: the tensors are made over memory that is filled then.
         return np.zeros(count * kind.itemsize, np.uint8)
 
     contents = _Contents(restore, weights_only, describe, values_follow=True)
-    position = len(_MAGIC_PICKLE)
+    position = start + len(_MAGIC_PICKLE)
     values = []
     for _ in range(4):
-        unpickler = Unpickler(data, contents, position, encoding)
+        unpickler = Unpickler(data, contents, len(data), position, encoding)
         values.append(unpickler.load())
         position = unpickler.position
     version, system, result, keys = values
@@ -370,28 +377,40 @@ def _load_legacy(
     if version != PROTOCOL_VERSION:
         raise RuntimeError(f"Invalid protocol version: {version}" + errors.at_user_line())
     swap = not system["little_endian"] if sys.byteorder == "little" else system["little_endian"]
-    position = _fill(data, position, contents.storages, keys, swap)
-    file.seek(begun + position)
+    file.seek(before + position)
+    _fill(file, contents.storages, keys, swap)
     return result
 
 
-def _fill(
-    data: bytes, position: int, storages: dict[str, LoadedStorage], keys: Any, swap: bool
-) -> int:
-    """Copy the values that follow the pickles into the storages; returns where they end."""
+def _mapped(file: IO[bytes]) -> tuple[Any, int]:
+    """What is in a file, and where in that the file stands; mapped into memory where possible.
+
+    The pickles are at the beginning: what follows them is not read here.
+    """
+    try:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), file.tell()
+    except (OSError, ValueError, AttributeError):
+        position = file.tell()
+        data = file.read()
+        file.seek(position)
+        return data, 0
+
+
+def _fill(file: IO[bytes], storages: dict[str, LoadedStorage], keys: Any, swap: bool) -> None:
+    """Read the values that follow the pickles into the storages."""
     if sorted(keys) != sorted(storages):
         raise UnpicklingError("the file's storages are not those that its tensors need")
     for key in keys:
         storage = storages[key]
-        (count,) = struct.unpack_from(">q" if swap else "<q", data, position)
-        position += 8
-        size = count * storage.kind.itemsize
-        if size != len(storage.bytes) or position + size > len(data):
+        size = np.zeros(8, np.uint8)
+        is_there = read_fully(file, size) == 8
+        count = int(size.view(">i8" if swap else "<i8")[0])
+        if count * storage.kind.itemsize != len(storage.bytes):
+            is_there = False
+        if not is_there or read_fully(file, storage.bytes) != len(storage.bytes):
             raise UnpicklingError(f"the file ends inside storage {key}, or its size is wrong")
-        values = np.frombuffer(data, np.uint8, size, position) if size else storage.bytes
-        storage.bytes[:] = swapped(values, storage.kind) if swap else values
-        position += size
-    return position
+        if swap:
+            storage.bytes[:] = swapped(storage.bytes, storage.kind)
 
 
 # -- what a file would need ------------------------------------------------------------------------

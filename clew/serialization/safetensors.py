@@ -99,7 +99,10 @@ def load(data: bytes) -> dict[str, Tensor]:
     import safetensors
 
     result: dict[str, Tensor] = {}
-    for name, info in safetensors.deserialize(bytes(data)):
+    parts = safetensors.deserialize(bytes(data))[::-1]
+    while parts:
+        # What was copied is given back at once.
+        name, info = parts.pop()
         dtype = _DTYPES.get(info["dtype"])
         if dtype is None:
             raise RuntimeError(
@@ -127,7 +130,7 @@ def load_from(file: IO[bytes]) -> dict[str, Tensor]:
 
     try:
         return load(file.read())
-    except safetensors.SafetensorError as error:
+    except (safetensors.SafetensorError, ValueError, OverflowError) as error:
         raise RuntimeError(
             f"the safetensors file is damaged: {error}" + errors.at_user_line()
         ) from None

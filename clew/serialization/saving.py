@@ -20,11 +20,10 @@ from clew import errors
 from clew.backend.dtypes import BY_NUMPY, uint8
 from clew.backend.layout import layout
 from clew.core.tensor import Tensor
-from clew.nn import functional
 from clew.nn.parameter import Parameter, is_lazy
 from clew.ops import memory
 from clew.ops.info import StorageView
-from clew.serialization import allowed, storages
+from clew.serialization import allowed, making, names, storages
 from clew.serialization.archive import ALIGNMENT, ArchiveWriter, write_fully
 from clew.serialization.atomic import replacing
 from clew.serialization.storages import OF_DTYPE, UNTYPED, WITHOUT_TYPE, StorageType
@@ -106,8 +105,10 @@ class _Pickler(_Base):
             return self._reduce_tensor(obj)
         if isinstance(obj, StorageType):
             return obj.name
+        if type(obj).__module__ == "clew.ops.return_types":
+            return type(obj), (tuple(obj), {})
         if isinstance(obj, layout):
-            return allowed.get_layout, (repr(obj),)
+            return making.get_layout, (repr(obj),)
         if type(obj) is bytes and not obj and self.proto < 3:
             # PyTorch reads bytes that are written as text, but not this protocol's `bytes()`.
             return codecs.encode, ("", "latin1")
@@ -127,7 +128,7 @@ class _Pickler(_Base):
         plain = self._plain(tensor, tensor.requires_grad)
         if kind is Tensor and state is None:
             return plain
-        return allowed.rebuild_from_type_v2, (plain[0], kind, plain[1], state)
+        return making.rebuild_from_type_v2, (plain[0], kind, plain[1], state)
 
     def _plain(self, tensor: Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, ...]]:
         """The function and arguments that make a tensor's values and layout again."""
@@ -175,11 +176,14 @@ def _name_in_files(obj: Any) -> str | None:
     if known is not None:
         return known
     if isinstance(obj, FunctionType):
-        is_public = functional.__dict__.get(obj.__name__) is obj
-        return f"torch.nn.functional.{obj.__name__}" if is_public else None
-    if isinstance(obj, type) and obj.__module__.split(".")[0] == "clew":
-        return allowed.canonical(obj.__module__, obj.__qualname__)
-    return None
+        return names.name_of(obj)
+    if not isinstance(obj, type) or obj.__module__.split(".")[0] != "clew":
+        return None
+    full = names.canonical(obj.__module__, obj.__qualname__)
+    if not issubclass(obj, Tensor) and names.find_own(full) is not obj:
+        # A file with something that `load` would refuse helps nobody.
+        raise TypeError(f"cannot pickle '{obj.__qualname__}' object")
+    return full
 
 
 def save(

@@ -46,6 +46,8 @@ class LoadedStorage(StorageView):
         self.whole = wrap(array if kind.dtype is None else array.view(kind.dtype.np))
         super().__init__(self.whole, typed=kind.dtype is not None)
         self.kind = kind
+        # The bytes of copies that were made of it.
+        self.copied = 0
         # In legacy files the values come after the tensors.
         self.is_filled = True
 
@@ -65,9 +67,16 @@ def swapped(array: np.ndarray, kind: StorageType) -> np.ndarray:
     return array.view(kind.dtype.np).byteswap().view(np.uint8)
 
 
+_TOO_LARGE = 1 << 63
+# PyTorch's conjugated tensors are views; here they are copies, whose number is limited.
+_MOST_COPIES = 4
+
+
 def _lengths(values: Any, what: str) -> tuple[int, ...]:
-    if not isinstance(values, tuple | list) or not all(type(n) is int and n >= 0 for n in values):
-        raise ValueError(f"a tensor's {what} should be numbers from 0 on")
+    if not isinstance(values, tuple | list) or not all(
+        type(n) is int and 0 <= n < _TOO_LARGE for n in values
+    ):
+        raise ValueError(f"a tensor's {what} should be numbers from 0 on, below 2**63")
     return tuple(values)
 
 
@@ -100,8 +109,10 @@ def _finish(storage: LoadedStorage, tensor: Tensor, requires_grad: Any, metadata
     flags = [flag for flag in ("conj", "neg") if isinstance(metadata, dict) and metadata.get(flag)]
     if flags and not storage.is_filled:
         raise ValueError("conjugated tensors in legacy files are not read")
-    if flags and tensor._array.nbytes > len(storage.bytes):
-        raise ValueError("a conjugated tensor is larger than its storage")
+    if flags:
+        storage.copied += tensor._array.nbytes
+        if storage.copied > _MOST_COPIES * len(storage.bytes):
+            raise ValueError("the conjugated tensors are much larger than their storage")
     for flag in flags:
         tensor = wrap({"conj": np.conj, "neg": np.negative}[flag](tensor._array))
     if requires_grad and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):

@@ -37,6 +37,39 @@ class Policy(Protocol):
 _LARGEST_KEY = 10_000
 _PLAIN_KEYS = frozenset({str, int, float, bool, bytes, type(None)})
 
+# A pickle of few bytes can make much: values that it has made before can be copied again and again.
+# So the memory that it uses is bounded by the size of its file.
+_FREE_MEMORY, _MEMORY_RATIO = 1 << 24, 50
+_TOO_LARGE = "the pickle makes objects that are out of all proportion to the size of its file"
+# What an item of a container needs, about, and what an instruction makes.
+_ITEM = 80
+_COSTS = [8] * 256
+for _code, _cost in (
+    (pickle.EMPTY_SET, 216), (pickle.FROZENSET, 216), (pickle.EMPTY_DICT, 64), (pickle.MARK, 64),
+    (pickle.EMPTY_LIST, 56), (pickle.TUPLE, 48), (pickle.TUPLE1, 48), (pickle.TUPLE2, 56),
+    (pickle.TUPLE3, 64), (pickle.MEMOIZE, 100), (pickle.BINPUT, 100), (pickle.LONG_BINPUT, 100),
+    (pickle.SETITEM, 100), (pickle.BYTEARRAY8, 56), (pickle.SHORT_BINBYTES, 40),
+    (pickle.SHORT_BINUNICODE, 56), (pickle.SHORT_BINSTRING, 56), (pickle.LONG1, 32),
+    (pickle.BINFLOAT, 32), (pickle.BININT, 32),
+):  # fmt: skip
+    _COSTS[_code[0]] = _cost
+
+
+def _weight(values: Any) -> int:
+    """About how much memory it takes to copy each of some values, but not what is in them."""
+    if isinstance(values, dict):
+        return _ITEM * len(values)
+    if not isinstance(values, tuple | list):
+        return 0
+    size = 0
+    for value in values:
+        if isinstance(value, str | bytes | bytearray):
+            size += len(value)
+        elif isinstance(value, list | tuple | dict | set | frozenset | deque):
+            size += _ITEM * len(value)
+    return size
+
+
 _handlers: dict[int, Callable[[Any], None]] = {}
 
 
@@ -53,9 +86,16 @@ class Unpickler:
     """One pickle inside a buffer; `position` is where it ends once it is loaded."""
 
     def __init__(
-        self, data: bytes, policy: Policy, start: int = 0, encoding: str = "utf-8"
+        self,
+        data: bytes,
+        policy: Policy,
+        file_size: int,
+        start: int = 0,
+        encoding: str = "utf-8",
     ) -> None:
         self.data = data
+        # Bytes of memory that the pickle may still use, about.
+        self.left = _FREE_MEMORY + _MEMORY_RATIO * file_size
         self.position = start
         self.policy = policy
         self.encoding = encoding
@@ -64,7 +104,7 @@ class Unpickler:
         self.memo: dict[int, Any] = {}
 
     def load(self) -> Any:
-        data, handlers = self.data, _handlers
+        data, handlers, costs = self.data, _handlers, _COSTS
         while True:
             if self.position >= len(data):
                 raise UnpicklingError("the pickle ends before its end was marked")
@@ -75,7 +115,16 @@ class Unpickler:
             handler = handlers.get(opcode)
             if handler is None:
                 raise UnpicklingError(f"Unsupported operand {opcode}")
+            self.left -= costs[opcode]
+            if self.left < 0:
+                raise UnpicklingError(_TOO_LARGE)
             handler(self)
+
+    def spend(self, size: int) -> None:
+        """Note that so much memory will be used."""
+        self.left -= size
+        if self.left < 0:
+            raise UnpicklingError(_TOO_LARGE)
 
     # -- pieces of the input -----------------------------------------------------------------
 
@@ -308,6 +357,7 @@ def _appends(self: Unpickler) -> None:
 
 
 def _set_items(self: Unpickler, items: list[Any]) -> None:
+    self.spend(50 * len(items))
     target = _container(self, dict)
     if len(items) % 2:
         raise UnpicklingError("the pickle has a key without a value")
@@ -337,6 +387,7 @@ def _keys_since_mark(self: Unpickler) -> list[Any]:
 @_on(pickle.ADDITEMS)
 def _add_items(self: Unpickler) -> None:
     items = _keys_since_mark(self)
+    self.spend(50 * len(items))
     _container(self, set).update(items)
 
 
@@ -390,6 +441,10 @@ def _stack_global(self: Unpickler) -> None:
     self.push(self.policy.find(module, name))
 
 
+# A small object with its attributes.
+_OBJECT = 400
+
+
 def _arguments(value: Any) -> tuple[Any, ...]:
     if type(value) is not tuple:
         raise UnpicklingError(f"the pickle passes arguments in a {type(value).__name__}")
@@ -399,12 +454,14 @@ def _arguments(value: Any) -> tuple[Any, ...]:
 @_on(pickle.REDUCE)
 def _reduce(self: Unpickler) -> None:
     args = _arguments(self.pop())
+    self.spend(_OBJECT + _weight(args))
     self.push(self.policy.call(self.pop(), args))
 
 
 @_on(pickle.NEWOBJ)
 def _new_object(self: Unpickler) -> None:
     args = _arguments(self.pop())
+    self.spend(_OBJECT + _weight(args))
     self.push(self.policy.make(self.pop(), args, {}))
 
 
@@ -413,12 +470,14 @@ def _new_object_with_keywords(self: Unpickler) -> None:
     kwargs, args = self.pop(), _arguments(self.pop())
     if type(kwargs) is not dict:
         raise UnpicklingError(f"the pickle passes keywords in a {type(kwargs).__name__}")
+    self.spend(_OBJECT + _weight(args) + _weight(kwargs))
     self.push(self.policy.make(self.pop(), args, kwargs))
 
 
 @_on(pickle.BUILD)
 def _build(self: Unpickler) -> None:
     state = self.pop()
+    self.spend(_weight(state))
     self.policy.give_state(self.top(), state)
 
 

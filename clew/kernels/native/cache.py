@@ -7,6 +7,7 @@ is not loaded but compiled anew. Writers replace files whole: readers never see 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -18,6 +19,8 @@ from threading import get_ident
 FilePath = str | os.PathLike[str]
 
 MAGIC = b"clew code 1\n"
+# Nothing that clew compiles comes near it.
+_LARGEST = 1 << 26
 
 
 def folder() -> str | None:
@@ -64,12 +67,18 @@ def through(program: str, machine: str, compile: Callable[[], bytes]) -> bytes:
 
 
 def read(path: FilePath) -> bytes | None:
-    """The code in a file, if it is there, whole, and the user's own."""
+    """The code in a file, if it is there, whole, and nobody else's doing."""
     try:
-        with open(path, "rb") as file:
-            if not is_private(os.fstat(file.fileno())):
+        if not is_trusted(os.path.dirname(path)):
+            return None
+        # Looked at before it is opened: opening a pipe can wait for ever, a device can do anything.
+        if not _is_own_file(os.lstat(path)):
+            return None
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            if not _is_own_file(os.fstat(descriptor)):
                 return None
-            content = file.read()
+            content = file.read(_LARGEST)
     except OSError:
         return None
     head = len(MAGIC) + 32
@@ -83,23 +92,64 @@ def _digest(path: FilePath, code: bytes) -> bytes:
     return hashlib.sha256(os.path.basename(path).encode() + code).digest()
 
 
-def is_private(status: os.stat_result) -> bool:
-    """Whether a file belongs to this user and nobody else may write to it."""
-    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+def is_trusted(folder: FilePath) -> bool:
+    """The rule: a folder whose files nobody but this user can have put there.
+
+    It belongs to the user, and nobody else may write to it. Nobody else can have put it in its
+    place: the folders above belong to the user or to the system's administrator, and others may
+    not write to them, or may (as in `/tmp`) not rename what is not theirs.
+    """
+    return _is_private(os.stat(folder), stat.S_ISDIR) and _is_trusted_above(os.fspath(folder))
+
+
+@functools.cache
+def _is_trusted_above(folder: str) -> bool:
+    """The same of the folders above, looked at once per process."""
+    me = os.getuid()
+    place = os.path.realpath(folder)
+    while place != (place := os.path.dirname(place)):
+        above = os.lstat(place)
+        # A group with the user's own number is the user's alone.
+        others = stat.S_IWOTH if above.st_gid == me else stat.S_IWGRP | stat.S_IWOTH
+        is_open = above.st_mode & others and not above.st_mode & stat.S_ISVTX
+        if above.st_uid not in (me, 0) or is_open:
+            return False
+    return True
+
+
+def _is_private(status: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
+    """Whether it is of a kind, belongs to this user, and nobody else may write to it."""
+    mode = status.st_mode
+    is_mine = status.st_uid == os.getuid() and not mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return is_mine and is_kind(mode)
+
+
+def _is_own_file(status: os.stat_result) -> bool:
+    return _is_private(status, stat.S_ISREG) and status.st_size < _LARGEST
+
+
+def _make(folder: str) -> None:
+    """Make a folder and those above it that are missing, all of them closed to others."""
+    if not os.path.isdir(folder):
+        _make(os.path.dirname(folder))
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
 
 
 def write(path: FilePath, code: bytes) -> None:
-    """Put compiled code into the cache; a folder that cannot be written to is left alone."""
+    """Put compiled code into the cache; a folder that is not trusted or not there is left alone."""
     content = MAGIC + _digest(path, code) + code
     try:
-        place = os.path.dirname(path)
-        os.makedirs(place, exist_ok=True, mode=0o700)
-        if not is_private(os.stat(place)):
+        place = os.path.abspath(os.path.dirname(path))
+        _make(place)
+        if not is_trusted(place):
             return
         # Without `tempfile`, which takes longer to import than the file to write: nobody else may
         # write here, and no other thread of this user has these numbers.
         temporary = os.path.join(place, f".new-{os.getpid()}-{get_ident()}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)  # of a process that was killed, whose number came again
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)

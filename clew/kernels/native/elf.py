@@ -4,6 +4,9 @@ LLVM links what it has compiled, too. But a program whose kernels are in the cac
 compile, and LLVM's library takes longer to load than all of its kernels. What the code generator
 writes for x86-64 under Linux is simple: a few sections, and a few kinds of places where an address
 is to be filled in.
+
+Nothing that a file says is believed: every offset, size, index and distance is compared with what
+it refers to before it is used, and memory is taken when all of it is known to make sense.
 """
 
 import ctypes
@@ -15,7 +18,8 @@ from typing import Any, NamedTuple
 
 # Numbers of the ELF format.
 _START, _RELOCATABLE, _X86_64 = b"\x7fELF\x02\x01", 1, 62
-_SYMBOLS, _RELOCATIONS, _ZEROS, _UNWINDING = 2, 4, 8, 0x70000001
+_SYMBOLS, _STRINGS, _RELOCATIONS, _ZEROS, _UNWINDING = 2, 3, 4, 8, 0x70000001
+_HEADER_SIZE, _SECTION_SIZE, _ENTRY_SIZE = 64, 64, 24
 _WRITABLE, _IN_MEMORY, _PER_THREAD = 1, 2, 0x400
 _UNDEFINED, _FIRST_SPECIAL = 0, 0xFF00
 # What is filled in: an address; the distance to one, or to a function; the distance to an entry of
@@ -25,6 +29,18 @@ _KNOWN = (_ADDRESS, _DISTANCE, _CALL, *_ENTRIES)
 
 # A jump to the address that follows it: other functions may be too far away for 32 bits.
 _JUMP, _JUMP_SIZE = b"\xff\x25\x00\x00\x00\x00", 16
+
+# Far more than code of kernels has.
+_LARGEST_IMAGE, _LONGEST_NAME = 1 << 26, 1000
+
+
+class _Unknown(Exception):
+    """The file is damaged, or has something in it that is not known here."""
+
+
+def _require(makes_sense: bool) -> None:
+    if not makes_sense:
+        raise _Unknown
 
 
 class _Section(NamedTuple):
@@ -58,55 +74,89 @@ def link(code: bytes, provided: dict[str, int]) -> dict[str, int] | None:
     """Put the code of an object file into memory for good; the addresses of its symbols.
 
     `provided` are functions that it calls besides those of the process. None if it is for another
-    kind of machine, or has something in it that is not known here.
+    kind of machine, is damaged, or has something in it that is not known here. AttributeError if it
+    calls a function that is nowhere.
     """
-    if code[:6] != _START or struct.unpack_from("<HH", code, 16) != (_RELOCATABLE, _X86_64):
+    try:
+        return _Loaded(_Image(code), provided).addresses()
+    except _Unknown:
         return None
-    image = _Image(code)
-    return _Loaded(image, provided).addresses() if image.is_known() else None
 
 
 class _Image:
-    """What is in an object file."""
+    """What is in an object file: numbers that have been compared with the file."""
 
     def __init__(self, code: bytes) -> None:
+        _require(len(code) >= _HEADER_SIZE and code[:6] == _START)
+        _require(struct.unpack_from("<HH", code, 16) == (_RELOCATABLE, _X86_64))
         self.code = code
-        (start,), (count,) = struct.unpack_from("<Q", code, 40), struct.unpack_from("<H", code, 60)
+        (start,) = struct.unpack_from("<Q", code, 40)
+        size, count = struct.unpack_from("<HH", code, 58)
+        _require(size == _SECTION_SIZE and start + size * count <= len(code))
         self.sections = [
-            _Section(*struct.unpack_from("<IIQQQQIIQQ", code, start + 64 * i)) for i in range(count)
+            _Section(*struct.unpack_from("<IIQQQQIIQQ", code, start + size * i))
+            for i in range(count)
         ]
         self.symbols = list(self._symbols())
         self.used = [
             i
             for i, section in enumerate(self.sections)
-            if section.flags & _IN_MEMORY and section.kind != _UNWINDING
+            if i != _UNDEFINED and section.flags & _IN_MEMORY and section.kind != _UNWINDING
         ]
+        for i in self.used:
+            self._check_part(self.sections[i])
         self.places = list(self._places())
 
+    def _check_part(self, section: _Section) -> None:
+        """Of a section that will be in memory."""
+        _require(not section.flags & _PER_THREAD)
+        _require(section.kind == _ZEROS or section.offset + section.size <= len(self.code))
+        # A power of two, and no more than what memory is aligned to.
+        _require(section.align & (section.align - 1) == 0 if section.align else True)
+        _require(section.align <= mmap.PAGESIZE)
+
+    def _entries(self, table: _Section, form: str) -> Iterator[tuple[Any, ...]]:
+        """The entries of a section that is a table."""
+        _require(table.entry_size == _ENTRY_SIZE and table.size % _ENTRY_SIZE == 0)
+        _require(table.offset + table.size <= len(self.code))
+        yield from struct.iter_unpack(
+            form, memoryview(self.code)[table.offset : table.offset + table.size]
+        )
+
     def _symbols(self) -> Iterator[_Symbol]:
-        table = next(section for section in self.sections if section.kind == _SYMBOLS)
-        names = self.sections[table.link].offset
-        for at in range(table.offset, table.offset + table.size, table.entry_size):
-            name, _, _, section, value, _ = struct.unpack_from("<IBBHQQ", self.code, at)
-            end = self.code.index(b"\0", names + name)
-            yield _Symbol(self.code[names + name : end].decode(), section, value)
+        tables = [section for section in self.sections if section.kind == _SYMBOLS]
+        _require(len(tables) == 1 and tables[0].link < len(self.sections))
+        names = self.sections[tables[0].link]
+        _require(names.kind == _STRINGS and names.offset + names.size <= len(self.code))
+        for name, _, _, section, value, _ in self._entries(tables[0], "<IBBHQQ"):
+            start = names.offset + name
+            last = min(start + _LONGEST_NAME, names.offset + names.size)
+            end = self.code.find(b"\0", start, last)
+            _require(end >= 0)
+            yield _Symbol(self.code[start:end].decode(errors="replace"), section, value)
 
     def _places(self) -> Iterator[_Place]:
-        for section in self.sections:
-            if section.kind == _RELOCATIONS and section.info in self.used:
-                for at in range(section.offset, section.offset + section.size, section.entry_size):
-                    offset, what, addend = struct.unpack_from("<QQq", self.code, at)
-                    symbol = self.symbols[what >> 32]
-                    yield _Place(section.info, offset, what & 0xFFFFFFFF, symbol, addend)
-
-    def is_known(self) -> bool:
-        """Whether there is nothing in it that is not known here."""
-        return not any(self.sections[i].flags & _PER_THREAD for i in self.used) and all(
-            place.kind in _KNOWN
-            and place.symbol.section < _FIRST_SPECIAL
-            and (place.kind != _DISTANCE or place.symbol.section != _UNDEFINED)
-            for place in self.places
-        )
+        used = frozenset(self.used)
+        for table in self.sections:
+            if table.kind != _RELOCATIONS or table.info not in used:
+                continue
+            size = self.sections[table.info].size
+            for offset, what, addend in self._entries(table, "<QQq"):
+                kind, number = what & 0xFFFFFFFF, what >> 32
+                _require(
+                    kind in _KNOWN
+                    and number < len(self.symbols)
+                    and offset + (8 if kind == _ADDRESS else 4) <= size
+                )
+                symbol = self.symbols[number]
+                # In a section that will be there, or, where that is provided for, elsewhere.
+                _require(
+                    kind != _DISTANCE
+                    if symbol.section == _UNDEFINED
+                    else symbol.section in used
+                    and symbol.value <= self.sections[symbol.section].size
+                )
+                yield _Place(table.info, offset, kind, symbol, addend)
 
 
 class _Loaded:
@@ -123,9 +173,20 @@ class _Loaded:
         self.jumps, end = _table(jumps, end, _JUMP_SIZE)
         self.fixed = _multiple(end, mmap.PAGESIZE)
         size = max(self._lay_out(self.fixed, is_writable=True), 1)
+        _require(size <= _LARGEST_IMAGE)
+        called = dict.fromkeys(place.symbol for place in image.places)
+        self.elsewhere = {
+            symbol: self.provided.get(symbol.name) or _of_process(symbol.name)
+            for symbol in called
+            if symbol.section == _UNDEFINED
+        }
         self.bytes = bytearray(size)
         self.base = _memory(size)
-        self._fill()
+        try:
+            self._fill()
+        except BaseException:
+            _libc().munmap(self.base, size)
+            raise
 
     def _lay_out(self, end: int, is_writable: bool) -> int:
         """Find places for some sections; what follows them."""
@@ -139,7 +200,7 @@ class _Loaded:
 
     def _address(self, symbol: _Symbol) -> int:
         if symbol.section == _UNDEFINED:
-            return self.provided.get(symbol.name) or _of_process(symbol.name)
+            return self.elsewhere[symbol]
         return self.base + self.offsets[symbol.section] + symbol.value
 
     def _fill(self) -> None:
@@ -162,7 +223,10 @@ class _Loaded:
     def _fill_in(self, place: _Place) -> None:
         at = self.offsets[place.section] + place.offset
         if place.kind == _ADDRESS:
-            struct.pack_into("<Q", self.bytes, at, self._address(place.symbol) + place.addend)
+            target = self._address(place.symbol) + place.addend
+            is_inside = self.base <= target <= self.base + len(self.bytes)
+            _require(is_inside if place.symbol.section else 0 <= target < 1 << 64)
+            struct.pack_into("<Q", self.bytes, at, target)
             return
         if place.kind in _ENTRIES:
             target = self.base + self.entries[place.symbol]
@@ -170,14 +234,18 @@ class _Loaded:
             target = self.base + self.jumps[place.symbol]
         else:
             target = self._address(place.symbol)
-        struct.pack_into("<i", self.bytes, at, target + place.addend - (self.base + at))
+        distance = target + place.addend - (self.base + at)
+        _require(-(1 << 31) <= distance < 1 << 31)
+        struct.pack_into("<i", self.bytes, at, distance)
 
     def addresses(self) -> dict[str, int]:
         """Where the symbols are that have a name."""
         return {
             symbol.name: self._address(symbol)
             for symbol in self.image.symbols
-            if symbol.name and symbol.section in self.offsets
+            if symbol.name
+            and symbol.section in self.offsets
+            and symbol.value <= self.image.sections[symbol.section].size
         }
 
 
@@ -198,6 +266,7 @@ def _libc() -> Any:
     library = ctypes.CDLL(None, use_errno=True)
     library.mmap.restype = ctypes.c_void_p
     library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     library.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     return library
 
@@ -213,4 +282,5 @@ def _memory(size: int) -> int:
 
 def _of_process(name: str) -> int:
     """The address of a function of the process."""
-    return ctypes.cast(getattr(_libc(), name), ctypes.c_void_p).value or 0
+    # By index: attributes are also those of Python's object.
+    return ctypes.cast(_libc()[name], ctypes.c_void_p).value or 0

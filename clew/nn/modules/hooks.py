@@ -34,14 +34,37 @@ class HookHandle(RemovableHandle):
                 note.pop(self.id, None)
 
     def __getstate__(self) -> Any:
-        return self.id, self._hooks(), [reference() for reference in self._notes]
+        # PyTorch's form.
+        state = self._hooks(), self.id
+        return (*state, tuple(reference() for reference in self._notes)) if self._notes else state
 
     def __setstate__(self, state: Any) -> None:
         # A copied module's handle removes the hook from the copy. Weak references to nothing
         # cannot be made, so what was gone is replaced by something that will be.
-        self.id, hooks, notes = state
+        hooks, self.id, notes = state if len(state) == 3 else (*state, ())
         self._hooks = weakref.ref(OrderedDict() if hooks is None else hooks)
         self._notes = tuple(weakref.ref(note) for note in notes if note is not None)
+
+
+class _WrappedHook:
+    """Calls a hook with its module, which it does not keep alive."""
+
+    def __init__(self, hook: Hook, module: Any) -> None:
+        self.hook = hook
+        self.module: weakref.ref[Any] | None = weakref.ref(module)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        module = () if self.module is None else (self.module(),)
+        return self.hook(*module, *args, **kwargs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        module = self.module and self.module()
+        return {"hook": self.hook, "with_module": module is not None, "module": module}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.hook = state["hook"]
+        # PyTorch wraps all hooks, also those that are called without their module.
+        self.module = weakref.ref(state["module"]) if state["with_module"] else None
 
 
 def add_hook(

@@ -292,7 +292,7 @@ class CrossEntropyLoss(_ClassLoss):
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class LinearCrossEntropyOptions:
     """How PyTorch may split a `LinearCrossEntropyLoss` to save memory.
 

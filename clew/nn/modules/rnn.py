@@ -141,6 +141,15 @@ class RNNBase(Module):
     def _flat_weights(self) -> list[Tensor]:
         return [getattr(self, name) for name in self._flat_weights_names]
 
+    def __getstate__(self) -> Any:
+        # PyTorch's modules keep these two, and its files have them.
+        flat = {"_flat_weights_names": self._flat_weights_names}
+        return {**super().__getstate__(), **flat, "_flat_weights": self._flat_weights}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        computed = ("_flat_weights_names", "_flat_weights")
+        super().__setstate__({name: state[name] for name in state if name not in computed})
+
     @property
     def all_weights(self) -> list[list[Tensor]]:
         """The weights of every layer and direction."""

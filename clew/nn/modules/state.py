@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import warnings
 from collections import OrderedDict, namedtuple
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from clew.autograd.mode import no_grad
 from clew.core.node import RemovableHandle
 from clew.core.tensor import Tensor
-from clew.nn.modules.hooks import Hook, HookDict, add_hook
+from clew.nn.modules.hooks import Hook, HookDict, _WrappedHook, add_hook
 from clew.nn.parameter import Parameter, is_lazy
 
 if TYPE_CHECKING:
@@ -257,7 +256,7 @@ class StateMethods:
         self, hook: Hook, with_module: bool = False
     ) -> RemovableHandle:
         """Call `hook(state_dict, prefix, local_metadata, ...)` before this module loads."""
-        bound = functools.partial(hook, self) if with_module else hook
+        bound = _WrappedHook(hook, self) if with_module else hook
         return add_hook(self._load_state_dict_pre_hooks, bound)
 
     def register_load_state_dict_pre_hook(self, hook: Hook) -> RemovableHandle:

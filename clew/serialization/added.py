@@ -1,0 +1,42 @@
+"""What users let files use, beside what clew knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_safe: list[Any] = []
+
+
+def add_safe_globals(safe_globals: list[Callable[..., Any] | tuple[Any, str]]) -> None:
+    """Let files use these classes and functions; a pair gives the name that files use for it."""
+    for each in safe_globals:
+        if not any(each is known for known in _safe):
+            _safe.append(each)
+
+
+def get_safe_globals() -> list[Any]:
+    """What users have added."""
+    return list(_safe)
+
+
+def clear_safe_globals() -> None:
+    """Forget what users have added."""
+    _safe.clear()
+
+
+@contextmanager
+def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
+    """Let files use these classes and functions inside a `with` block."""
+    before = list(_safe)
+    add_safe_globals(safe_globals)
+    try:
+        yield
+    finally:
+        _safe[:] = before
+
+
+def is_added(value: Any) -> bool:
+    """Whether users have named this very object."""
+    return any(value is (each[0] if isinstance(each, tuple) else each) for each in _safe)

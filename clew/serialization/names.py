@@ -1,0 +1,145 @@
+"""What clew's own classes and functions are called in files: by PyTorch's names.
+
+Finding one imports the module that has it: which parts of clew a program has used before makes no
+difference to what its files mean.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import types
+from typing import Any
+
+from clew.core.tensor import Tensor
+from clew.nn import functional
+
+_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# Objects of the classes in these may be in files.
+_OWN_PACKAGES = (
+    "torch.nn.", "torch.optim.", "torch.utils.data.", "torch.utils.hooks.", "torch.distributions.",
+    "torch.amp.", "torch.cuda.amp.", "torch.cpu.amp.", "torch.return_types.",
+)  # fmt: skip
+
+# Where clew has something in another module than PyTorch: whole modules, and single names.
+_ELSEWHERE = {
+    "torch.nn.modules.attention": "torch.nn.modules.activation",
+    "torch.nn.modules.hooks.HookHandle": "torch.utils.hooks.RemovableHandle",
+    "torch.nn.modules.hooks._WrappedHook": "torch.nn.modules.module._WrappedHook",
+    "torch.nn.modules.loss_margin": "torch.nn.modules.loss",
+    "torch.nn.modules.loss.LinearCrossEntropyOptions":
+        "torch.nn.modules.linear_cross_entropy_options.LinearCrossEntropyOptions",
+    "torch.nn.modules.parameter_container": "torch.nn.modules.container",
+    "torch.nn.modules.rnn_cells": "torch.nn.modules.rnn",
+    "torch.cuda.amp": "torch.cuda.amp.grad_scaler",
+    "torch.cuda.amp.autocast": "torch.cuda.amp.autocast_mode.autocast",
+    "torch.cpu.amp": "torch.cpu.amp.grad_scaler",
+    "torch.cpu.amp.autocast": "torch.cpu.amp.autocast_mode.autocast",
+    "torch.ops.return_types": "torch.return_types",
+}  # fmt: skip
+_WHOLE_MODULES = ("torch.optim.lr_scheduler", "torch.distributions.transforms")
+# The same, from PyTorch's names to those of clew's modules.
+_FOUND_IN: dict[str, list[str]] = {}
+for _own, _theirs in _ELSEWHERE.items():
+    _FOUND_IN.setdefault(_theirs, []).append(_own)
+
+# Functions that objects keep; files only refer to them and cannot call them.
+_KEPT = frozenset({
+    "torch.utils.data._utils.collate.default_collate",
+    "torch.utils.data._utils.collate.default_convert",
+    "torch.amp.grad_scaler._refresh_per_optimizer_state",
+    "torch.nn.modules.lazy._infer_parameters",
+    "torch.nn.modules.lazy._take_shapes",
+})  # fmt: skip
+
+
+def canonical(module: str, name: str) -> str:
+    """One spelling for names that have had several."""
+    if module == "__builtin__":
+        module, name = "builtins", {"xrange": "range"}.get(name, name)
+    elif module.split(".")[0] == "clew":
+        return _in_pytorch("torch" + module.removeprefix("clew"), name)
+    elif module.startswith("numpy.core"):
+        module = "numpy._core" + module.removeprefix("numpy.core")
+    elif module.startswith("pathlib."):
+        module = "pathlib"
+    return f"{module}.{name}" if module else name
+
+
+def _in_pytorch(module: str, name: str) -> str:
+    single = _ELSEWHERE.get(f"{module}.{name}")
+    if single is not None:
+        return single
+    for whole in _WHOLE_MODULES:
+        if module.startswith(whole + "."):
+            return f"{whole}.{name}"
+    return f"{_ELSEWHERE.get(module, module)}.{name}"
+
+
+def find_own(full: str) -> Any:
+    """The class or function of clew that a file may mean by PyTorch's name; None if there is none.
+
+    Functions: those of `nn.functional` and of the ops, which modules keep as activations, and a few
+    more by name.
+    """
+    module, _, name = full.rpartition(".")
+    if module in ("torch.nn.functional", "torch._C._nn"):
+        value = functional.__dict__.get(name)
+        return value if isinstance(value, types.FunctionType) else None
+    if module == "torch":
+        value = vars(importlib.import_module("clew")).get(name)
+        return value if is_op(value) else None
+    if not full.startswith(_OWN_PACKAGES):
+        return None
+    elsewhere = [f"{place}.{name}" for place in _FOUND_IN.get(module, ())]
+    for place in (full, *_FOUND_IN.get(full, ()), *elsewhere):
+        module, _, name = place.rpartition(".")
+        value = getattr(_own_module(module), name, None)
+        if is_own_class(value) or (full in _KEPT and isinstance(value, types.FunctionType)):
+            return value
+    return None
+
+
+def _own_module(name: str) -> types.ModuleType | None:
+    """One of clew's modules by PyTorch's name, imported if it was not; None if there is none."""
+    own = "clew" + name.removeprefix("torch")
+    if own not in sys.modules:
+        parts = own.split(".")[1:]
+        place = os.path.join(_FOLDER, *parts)
+        is_module = os.path.isfile(f"{place}.py") or os.path.isfile(f"{place}/__init__.py")
+        # What is not a name could lead out of the folder.
+        if not all(part.isidentifier() for part in parts) or not is_module:
+            return None
+    return importlib.import_module(own)
+
+
+def is_own_class(value: Any) -> bool:
+    """Whether files may have objects of a class because it is one of the library's."""
+    return (
+        isinstance(value, type)
+        and value.__module__.startswith("clew.")
+        and canonical(value.__module__, value.__qualname__).startswith(_OWN_PACKAGES)
+        and not issubclass(value, Tensor)
+        and not hasattr(value, "__del__")
+    )
+
+
+def name_of(function: types.FunctionType) -> str | None:
+    """The name by which files refer to one of clew's functions; None if they cannot."""
+    if functional.__dict__.get(function.__name__) is function:
+        return f"torch.nn.functional.{function.__name__}"
+    if is_op(function):
+        return f"torch.{function.__name__}"
+    full = canonical(function.__module__, function.__qualname__)
+    return full if full in _KEPT else None
+
+
+def is_op(value: Any) -> bool:
+    """Whether something is one of the functions of the ops, under its public name."""
+    return (
+        isinstance(value, types.FunctionType)
+        and value.__module__.startswith(("clew.ops.", "clew.core."))
+        and vars(importlib.import_module("clew")).get(value.__name__) is value
+    )
