@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -191,6 +191,12 @@ class Run:
         if freed is not None:
             node.release(freed)
         return results
+
+    def pending_gradients(self) -> Iterator[np.ndarray]:
+        """The gradients that this run still holds: for nodes to come, and those captured."""
+        for account in self.accounts.values():
+            yield from (array_of(grad) for grad in account[GRAD:] if grad is not None)
+        yield from (array_of(grad) for grad in self.captured.values() if grad is not None)
 
     def capture(self, node: Node, grads: Grads) -> None:
         for number in self.targets[node]:
