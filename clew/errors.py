@@ -6,16 +6,17 @@ program, and what to write instead; where a popular fix makes things worse, they
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from clew.source import describe, user_where
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from clew.backend.dtypes import dtype as DType
     from clew.core.node import Node
     from clew.core.storage import Storage
@@ -222,6 +223,45 @@ def broadcast_mismatch(op: str, a: Sequence[int], b: Sequence[int]) -> RuntimeEr
                 f"{at_user_line()}"
             )
     return None
+
+
+def loss_shapes(function: str, input: Sequence[int], target: Sequence[int]) -> ValueError:
+    """Input and target of a loss broadcast to a third shape, or to one of theirs."""
+    result = np.broadcast_shapes(tuple(input), tuple(target))
+    return ValueError(
+        f"Using a target size (torch.Size({shape_list(target)})) that is different to the input "
+        f"size (torch.Size({shape_list(input)})). This will likely lead to incorrect results due "
+        f"to broadcasting: `{function}` would compare {math.prod(result)} pairs of shape "
+        f"{shape_list(result)}.\n  {_same_shape_advice(list(input), list(target), list(result))}"
+        + at_user_line()
+    )
+
+
+def _same_shape_advice(input: list[int], target: list[int], result: list[int]) -> str:
+    for dim in range(max(len(input), len(target))):
+        if input[:dim] + [1] + input[dim:] == target:
+            return (
+                f"Write `target.squeeze({dim})`, or `input.unsqueeze({dim})`, and both have the "
+                "same shape. " + _BROADCAST
+            )
+        if target[:dim] + [1] + target[dim:] == input:
+            return (
+                f"Write `target.unsqueeze({dim})`, or `input.squeeze({dim})`, and both have the "
+                "same shape. " + _BROADCAST
+            )
+    if result == input:
+        return "If the target is meant to be repeated: `target.expand_as(input)`."
+    if result == target:
+        return (
+            "The input has fewer elements than the target: check the size of the last layer. If "
+            "the input is meant to be repeated: `input.expand_as(target)`."
+        )
+    return _BROADCAST
+
+
+_BROADCAST = (
+    "If all pairs are meant, say so: `input, target = torch.broadcast_tensors(input, target)`."
+)
 
 
 def dimension_out_of_range(dim: int, ndim: int) -> IndexError:
