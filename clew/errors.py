@@ -162,6 +162,14 @@ def backward_twice(node: Node, freed: Freed) -> RuntimeError:
     )
 
 
+def nan_in_backward(node: Node, number: int) -> RuntimeError:
+    """Anomaly mode: a node returned NaN."""
+    return RuntimeError(
+        f"Function '{node.name()}' returned nan values in its {number}th output.\n"
+        f"  The forward call was {describe(node._where)}{_in_module(node)}"
+    )
+
+
 def no_history(index: int, explanation: str) -> RuntimeError:
     return RuntimeError(
         f"element {index} of tensors does not require grad and does not have a grad_fn\n"
