@@ -37,12 +37,15 @@ class NanChecks:
         # The nodes that pass on such a gradient, which is tested under another node's name.
         self.movers: set[Node] = set()
         # Whether nodes may get a NaN that no node has returned.
-        self.nan_given = any([has_nan(every_value(seed)) for seed in seeds])
+        self.nan_given = False
+        for seed in seeds:
+            self.nan_given = self.nan_given or has_nan(every_value(seed))
 
     def returned(self, node: Node, results: Sequence[Any], given: Any = None) -> None:
         """Look at what a node returned: tensors or bare arrays.
 
-        If `given` is its gradient and was tested when it was returned, it need not be tested again.
+        If `given` is its gradient and was tested when it was returned, its memory need not be
+        tested again.
         """
         if given is not None and node.moves_only:
             return
@@ -50,6 +53,9 @@ class NanChecks:
             if grad is None or grad is given:
                 continue
             array = grad if type(grad) is _ndarray else every_value(grad)
+            base = array.base
+            if base is not None and given is not None and (base is given or base is given.base):
+                continue
             # As `has_nan` does it: the call would take as long as the test of a small array.
             if array.dtype is _FLOAT32 and array.size < _MANY:
                 flat = array.ravel("K")
