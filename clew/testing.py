@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from clew.autograd.function import Function
 from clew.autograd.gradcheck import gradcheck, gradgradcheck
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
+from clew.func.batching import vmap
+from clew.ops.joining import stack
 
 __all__ = ["assert_allclose", "assert_close", "check_op"]
 
@@ -217,17 +220,62 @@ def _number_difference(
 
 
 def check_op(
-    function: Callable[..., Any], inputs: Sequence[Any], *, second_order: bool = True
+    function: Callable[..., Any] | type[Function],
+    inputs: Sequence[Any],
+    *,
+    second_order: bool = True,
 ) -> None:
-    """Put a new operation through what clew's own go through.
+    """Put a new operation, or a custom function's class, through what clew's own go through.
 
-    Gradients in reverse and in forward mode against finite differences, gradients of gradients,
-    and that the inputs were left alone. Inputs that require grad must be float64 or complex128.
+    Gradients in reverse and in forward mode against finite differences, also where the inputs'
+    memory has gaps; gradients of gradients; `vmap` against a loop; and that the inputs were left
+    alone. Of a custom function forward mode and `vmap` are checked if it defines them. Inputs that
+    require grad must be float64 or complex128.
     """
+    has_jvp = has_vmap = True
+    custom = getattr(function, "__self__", function)
+    if isinstance(custom, type) and issubclass(custom, Function):
+        function = custom.apply
+        has_jvp = custom.jvp is not Function.jvp
+        has_vmap = custom.generate_vmap_rule or custom.vmap is not Function.vmap
     before = [each._array.copy() if isinstance(each, Tensor) else None for each in inputs]
-    gradcheck(function, tuple(inputs), check_forward_ad=True)
+    for given in (tuple(inputs), tuple(map(_with_gaps, inputs))):
+        gradcheck(function, given, check_forward_ad=has_jvp)
     if second_order:
         gradgradcheck(function, tuple(inputs))
-    for index, (each, kept) in enumerate(zip(inputs, before)):
+    if has_vmap:
+        _check_vmap(function, inputs)
+    for index, (each, kept) in enumerate(zip(inputs, before, strict=True)):
         if kept is not None and not np.array_equal(each._array, kept, equal_nan=True):
             raise AssertionError(f"the function changed its input {index}")
+
+
+def _with_gaps(value: Any) -> Any:
+    """The same tensor in memory where its elements do not follow each other."""
+    if not isinstance(value, Tensor) or not value.ndim:
+        return value
+    spread = value.detach().repeat_interleave(2, -1)[..., ::2]
+    return spread.requires_grad_(value.requires_grad)
+
+
+def _check_vmap(function: Callable[..., Any], inputs: Sequence[Any]) -> None:
+    """Two examples at once must give what they give one after the other."""
+    dims = tuple(0 if isinstance(v, Tensor) and v.requires_grad else None for v in inputs)
+    pairs = [
+        value if dim is None else stack([value.detach(), value.detach() * 0.75])
+        for value, dim in zip(inputs, dims, strict=True)
+    ]
+    batched = vmap(function, in_dims=dims)(*pairs)
+    for example in range(2):
+        each = [
+            value if dim is None else value[example] for value, dim in zip(pairs, dims, strict=True)
+        ]
+        one = function(*each)
+        for got, expected in zip(_as_tuple(batched), _as_tuple(one), strict=True):
+            if isinstance(expected, Tensor):
+                text = f"under vmap the function gives other values for example {example}: "
+                assert_close(got[example], expected, msg=text.__add__)
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, tuple | list) else (value,)

@@ -12,7 +12,7 @@ import pytest
 
 import clew
 from clew import nn
-from clew.core import engine, node, saving
+from clew.core import anomaly, engine, node, saving
 from clew.kernels import products
 from clew.kernels.native import jit
 from clew.ops import matmul
@@ -122,6 +122,7 @@ class Unmade:
 def unmade(monkeypatch: pytest.MonkeyPatch) -> Unmade:
     watch = Unmade()
     monkeypatch.setattr(matmul, "late_product", watch.product)
+    monkeypatch.setattr(anomaly, "finish", watch.finish)
     monkeypatch.setattr(engine, "finish", watch.finish)
     monkeypatch.setattr(node, "finish", watch.finish)
     monkeypatch.setattr(saving, "finish", watch.finish)
@@ -207,13 +208,18 @@ def _bare_matrices(network: nn.Module) -> None:
     [_once, _rows_of_rows, _twice, _retained, _one_weight_for_two, _one_transposed_weight_for_two,
      _created_graph, _checkpointed, _bare_matrices],
 )  # fmt: skip
+@pytest.mark.parametrize("checked", [False, True])
 def test_backward_completes_them(
-    unmade: Unmade, monkeypatch: pytest.MonkeyPatch, use: Callable[[nn.Module], None]
+    unmade: Unmade,
+    monkeypatch: pytest.MonkeyPatch,
+    use: Callable[[nn.Module], None],
+    checked: bool,
 ) -> None:
     expected = _expected(monkeypatch, use)
     assert not unmade.count
     network = _network()
-    use(network)
+    with clew.autograd.set_detect_anomaly(checked):
+        use(network)
     for mine, right in zip(_gradients(network), expected, strict=True):
         np.testing.assert_allclose(mine, right, rtol=1e-5, atol=1e-6)
     assert unmade.count or use is _created_graph
@@ -289,6 +295,27 @@ def test_the_users_code_sees_them_complete(unmade: Unmade, way: Callable[..., No
     _loss(network).backward()
     assert seen and all(seen)
     assert unmade.count
+
+
+@pytest.mark.parametrize(
+    "way",
+    [_through_function, _through_tensor_hook, _through_module_hook, _through_leaf_hook,
+     _through_node_hook, _through_saved_hook],
+)  # fmt: skip
+def test_the_users_code_does_not_run_after_a_nan(unmade: Unmade, way: Callable[..., None]) -> None:
+    """Anomaly mode: the gradient of the last weight is NaN before the code below would run."""
+    network, seen = _network(), []
+    way(network, lambda: seen.append(True))
+    network[3].register_forward_hook(lambda module, args, out: out + float("nan"))
+    network[4].register_forward_hook(lambda module, args, out: out.nan_to_num())
+    last = network[4]
+    with (
+        clew.autograd.detect_anomaly(),
+        pytest.raises(RuntimeError, match="'AddmmBackward0' returned nan values in its 2th"),
+    ):
+        _loss(network).backward()
+    assert unmade.count and not seen
+    assert all(p.grad is None for p in network.parameters() if p is not last.bias)
 
 
 def test_an_error_leaves_complete_gradients(unmade: Unmade) -> None:

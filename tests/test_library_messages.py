@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import pytest
 
 import clew
 from clew import nn
+from clew.nn import functional as F
 from clew.utils.checkpoint import CheckpointError, checkpoint
+from tests.twice import raised, twice
 
 
 def line_of(mark: str) -> str:
@@ -124,11 +127,11 @@ def test_a_value_computed_from_a_parameter_is_reported_where_it_is_set() -> None
 
 
 @pytest.mark.parametrize("loss", [nn.MSELoss, nn.L1Loss, nn.SmoothL1Loss, nn.HuberLoss])
-def test_a_column_against_a_vector_warns_at_the_users_line(loss: Any) -> None:
+def test_a_number_against_many_warns_at_the_users_line(loss: Any) -> None:
     with pytest.warns(UserWarning, match="Using a target size") as found:
-        loss()(clew.zeros(8, 1), clew.zeros(8))  # the loss is computed
+        loss()(clew.zeros(8, 1), clew.tensor(1.0))  # the loss is computed
     assert str(found[0].message).startswith(
-        "Using a target size (torch.Size([8])) that is different to the input size "
+        "Using a target size (torch.Size([])) that is different to the input size "
         "(torch.Size([8, 1]))."
     )
     assert f"{Path(found[0].filename).name}:{found[0].lineno}" == line_of("the loss is computed")
@@ -138,6 +141,65 @@ def test_equal_shapes_do_not_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nn.MSELoss()(clew.zeros(8, 1), clew.zeros(8, 1))
+
+
+GAUSSIAN = partial(nn.GaussianNLLLoss(), var=1.0)
+LOSSES: list[Any] = [
+    nn.MSELoss(), nn.L1Loss(), nn.SmoothL1Loss(), nn.HuberLoss(), nn.KLDivLoss(reduction="sum"),
+    nn.PoissonNLLLoss(), nn.HingeEmbeddingLoss(), nn.MultiLabelSoftMarginLoss(), GAUSSIAN,
+    F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss, F.poisson_nll_loss,
+    F.hinge_embedding_loss, F.multilabel_soft_margin_loss,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("input", "target", "advice"),
+    [
+        ((8, 1), (8,), r"64 pairs.*\n  Write `target\.unsqueeze\(1\)`, or `input\.squeeze\(1\)`"),
+        ((8,), (8, 1), r"64 pairs.*\n  Write `target\.squeeze\(1\)`, or `input\.unsqueeze\(1\)`"),
+        ((2, 1, 4), (2, 4), r"16 pairs.*\n  Write `target\.unsqueeze\(1\)`"),
+        ((8, 1), (1, 8), r"all pairs are meant.*torch\.broadcast_tensors\(input, target\)"),
+        ((8, 3), (1, 3), r"target\.expand_as\(input\)"),
+        ((8, 1), (8, 3), r"size of the last layer.*input\.expand_as\(target\)"),
+    ],
+)
+def test_shapes_that_only_broadcasting_makes_equal_raise(
+    loss: Any, input: Any, target: Any, advice: str
+) -> None:
+    x, y = clew.full(input, 0.5), clew.full(target, 0.5)
+    with pytest.raises(ValueError, match=advice) as caught:
+        loss(x, y)  # the shapes differ
+    assert str(caught.value).startswith(
+        f"Using a target size ({clew.Size(target)}) that is different to the input size "
+        f"({clew.Size(input)})."
+    )
+    assert line_of("the shapes differ") in str(caught.value)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_what_may_be_compared(loss: Any) -> None:
+    """A single number with every shape, and what was broadcast by the program itself."""
+    x = clew.linspace(0.1, 0.8, 8)
+    whole = loss(x, clew.full((8,), 0.5))
+    for target in (clew.tensor(0.5), clew.tensor([0.5])):
+        clew.testing.assert_close(loss(x, target), whole)
+    loss(*clew.broadcast_tensors(x.reshape(8, 1), x))
+    loss(x.expand(3, 8), x.expand(3, 8))
+
+
+@twice
+def test_weights_that_would_enlarge_a_loss(torch: Any) -> Any:
+    functional = torch.nn.functional
+    logits, column = functional.binary_cross_entropy_with_logits, torch.full((8, 1), 0.5)
+    return [
+        raised(logits, column, column, weight=torch.ones(8), words=9),
+        raised(logits, column, column, pos_weight=torch.ones(8), words=9),
+        raised(functional.binary_cross_entropy, column, column, weight=torch.ones(8), words=9),
+        raised(functional.soft_margin_loss, column, torch.ones(8), words=9),
+        logits(torch.full((8, 3), 0.5), torch.full((8, 3), 0.5), pos_weight=torch.ones(3)),
+    ]
 
 
 # -- memory and checkpoints ---------------------------------------------------------------------

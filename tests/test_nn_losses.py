@@ -49,7 +49,7 @@ def cosine_distance(lib: Any) -> Any:
 SETTINGS = [
     case("L1Loss", on=[(3, 4), (3, 4)]),
     case("MSELoss", on=[(3, 4), (3, 4)]),
-    case("MSELoss", on=[(3, 4), (4,)]),
+    case("MSELoss", on=[(3, 4), ()]),
     case("SmoothL1Loss", on=[(3, 4), (3, 4)]),
     case("SmoothL1Loss", beta=0.3, on=[(3, 4), (3, 4)]),
     case("SmoothL1Loss", beta=0.0, on=[(3, 4), (3, 4)]),
@@ -271,7 +271,7 @@ WARNING_CALLS: list[Any] = [
     lambda: clew.nn.L1Loss(size_average=False),
     lambda: clew.nn.HingeEmbeddingLoss(reduce=False),
     lambda: clew.nn.NLLLoss2d(),
-    lambda: clew.nn.MSELoss()(clew.ones(2), clew.ones(3, 2)),
+    lambda: clew.nn.MSELoss()(clew.ones(3, 2), clew.tensor(1.0)),
     lambda: clew.nn.KLDivLoss()(clew.zeros(2), clew.ones(2)),
     lambda: clew.nn.functional.mse_loss(clew.ones(2), clew.ones(2), size_average=False),
 ]

@@ -92,3 +92,51 @@ def test_check_op_notices_a_changed_input() -> None:
 
     with pytest.raises(AssertionError, match="changed its input 1"):
         clew.testing.check_op(careless, [x, constant], second_order=False)
+
+
+class Square(clew.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: clew.Tensor) -> clew.Tensor:
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, g: clew.Tensor) -> clew.Tensor:
+        return g * 2 * ctx.saved_tensors[0]
+
+
+class WrongInVmap(Square):
+    generate_vmap_rule = False
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: clew.Tensor) -> Any:
+        return WrongInVmap.apply(x * 2), in_dims[0]
+
+
+class WrongWithGaps(Square):
+    @staticmethod
+    def backward(ctx: Any, g: clew.Tensor) -> clew.Tensor:
+        return g * 2 * ctx.saved_tensors[0] * (1 if ctx.saved_tensors[0].is_contiguous() else 2)
+
+
+class WrongSecond(Square):
+    @staticmethod
+    def backward(ctx: Any, g: clew.Tensor) -> clew.Tensor:
+        return g * 2 * ctx.saved_tensors[0].detach()
+
+
+def test_check_op_takes_a_custom_function() -> None:
+    x = clew.tensor([0.3, 1.2], dtype=clew.float64, requires_grad=True)
+    clew.testing.check_op(Square, [x])
+    clew.testing.check_op(Square.apply, [x])
+    clew.testing.check_op(WrongSecond, [x], second_order=False)
+    for wrong, text in ((WrongWithGaps, "Jacobian"), (WrongSecond, "Jacobian")):
+        with pytest.raises(RuntimeError, match=text):
+            clew.testing.check_op(wrong, [x])
+    with pytest.raises(AssertionError, match="under vmap the function gives other values"):
+        clew.testing.check_op(WrongInVmap, [x])

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew import errors
 from clew.core.node import Edge, Meta, Node
-from clew.core.saving import unpack
+from clew.core.saving import restore_like, unpack
 from clew.core.state import local
-from clew.core.storage import next_sequence_number
-from clew.core.tensor import NoHistory, Tensor, wrap
+from clew.core.storage import INFERENCE, next_sequence_number
+from clew.core.tensor import NoHistory, Tensor, every_value, wrap
 from clew.source import user_where
 
 if TYPE_CHECKING:
@@ -47,19 +47,19 @@ class FunctionCtx(Node):
         self.non_differentiable: tuple[Tensor, ...] = ()
         self.materialize_grads = True
         self._saved: Any = ()
-        self._foreign_saved = False
+        # The tensors that forward set as attributes, as they were when it was done.
+        self._attributes: tuple[Kept, ...] = ()
+        # While backward runs for a graph of the gradient.
+        self._makes_graph = False
         self._is_input_tensor: tuple[bool, ...] = ()
         # Why what forward computes has no history: marks the tensors that come from its inputs.
-        self._cut: NoHistory | None = None
+        self._cut: ForwardCut | None = None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors (inputs, outputs, or others) for `backward`. Call it once, in `forward`."""
-        for tensor in tensors:
+        for index, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(
-                    "save_for_backward can only save variables, but argument is of type "
-                    f"{type(tensor).__name__}. Keep other values as attributes of ctx."
-                )
+                raise errors.not_a_tensor_to_save(index, tensor)
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
@@ -76,20 +76,51 @@ class FunctionCtx(Node):
         if not self._saved and self.saved_for_forward:
             return self.saved_for_forward
         return tuple(
-            unpack(value, self, f"saved_tensors[{index}]")
+            self._unpack(value, f"saved_tensors[{index}]")
             for index, value in enumerate(self._saved)
         )
 
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of `saved_tensors`."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.saved_tensors
+
+    def _unpack(self, value: Any, name: str) -> Any:
+        cut = type(value) is _OfForward
+        tensor = unpack(value.saved if cut else value, self, name)
+        return _through_forward(self, tensor, name) if cut and self._makes_graph else tensor
+
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which inputs `forward` writes to. They must be returned as outputs."""
-        self.dirty_tensors = tensors
+        for index, tensor in enumerate(tensors):
+            if not isinstance(tensor, Tensor):
+                raise errors.not_a_tensor_to_mark(
+                    f"mark_dirty can only accept variables, but argument {index} is of type",
+                    tensor,
+                )
+        self.dirty_tensors += tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say which outputs have no gradient, such as indices."""
+        for tensor in tensors:
+            if not isinstance(tensor, Tensor):
+                raise errors.not_a_tensor_to_mark(
+                    "mark_non_differentiable only accepts variable arguments, but got", tensor
+                )
         self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether gradients that are absent reach `backward` as zeros (the default) or None."""
+        if not isinstance(value, bool):
+            raise TypeError(
+                "set_materialize_grads received an invalid combination of arguments - got "
+                f"({type(value).__name__}), but expected (bool)" + errors.at_user_line()
+            )
         self.materialize_grads = value
 
     def name(self) -> str:
@@ -98,10 +129,6 @@ class FunctionCtx(Node):
     # -- backward --------------------------------------------------------------------------
 
     def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
-        if type(self._saved) is errors.Freed:
-            raise errors.backward_twice(self, self._saved)
-        if local.state.grad_enabled:
-            self._warn_of_lost_paths()
         given: list[Any] = list(grads)
         if self.materialize_grads:
             given = [
@@ -109,41 +136,72 @@ class FunctionCtx(Node):
                 for index, grad in enumerate(given)
             ]
         versions = [None if g is None else g._storage.version for g in given]
-        results = self._function._backward_of()(self, *given)
+        results = self._run_backward(given)
         for grad, version in zip(given, versions, strict=True):
             if grad is not None and grad._storage.version != version:
-                self._warn_of_written_gradient(grad)
+                self._gradient_was_written(grad)
         return self._checked(results if isinstance(results, tuple) else (results,))
 
-    def _warn_of_written_gradient(self, grad: Tensor) -> None:
-        storage = grad._storage
-        warnings.warn(
-            f"{self.name()}: backward wrote to the gradient that it was given (`{storage.writer}` "
-            f"at {errors.describe(storage.written_at)}). Other paths of the graph may share its "
-            "memory and then get a wrong gradient: write to a clone.",
-            stacklevel=2,
-        )
+    def _run_backward(self, given: list[Any]) -> Any:
+        backward = self._function._backward_of()
+        for kept in self._attributes:
+            kept.check(self)
+        if local.state.grad_enabled:
+            results = self._run_for_graph(backward, given)
+        else:
+            results = backward(self, *given)
+        if self._attributes:
+            # What backward itself writes to its attributes is its own affair.
+            self.keep_attributes()
+        return results
 
-    def _warn_of_lost_paths(self) -> None:
-        """A gradient of this gradient misses what went through values computed in forward."""
-        if getattr(self._function.backward, "_once_differentiable", False):
+    def _run_for_graph(self, backward: Callable[..., Any], given: list[Any]) -> Any:
+        before, self._makes_graph = self._makes_graph, True
+        replaced = self._link_attributes()
+        try:
+            return backward(self, *given)
+        finally:
+            vars(self).update(replaced)
+            self._makes_graph = before
+
+    def _gradient_was_written(self, grad: Tensor) -> None:
+        """Harmless if nobody else sees that memory; that depends on what else the graph holds."""
+        for run in local.state.backward_runs:
+            for other in run.pending_gradients():
+                if np.may_share_memory(other, grad._array):
+                    raise errors.shared_gradient_written(self, grad._storage)
+        errors.warn_gradient_written(self, grad._storage)
+
+    # -- tensors as attributes -------------------------------------------------------------
+
+    def keep_attributes(self) -> None:
+        """Remember the versions of the tensors that are attributes of this context."""
+        own = vars(self)
+        if len(own) == len(_OWN_ATTRIBUTES):
             return
-        lost = "a tensor that is neither an input nor an output of its forward"
-        if not self._foreign_saved:
-            name = next(filter(self._holds_lost_path, vars(self).keys() - _OWN_ATTRIBUTES), None)
-            if name is None:
-                return
-            lost = f"`ctx.{name}`, {lost}, without save_for_backward"
-        warnings.warn(
-            f"{self.name()} saved {lost}; the gradient of its gradient does not flow through that "
-            "tensor. Return it as an output, recompute it in backward, or mark backward with "
-            f"@once_differentiable. The function was applied at {errors.describe(self._where)}",
-            stacklevel=2,
+        self._attributes = tuple(
+            [
+                Kept(name, tensor, tensor._requires_grad or self._is_lost_path(tensor))
+                for name in own.keys() - _OWN_ATTRIBUTES
+                for tensor in _tensors_in(own[name])
+                if tensor._storage is not INFERENCE
+            ]
         )
 
-    def _holds_lost_path(self, name: str) -> bool:
-        value = vars(self)[name]
-        return any(map(self._is_lost_path, value if isinstance(value, list | tuple) else [value]))
+    def _link_attributes(self) -> dict[str, Any]:
+        """Let gradients find out that forward's intermediate results have no history."""
+        replaced = {}
+        for name in vars(self).keys() - _OWN_ATTRIBUTES:
+            value = vars(self)[name]
+            if any(map(self._is_lost_path, _tensors_in(value))):
+                replaced[name] = value
+                vars(self)[name] = self._linked(value, f"ctx.{name}")
+        return replaced
+
+    def _linked(self, value: Any, name: str) -> Any:
+        if type(value) in (list, tuple):
+            return type(value)([self._linked(each, name) for each in value])
+        return _through_forward(self, value, name) if self._is_lost_path(value) else value
 
     def _is_lost_path(self, value: Any) -> bool:
         """Whether a tensor was computed by forward from inputs that require grad."""
@@ -158,48 +216,123 @@ class FunctionCtx(Node):
         expected = len(self._edges)
         extra = results[expected:]
         if len(results) < expected or any(value is not None for value in extra):
-            raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected "
-                f"{expected}, got {len(results)})\n  It was applied at "
-                f"{errors.describe(self._where)}"
-            )
+            raise errors.wrong_number_of_gradients(self, expected, len(results))
         for index, value in enumerate(results[:expected]):
             if value is None:
                 continue
             if not isinstance(value, Tensor):
-                raise RuntimeError(
-                    f"expected Variable or None (got {type(value).__name__})\n"
-                    f"  It is gradient {index} of {self.name()}, applied at "
-                    f"{errors.describe(self._where)}"
-                )
+                raise errors.gradient_of_wrong_type(self, index, value)
             if not self._is_input_tensor[index]:
-                raise RuntimeError(
-                    f"function {self.name()} returned a gradient different than None at position "
-                    f"{index + 1}, but the corresponding forward input was not a Variable"
-                )
-            self._check_shape(index, value)
+                raise errors.gradient_of_no_tensor(self, index)
+            self._check_fits(index, value)
         return results[:expected]
 
-    def _check_shape(self, index: int, grad: Tensor) -> None:
+    def _check_fits(self, index: int, grad: Tensor) -> None:
         edge = self._edges[index]
         if edge is None:
             return
-        shape = edge[0]._meta[edge[1]][0]
+        shape, dtype = edge[0]._meta[edge[1]]
         try:
             fits = np.broadcast_shapes(shape, grad._array.shape) == grad._array.shape
         except ValueError:
             fits = False
         if not fits:
-            raise RuntimeError(
-                f"Function {self.name()} returned an invalid gradient at index {index} - got "
-                f"{errors.shape_list(grad._array.shape)} but expected shape compatible with "
-                f"{errors.shape_list(shape)}"
-            )
+            raise errors.gradient_of_wrong_shape(self, index, grad._array.shape, shape)
+        is_complex = grad.dtype.is_complex
+        if is_complex != (dtype.kind == "c") and not grad.dtype.is_floating_point:
+            raise errors.gradient_of_wrong_dtype(self, index, is_complex)
 
     def release(self, freed: errors.Freed) -> None:
         self.to_save = ()
-        if self._saved:
-            self._saved = freed
+        self._saved = freed
 
 
 _OWN_ATTRIBUTES = frozenset(vars(FunctionCtx()))
+
+
+def _tensors_in(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    if not isinstance(value, (list, tuple)):  # a union would be made every time
+        return []
+    return [each for each in value if isinstance(each, Tensor)]
+
+
+class Kept:
+    """A tensor that is an attribute of a context, and the version it had."""
+
+    __slots__ = ("is_differentiated", "name", "shape", "storage", "version")
+
+    def __init__(self, name: str, tensor: Tensor, is_differentiated: bool) -> None:
+        self.name = name
+        self.shape = tensor._array.shape
+        self.storage = tensor._storage
+        self.version = tensor._storage.version
+        # Buffers and the like may change on purpose; what gradients are computed from may not.
+        self.is_differentiated = is_differentiated
+
+    def check(self, node: FunctionCtx) -> None:
+        if self.storage.version != self.version:
+            if self.is_differentiated:
+                raise errors.attribute_overwritten(node, self.name, self.shape, self.storage)
+            errors.warn_attribute_overwritten(node, self.name, self.storage)
+
+
+class ForwardCut(NoHistory):
+    """Why what a custom forward computes has no history: it is the function's own business."""
+
+    __slots__ = ("_of_step",)
+
+    def __init__(self, function: str, where: Any) -> None:
+        super().__init__("no_grad", function, where)
+        self._of_step: NoHistory | None = None
+
+    @property
+    def of_step(self) -> NoHistory:
+        """For a mask, a sign: whoever differentiates through it misses nothing."""
+        if self._of_step is None:
+            self._of_step = _ForwardStep(self.kind, self.op, self.where)
+            self._of_step.ancestor = self.ancestor
+        return self._of_step
+
+
+class _ForwardStep(NoHistory):
+    __slots__ = ()
+    is_step = True
+
+
+class _OfForward:
+    """A saved tensor that forward computed from inputs that require grad."""
+
+    __slots__ = ("saved",)
+
+    def __init__(self, saved: Any) -> None:
+        self.saved = saved
+
+
+class _LostPath(Node):
+    """Stands behind an intermediate result of a custom forward, which has no history.
+
+    A gradient that arrives here should go on to the inputs of the function, and cannot.
+    """
+
+    __slots__ = ("function", "saved_as")
+
+    def __init__(self, function: FunctionCtx, tensor: Tensor, saved_as: str) -> None:
+        self._edges = function._edges
+        self._meta = ((tensor._array.shape, tensor._array.dtype),)
+        self._extras = None
+        self._seq = next_sequence_number()
+        self._where = function._where
+        self.module_path = function.module_path
+        self.function = function.name()
+        self.saved_as = saved_as
+
+    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+        if grads[0] is not None and every_value(grads[0]).any():
+            raise errors.intermediate_saved(self, self.function, self.saved_as)
+        return (None,) * len(self._edges)
+
+
+def _through_forward(function: FunctionCtx, tensor: Tensor, saved_as: str) -> Tensor:
+    return restore_like(tensor, _LostPath(function, tensor, saved_as), 0)

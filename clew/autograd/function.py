@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.autograd.context import FunctionCtx
+from clew.autograd.context import ForwardCut, FunctionCtx, _OfForward
 from clew.autograd.function_vmap import run_batched
 from clew.core.inplace import rebase
 from clew.core.node import Edge, Meta, Node, live_edge
 from clew.core.saving import save
 from clew.core.state import State, local
-from clew.core.storage import INFERENCE, next_sequence_number
-from clew.core.tensor import NoHistory, Tensor, alias
+from clew.core.storage import next_sequence_number
+from clew.core.tensor import Tensor, alias
 from clew.ops.batching.level import innermost
 from clew.source import user_where
 
@@ -114,12 +114,13 @@ class Function(metaclass=FunctionMeta):
         ctx._is_input_tensor = tuple(isinstance(value, Tensor) for value in args)
         edges = tuple(_edge_of(value) for value in args)
         ctx.needs_input_grad = tuple(edge is not None for edge in edges)
-        versions = [0 if t._storage is INFERENCE else t._storage.version for t in tensors]
+        versions = [v._storage.version if isinstance(v, Tensor) else 0 for v in args]
         output = _run_forward(cls, ctx, args, state)
         outputs = output if isinstance(output, tuple) else (output,)
-        _check_dirty(ctx, tensors, versions, outputs)
         recorded = state.grad_enabled and any(ctx.needs_input_grad)
+        _check_dirty(ctx, tensors, outputs)
         if recorded:
+            _check_undeclared(ctx, args, versions, outputs)
             ctx._edges = edges
         outputs = _connect(ctx, tensors, outputs, recorded, state)
         _pack_saved(ctx, tensors, outputs, recorded)
@@ -155,9 +156,7 @@ def _run_forward(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], s
         batched = level is not None and any(level.owns(value) for value in args)
         output = run_batched(level, cls, Function, args) if level and batched else None
         state.grad_enabled = False
-        state.no_grad_reason = ctx._cut = NoHistory(
-            "no_grad", f"{cls.__name__}.forward", ctx._where
-        )
+        state.no_grad_reason = ctx._cut = ForwardCut(f"{cls.__name__}.forward", ctx._where)
         if batched:
             cls.setup_context(ctx, args, output)
             return output
@@ -175,26 +174,28 @@ def _is_among(tensor: Any, group: Sequence[Any]) -> bool:
     return any(tensor is member for member in group)
 
 
-def _check_dirty(
-    ctx: FunctionCtx, tensors: list[Tensor], versions: list[int], outputs: tuple[Any, ...]
-) -> None:
+def _check_dirty(ctx: FunctionCtx, tensors: list[Tensor], outputs: tuple[Any, ...]) -> None:
     for tensor in ctx.dirty_tensors:
         if not _is_among(tensor, outputs):
-            raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as "
-                "output. The inputs that are modified inplace must all be outputs of the Function."
-            )
-    for tensor, version in zip(tensors, versions, strict=True):
-        if tensor._storage is INFERENCE or tensor._storage.version == version:
+            raise errors.dirty_not_returned(ctx)
+        if not _is_among(tensor, tensors):
+            errors.warn_dirty_not_input(ctx)
+
+
+def _check_undeclared(
+    ctx: FunctionCtx, args: tuple[Any, ...], versions: list[int], outputs: tuple[Any, ...]
+) -> None:
+    """An input that forward wrote to must be marked, if gradients or outputs depend on it."""
+    for index, version in enumerate(versions):
+        tensor = args[index]
+        if not isinstance(tensor, Tensor) or tensor._storage.version == version:
             continue
-        if not any(tensor._storage is dirty._storage for dirty in ctx.dirty_tensors):
-            warnings.warn(
-                f"{ctx.name()}: forward wrote to one of its inputs (last by "
-                f"`{tensor._storage.writer}` at {errors.describe(tensor._storage.written_at)}) "
-                "without ctx.mark_dirty: the graph does not know of that write, and gradients "
-                "that pass through this input may be wrong.",
-                stacklevel=3,
-            )
+        if any(tensor._storage is dirty._storage for dirty in ctx.dirty_tensors):
+            continue
+        if ctx.needs_input_grad[index]:
+            raise errors.undeclared_write(ctx, index, tensor._storage)
+        if _is_among(tensor, outputs):
+            errors.warn_undeclared_write(ctx, index, tensor._storage)
 
 
 def _connect(
@@ -215,7 +216,7 @@ def _connect(
             if recorded and isinstance(out, list | dict):
                 _warn_of_container(ctx, out)
             connected.append(out)
-        elif _is_among(out, ctx.dirty_tensors):
+        elif _is_among(out, ctx.dirty_tensors) and not _shares(out, ctx.non_differentiable):
             connected.append(_connect_dirty(ctx, out, number, recorded, state))
         else:
             connected.append(_connect_output(ctx, inputs, out, number, recorded))
@@ -260,6 +261,8 @@ def _connect_output(
         out._output_nr = number
         return out
     marked = _shares(out, ctx.non_differentiable)
+    if marked and _is_among(out, inputs):
+        return out.detach()
     if _is_among(out, inputs) or out._requires_grad:
         # An input handed through: the result is another tensor over the same memory.
         out = _view_of_input(out) if recorded else alias(out)
@@ -299,12 +302,14 @@ def _pack_saved(
         if tensor is None:
             saved.append(None)
             continue
-        own = _is_among(tensor, outputs) and tensor._node is ctx
-        if not own and not _is_among(tensor, inputs) and not _is_among(tensor, outputs):
-            ctx._foreign_saved = ctx._foreign_saved or ctx._is_lost_path(tensor)
-        saved.append(save(tensor, output_of=own))
+        is_output = _is_among(tensor, outputs)
+        kept: Any = save(tensor, output_of=is_output and tensor._node is ctx)
+        if not is_output and not _is_among(tensor, inputs) and ctx._is_lost_path(tensor):
+            kept = _OfForward(kept)
+        saved.append(kept)
     ctx._saved = tuple(saved)
     ctx.to_save = ()
+    ctx.keep_attributes()
     # Numbered after saving, as other nodes are: writes before this moment do no harm.
     ctx._seq = next_sequence_number()
 

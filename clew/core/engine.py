@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.anomaly import NanChecks
 from clew.core.node import Edge, Extras, Node, restore
 from clew.core.state import State, local
 from clew.core.storage import next_sequence_number
-from clew.core.tensor import Tensor, _ndarray, every_value
+from clew.core.tensor import Tensor, _ndarray
 from clew.kernels.products import finish
 from clew.source import Place, user_where
 
@@ -50,6 +51,7 @@ class Run:
         self.targets: dict[Node, set[int]] = {}
         self.captured: dict[Edge, Tensor | None] = {}
         self.needed: set[Node] | None = None
+        self.checks: NanChecks | None = None
         if targets is not None:
             for node, number in targets:
                 self.targets.setdefault(node, set()).add(number)
@@ -66,7 +68,10 @@ class Run:
         held: Node | None = None
         state = local.state
         freed = None if self.keep_graph else errors.Freed(where)
-        watched = needed is not None or state.anomaly
+        watched = needed is not None
+        if state.anomaly and state.anomaly_check_nan:
+            self.checks = NanChecks(state, grads)
+        checks = self.checks
         bare = not self.create_graph and state.intercept is None
         # Leaves take their gradient as soon as it is complete, in the order of their edges.
         leaves: deque[Node] = deque()
@@ -94,12 +99,22 @@ class Run:
                 account[GRAD] = None
                 if type(grad) is not _ndarray:
                     grad = grad._array
+                if checks is not None and node.is_accumulator and checks.late:
+                    checks.before_leaf(node)
                 if node.may_be_late and self.leads_to_leaf(node):
                     results = node.apply_late(grad, freed)
+                    if checks is not None:
+                        checks.returned_late(
+                            node, results, None if account[OWNED] or checks.nan_given else grad
+                        )
                 elif account[OWNED] and node.is_accumulator:
                     node.keep(grad)
                 else:
                     results = node.apply_bare(grad, freed)
+                    if checks is not None and results:
+                        checks.returned(
+                            node, results, None if account[OWNED] or checks.nan_given else grad
+                        )
             # Nodes return one gradient per edge; `strict=True` would double the cost of this line.
             for edge, grad in zip(node._edges, results):
                 if edge is None:
@@ -131,6 +146,8 @@ class Run:
                         if held is not None:
                             heapq.heappush(heap, (-held._seq, held))
                         held = following
+        if checks is not None:
+            checks.settle()
 
     def leads_to_leaf(self, node: Any) -> bool:
         """Whether the gradient of a node that may be late goes to a leaf that will just keep it.
@@ -160,6 +177,8 @@ class Run:
         if node._extras is not None or node.is_custom:
             # What comes is the user's code, which may look at gradients.
             finish(state.late)
+            if self.checks is not None:
+                self.checks.settle()
         grads = [tensor_of(grad) for grad in account[GRAD:]]
         # From here on the node may keep the gradients, or hand them on.
         account[GRAD:] = [None] * len(grads)
@@ -184,13 +203,19 @@ class Run:
             results = node.apply(tuple(grads))
         else:
             results = node.apply_some(tuple(grads), self.wanted(node))
-        if state.anomaly:
-            check_finite(state, node, results)
         if extras is not None and extras.post_hooks:
             results = after_node(extras, results, grads)
+        if self.checks is not None:
+            self.checks.returned(node, results)
         if freed is not None:
             node.release(freed)
         return results
+
+    def pending_gradients(self) -> Iterator[np.ndarray]:
+        """The gradients that this run still holds: for nodes to come, and those captured."""
+        for account in self.accounts.values():
+            yield from (array_of(grad) for grad in account[GRAD:] if grad is not None)
+        yield from (array_of(grad) for grad in self.captured.values() if grad is not None)
 
     def capture(self, node: Node, grads: Grads) -> None:
         for number in self.targets[node]:
@@ -397,19 +422,6 @@ def after_node(extras: Extras, results: Sequence[Any], grads: Grads) -> Sequence
         if replaced is not None:
             results = replaced_all(hook, replaced, results)
     return results
-
-
-def check_finite(state: State, node: Node, results: Sequence[Any]) -> None:
-    """Anomaly mode: the first NaN that backward produces names the forward line it came from."""
-    if not state.anomaly_check_nan:
-        return
-    for number, grad in enumerate(results):
-        if grad is not None and np.isnan(every_value(grad)).any():
-            raise RuntimeError(
-                f"Function '{node.name()}' returned nan values in its {number}th output.\n"
-                f"  The forward call was {errors.describe(node._where)}"
-                + (f" in module {node.module_path}" if node.module_path else "")
-            )
 
 
 def backward(

@@ -293,6 +293,12 @@ class AccumulateGrad(Node):
         finish(local.state.late)
         self.apply_bare(g, None)
 
+    def give_back(self) -> None:
+        """Forget the gradient that a leaf got in this backward, before which it had none."""
+        variable = self._variable()
+        if variable is not None:
+            variable._grad = None
+
     def is_plain(self) -> bool:
         """Whether a first gradient is expected, and no hook."""
         variable = self._variable()

@@ -143,6 +143,8 @@ class Op:
             for formula in [*self.grads.values(), *([joint] if joint else [])]
         }
         self.differentiable = bool(self.formula_names)
+        # Whether the derivative is zero wherever there is one.
+        self.is_step = not self.differentiable
         self.node_name = node or f"{camel(name)}Backward0"
         self.plans: dict[int, Plan] = {}
         self._check_formulas()
@@ -255,7 +257,7 @@ class Op:
         out._output_nr = mask = 0
         if not state.grad_enabled:
             finish_without_history(state, inputs, out)
-            return out
+            return self.without_slope(out) if self.is_step else out
         out._storage = INFERENCE if state.inference else state.new_storage()
         if len(inputs) == 1:
             # The one input of an operation is a tensor, and a look at it is shorter than the loop.
@@ -294,6 +296,12 @@ class Op:
                 )
                 return out
         out._reason = self.reason(state, mask, inputs)
+        return out
+
+    def without_slope(self, out: Tensor) -> Tensor:
+        """A result of a step function made without history: differentiating misses nothing."""
+        if out._reason is not None:
+            out._reason = out._reason.of_step
         return out
 
     def finish_many(
@@ -379,7 +387,7 @@ def finish_without_history(state: State, inputs: tuple[Any, ...], out: Tensor) -
                     reason.cuts(edge_of(value)[0])
                 out._reason = reason
                 return
-            if value._reason is not None:
+            if value._reason is not None and (out._reason is None or not value._reason.is_step):
                 out._reason = value._reason
 
 

@@ -118,7 +118,10 @@ def unpack(saved: Any, holder: Node, name: str) -> Any:
         return restore(array, storage, node, output_nr)
     if type(saved) is Packed:
         # The user's code, which may look at gradients.
-        finish(local.state.late)
+        state = local.state
+        finish(state.late)
+        if state.backward_runs and state.backward_runs[-1].checks is not None:
+            state.backward_runs[-1].checks.settle()
         return _unpack_hooked(saved, holder)
     if type(saved) is SavedLifted:
         return saved.unpack(holder, name)

@@ -107,6 +107,9 @@ class NoHistory:
 
     __slots__ = ("ancestor", "kind", "op", "where")
 
+    # Whether what it was computed from can change a little without changing it, as with a mask.
+    is_step = False
+
     def __init__(
         self,
         kind: str,
@@ -121,6 +124,11 @@ class NoHistory:
         self.ancestor: tuple[str, tuple[CodeType, int] | None] | None = None
         if ancestor is not None:
             self.cuts(ancestor)
+
+    @property
+    def of_step(self) -> NoHistory:
+        """The reason of what a step function makes of a tensor that has this reason."""
+        return self
 
     def cuts(self, node: Node) -> None:
         """Note the step with a history that this has cut off; the last cuts are remembered."""

@@ -38,10 +38,23 @@ from clew.source import user_stacklevel
 Array = np.ndarray
 
 
+def require_same_shape(function: str, input: Tensor, target: Tensor) -> None:
+    """Refuse shapes that only broadcasting makes equal; a single number goes with every shape.
+
+    Shapes that do not broadcast either are left to the operations, which say so.
+    """
+    a, b = input._array, target._array
+    if a.shape == b.shape or a.size == 1 or b.size == 1:
+        return
+    if errors.broadcast_mismatch(function, a.shape, b.shape) is None:
+        raise errors.loss_shapes(function, a.shape, b.shape)
+
+
 def _check_pair(function: str, input: Tensor, target: Tensor) -> None:
-    """Refuse what is not a tensor; warn of sizes that only broadcasting makes equal."""
+    """Refuse what is not a tensor, and other shapes; warn of a number against many."""
     require_tensors(function, input=input, target=target)
     if input._array.shape != target._array.shape:
+        require_same_shape(function, input, target)
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size "
             f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
@@ -74,6 +87,17 @@ def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> 
     if reduction == "mean":
         return weighted.sum() / weight.sum()
     return reduce_loss(weighted, reduction)
+
+
+def _check_factor(function: str, factor: Tensor, input: Tensor) -> None:
+    """Refuse weights that would broadcast the losses to another shape than the input's."""
+    have, wanted = factor._array.shape, input._array.shape
+    mismatch = errors.broadcast_mismatch(function, have, wanted)
+    if mismatch is not None:
+        raise mismatch
+    result = np.broadcast_shapes(have, wanted)
+    if result != wanted:
+        raise errors.in_place_shape(wanted, result)
 
 
 # -- squared, absolute and mixed errors ----------------------------------------------------
@@ -291,6 +315,7 @@ def binary_cross_entropy(
         )
     _require_float("binary_cross_entropy", input)
     if weight is not None:
+        _check_factor("binary_cross_entropy", weight, input)
         weight = weight.expand(input._array.shape)
     for other in (target, weight):
         if other is not None and other.dtype is not input.dtype:
@@ -381,11 +406,7 @@ def binary_cross_entropy_with_logits(
         raise errors.in_place_dtype(input.dtype.scalar_name, target.dtype.scalar_name)
     for vector in (pos_weight, weight):
         if vector is not None:
-            mismatch = errors.broadcast_mismatch(
-                "binary_cross_entropy_with_logits", vector._array.shape, input._array.shape
-            )
-            if mismatch is not None:
-                raise mismatch
+            _check_factor("binary_cross_entropy_with_logits", vector, input)
     result: Tensor = BCE_WITH_LOGITS(input, target, weight, pos_weight, reduction=reduction)
     # PyTorch writes into a tensor made from the target, so the loss has the target's dtype.
     return result if input.dtype is target.dtype else result.to(target.dtype)
@@ -421,6 +442,7 @@ def kl_div(
         raise RuntimeError("kl_div: Integral inputs not supported." + errors.at_user_line())
     if input.dtype.is_complex:
         raise RuntimeError("kl_div: Complex inputs not supported." + errors.at_user_line())
+    require_same_shape("kl_div", input, target)
     if log_target:
         losses = target.exp() * (target - input)
     else:
@@ -445,6 +467,7 @@ def poisson_nll_loss(
 ) -> Tensor:
     """The negative log likelihood of counts under a Poisson distribution."""
     reduction = asked_reduction(size_average, reduce, reduction)
+    require_same_shape("poisson_nll_loss", input, target)
     if log_input:
         losses = input.exp() - target * input
     else:
@@ -476,6 +499,8 @@ def gaussian_nll_loss(
         variance = _fitting_variance(var, input)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid" + errors.at_user_line())
+    if isinstance(target, Tensor):
+        require_same_shape("gaussian_nll_loss", input, target)
     bounded = variance.clone()
     bounded.detach().clamp_(min=eps)
     losses = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)

@@ -15,6 +15,7 @@ from clew.core.tensor import Tensor, every_value
 from clew.kernels.arrays import widened
 from clew.ops.activation import logsigmoid
 from clew.ops.distance import pairwise_distance
+from clew.ops.loss import require_same_shape
 from clew.ops.reduction_argument import (
     asked_reduction,
     reduce_loss,
@@ -42,6 +43,7 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """The input where the target is 1; what it lacks of the margin where the target is -1."""
     reduction = asked_reduction(size_average, reduce, reduction)
+    require_same_shape("hinge_embedding_loss", input, target)
     lacking = (margin - input).clamp_min(0)
     zero = input.new_zeros(())
     losses = zero.where(target == 1, lacking) + zero.where(target == -1, input)
@@ -210,6 +212,9 @@ def soft_margin_loss(
             "'target'. This input cannot have requires_grad True." + errors.at_user_line()
         )
     x, y = broadcast_tensors(input, target)
+    if x._array.shape != input._array.shape:
+        raise errors.in_place_shape(input._array.shape, x._array.shape)
+    require_same_shape("soft_margin_loss", input, target)
     common = dtypes.promote_types(x.dtype, y.dtype)
     if input.dtype.category < dtypes.FLOAT:
         computed = common if common.is_floating_point else dtypes.get_default_dtype()
@@ -229,6 +234,8 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """The mean over classes of the cross entropy of each class against its absence."""
     reduction = asked_reduction(size_average, reduce, reduction)
+    if isinstance(target, Tensor):
+        require_same_shape("multilabel_soft_margin_loss", input, target)
     losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         losses = losses * weight

@@ -10,7 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.op import Op
+from clew.core.op import OPS, Op
 from clew.core.public import FUNCTIONS, public
 from clew.core.tensor import Tensor
 from clew.ops import return_types
@@ -145,6 +145,10 @@ def sgn(input: Tensor) -> Tensor:
 
 
 FUNCTIONS["sgn"] = out_form(sgn, SAME_OUT)
+
+for _name in ("floor", "ceil", "trunc", "round", "round.decimals", "sign", "sgn"):
+    OPS[_name].is_step = True
+
 signbit = unary_row(
     "signbit", lambda self: np.signbit(self) if self.dtype.kind == "f" else self < False,
     rule=BOOL, takes=REALS, in_place=False, out_text=BOOL_OUT,
