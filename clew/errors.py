@@ -179,6 +179,25 @@ def leaf_in_place(op: str, is_view: bool, tense: str = "is being") -> RuntimeErr
     )
 
 
+def leaf_moved_inside(accumulator: Node, node: Node) -> RuntimeError:
+    return RuntimeError(
+        "leaf variable has been moved into the graph interior\n"
+        f"  It was a leaf when it was used at {describe(accumulator._where)}; since then it was "
+        f"written to at {describe(node._where)}"
+    )
+
+
+def not_a_leaf(requires_grad: bool) -> RuntimeError:
+    """`requires_grad` of a result follows from what it was made of."""
+    advice = "" if requires_grad else (
+        " If you want to use a computed variable in a subgraph that doesn't require "
+        "differentiation use var_no_grad = var.detach()."
+    )  # fmt: skip
+    return RuntimeError(
+        "you can only change requires_grad flags of leaf variables." + advice + at_user_line()
+    )
+
+
 def in_place_shape(target: Sequence[int], result: Sequence[int]) -> RuntimeError:
     return RuntimeError(
         f"output with shape {shape_list(target)} doesn't match the broadcast shape "

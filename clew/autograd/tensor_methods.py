@@ -29,14 +29,15 @@ def backward(
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Ask for gradients of this leaf, or stop asking."""
+    if type(requires_grad) is not bool:
+        raise TypeError(
+            "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+            f"{type(requires_grad).__name__}" + errors.at_user_line()
+        )
     if self.grad_fn is not None:
         if requires_grad:
             return self
-        raise RuntimeError(
-            "you can only change requires_grad flags of leaf variables. If you want to use a "
-            "computed variable in a subgraph that doesn't require differentiation use var_no_grad "
-            "= var.detach()." + errors.at_user_line()
-        )
+        raise errors.not_a_leaf(requires_grad)
     if requires_grad and not (self.dtype.is_floating_point or self.dtype.is_complex):
         raise RuntimeError(
             "only Tensors of floating point dtype can require gradients" + errors.at_user_line()
@@ -47,10 +48,21 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         self._reason = NoHistory("frozen", "requires_grad_(False)", user_where())
     elif requires_grad:
         self._reason = None
-    self._requires_grad = bool(requires_grad)
-    if not requires_grad:
-        self._node = None
+    self._requires_grad = requires_grad
     return self
+
+
+def _set_requires_grad(self: Tensor, value: bool) -> None:
+    if type(value) is not bool:
+        raise RuntimeError("requires_grad must be a bool" + errors.at_user_line())
+    if self.grad_fn is not None:
+        raise errors.not_a_leaf(value)
+    if value and not (self.dtype.is_floating_point or self.dtype.is_complex):
+        raise RuntimeError(
+            "only Tensors of floating point and complex dtype can require gradients"
+            + errors.at_user_line()
+        )
+    requires_grad_(self, value)
 
 
 @public(function=True, out=False)
@@ -74,7 +86,9 @@ def detach_(self: Tensor) -> Tensor:
         )
     if self.requires_grad:
         self._reason = NoHistory("detach", "detach_()", user_where(), edge_of(self)[0])
-    self._node, self._output_nr, self._requires_grad = None, 0, False
+    if self._node is not None and not self._node.is_accumulator:
+        self._node, self._output_nr = None, 0
+    self._requires_grad = False
     return self
 
 
@@ -88,9 +102,19 @@ def _get_data(self: Tensor) -> Tensor:
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if self.requires_grad and not (value.dtype.is_floating_point or value.dtype.is_complex):
+        raise RuntimeError(
+            "data set to a tensor that requires gradients must be floating point or complex dtype"
+            + errors.at_user_line()
+        )
+    # The version counter stays with the tensor, as in PyTorch.
     self._array = value._array
-    self._storage = value._storage
-    if isinstance(self._node, AccumulateGrad):
+    node = self._node
+    if isinstance(node, AccumulateGrad):
+        same = node._shape == self._array.shape and node._dtype == self._array.dtype
+        self._node = node if same else node.successor(self)
         self._node.follow(self)
 
 
@@ -185,6 +209,7 @@ methods(
     retain_grad=retain_grad,
     register_hook=register_hook,
     register_post_accumulate_grad_hook=register_post_accumulate_grad_hook,
+    requires_grad=Tensor.requires_grad.setter(_set_requires_grad),
     data=property(_get_data, _set_data),
     grad=property(_get_grad, _set_grad, _del_grad),
     retains_grad=property(_retains_grad),

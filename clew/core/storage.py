@@ -8,6 +8,7 @@ view of it) has a new `grad_fn`.
 from __future__ import annotations
 
 import itertools
+import weakref
 from types import CodeType
 from typing import Any
 
@@ -48,16 +49,32 @@ class Storage:
 class DataStorage(Storage):
     """Storage of what `.data` gives: the same memory, with a version counter of its own."""
 
-    def __init__(self, owner: Storage) -> None:
-        self.owner = owner
+    def __init__(self, source: Storage) -> None:
+        # Where the memory came from, nearest first. Who is gone has been saved by no node and need
+        # not be told of writes: `x = x.data` in a loop must not make a chain.
+        self.sources: tuple[weakref.ref[Storage], ...] = (weakref.ref(source),)
+        if isinstance(source, DataStorage):
+            self.sources += tuple(each for each in source.sources if each() is not None)
+        self.made_in = source.made_in
+
+    def origin(self) -> Storage:
+        """The storage that the memory belongs to, of those that are left."""
+        left = [source for source in [each() for each in self.sources] if source is not None]
+        return left[-1] if left else self
 
     def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         super().bump(writer, where)
-        self.owner.bump_untracked(f".data.{writer}", where)
+        self._tell(f".data.{writer}", where)
 
     def bump_untracked(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         super().bump_untracked(writer, where)
-        self.owner.bump_untracked(writer, where)
+        self._tell(writer, where)
+
+    def _tell(self, writer: str, where: tuple[CodeType, int] | None) -> None:
+        for reference in self.sources:
+            source = reference()
+            if source is not None:
+                Storage.bump_untracked(source, writer, where)
 
 
 class InferenceStorage(Storage):

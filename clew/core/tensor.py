@@ -222,10 +222,6 @@ class Tensor:
             sync(self)
         return self._requires_grad
 
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        self.requires_grad_(value)
-
     @property
     def grad_fn(self) -> Node | None:
         if self._view is not None:
