@@ -209,7 +209,7 @@ methods(
     retain_grad=retain_grad,
     register_hook=register_hook,
     register_post_accumulate_grad_hook=register_post_accumulate_grad_hook,
-    requires_grad=Tensor.requires_grad.setter(_set_requires_grad),
+    _set_requires_grad=_set_requires_grad,
     data=property(_get_data, _set_data),
     grad=property(_get_grad, _set_grad, _del_grad),
     retains_grad=property(_retains_grad),

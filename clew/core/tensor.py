@@ -222,6 +222,10 @@ class Tensor:
             sync(self)
         return self._requires_grad
 
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._set_requires_grad(value)
+
     @property
     def grad_fn(self) -> Node | None:
         if self._view is not None:
