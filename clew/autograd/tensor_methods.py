@@ -8,7 +8,14 @@ from typing import Any
 
 from clew import errors
 from clew.autograd.backward import backward as run_backward
-from clew.core.node import AccumulateGrad, Hooks, RemovableHandle, edge_of, live_edge, retain
+from clew.core.node import (
+    AccumulateGrad,
+    Hooks,
+    RemovableHandle,
+    edge_of,
+    live_edge,
+    retain,
+)
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE, DataStorage
@@ -34,7 +41,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
             "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
             f"{type(requires_grad).__name__}" + errors.at_user_line()
         )
-    if self.grad_fn is not None:
+    if self._node is not None and not self._node.is_accumulator:
         if requires_grad:
             return self
         raise errors.not_a_leaf(requires_grad)
@@ -48,8 +55,16 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         self._reason = NoHistory("frozen", "requires_grad_(False)", user_where())
     elif requires_grad:
         self._reason = None
-    self._requires_grad = requires_grad
+    set_flag(self, requires_grad)
     return self
+
+
+def set_flag(self: Tensor, requires_grad: bool) -> None:
+    """Change whether a leaf requires grad; views of it notice by the count of changes."""
+    if self._view is not None and self._view.borrows:
+        self._node, self._view.borrows = None, False
+    self._requires_grad = requires_grad
+    self._storage.changes += 1
 
 
 def _set_requires_grad(self: Tensor, value: bool) -> None:
@@ -88,7 +103,7 @@ def detach_(self: Tensor) -> Tensor:
         self._reason = NoHistory("detach", "detach_()", user_where(), edge_of(self)[0])
     if self._node is not None and not self._node.is_accumulator:
         self._node, self._output_nr = None, 0
-    self._requires_grad = False
+    set_flag(self, False)
     return self
 
 

@@ -87,6 +87,7 @@ class ExposedStorage(Storage):
         for exposure in self.exposures:
             exposure.digest = None
         self.__dict__["version"] += 1
+        self.rewrite()
         self.writer = writer
         self.written_at = where
 

@@ -116,15 +116,21 @@ def check_write(
         raise errors.inference_inplace()
     if state.mutation_guard is not None:
         state.mutation_guard.before_write(target)
+    mask = 0
+    if state.grad_enabled:
+        view = target._view
+        if (
+            view is not None
+            and view.kind is not None
+            and (target.requires_grad or grad_mask(inputs[1:]))
+        ):
+            # Before anybody asks for its history, which it may have lost.
+            forbid_view_write(target)
+        mask = grad_mask(inputs)
+        if mask & 1:
+            check_leaf(target, writer)
     if not may_overlap and repeats_memory(target._array):
         raise errors.overlapping_write()
-    if not state.grad_enabled:
-        return 0
-    mask = grad_mask(inputs)
-    if mask:
-        forbid_view_write(target)
-    if mask & 1:
-        check_leaf(target, writer)
     return mask
 
 
@@ -176,11 +182,9 @@ def is_gapless(array: np.ndarray) -> bool:
 def check_leaf(target: Tensor, writer: str) -> None:
     """A leaf that requires grad must not be written to while grad mode is on."""
     view = target._view
-    if view is not None:
-        base = view.base
-        if base._requires_grad and (base._node is None or base._node.is_accumulator):
-            raise errors.leaf_in_place(writer, is_view=True)
-    elif target._node is None or target._node.is_accumulator:
+    if view is not None and view.base.is_leaf:
+        raise errors.leaf_in_place(writer, is_view=True)
+    if target.is_leaf:
         raise errors.leaf_in_place(writer, is_view=False)
 
 
@@ -210,7 +214,7 @@ def rebase(state: State, target: Tensor, node: Node, number: int = 0) -> None:
     if view is None:
         target._node, target._output_nr, target._requires_grad = node, number, True
         target._reason = None
-        target._storage.rewrites += 1
+        target._storage.rewrite()
         if retained:
             retain(target)
         return
@@ -219,7 +223,7 @@ def rebase(state: State, target: Tensor, node: Node, number: int = 0) -> None:
     base._node = CopySlices(state, base, view, (node, number))
     base._output_nr, base._requires_grad = 0, True
     base._reason = None
-    target._storage.rewrites += 1
+    target._storage.rewrite()
     sync(target)
     if retained:
         retain(target)

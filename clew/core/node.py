@@ -408,7 +408,9 @@ def edge_of(tensor: Tensor) -> Edge:
     """Where a gradient for this tensor goes. The tensor must require grad."""
     node = tensor._node
     if node is None:
-        node = tensor._node = AccumulateGrad(tensor)
+        view = tensor._view
+        leaf = AccumulateGrad if view is None or not view.borrows else Nowhere
+        node = tensor._node = leaf(tensor)
     return node, tensor._output_nr
 
 

@@ -1,8 +1,8 @@
 """Storage: what a tensor and all its views share besides memory.
 
 It counts writes, and remembers the last writer, so that backward can say who overwrote a tensor
-that it needs. It also counts rewrites of history, by which a view notices that its base (or another
-view of it) has a new `grad_fn`.
+that it needs. It also counts changes, by which a view notices that its base (or another view of it)
+has a new `grad_fn`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ class Storage:
     # Class-level defaults keep creation at the cost of an empty object: most storages are
     # never written to after they are made.
     version: int = 0
-    rewrites: int = 0
+    # Counts what the histories of views follow: writes, and changes of the base's `requires_grad`.
+    changes: int = 0
+    # That count at the last write.
+    written: int = 0
     writer: str | None = None
     written_at: tuple[CodeType, int] | None = None
     # The last write that, as in PyTorch, does not count: when, by what, and where.
@@ -38,8 +41,13 @@ class Storage:
     def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         """Note a write, by whom and on which line of the user's program."""
         self.version += 1
+        self.written = self.changes = self.changes + 1
         self.writer = writer
         self.written_at = where
+
+    def rewrite(self) -> None:
+        """Note that the history of this memory is another one."""
+        self.written = self.changes = self.changes + 1
 
     def bump_untracked(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         """Note a write behind autograd's back: the version stays, backward will warn."""

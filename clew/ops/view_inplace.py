@@ -54,7 +54,7 @@ def turn_into_view(self: Tensor, op: ViewOp, undo: Undo, **params: Any) -> Tenso
         # Views of what it was find their place again from here.
         storage = self._storage
         storage.turns = (*storage.turns, (storage.version, *undo))
-        storage.rewrites += 1
+        storage.rewrite()
     return self
 
 
