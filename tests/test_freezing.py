@@ -178,3 +178,38 @@ def test_the_accumulator_of_a_frozen_leaf_is_kept_for_its_memory_only() -> None:
         gone = weakref.ref(w)
         del loss, w
         assert gone() is None
+
+
+OTHER_MEMORY = {
+    "resize_": lambda x, other: x.resize_(3, 3),
+    "resize_ smaller": lambda x, other: x.resize_(1, 2),
+    "resize_ to the same": lambda x, other: x.resize_(2, 2),
+    "resize_as_": lambda x, other: x.resize_as_(other),
+    "set_": lambda x, other: x.set_(other),
+    "set_ to nothing": lambda x, other: x.set_(),
+    "set_ to itself": lambda x, other: x.set_(x.detach()),
+    "set_ to a view": lambda x, other: x.set_(other[0]),
+}
+OPERANDS = {
+    "plain": lambda m: m.ones(2, 2),
+    "leaf": lambda m: m.ones(2, 2, requires_grad=True),
+    "view": lambda m: m.ones(4).view(2, 2),
+    "view of a leaf": lambda m: m.ones(2, 2, requires_grad=True).view(2, 2),
+    "detached": lambda m: m.ones(2, 2).detach(),
+    "data": lambda m: m.ones(2, 2).data,
+}
+
+
+@pytest.mark.parametrize("change", OTHER_MEMORY)
+@pytest.mark.parametrize("operand", OPERANDS)
+def test_backward_notices_that_an_operand_got_other_memory(change: str, operand: str) -> None:
+    def scenario(m: Any) -> Any:
+        w, x, other = m.ones(2, 2, requires_grad=True), OPERANDS[operand](m), m.full((3, 3), 7.0)
+        loss, version = (w * x).sum(), x._version
+        seen = [raised(OTHER_MEMORY[change], x, other), x._version - version, list(x.shape)]
+        seen += [raised(loss.backward), w.grad, x.is_leaf, x.requires_grad, x._is_view()]
+        with m.no_grad():
+            x.add_(1)
+        return [*seen, x._version - version, other._version, other]
+
+    twice(scenario)()

@@ -126,11 +126,8 @@ def _set_data(self: Tensor, value: Tensor) -> None:
         )
     # The version counter stays with the tensor, as in PyTorch.
     self._array = value._array
-    node = self._node
-    if isinstance(node, AccumulateGrad):
-        same = node._shape == self._array.shape and node._dtype == self._array.dtype
-        self._node = node if same else node.successor(self)
-        self._node.follow(self)
+    if isinstance(self._node, AccumulateGrad):
+        self._node = self._node.for_data_of(self)
 
 
 def _get_grad(self: Tensor) -> Tensor | None:

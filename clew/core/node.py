@@ -229,8 +229,11 @@ class AccumulateGrad(Node):
         self._array = variable._array
         self._storage = variable._storage
 
-    def successor(self, variable: Tensor) -> AccumulateGrad:
-        """The node of a leaf whose `.data` got another shape or dtype: its hooks stay with it."""
+    def for_data_of(self, variable: Tensor) -> AccumulateGrad:
+        """The node of a leaf that got other data: a new one with the same hooks, if it must."""
+        if self._shape == variable._array.shape and self._dtype == variable._array.dtype:
+            self.follow(variable)
+            return self
         node = AccumulateGrad(variable)
         node._extras = self._extras
         node.post_accumulate_hooks = self.post_accumulate_hooks

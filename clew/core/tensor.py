@@ -354,11 +354,14 @@ def follow_base(tensor: Tensor, view: View) -> None:
             return
         source = _history_source(view)
         if source._requires_grad:
-            from_base = _replay_history(view, source)
+            from_base = replay_history(view, source)
+            retained = take_retained(tensor)
             tensor._node = from_base._node
             tensor._output_nr = from_base._output_nr
             tensor._requires_grad = True
             view.borrows = False
+            if retained and tensor._node is not None:
+                tensor._node.more().retained[tensor._output_nr] = weakref.ref(tensor)
         view.made = storage.changes
     elif not has_history:
         borrow_flag(tensor)
@@ -378,6 +381,18 @@ def borrow_flag(tensor: Tensor) -> None:
         tensor._requires_grad = view.borrows = view.base._requires_grad
 
 
+def take_retained(tensor: Tensor) -> bool:
+    """Whether a tensor retains its gradient; if so, its node forgets it."""
+    extras = None if tensor._node is None else tensor._node._extras
+    if extras is None:
+        return False
+    reference = extras.retained.get(tensor._output_nr)
+    if reference is None or reference() is not tensor:
+        return False
+    del extras.retained[tensor._output_nr]
+    return True
+
+
 def _history_source(view: View) -> Tensor:
     """The base; if its history was cut off by `detach_()`, one from which gradients go nowhere.
 
@@ -395,7 +410,8 @@ def _history_source(view: View) -> Tensor:
     return stand_in
 
 
-def _replay_history(view: View, source: Tensor) -> Tensor:
+def replay_history(view: View, source: Tensor) -> Tensor:
+    """The view once more, made of the base as it is now or of a stand-in for it."""
     state = local.state
     grad_enabled, state.grad_enabled = state.grad_enabled, True
     intercept, state.intercept = state.intercept, None
