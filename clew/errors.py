@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clew.backend.dtypes import dtype as DType
     from clew.core.node import Node
     from clew.core.storage import Storage
+    from clew.core.tensor import Tensor, View
 
 Place = tuple[CodeType, int] | None
 
@@ -185,6 +186,65 @@ def leaf_in_place(op: str, is_view: bool, tense: str = "is being") -> RuntimeErr
         f"  `{op}` writes to a leaf at {describe(user_where())}\n"
         "  To update a parameter, write inside `with torch.no_grad():`. `p = p - lr * p.grad` is "
         "not the same: it makes p a non-leaf, and its next .grad is None."
+    )
+
+
+def leaf_moved_inside(accumulator: Node, node: Node) -> RuntimeError:
+    return RuntimeError(
+        "leaf variable has been moved into the graph interior\n"
+        f"  It was a leaf when it was used at {describe(accumulator._where)}; since then it was "
+        f"written to at {describe(node._where)}"
+    )
+
+
+def not_a_leaf(requires_grad: bool) -> RuntimeError:
+    """`requires_grad` of a result follows from what it was made of."""
+    advice = "" if requires_grad else (
+        " If you want to use a computed variable in a subgraph that doesn't require "
+        "differentiation use var_no_grad = var.detach()."
+    )  # fmt: skip
+    return RuntimeError(
+        "you can only change requires_grad flags of leaf variables." + advice + at_user_line()
+    )
+
+
+def forbidden_view(view: View, tensor: Tensor, what: str) -> RuntimeError:
+    """A view must not be written to; `what` says to which tensor it happens."""
+    node = tensor._node
+    made_by = None
+    if node is not None and not node.is_accumulator:
+        name = node.name().removesuffix("0").removesuffix("Backward")
+        made_by = f"Output {tensor._output_nr} of {name} is a view"
+    kind = view.kind
+    if kind in ("no_grad", "inference") or made_by is None:
+        by = "A view was" if made_by is None else f"{made_by} of a view which was"
+        mode, now = (
+            ("inference mode", "in normal mode")
+            if kind == "inference"
+            else ("no_grad mode", "with grad mode enabled")
+        )
+        text = f"{by} created in {mode} and {what} modified inplace {now}."
+    else:
+        mode, text = "", f"{made_by} and {what} modified inplace."
+    if kind == "multi":
+        return RuntimeError(
+            f"{text} This view is the output of a function that returns multiple views. Such "
+            "functions do not allow the output views to be modified inplace. You should replace "
+            "the inplace operation by an out-of-place one."
+        )
+    if kind == "custom":
+        return RuntimeError(
+            f"{text} This view was created inside a custom Function (or because an input was "
+            "returned as-is) and the autograd logic to handle view+inplace would override the "
+            "custom backward associated with the custom Function, leading to incorrect gradients. "
+            "This behavior is forbidden. You can fix this by cloning the output of the custom "
+            "Function."
+        )
+    return RuntimeError(
+        f"{text} Given that this use case is ambiguous and error-prone, it is forbidden. You can "
+        "clarify your code by moving both the view and the inplace either both inside the "
+        f"{mode.split()[0]} block (if you don't want the inplace to be tracked) or both outside "
+        "(if you want the inplace to be tracked)."
     )
 
 

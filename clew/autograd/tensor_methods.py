@@ -8,7 +8,14 @@ from typing import Any
 
 from clew import errors
 from clew.autograd.backward import backward as run_backward
-from clew.core.node import AccumulateGrad, Hooks, RemovableHandle, edge_of, live_edge, retain
+from clew.core.node import (
+    AccumulateGrad,
+    Hooks,
+    RemovableHandle,
+    edge_of,
+    live_edge,
+    retain,
+)
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE, DataStorage
@@ -29,14 +36,15 @@ def backward(
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Ask for gradients of this leaf, or stop asking."""
-    if self.grad_fn is not None:
+    if type(requires_grad) is not bool:
+        raise TypeError(
+            "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+            f"{type(requires_grad).__name__}" + errors.at_user_line()
+        )
+    if self._node is not None and not self._node.is_accumulator:
         if requires_grad:
             return self
-        raise RuntimeError(
-            "you can only change requires_grad flags of leaf variables. If you want to use a "
-            "computed variable in a subgraph that doesn't require differentiation use var_no_grad "
-            "= var.detach()." + errors.at_user_line()
-        )
+        raise errors.not_a_leaf(requires_grad)
     if requires_grad and not (self.dtype.is_floating_point or self.dtype.is_complex):
         raise RuntimeError(
             "only Tensors of floating point dtype can require gradients" + errors.at_user_line()
@@ -47,10 +55,29 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
         self._reason = NoHistory("frozen", "requires_grad_(False)", user_where())
     elif requires_grad:
         self._reason = None
-    self._requires_grad = bool(requires_grad)
-    if not requires_grad:
-        self._node = None
+    set_flag(self, requires_grad)
     return self
+
+
+def set_flag(self: Tensor, requires_grad: bool) -> None:
+    """Change whether a leaf requires grad; views of it notice by the count of changes."""
+    if self._view is not None and self._view.borrows:
+        self._node, self._view.borrows = None, False
+    self._requires_grad = requires_grad
+    self._storage.changes += 1
+
+
+def _set_requires_grad(self: Tensor, value: bool) -> None:
+    if type(value) is not bool:
+        raise RuntimeError("requires_grad must be a bool" + errors.at_user_line())
+    if self.grad_fn is not None:
+        raise errors.not_a_leaf(value)
+    if value and not (self.dtype.is_floating_point or self.dtype.is_complex):
+        raise RuntimeError(
+            "only Tensors of floating point and complex dtype can require gradients"
+            + errors.at_user_line()
+        )
+    requires_grad_(self, value)
 
 
 @public(function=True, out=False)
@@ -74,7 +101,9 @@ def detach_(self: Tensor) -> Tensor:
         )
     if self.requires_grad:
         self._reason = NoHistory("detach", "detach_()", user_where(), edge_of(self)[0])
-    self._node, self._output_nr, self._requires_grad = None, 0, False
+    if self._node is not None and not self._node.is_accumulator:
+        self._node, self._output_nr = None, 0
+    set_flag(self, False)
     return self
 
 
@@ -88,10 +117,17 @@ def _get_data(self: Tensor) -> Tensor:
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+    if self.requires_grad and not (value.dtype.is_floating_point or value.dtype.is_complex):
+        raise RuntimeError(
+            "data set to a tensor that requires gradients must be floating point or complex dtype"
+            + errors.at_user_line()
+        )
+    # The version counter stays with the tensor, as in PyTorch.
     self._array = value._array
-    self._storage = value._storage
     if isinstance(self._node, AccumulateGrad):
-        self._node.follow(self)
+        self._node = self._node.for_data_of(self)
 
 
 def _get_grad(self: Tensor) -> Tensor | None:
@@ -185,6 +221,7 @@ methods(
     retain_grad=retain_grad,
     register_hook=register_hook,
     register_post_accumulate_grad_hook=register_post_accumulate_grad_hook,
+    _set_requires_grad=_set_requires_grad,
     data=property(_get_data, _set_data),
     grad=property(_get_grad, _set_grad, _del_grad),
     retains_grad=property(_retains_grad),

@@ -204,7 +204,7 @@ class Run:
         else:
             results = node.apply_some(tuple(grads), self.wanted(node))
         if extras is not None and extras.post_hooks:
-            results = after_node(extras, results, grads)
+            results = after_node(extras, fitted(node, results), grads)
         if self.checks is not None:
             self.checks.returned(node, results)
         if freed is not None:
@@ -327,6 +327,14 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype, node: Node | None
             grad = grad.real
         grad = grad.to(want)
     return grad
+
+
+def fitted(node: Node, results: Sequence[Any]) -> list[Tensor | None]:
+    """What a node returned, each in the shape and dtype of what it is the gradient of."""
+    return [
+        grad if grad is None or edge is None else fit(grad, *edge[0]._meta[edge[1]], edge[0])
+        for edge, grad in zip(node._edges, results, strict=True)
+    ]
 
 
 def sum_to_shape(grad: Tensor, shape: tuple[int, ...], node: Node | None) -> Tensor:

@@ -87,6 +87,7 @@ class ExposedStorage(Storage):
         for exposure in self.exposures:
             exposure.digest = None
         self.__dict__["version"] += 1
+        self.rewrite()
         self.writer = writer
         self.written_at = where
 
@@ -113,8 +114,8 @@ def expose(storage: Storage, array: np.ndarray, writer: str) -> np.ndarray:
     if storage is INFERENCE:
         return outside
     is_data = isinstance(storage, DataStorage)
-    while isinstance(storage, DataStorage):
-        storage = storage.owner
+    if isinstance(storage, DataStorage):
+        storage = storage.origin()
     exposure = Exposure(storage, array, writer)
     exposure.outside = weakref.ref(outside, partial(_gone, weakref.ref(exposure)))
     _add_exposure(storage, exposure)

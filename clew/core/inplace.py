@@ -8,7 +8,7 @@ their history from it again (see `tensor.sync`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, cast
 
@@ -17,10 +17,11 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import without_autocast
+from clew.core.engine import fit
 from clew.core.node import Edge, Node, edge_of, restore, retain
 from clew.core.op import Op
-from clew.core.recording import OpNode, Plan, edges_of, grad_mask, record
-from clew.core.saving import OWN
+from clew.core.recording import EVERY_EDGE, OpNode, Plan, edges_of, grad_mask, record
+from clew.core.saving import OWN, placed
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE, Storage, next_sequence_number
 from clew.core.tensor import (
@@ -28,7 +29,9 @@ from clew.core.tensor import (
     View,
     alias,
     forbid_view_write,
+    replay_history,
     sync,
+    take_retained,
     take_steps,
     tangents_of,
 )
@@ -68,7 +71,7 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
         if _saves_overwritten(plan, inputs, target):
             # As if it had been saved before the write: backward then says that it is gone.
             _set_saved_version(node, target._storage, version)
-        rebase(state, target, node)
+        rebase(state, target, node, is_step=True)
     elif mask and not op.can_differentiate(target):
         target._reason = op.reason(state, mask, inputs)
     return target
@@ -77,6 +80,16 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
 def _before_write(target: Tensor) -> Tensor:
     node, number = edge_of(target) if target._requires_grad else (None, 0)
     return restore(target._array.copy(), Storage(), node, number)
+
+
+def _stand_in(target: Tensor) -> Tensor:
+    """A copy of what is to be written to, with its history."""
+    view = target._view
+    if view is None or not view.base._requires_grad:
+        return _before_write(target)
+    # Not the view's own history: the hooks on it are for what is computed of the view itself.
+    again = replay_history(view, view.base)
+    return restore(target._array.copy(), Storage(), again._node, again._output_nr)
 
 
 def _saves_overwritten(plan: Plan, inputs: tuple[Any, ...], target: Tensor) -> bool:
@@ -116,15 +129,21 @@ def check_write(
         raise errors.inference_inplace()
     if state.mutation_guard is not None:
         state.mutation_guard.before_write(target)
+    mask = 0
+    if state.grad_enabled:
+        view = target._view
+        if (
+            view is not None
+            and view.kind is not None
+            and (target.requires_grad or grad_mask(inputs[1:]))
+        ):
+            # Before anybody asks for its history, which it may have lost.
+            forbid_view_write(target)
+        mask = grad_mask(inputs)
+        if mask & 1:
+            check_leaf(target, writer)
     if not may_overlap and repeats_memory(target._array):
         raise errors.overlapping_write()
-    if not state.grad_enabled:
-        return 0
-    mask = grad_mask(inputs)
-    if mask:
-        forbid_view_write(target)
-    if mask & 1:
-        check_leaf(target, writer)
     return mask
 
 
@@ -176,11 +195,9 @@ def is_gapless(array: np.ndarray) -> bool:
 def check_leaf(target: Tensor, writer: str) -> None:
     """A leaf that requires grad must not be written to while grad mode is on."""
     view = target._view
-    if view is not None:
-        base = view.base
-        if base._requires_grad and (base._node is None or base._node.is_accumulator):
-            raise errors.leaf_in_place(writer, is_view=True)
-    elif target._node is None or target._node.is_accumulator:
+    if view is not None and view.base.is_leaf:
+        raise errors.leaf_in_place(writer, is_view=True)
+    if target.is_leaf:
         raise errors.leaf_in_place(writer, is_view=False)
 
 
@@ -203,58 +220,53 @@ def store(target: Tensor, result: Any, writer: str) -> None:
     target._storage.bump(writer, user_where())
 
 
-def rebase(state: State, target: Tensor, node: Node, number: int = 0) -> None:
-    """Make output `number` of `node` the history of a tensor that has just been written to."""
+def rebase(
+    state: State, target: Tensor, node: Node, number: int = 0, *, is_step: bool = False
+) -> None:
+    """Make output `number` of `node` the history of a tensor that has just been written to.
+
+    `is_step` says that the node is all that was done to the tensor, which is its first input.
+    """
     view = target._view
-    retained = take_retained(target)
+    written = target if view is None else view.base
+    retained = take_retained(written)
     if view is None:
-        target._node, target._output_nr, target._requires_grad = node, number, True
-        target._reason = None
-        target._storage.rewrites += 1
-        if retained:
-            retain(target)
-        return
-    base = view.base
-    base_retained = take_retained(base)
-    base._node = CopySlices(state, base, view, (node, number))
-    base._output_nr, base._requires_grad = 0, True
-    base._reason = None
-    target._storage.rewrites += 1
-    sync(target)
+        target._node, target._output_nr = node, number
+    else:
+        written._node = CopySlices(state, written, view, (node, number), is_step)
+        written._output_nr = 0
+    written._requires_grad = True
+    written._reason = None
+    target._storage.rewrite()
     if retained:
-        retain(target)
-    if base_retained:
-        retain(base)
-
-
-def take_retained(tensor: Tensor) -> bool:
-    """Whether a tensor retains its gradient; if so, its node forgets it."""
-    extras = None if tensor._node is None else tensor._node._extras
-    if extras is None:
-        return False
-    reference = extras.retained.get(tensor._output_nr)
-    if reference is None or reference() is not tensor:
-        return False
-    del extras.retained[tensor._output_nr]
-    return True
+        retain(written)
+    sync(target)
 
 
 class CopySlices(Node):
     """The history of a base after a write through one of its views.
 
-    The gradient of the old base is the incoming one with the written part set to zero; the gradient
-    of what was written is that part.
+    The gradient of the old base is the incoming one, in which the part that was written is replaced
+    by what the step that wrote makes of it. Where more than one step wrote, the first of them leads
+    to the old base by itself; then that part is zero here.
     """
 
-    __slots__ = ("steps", "strides")
+    __slots__ = ("step", "steps", "strides")
 
-    def __init__(self, state: State, base: Tensor, view: View, written: Edge) -> None:
+    step: OpNode | None
+
+    def __init__(
+        self, state: State, base: Tensor, view: View, written: Edge, is_step: bool
+    ) -> None:
         old = edge_of(base) if base._requires_grad else None
-        self._edges = (old, written)
+        node = written[0]
+        # Not the view's own history, whose hooks are for what it was before and elsewhere.
+        self._edges = (old, *node._edges[1:]) if is_step else (old, written)
+        self.step = cast(OpNode, node) if is_step else None
         self._meta = ((base._array.shape, base._array.dtype),)
         self._extras = None
         self._seq = next_sequence_number()
-        self._where = written[0]._where
+        self._where = node._where
         self.module_path = state.module_path
         # Only how to view, not the view itself, which would keep the base alive in a cycle.
         self.steps = view.steps()
@@ -265,17 +277,49 @@ class CopySlices(Node):
     def name(self) -> str:
         return "torch::autograd::CopySlices"
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+        return self.apply_some(grads, EVERY_EDGE)
+
+    def apply_some(self, grads: tuple[Tensor | None, ...], wanted: int) -> Sequence[Tensor | None]:
         g = grads[0]
         if g is None:
-            return None, None
+            return (None,) * len(self._edges)
         if self.strides is not None:
             g = g.new_empty_strided(self._shape, self.strides).copy_(g)
-        of_base = None
+        part = take_steps(g, self.steps)
+        results: list[Tensor | None]
+        if self.step is None:
+            results = [None, part]
+        else:
+            results = list(self._apply_step(self.step, g, part, wanted))
         if self._edges[0] is not None:
-            of_base = g.clone()
-            take_steps(of_base, self.steps).zero_()
-        return of_base, take_steps(g, self.steps)
+            of_part = None if self.step is None else results[0]
+            results[0] = of_base = cast(Tensor, g.clone())
+            place = take_steps(of_base, self.steps)
+            if of_part is None:
+                place.zero_()
+            else:
+                place.copy_(fit(of_part, place._array.shape, place._array.dtype, self))
+        return results
+
+    def _apply_step(
+        self, step: OpNode, g: Tensor, part: Tensor, wanted: int
+    ) -> Sequence[Tensor | None]:
+        saved = step.saved
+        if not local.state.grad_enabled or type(saved) is errors.Freed:
+            return step.apply_some((part,), wanted)
+        # What the step saved of its own output has its place in the graph behind this node.
+        base = restore(g._array, Storage(), self, 0)
+        edge = edge_of(take_steps(base, self.steps))
+        step.saved = tuple([placed(value, edge) for value in saved])
+        try:
+            return step.apply_some((part,), wanted)
+        finally:
+            step.saved = saved
+
+    def release(self, freed: errors.Freed) -> None:
+        if self.step is not None:
+            self.step.release(freed)
 
 
 def become(target: Tensor, compute: Callable[[Tensor], Tensor], writer: str) -> Tensor:
@@ -290,7 +334,7 @@ def become(target: Tensor, compute: Callable[[Tensor], Tensor], writer: str) -> 
     if target._is_lifted:
         return cast(Tensor, target.copy_(compute(target.clone())))
     mask = check_write(state, writer, (target,))
-    stand_in = _before_write(target) if mask else alias(target)
+    stand_in = _stand_in(target) if mask else alias(target)
     stand_in._tangent = tangents_of(target)
     result = compute(stand_in)
     if state.grad_enabled and result._requires_grad and not mask:

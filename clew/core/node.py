@@ -229,7 +229,23 @@ class AccumulateGrad(Node):
         self._variable = weakref.ref(variable)
         self._array = variable._array
         self._storage = variable._storage
-        self._meta = ((variable._array.shape, variable._array.dtype),)
+
+    def for_data_of(self, variable: Tensor) -> AccumulateGrad:
+        """The node of a leaf that got other data: a new one with the same hooks, if it must."""
+        if self._shape == variable._array.shape and self._dtype == variable._array.dtype:
+            self.follow(variable)
+            return self
+        node = AccumulateGrad(variable)
+        node._extras = self._extras
+        node.post_accumulate_hooks = self.post_accumulate_hooks
+        return node
+
+    def takes(self, variable: Tensor) -> bool:
+        """Whether a leaf still wants its gradient: it may have been frozen after the forward."""
+        node = variable._node
+        if node is not None and not node.is_accumulator:
+            raise errors.leaf_moved_inside(self, node)
+        return variable._requires_grad
 
     @property
     def variable(self) -> Tensor:
@@ -248,9 +264,10 @@ class AccumulateGrad(Node):
             if not self.post_accumulate_hooks:
                 return ()
             variable = self.variable
-        with _accumulate_lock:
-            accumulate_into(variable, grads[0])
-        self.reached_by = local.state.last_backward
+        if self.takes(variable):
+            with _accumulate_lock:
+                accumulate_into(variable, grads[0])
+            self.reached_by = local.state.last_backward
         for hook in list(self.post_accumulate_hooks.values()):
             hook(variable)
         return ()
@@ -259,7 +276,7 @@ class AccumulateGrad(Node):
         self, g: np.ndarray, freed: errors.Freed | None
     ) -> tuple[np.ndarray | None, ...]:
         variable = self._variable()
-        if variable is None:
+        if variable is None or variable._node is not self or not variable._requires_grad:
             return self.apply((restore(g, Storage(), None, 0),))  # type: ignore[return-value]
         leaf = variable._array
         with _accumulate_lock:
@@ -285,6 +302,8 @@ class AccumulateGrad(Node):
                 variable is not None
                 and variable._grad is None
                 and not self.post_accumulate_hooks
+                and variable._node is self
+                and variable._requires_grad
                 and g.strides == variable._array.strides
             ):
                 variable._grad = restore(g, Storage(), None, 0)
@@ -305,6 +324,7 @@ class AccumulateGrad(Node):
         return (
             variable is not None
             and variable._grad is None
+            and variable._requires_grad
             and self._extras is None
             and not self.post_accumulate_hooks
         )
@@ -355,6 +375,10 @@ def accumulate_into(variable: Tensor, grad: Tensor) -> None:
         variable._grad = have + grad
     else:
         total = have._array
+        if grad._array.shape != total.shape:
+            # The leaf was given data of another shape: the sum, or why there is none.
+            variable._grad = have + grad
+            return
         if grad._array.dtype is total.dtype:
             np.add(total, grad._array, total)
         else:
@@ -375,10 +399,10 @@ def own(grad: Tensor, like: np.ndarray) -> Tensor:
     if local.state.grad_enabled and grad._requires_grad:
         return grad.clone()
     result: Tensor = _new(Tensor)
-    if like.flags.c_contiguous:
+    if like.flags.c_contiguous or like.shape != grad._array.shape:
         result._array = np.array(grad._array, order="C")
     else:
-        result._array = np.empty_like(like)
+        result._array = np.empty_like(like, grad._array.dtype)
         result._array[...] = grad._array
     result._storage = Storage()
     result._requires_grad = False
@@ -394,7 +418,9 @@ def edge_of(tensor: Tensor) -> Edge:
     """Where a gradient for this tensor goes. The tensor must require grad."""
     node = tensor._node
     if node is None:
-        node = tensor._node = AccumulateGrad(tensor)
+        view = tensor._view
+        leaf = AccumulateGrad if view is None or not view.borrows else Nowhere
+        node = tensor._node = leaf(tensor)
     return node, tensor._output_nr
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from clew.backend.forking import cached_property
-from clew.core.node import Edge, Nowhere, edge_of
+from clew.core.node import Edge, edge_of
 from clew.core.recording import (
     DTYPE,
     DTYPES,
@@ -48,7 +48,7 @@ from clew.core.recording import (
 )
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE
-from clew.core.tensor import NoHistory, Tensor, View, _ndarray, _new, sync, wrap
+from clew.core.tensor import NoHistory, Tensor, View, _ndarray, _new, borrow_flag, sync, wrap
 from clew.source import _getframe, user_where
 
 Formula = Callable[..., Any]
@@ -437,10 +437,8 @@ class ViewOp(Op):
                 state, plan, self.node_class, (source,), params, (out,), edges, _getframe(2)
             )
         else:
-            # PyTorch's answer for a view made under no_grad: it says that it requires grad, like
-            # its base, but gradients for it go nowhere.
             out._reason = self.reason(state, 1, (source,))
-            out._requires_grad, out._node = True, Nowhere(out)
+            borrow_flag(out)
         return out
 
     def _finish_views(
@@ -449,7 +447,11 @@ class ViewOp(Op):
         outs = tuple([wrap(array) for array in arrays])
         for index, out in enumerate(outs):
             become_view(out, state, source, self, params, index)
-        return self.finish_many(state, (source,), params, outs)
+        self.finish_many(state, (source,), params, outs)
+        if not state.grad_enabled:
+            for out in outs:
+                borrow_flag(out)
+        return outs
 
 
 def become_view(
@@ -464,7 +466,7 @@ def become_view(
     out._storage = source._storage
     if out._storage is not INFERENCE:
         kind = "multi" if index is not None else None
-        if kind is None and not state.grad_enabled:
+        if not state.grad_enabled:
             kind = "inference" if state.inference else "no_grad"
         view: View = _new(View)
         parent = source._view
@@ -477,7 +479,8 @@ def become_view(
         view.op = op
         view.params = params
         view.index = index
+        view.borrows = False
         view.kind = kind
-        view.seen = out._storage.rewrites
+        view.seen = view.made = out._storage.changes
         view.version = out._storage.version
         out._view = view

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from clew import errors
-from clew.core.node import Node, edge_of, restore
+from clew.core.node import Edge, Node, edge_of, restore
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, tangents_of
@@ -100,6 +101,17 @@ def check_unwritten(
         raise errors.modified_in_place(holder, name, array, storage, version)
     if storage.untracked is not None and storage.untracked[0] > holder._seq:
         errors.warn_untracked_write(holder, name, array, storage.untracked)
+
+
+def placed(saved: Any, edge: Edge) -> Any:
+    """What a node saved, with its own output at another place in the graph."""
+    if type(saved) is tuple and saved[3] is not None and saved[3][0] is OWN:
+        return (*saved[:3], edge)
+    if type(saved) is Packed and saved.edge is not None and saved.edge[0] is OWN:
+        result = copy(saved)
+        result.edge = edge
+        return result
+    return saved
 
 
 def unpack(saved: Any, holder: Node, name: str) -> Any:

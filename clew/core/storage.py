@@ -1,13 +1,14 @@
 """Storage: what a tensor and all its views share besides memory.
 
 It counts writes, and remembers the last writer, so that backward can say who overwrote a tensor
-that it needs. It also counts rewrites of history, by which a view notices that its base (or another
-view of it) has a new `grad_fn`.
+that it needs. It also counts changes, by which a view notices that its base (or another view of it)
+has a new `grad_fn`.
 """
 
 from __future__ import annotations
 
 import itertools
+import weakref
 from types import CodeType
 from typing import Any
 
@@ -22,7 +23,10 @@ class Storage:
     # Class-level defaults keep creation at the cost of an empty object: most storages are
     # never written to after they are made.
     version: int = 0
-    rewrites: int = 0
+    # Counts what the histories of views follow: writes, and changes of the base's `requires_grad`.
+    changes: int = 0
+    # That count at the last write.
+    written: int = 0
     writer: str | None = None
     written_at: tuple[CodeType, int] | None = None
     # The last write that, as in PyTorch, does not count: when, by what, and where.
@@ -37,8 +41,13 @@ class Storage:
     def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         """Note a write, by whom and on which line of the user's program."""
         self.version += 1
+        self.written = self.changes = self.changes + 1
         self.writer = writer
         self.written_at = where
+
+    def rewrite(self) -> None:
+        """Note that the history of this memory is another one."""
+        self.written = self.changes = self.changes + 1
 
     def bump_untracked(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         """Note a write behind autograd's back: the version stays, backward will warn."""
@@ -48,16 +57,32 @@ class Storage:
 class DataStorage(Storage):
     """Storage of what `.data` gives: the same memory, with a version counter of its own."""
 
-    def __init__(self, owner: Storage) -> None:
-        self.owner = owner
+    def __init__(self, source: Storage) -> None:
+        # Where the memory came from, nearest first. Who is gone has been saved by no node and need
+        # not be told of writes: `x = x.data` in a loop must not make a chain.
+        self.sources: tuple[weakref.ref[Storage], ...] = (weakref.ref(source),)
+        if isinstance(source, DataStorage):
+            self.sources += tuple(each for each in source.sources if each() is not None)
+        self.made_in = source.made_in
+
+    def origin(self) -> Storage:
+        """The storage that the memory belongs to, of those that are left."""
+        left = [source for source in [each() for each in self.sources] if source is not None]
+        return left[-1] if left else self
 
     def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         super().bump(writer, where)
-        self.owner.bump_untracked(f".data.{writer}", where)
+        self._tell(f".data.{writer}", where)
 
     def bump_untracked(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         super().bump_untracked(writer, where)
-        self.owner.bump_untracked(writer, where)
+        self._tell(writer, where)
+
+    def _tell(self, writer: str, where: tuple[CodeType, int] | None) -> None:
+        for reference in self.sources:
+            source = reference()
+            if source is not None:
+                Storage.bump_untracked(source, writer, where)
 
 
 class InferenceStorage(Storage):

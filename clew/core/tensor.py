@@ -9,11 +9,13 @@ import math
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
+from copy import copy
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew import errors
 from clew.backend import dtypes
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
@@ -61,7 +63,9 @@ ViewStep = tuple["Op", dict[str, Any], int | None]
 class View:
     """How a view was made from its base: a chain of view operations, to replay when needed."""
 
-    __slots__ = ("base", "index", "kind", "op", "params", "parent", "seen", "version")
+    __slots__ = (
+        "base", "borrows", "index", "kind", "made", "op", "params", "parent", "seen", "version",
+    )  # fmt: skip
 
     base: Tensor
     parent: View | None
@@ -71,8 +75,12 @@ class View:
     index: int | None
     # Views of these kinds ("no_grad", "inference", "multi") refuse writes that need a history.
     kind: str | None
-    # The storage's counts when the history was last brought up to date, and at the beginning.
+    # Whether the view requires grad only because its base does: gradients for it go nowhere.
+    borrows: bool
+    # The storage's count of changes when this view last looked, and when its history was made.
     seen: int
+    made: int
+    # The version at the beginning.
     version: int
 
     def steps(self) -> list[ViewStep]:
@@ -226,13 +234,18 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
-        if self._view is not None:
+        view = self._view
+        if view is not None:
+            if view.kind is not None and view.seen != self._storage.changes:
+                # It may have lost its history, which only those are told who ask for it.
+                has_own = self._requires_grad and not view.borrows
+                return has_own or view.base._requires_grad
             sync(self)
         return self._requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self.requires_grad_(value)
+        self._set_requires_grad(value)
 
     @property
     def grad_fn(self) -> Node | None:
@@ -329,74 +342,97 @@ NO_TANGENTS: dict[Any, Tensor] = {}
 def sync(tensor: Tensor) -> None:
     """Bring a view's history up to date after its base (or a sibling) was written to."""
     view = tensor._view
-    if view is None:
-        return
+    if view is not None and view.seen != tensor._storage.changes:
+        follow_base(tensor, view)
+
+
+def follow_base(tensor: Tensor, view: View) -> None:
+    """Bring a view up to date: something about its base has changed since it last looked.
+
+    Its `grad_fn` is that of the operation that made it, until the memory is written to; then the
+    view operations are replayed from the base, whose history says what was written.
+    """
     storage = tensor._storage
-    if view.kind is not None and storage.version != view.version:
-        refuse_stale_view(tensor, view)
-    if view.seen == storage.rewrites:
+    has_history = tensor._node is not None and not tensor._node.is_accumulator
+    if storage.written > view.made and (has_history or view.base._requires_grad):
+        if view.kind is not None:
+            if local.state.grad_enabled:
+                what = "its base or another view of its base has been"
+                raise errors.forbidden_view(view, tensor, what)
+            return
+        source = _history_source(view)
+        if source._requires_grad:
+            from_base = replay_history(view, source)
+            retained = take_retained(tensor)
+            tensor._node = from_base._node
+            tensor._output_nr = from_base._output_nr
+            tensor._requires_grad = True
+            view.borrows = False
+            if retained and tensor._node is not None:
+                tensor._node.more().retained[tensor._output_nr] = weakref.ref(tensor)
+        view.made = storage.changes
+    elif not has_history:
+        borrow_flag(tensor)
+    view.seen = storage.changes
+
+
+def borrow_flag(tensor: Tensor) -> None:
+    """Let a view without `grad_fn` require grad if its base does, as in PyTorch.
+
+    Unless it was asked to require grad itself, gradients for it then go nowhere.
+    """
+    view = tensor._view
+    if view is None or (tensor._requires_grad and not view.borrows):
         return
-    from_base = _replay_history(view)
-    tensor._node = from_base._node
-    tensor._output_nr = from_base._output_nr
-    tensor._requires_grad = from_base._requires_grad
-    view.seen = storage.rewrites
+    if view.op.differentiable and view.borrows != view.base._requires_grad:
+        tensor._node = None
+        tensor._requires_grad = view.borrows = view.base._requires_grad
 
 
-def refuse_stale_view(tensor: Tensor, view: View) -> None:
-    """Views that cannot be replayed lose their history when their memory is written to."""
-    if local.state.grad_enabled and (view.base._requires_grad or view.kind == "custom"):
-        what = "its base or another view of its base has been modified inplace"
-        raise RuntimeError(_forbidden_view_text(view, tensor, what))
+def take_retained(tensor: Tensor) -> bool:
+    """Whether a tensor retains its gradient; if so, its node forgets it."""
+    extras = None if tensor._node is None else tensor._node._extras
+    if extras is None:
+        return False
+    reference = extras.retained.get(tensor._output_nr)
+    if reference is None or reference() is not tensor:
+        return False
+    del extras.retained[tensor._output_nr]
+    return True
 
 
-def _replay_history(view: View) -> Tensor:
+def _history_source(view: View) -> Tensor:
+    """The base; if its history was cut off by `detach_()`, one from which gradients go nowhere.
+
+    A base that never had a history may have a view that is a leaf, and views of that one lead to
+    the leaf as before. (PyTorch forgets the leaf.)
+    """
+    base = view.base
+    reason = base._reason
+    if base._requires_grad or reason is None or reason.op != "detach_()":
+        return base
+    stand_in = alias(base)
+    stand_in._view = copy(view)
+    stand_in._requires_grad = stand_in._view.borrows = True
+    stand_in._view.seen = base._storage.changes
+    return stand_in
+
+
+def replay_history(view: View, source: Tensor) -> Tensor:
+    """The view once more, made of the base as it is now or of a stand-in for it."""
     state = local.state
     grad_enabled, state.grad_enabled = state.grad_enabled, True
     intercept, state.intercept = state.intercept, None
-    if view.base._is_lifted:
+    if source._is_lifted:
         state.intercept = view.base._level
     try:
-        return view.replay(view.base)
+        return view.replay(source)
     finally:
         state.grad_enabled, state.intercept = grad_enabled, intercept
-
-
-def _forbidden_view_text(view: View, tensor: Tensor, what: str) -> str:
-    if view.kind == "multi":
-        node = tensor._node
-        name = "a multi-output view" if node is None else node.name().removesuffix("Backward0")
-        return (
-            f"Output {view.index} of {name} is a view and {what}. This view is the output of a "
-            "function that returns multiple views. Such functions do not allow the output views "
-            "to be modified inplace. You should replace the inplace operation by an out-of-place "
-            "one."
-        )
-    if view.kind == "custom":
-        node = tensor._node
-        name = "a custom Function" if node is None else node.name().removesuffix("Backward")
-        return (
-            f"Output {tensor._output_nr} of {name} is a view and {what}. This view was created "
-            "inside a custom Function (or because an input was returned as-is) and the autograd "
-            "logic to handle view+inplace would override the custom backward associated with the "
-            "custom Function, leading to incorrect gradients. This behavior is forbidden. You can "
-            "fix this by cloning the output of the custom Function."
-        )
-    mode, now = (
-        ("inference mode", "in normal mode")
-        if view.kind == "inference"
-        else ("no_grad mode", "with grad mode enabled")
-    )
-    return (
-        f"A view was created in {mode} and {what} {now}. Given that this use case is ambiguous and "
-        "error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-        f"inplace either both inside the {mode.split()[0]} block (if you don't want the inplace to "
-        "be tracked) or both outside (if you want the inplace to be tracked)."
-    )
 
 
 def forbid_view_write(tensor: Tensor) -> None:
     """Raise when writing to this view would need a history that it cannot have."""
     view = tensor._view
     if view is not None and view.kind is not None:
-        raise RuntimeError(_forbidden_view_text(view, tensor, "is being modified inplace"))
+        raise errors.forbidden_view(view, tensor, "is being")

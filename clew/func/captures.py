@@ -68,6 +68,4 @@ class guarded:
 def _memory(tensor: Tensor) -> Storage:
     """The storage of a tensor, also of one that was taken by `.data`."""
     storage = tensor._storage
-    while isinstance(storage, DataStorage):
-        storage = storage.owner
-    return storage
+    return storage.origin() if isinstance(storage, DataStorage) else storage

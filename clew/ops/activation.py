@@ -91,7 +91,7 @@ def _ELU_KERNEL(x: Any, scale: Any, low: Any, input_scale: Any) -> Any:
 
 @elementwise("elu_backward", 5, scalars=(2, 3, 4), cost=4)
 def _ELU_BACKWARD_KERNEL(g: Any, x: Any, scale: Any, low: Any, input_scale: Any) -> Any:
-    return g * choose(x > 0.0, scale, (x * input_scale).exp() * (low * input_scale))
+    return g * choose(x <= 0.0, (x * input_scale).exp() * (low * input_scale), scale)
 
 
 def _elu(self: Array, *, alpha: float, scale: float, input_scale: float) -> Array:

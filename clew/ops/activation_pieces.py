@@ -156,7 +156,7 @@ _HARDSWISH_KERNEL = elementwise("hardswish", 1)(lambda x: (x + 3.0).clamp(0.0, 6
 
 @elementwise("hardswish_backward", 2)
 def _HARDSWISH_BACKWARD_KERNEL(g: Any, x: Any) -> Any:
-    return g * choose(x <= -3.0, 0.0, choose(x >= 3.0, 1.0, x / 3.0 + 0.5))
+    return choose(x <= -3.0, 0.0, choose(x < 3.0, g * (x / 3.0 + 0.5), g))
 
 
 def _hardswish(self: Array) -> Array:

@@ -18,6 +18,7 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import OPS, Formula
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
+from clew.ops.copying import scalar_as
 from clew.ops.old_forms import sorted_out
 from clew.ops.rows import (
     FLOAT,
@@ -155,6 +156,7 @@ def _check_alpha(op: Row, alpha: Any, *values: Any) -> tuple[Any, ...]:
             "For non-complex input tensors, argument alpha must not be a complex number."
             + errors.at_user_line()
         )
+    scalar_as(alpha, result.np)
     return values
 
 

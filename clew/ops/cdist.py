@@ -76,7 +76,7 @@ def _slope(g: Tensor, x1: Tensor, x2: Tensor, distance: Tensor, p: float) -> Ten
     difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     g, distance = g.unsqueeze(-1), distance.unsqueeze(-1)
     if p == 0:
-        return difference * 0 * g
+        return difference.new_zeros(difference._array.shape)
     if p == 1:
         return difference.sign() * g
     if math.isinf(p):

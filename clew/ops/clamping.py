@@ -18,6 +18,7 @@ from clew.kernels.native.ir import F32 as KERNEL_F32
 from clew.kernels.native.ir import F64 as KERNEL_F64
 from clew.kernels.native.ir import where as choose
 from clew.kernels.native.ufunc import elementwise
+from clew.ops.copying import fits_all, scalar_as
 from clew.ops.rows import (
     REALS,
     SAME_OUT,
@@ -113,6 +114,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     _check_where(condition, input, other)
+    _check_numbers(WHERE, condition, input, other)
     return WHERE(condition, input, other)
 
 
@@ -120,6 +122,17 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     result: Tensor = where(condition, self, other)
     return result
+
+
+def _check_numbers(op: Elementwise, *values: Any) -> None:
+    """Refuse numbers that the dtype of the result cannot hold."""
+    numbers = [value for value in values if isinstance(value, NUMBER) and not fits_all(value)]
+    if numbers:
+        dtype = op.result_dtype(values)[1].np
+        if op is WHERE and dtype in dtypes.LOW_PRECISION:
+            return  # such numbers become infinite
+        for number in numbers:
+            scalar_as(number, dtype)
 
 
 def _check_where(condition: Any, input: Any, other: Any) -> None:
@@ -301,6 +314,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         )
     tensors = [isinstance(bound, Tensor) for bound in (min, max) if bound is not None]
     if not any(tensors):
+        _check_numbers(CLAMP_NUMBERS, input, min, max)
         return CLAMP_NUMBERS(input, min, max)
     if not all(tensors):
         raise TypeError(
@@ -315,14 +329,20 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 def clamp_min(input: Tensor, min: Any) -> Tensor:
     """Elements that are at least `min`."""
     require_tensors("clamp_min", input=input)
-    return (CLAMP_MIN if isinstance(min, Tensor) else CLAMP_MIN_NUMBER)(input, min)
+    if isinstance(min, Tensor):
+        return CLAMP_MIN(input, min)
+    _check_numbers(CLAMP_MIN_NUMBER, input, min)
+    return CLAMP_MIN_NUMBER(input, min)
 
 
 @public(inplace=True, out=False)
 def clamp_max(input: Tensor, max: Any) -> Tensor:
     """Elements that are at most `max`."""
     require_tensors("clamp_max", input=input)
-    return (CLAMP_MAX if isinstance(max, Tensor) else CLAMP_MAX_NUMBER)(input, max)
+    if isinstance(max, Tensor):
+        return CLAMP_MAX(input, max)
+    _check_numbers(CLAMP_MAX_NUMBER, input, max)
+    return CLAMP_MAX_NUMBER(input, max)
 
 
 def _bounded_form(function: Any) -> Any:

@@ -15,6 +15,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.ops.arithmetic import conj
 from clew.ops.clamping import WHERE, keep
+from clew.ops.copying import fits_all, scalar_as
 from clew.ops.old_forms import number_first
 from clew.ops.rows import (
     FLOAT,
@@ -175,6 +176,10 @@ ADDCDIV = Row(
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`."""
     require_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
+    if not fits_all(value):
+        dtype = ADDCMUL.result_dtype((input, tensor1, tensor2))[1]
+        if dtype.np not in dtypes.LOW_PRECISION:
+            scalar_as(value, dtype.np)
     return ADDCMUL(input, tensor1, tensor2, value=value)
 
 

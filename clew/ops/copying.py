@@ -43,6 +43,11 @@ def _everywhere(self: np.ndarray, *, value: Any) -> np.ndarray:
     return np.ndarray(self.shape, one.dtype, one, strides=(0,) * self.ndim)
 
 
+def fits_all(value: Any) -> bool:
+    """Whether every dtype can hold a number: the short answer for the usual ones."""
+    return not isinstance(value, complex) and 0 <= value < 128
+
+
 def scalar_as(value: Any, dtype: np.dtype) -> np.ndarray:
     """A Python number as a 0-dim array of a dtype, refused where PyTorch refuses it."""
     if isinstance(value, np.ndarray):
@@ -53,12 +58,16 @@ def scalar_as(value: Any, dtype: np.dtype) -> np.ndarray:
             f"value must be a number or a Tensor, not {type(value).__name__}"
             + errors.at_user_line()
         )
+    if isinstance(value, int) and value.bit_length() > 64:
+        raise OverflowError("int too big to convert")
     if isinstance(value, complex) and dtype.kind not in "cb":
         if value.imag:
             raise overflow(dtype)
         value = value.real
     if isinstance(value, float) and dtype.kind in "iu":
         value = _integer_part(value, dtype)
+    if dtype.kind == "V" and isinstance(value, int):
+        value = float(value)
     try:
         with np.errstate(all="ignore"):
             result = np.array(value, dtype)
@@ -72,7 +81,8 @@ def scalar_as(value: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def _integer_part(value: float, dtype: np.dtype) -> int:
-    if value != value or value in (np.inf, -np.inf):
+    # Negative integers wrap around in unsigned types; what has a fraction, or could have, does not.
+    if value != value or value in (np.inf, -np.inf) or (dtype.kind == "u" and value < 0):
         raise overflow(dtype)
     return int(value)
 
@@ -80,8 +90,8 @@ def _integer_part(value: float, dtype: np.dtype) -> int:
 def overflow(dtype: np.dtype) -> RuntimeError:
     """The error for a number that a dtype cannot hold."""
     names = {
-        "int64": "int64_t", "int32": "int", "int16": "short", "int8": "int8_t", "uint8": "uint8_t",
-        "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
+        "int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "int8_t",
+        "uint8": "uint8_t", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
         "float64": "double", "complex64": "c10::complex<float>",
     }  # fmt: skip
     name = dtypes.BY_NUMPY[dtype].name

@@ -12,9 +12,9 @@ from clew.backend.layout import memory_format as format_type
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
 from clew.ops import memory
+from clew.ops.copying import scalar_as
 from clew.ops.options import (
     Options,
-    checked_number,
     checked_size,
     float_dtype,
     made,
@@ -89,7 +89,7 @@ def _dtype_of_number(value: Any) -> dtypes.dtype:
 
 
 def _filled(array: np.ndarray, value: Any, dtype: dtypes.dtype) -> np.ndarray:
-    array[...] = checked_number(value, dtype)
+    array[...] = scalar_as(value.item() if isinstance(value, Tensor) else value, dtype.np)
     return array
 
 

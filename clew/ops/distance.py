@@ -97,6 +97,8 @@ def _pdist(self: Array, *, p: float) -> Array:
 
 
 def _pdist_gradient(g: Tensor, self: Tensor, out: Tensor, p: float) -> Tensor:
+    if p == 0:
+        return self.new_zeros(self._array.shape)
     first, second = (wrap(indices) for indices in _pair_indices(self._array.shape[0]))
     difference = self.index_select(0, first) - self.index_select(0, second)
     step = _norm_slope(difference, out.unsqueeze(-1), p) * g.unsqueeze(-1)
@@ -107,8 +109,6 @@ def _pdist_gradient(g: Tensor, self: Tensor, out: Tensor, p: float) -> Tensor:
 
 def _norm_slope(difference: Tensor, norm: Tensor, p: float) -> Tensor:
     """The derivative of the p-norm of the rows; 0 where the norm is 0."""
-    if p == 0:
-        return difference * 0
     if p == 1:
         return difference.sign()
     if math.isinf(p):

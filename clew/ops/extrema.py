@@ -229,11 +229,13 @@ def all_shared_evenly(g: Any, self: Any, out: Any) -> Any:
     """All the elements that equal the extreme share its gradient; of tensors or bare arrays."""
     if type(g) is np.ndarray:
         places = np.isnan(self) if np.isnan(out) else np.equal(self, out)
-        return np.multiply(places, np.divide(g, np.count_nonzero(places)), dtype=g.dtype)
+        share = np.divide(g, np.count_nonzero(places), dtype=g.dtype)
+        # Chosen, not multiplied by 0 and 1: the gradient may be infinite.
+        return np.where(places, share, np.zeros((), g.dtype))
     is_extreme = self == out
     if np.isnan(every_value(out)).any():
         is_extreme = is_extreme | (self.isnan() & out.isnan())
-    return is_extreme * (g / is_extreme.sum())
+    return (g / is_extreme.sum()).expand(self._array.shape).masked_fill(~is_extreme, 0)
 
 
 _TIES = "shared evenly among equal elements"

@@ -16,6 +16,7 @@ from clew.core.exposure import expose_source, over_memory_of
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.conversion import to_dtype
+from clew.ops.copying import scalar_as
 from clew.ops.dims import require_bool
 from clew.ops.leaving import entered_from_outside
 from clew.ops.options import (
@@ -146,6 +147,8 @@ def _to_array(elements: list[Any], dtype: dtypes.dtype) -> np.ndarray:
     if dtype is dtypes.bool_:
         return np.array([bool(e) for e in elements], np.bool_)
     try:
+        if dtype.np.kind == "u" and any(type(e) is float and e < 0 for e in elements):
+            raise OverflowError  # also between -1 and 0, which NumPy lets pass
         if dtype.category < dtypes.FLOAT:
             return np.array(elements, dtype.np)
         wide = np.complex128 if dtype.is_complex else np.float64
@@ -255,7 +258,8 @@ methods(new_tensor=new_tensor)
 def scalar_tensor(s: Any, *, dtype: Dtype = None, **options: Unpack[Options]) -> Tensor:
     """A 0-dim tensor of the default dtype, or of the one given."""
     kind = read_dtype("scalar_tensor", dtype) or dtypes.get_default_dtype()
-    return made("scalar_tensor", np.array(checked_number(s, kind), kind.np), options)
+    number = s.item() if isinstance(s, Tensor) else s
+    return made("scalar_tensor", scalar_as(number, kind.np), options)
 
 
 @public(method=False, out=False)

@@ -183,10 +183,11 @@ def checked_number(value: Any, dtype: dtypes.dtype) -> Any:
 
 
 def _checked_integer(value: Any, dtype: dtypes.dtype) -> int:
-    if not np.isfinite(value):
+    limits = np.iinfo(dtype.np)
+    is_integer = isinstance(value, (int, np.integer))
+    if not is_integer and (not np.isfinite(value) or value < limits.min):
         raise overflow(dtype)
     number = int(value)
-    limits = np.iinfo(dtype.np)
     lowest = int(limits.min) if dtype.is_signed else -int(limits.max)
     if not lowest <= number <= int(limits.max):
         raise overflow(dtype)

@@ -20,6 +20,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.separable import AxisTable, apply_tables
+from clew.ops.copying import scalar_as
 from clew.ops.spatial import (
     Shape,
     failure,
@@ -86,9 +87,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: complex | Tensor =
                 "negative output size, which is invalid."
             )
     number: Any = value.item() if isinstance(value, Tensor) else value
-    if input.dtype.category <= dtypes.INTEGER and input.dtype is not dtypes.bool_:
-        number = int(number)
-    result: Tensor = CONSTANT_PAD(input, pad=sizes, value=number)
+    result: Tensor = CONSTANT_PAD(input, pad=sizes, value=scalar_as(number, input._array.dtype))
     return result
 
 

@@ -17,6 +17,7 @@ from clew.core.tensor import Tensor
 from clew.kernels.native.twins import LARGE_FOR, quick
 from clew.ops.arithmetic import binary_operator, conj, reflected_operator, zeros_of
 from clew.ops.clamping import WHERE
+from clew.ops.copying import scalar_as
 from clew.ops.rows import Row, out_form
 
 _TAKES = "ihfc"
@@ -114,6 +115,8 @@ class IntegerPower(Row):
             raise RuntimeError(
                 "Integers to negative integer powers are not allowed." + errors.at_user_line()
             )
+        if result.category == dtypes.INTEGER:
+            scalar_as(exponent, result.np)
         return compute, result
 
 

@@ -253,7 +253,12 @@ def _trace(self: np.ndarray) -> np.ndarray:
 
 TRACE = Op(
     "trace", _trace, linear=True,
-    grads={"self": lambda g, self_shape: g * wrap(np.eye(*self_shape, dtype=g._array.dtype))},
+    # Chosen, not multiplied by 0 and 1: the gradient may be infinite.
+    grads={
+        "self": lambda g, self_shape: g.expand(self_shape).masked_fill(
+            wrap(~np.eye(*self_shape, dtype=np.bool_)), 0
+        )
+    },
 )  # fmt: skip
 
 

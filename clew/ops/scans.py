@@ -229,7 +229,9 @@ def _logcumsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor
     if not self._array.ndim or not self._array.size:
         return g
     last = _only(self._array.shape[dim], -1, self._array.ndim, dim)
-    factors = (out - shifted_left(out, dim, 0)).masked_fill(last, 0).exp()
+    following = shifted_left(out, dim, 0)
+    # Equal infinities have no difference.
+    factors = (out - following).masked_fill(last | (out == following), 0).exp()
     return LINEAR_RECURRENCE(conj(factors), g, dim=dim) * conj((self - out).exp())
 
 

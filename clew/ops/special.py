@@ -14,6 +14,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import operands
+from clew.core.op import OPS
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import incomplete_gamma
@@ -229,22 +230,16 @@ def _product_with(log: Any) -> Callable[[Any, Any], Any]:
     return forward
 
 
-def _grad_of_factor(g: Tensor, self: Any, other: Any, log: str, pole: float) -> Tensor:
-    if not isinstance(other, Tensor):
-        outside = other <= pole
-        value = _log_of(log, other)
-        return WHERE((self == 0) & outside, 0, g * value)
-    return WHERE((self == 0) & (other <= pole), 0, g * getattr(other, log)())
+def _grad_of_factor(g: Tensor, self: Any, other: Any, name: str, pole: float) -> Tensor:
+    # The same product again: it is 0 where the gradient is, also at the pole.
+    op = OPS[name if isinstance(other, Tensor) else f"{name}.number"]
+    return WHERE((self == 0) & (other <= pole), 0, op(g, other))
 
 
-def _log_of(log: str, value: float) -> float:
-    return float(getattr(np, log)(value))
-
-
-def _entropy_rows(name: str, forward: Any, log: str, pole: float, node: str) -> tuple[Row, ...]:
+def _entropy_rows(name: str, forward: Any, pole: float, node: str) -> tuple[Row, ...]:
     """For tensors, for a number on the left, for a number on the right."""
     # Formulas are lambdas: an operation reads the names of their arguments.
-    of_self = lambda g, self, other: _grad_of_factor(g, self, other, log, pole)  # noqa: E731
+    of_self = lambda g, self, other: _grad_of_factor(g, self, other, name, pole)  # noqa: E731
     of_other = lambda g, self, other: g * self / (other - pole)  # noqa: E731
     kinds = (("", {"self": of_self, "other": of_other}), (".of_number", {"other": of_other}),
              (".number", {"self": of_self}))  # fmt: skip
@@ -264,8 +259,8 @@ def _entropy_rows(name: str, forward: Any, log: str, pole: float, node: str) -> 
     )
 
 
-XLOGY = _entropy_rows("xlogy", _product_with(np.log), "log", 0.0, "Xlogy")
-XLOG1PY = _entropy_rows("special_xlog1py", _product_with(np.log1p), "log1p", -1.0, "SpecialXlog1Py")
+XLOGY = _entropy_rows("xlogy", _product_with(np.log), 0.0, "Xlogy")
+XLOG1PY = _entropy_rows("special_xlog1py", _product_with(np.log1p), -1.0, "SpecialXlog1Py")
 
 
 def _of_kind(rows: tuple[Row, ...], input: Any, other: Any) -> Tensor:

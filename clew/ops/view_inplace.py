@@ -8,12 +8,13 @@ import numpy as np
 
 from clew import errors
 from clew.core.inplace import bump_version, check_leaf
+from clew.core.node import AccumulateGrad
 from clew.core.op import ViewOp
 from clew.core.public import methods, public
 from clew.core.recording import grad_mask
 from clew.core.state import local
 from clew.core.storage import INFERENCE
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, wrap
 from clew.kernels.striding import owner_of, restride
 from clew.ops import transposing, views
 from clew.ops.dims import shape_argument, wrap_dim
@@ -54,7 +55,7 @@ def turn_into_view(self: Tensor, op: ViewOp, undo: Undo, **params: Any) -> Tenso
         # Views of what it was find their place again from here.
         storage = self._storage
         storage.turns = (*storage.turns, (storage.version, *undo))
-        storage.rewrites += 1
+        storage.rewrite()
     return self
 
 
@@ -121,6 +122,7 @@ def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = Non
     else:
         strides = np.empty(shape, np.bool_).strides
         self._array = restride(array, shape, tuple(s * array.itemsize for s in strides))
+    bump_version(self, "resize_")
     return self
 
 
@@ -132,19 +134,24 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 
 def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
     """Let this tensor share another's memory, size and strides; without one it becomes empty."""
+    if local.state.grad_enabled and grad_mask((self,)):
+        check_leaf(self, "set_")
     if self.requires_grad and not self.is_leaf:
         raise RuntimeError(
             "set_ is only supported on tensors without a history" + errors.at_user_line()
         )
     if source is None:
-        self._array = np.empty(0, self._array.dtype)
-        return self
+        source = wrap(np.empty(0, self._array.dtype))
     if source._array.dtype is not self._array.dtype:
         raise RuntimeError(
             f"Could not set tensor of type {source.dtype.name} to a tensor of type "
             f"{self.dtype.name}" + errors.at_user_line()
         )
-    self._array, self._storage = source._array, source._storage
+    # As with `.data`, the version counter stays with the tensor.
+    self._array = source._array
+    if isinstance(self._node, AccumulateGrad):
+        self._node = self._node.for_data_of(self)
+    bump_version(self, "set_")
     return self
 
 
