@@ -348,11 +348,12 @@ def accumulate_into(variable: Tensor, grad: Tensor) -> None:
         variable._grad = have + grad
     else:
         total = have._array
+        # Before the write, so that an interrupt does not leave one that nobody knows of.
+        have._storage.bump("AccumulateGrad", None)
         if grad._array.dtype is total.dtype:
             np.add(total, grad._array, total)
         else:
             np.add(total, grad._array, total, casting="unsafe")
-        have._storage.bump("AccumulateGrad", None)
 
 
 def _is_whole(g: np.ndarray) -> bool:
