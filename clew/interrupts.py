@@ -1,8 +1,8 @@
-"""Functions that a signal's exception cannot stop at their first line.
+"""Functions that the exception of a signal's handler cannot stop at their first line.
 
-Python runs signal handlers (Ctrl-C raises `KeyboardInterrupt` in one) where a function starts, where
-a loop jumps back, and after a call of a C function; never between loads, stores and returns. State
-is therefore kept right by construction:
+Python runs signal handlers (Ctrl-C raises `KeyboardInterrupt` in one) where a function starts,
+where a loop jumps back, and after a call of a C function; never between loads, stores and returns.
+State is therefore kept right by construction:
 
     before = state.x        # whatever has to be called is called before the next line
     state.x = new
@@ -11,8 +11,8 @@ is therefore kept right by construction:
 
 A list that is appended to and popped would be a call; stacks are tuples, stored anew. Only
 `__exit__` of a context manager begins with a call that is not ours: without help, an interrupt at
-its start would leave the mode on. `uninterrupted` is that help. A function so marked undoes first, by
-plain stores, and calls last; `__enter__` calls first, and stores last.
+its start would leave the mode on. `uninterrupted` is that help. A function so marked undoes first,
+by plain stores, and calls last; `__enter__` calls first, and stores last.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import ContextDecorator
 from typing import Any, NamedTuple
 
+from clew.autograd.mode import _Mode
 from clew.core.inplace import bump_version
 from clew.core.node import Node, RemovableHandle, live_edge
 from clew.core.state import local
@@ -96,7 +96,7 @@ class save_on_cpu(saved_tensors_hooks):
         return wrapped
 
 
-class disable_saved_tensors_hooks(ContextDecorator):
+class disable_saved_tensors_hooks(_Mode):
     """Inside, entering `saved_tensors_hooks` raises `error_message`."""
 
     def __init__(self, error_message: str) -> None:

@@ -23,7 +23,8 @@ class _Mode:
     """A context manager that can decorate functions and generator functions."""
 
     def clone(self) -> _Mode:
-        return type(self)()
+        """One for a call of a decorated function, which may call itself or run in a thread."""
+        return copy(self)
 
     def __enter__(self) -> Any:
         raise NotImplementedError("a mode says what entering it does")
@@ -79,6 +80,9 @@ class _GradMode(_Mode):
     def __init__(self) -> None:
         # What was before it was entered, and the same for the times it was entered before that.
         self._before: Any = None
+
+    def clone(self) -> _Mode:
+        return type(self)()
 
     def __new__(cls, function: Any = None) -> Any:
         mode = super().__new__(cls)

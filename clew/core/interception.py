@@ -68,6 +68,7 @@ def drawn(
     return make(shape) if interceptor is None else interceptor.draw(shape, make)
 
 
+@uninterrupted
 def install(interceptor: Interceptor) -> None:
     """Put an interceptor in front of the others."""
     state = local.state

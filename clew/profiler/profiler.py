@@ -16,6 +16,7 @@ from typing import Any
 from clew.autograd.profiler import Recorder, record_function
 from clew.autograd.profiler_util import EventList, chrome_trace
 from clew.core.interception import install, remove
+from clew.interrupts import uninterrupted
 from clew.source import user_stacklevel
 
 
@@ -179,7 +180,10 @@ class profile:
         self.start()
         return self
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
+        if self._recorder is not None:
+            remove(self._recorder)
         self.stop()
 
     def start(self) -> None:

@@ -17,8 +17,7 @@ import pathlib
 import pickle
 import sys
 import types
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from numpy._core.numeric import _frombuffer  # type: ignore[attr-defined]  # for
 from clew.backend import dtypes, layout
 from clew.backend.device import device
 from clew.core.tensor import Size, Tensor
+from clew.interrupts import uninterrupted
 from clew.nn import functional
 from clew.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from clew.serialization import numpy_values, storages
@@ -251,15 +251,23 @@ def clear_safe_globals() -> None:
     _safe.clear()
 
 
-@contextmanager
-def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
+class safe_globals:
     """Let files use these classes and functions inside a `with` block."""
-    before = list(_safe)
-    add_safe_globals(safe_globals)
-    try:
-        yield
-    finally:
-        _safe[:] = before
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self.safe_globals = safe_globals
+
+    def __enter__(self) -> None:
+        self._before = list(_safe)
+        try:
+            add_safe_globals(self.safe_globals)
+        except BaseException:
+            _safe[:] = self._before
+            raise
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        _safe[:] = self._before
 
 
 def _added() -> dict[str, Any]:
