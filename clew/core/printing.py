@@ -80,8 +80,13 @@ class printoptions:
         self.options = options
 
     def __enter__(self) -> None:
-        self._before = _current
-        set_printoptions(**self.options)
+        global _current
+        self._before = before = _current
+        try:
+            set_printoptions(**self.options)
+        except BaseException:
+            _current = before
+            raise
 
     @uninterrupted
     def __exit__(self, *exc: object) -> None:

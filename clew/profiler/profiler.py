@@ -177,14 +177,22 @@ class profile:
     # -- running -------------------------------------------------------------------------------
 
     def __enter__(self) -> profile:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self._stop_recording()
+            raise
         return self
 
     @uninterrupted
     def __exit__(self, *exc: object) -> None:
+        self._stop_recording()
+        self.stop()
+
+    @uninterrupted
+    def _stop_recording(self) -> None:
         if self._recorder is not None:
             remove(self._recorder)
-        self.stop()
 
     def start(self) -> None:
         """Begin: record if the first step is one to record."""

@@ -196,7 +196,7 @@ def _transforms(intercept: Any) -> bool:
 class _stream_at:
     """A block in which the random stream goes on from a state; None leaves it alone."""
 
-    def __init__(self, rng_state: Tensor | None) -> None:
+    def __init__(self, rng_state: Any) -> None:
         self.rng_state = rng_state
         self.forked = default_generator.forked()
 

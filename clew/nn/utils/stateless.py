@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import warnings
 from collections import deque
@@ -121,13 +122,12 @@ class _reparametrize_module:
         places = [_Place(module, name) for name in wanted]
         for place, tensor in zip(places, wanted.values(), strict=True):
             place.check(tensor)
-        registered = [place for place in places if place.registry is not None]
-        self._undo = map(
-            operator.setitem,
-            [place.registry for place in registered],
-            [place.name for place in registered],
-            [place.before for place in registered],
-        )
+        own: list[tuple[Any, str, Any]] = [
+            (place.registry, place.name, place.before)
+            for place in places
+            if place.registry is not None
+        ]
+        self._undo = itertools.starmap(operator.setitem, own)
         self._places = places
         try:
             for place, tensor in zip(places, wanted.values(), strict=True):
