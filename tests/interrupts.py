@@ -181,15 +181,14 @@ def begins_uninterrupted(code: Any) -> bool:
     return bool(first.arg and first.arg >= 2)
 
 
-def run_points(name: str, with_callers: bool) -> dict[str, Any]:
-    """Stop a scene once at every point that it passes, or once for every caller of each."""
+def run_points(name: str, points: Points) -> dict[str, Any]:
+    """Stop a scene once at every point that it passes."""
     from tests import interrupt_scenes as scenes
 
     run, expected = scenes.SCENES[name](), scenes.reference()
     run()
     run()
     before = scenes.state()
-    points = Points(with_callers)
     # What is raised while an object goes away is dropped, by Python.
     sys.unraisablehook = lambda unraisable: None
     failures: list[str] = []
@@ -259,7 +258,7 @@ def main() -> None:
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child and arguments.points:
-        print(json.dumps(run_points(arguments.child, arguments.callers)))
+        print(json.dumps(run_points(arguments.child, Points(arguments.callers))))
         return
     if arguments.child:
         print(json.dumps(run_scene(
