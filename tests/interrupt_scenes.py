@@ -307,7 +307,7 @@ def transforms() -> Scene:
         try:
             per_example = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(given, x)
             assert float(per_example["0.weight"].sum()) == 0.0
-            value, pull = torch.func.vjp(torch.sin, x)
+            _, pull = torch.func.vjp(torch.sin, x)
             assert torch.equal(pull(torch.ones(3, 4))[0], torch.cos(x))
             _, pushed = torch.func.jvp(torch.sin, (x,), (torch.ones(3, 4),))
             assert torch.equal(pushed, torch.cos(x))
@@ -456,5 +456,54 @@ def nested_backward() -> Scene:
         z.mul_(2)
         (first,) = torch.autograd.grad(z.exp().sum() + y.sum(), x, create_graph=True)
         first.sum().backward()
+
+    return run
+
+
+@scene
+def layers() -> Scene:
+    """Compiled kernels: what they compute is right after each interrupt."""
+    torch.manual_seed(0)
+    convolution = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 16, 3), torch.nn.BatchNorm2d(16, track_running_stats=False),
+        torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten(), torch.nn.Linear(784, 10),
+    )  # fmt: skip
+    recurrent = torch.nn.GRU(8, 16, batch_first=True)
+    attention = torch.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+    images, words = torch.randn(4, 3, 16, 16), torch.randn(4, 12, 8)
+    params = [*convolution.parameters(), *recurrent.parameters(), *attention.parameters()]
+    expected: list[Any] = []
+
+    def run() -> None:
+        found = [convolution(images).log_softmax(1), attention(recurrent(words)[0])]
+        found += torch.autograd.grad(found[0][:, 0].sum() + found[1].square().sum(), params)
+        for each, right in zip(found, expected):
+            assert torch.equal(each, right), "other numbers than before"
+        if not expected:
+            expected.extend(each.detach() for each in found)
+
+    run()
+    return run
+
+
+@scene
+def scaled_gradients() -> Scene:
+    model = _net()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    scaler = torch.amp.GradScaler("cpu")
+    x = torch.ones(6, 4)
+
+    scaler.scale(x)
+
+    def run() -> None:
+        # As in PyTorch, a step that was not followed by an update has to be.
+        scaler.update(128.0)
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = model(x).float().square().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        _check_finite(model)
 
     return run

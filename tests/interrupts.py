@@ -27,8 +27,8 @@ CALL_FUNCTION_EX = dis.opmap["CALL_FUNCTION_EX"]
 _SWALLOWED_AFTER = 2.0
 
 
-class Interrupt(Exception):
-    """What the handler of SIGALRM raises."""
+class Interrupt(TimeoutError):
+    """What the handler of SIGALRM raises, as programs with a time limit do."""
 
 
 class Interrupts:
@@ -253,7 +253,9 @@ def main() -> None:
     parser.add_argument("--cold", action="store_true", help="kernels have to be compiled")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scenes", nargs="*")
-    parser.add_argument("--points", action="store_true", help="stop at every point, without signals")
+    parser.add_argument(
+        "--points", action="store_true", help="stop at every point, without signals"
+    )
     parser.add_argument("--callers", action="store_true", help="once for each caller of a point")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
