@@ -118,9 +118,25 @@ def _end(owner: int, processes: list[Any], channels: list[Channel]) -> None:
     if os.getpid() != owner:
         # A forked process has a copy of this object, but not these children.
         return
+    try:
+        _ask_to_end(processes, channels)
+    except BaseException:
+        # An interrupt: nobody is to wait any longer.
+        for process in processes:
+            process.kill()
+            process.join()
+        raise
+    finally:
+        for channel in channels:
+            channel.close()
+    for process in processes:
+        process.close()
+
+
+def _ask_to_end(processes: list[Any], channels: list[Channel]) -> None:
     for channel in channels:
         # A worker that has died already cannot be asked.
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             channel.send(0, STOP, None)
     deadline = time.monotonic() + MP_STATUS_CHECK_INTERVAL
     for force in (None, "terminate", "kill"):
@@ -130,7 +146,3 @@ def _end(owner: int, processes: list[Any], channels: list[Channel]) -> None:
         for process in processes:
             process.join(max(deadline - time.monotonic(), 0.1))
         deadline = time.monotonic() + 1.0
-    for channel in channels:
-        channel.close()
-    for process in processes:
-        process.close()
