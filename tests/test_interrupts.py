@@ -121,3 +121,34 @@ def test_a_call_knows_whether_a_block_is_entered_with_its_value() -> None:
     with kept as fourth:
         assert not fourth
     assert not Asks(2).is_entered
+
+
+CTRL_C = """
+import os, signal, threading, time
+import clew as torch
+from clew.utils.data import DataLoader, TensorDataset
+
+class Slow(TensorDataset):
+    def __getitem__(self, index):
+        time.sleep(0.001)
+        return super().__getitem__(index)
+
+loader = DataLoader(
+    Slow(torch.arange(200.0).reshape(50, 4)), batch_size=5, num_workers=1, persistent_workers=True
+)
+for delay in (0.02, 0.1, 0.15):
+    try:
+        threading.Timer(delay, lambda: os.killpg(0, signal.SIGINT)).start()
+        while True:
+            for batch in loader:
+                pass
+    except KeyboardInterrupt:
+        pass
+    print(sum(float(batch.sum()) for (batch,) in loader))
+"""
+
+
+def test_a_loader_goes_on_after_a_terminal_has_interrupted_its_workers_too() -> None:
+    code, output = ended(CTRL_C, 60)
+    assert code == 0, output
+    assert [line for line in output.splitlines() if line[0].isdigit()] == ["19900.0"] * 3, output
