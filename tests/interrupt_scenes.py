@@ -219,6 +219,7 @@ def checkpointing() -> Scene:
         with checkpoints.set_checkpoint_early_stop(next(turns)):
             y = checkpoint(model, x, use_reentrant=False)
             z = checkpoint(model, y, use_reentrant=True)
+        torch.rand(3)
         after_forward = torch.get_rng_state()
         try:
             z.sum().backward()

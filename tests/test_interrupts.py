@@ -143,7 +143,8 @@ for delay in (0.02, 0.1, 0.15):
             for batch in loader:
                 pass
     except KeyboardInterrupt:
-        pass
+        # The worker has got it as well, and ends.
+        loader._iterator._workers[0].join(20)
     print(sum(float(batch.sum()) for (batch,) in loader))
 """
 
