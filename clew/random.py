@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
+from clew.autograd.mode import _Mode
 from clew.backend.device import device, no_such_device
 from clew.core.tensor import Tensor
+from clew.interrupts import uninterrupted
 from clew.ops.random import Generator, default_generator
 
 __all__ = [
@@ -41,21 +42,31 @@ def set_rng_state(new_state: Tensor) -> None:
     default_generator.set_state(new_state)
 
 
-@contextlib.contextmanager
-def fork_rng(
-    devices: Iterable[Any] | None = None, enabled: bool = True, *, device_type: str = "cuda"
-) -> Iterator[None]:
+class fork_rng(_Mode):
     """Leave the random stream as it was, whatever is drawn inside.
 
     `devices` are the accelerators whose streams are to be kept as well: an empty list, here.
     """
-    if not enabled:
-        yield
-        return
-    if devices is not None and list(devices):
-        raise no_such_device(device(device_type))
-    state = get_rng_state()
-    try:
-        yield
-    finally:
-        set_rng_state(state)
+
+    def __init__(
+        self, devices: Iterable[Any] | None = None, enabled: bool = True, *,
+        device_type: str = "cuda",
+    ) -> None:  # fmt: skip
+        self._enabled = enabled
+        self._devices = () if devices is None else tuple(devices)
+        self._device_type = device_type
+        self._forked = default_generator.forked()
+
+    def clone(self) -> fork_rng:
+        return type(self)(self._devices, self._enabled, device_type=self._device_type)
+
+    def __enter__(self) -> None:
+        if self._enabled:
+            if self._devices:
+                raise no_such_device(device(self._device_type))
+            self._forked.__enter__()
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        if self._enabled:
+            self._forked.__exit__()

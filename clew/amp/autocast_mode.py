@@ -29,6 +29,8 @@ from clew.amp.settings import (
     set_autocast_gpu_dtype,
 )
 from clew.backend import dtypes
+from clew.core.state import local
+from clew.interrupts import uninterrupted
 from clew.source import user_stacklevel
 
 __all__ = [
@@ -67,6 +69,8 @@ class autocast:
         self._cache_enabled = (
             is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         )
+        # What was before it was entered, and the same for the times it was entered before that.
+        self._before: Any = None
 
     def _can_run(self) -> bool:
         if self.device == "cpu":
@@ -83,24 +87,28 @@ class autocast:
         return False
 
     def __enter__(self) -> autocast:
-        settings = casting()
+        settings, state, device = casting(), local.state, self.device
+        enabled = settings.enabled.get(device, False)
+        active = state.autocast
+        if device == "cpu":
+            active = settings if self._enabled else None
         self._before = (
-            settings.enabled.get(self.device, False),
-            settings.dtype[self.device],
-            settings.cache_enabled,
-        )
-        settings.enable(self.device, self._enabled)
-        settings.dtype[self.device] = self.fast_dtype
-        settings.cache_enabled = self._cache_enabled
-        autocast_increment_nesting()
+            settings, enabled, settings.dtype[device], settings.cache_enabled, state.autocast,
+            self._before,
+        )  # fmt: skip
+        settings.enabled[device], settings.dtype[device] = self._enabled, self.fast_dtype
+        settings.cache_enabled, state.autocast = self._cache_enabled, active
+        settings.nesting += 1
         return self
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
-        if autocast_decrement_nesting() == 0:
-            clear_autocast_cache()
-        settings = casting()
-        enabled, settings.dtype[self.device], settings.cache_enabled = self._before
-        settings.enable(self.device, enabled)
+        settings, enabled, dtype, cache_enabled, active, self._before = self._before
+        settings.enabled[self.device], settings.dtype[self.device] = enabled, dtype
+        settings.cache_enabled, local.state.autocast = cache_enabled, active
+        settings.nesting -= 1
+        if not settings.nesting:
+            settings.cache.clear()
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(func)

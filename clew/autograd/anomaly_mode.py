@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
+from copy import copy
+from sys import _getframe
 from typing import Any
 
 from clew.autograd.mode import _Mode
 from clew.core.state import local
+from clew.interrupts import enters_block, uninterrupted
 
 
 class set_detect_anomaly(_Mode):
     """Switch anomaly mode on or off at once; as a context manager, switch back at its end."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
-        state = local.state
         self.mode, self.check_nan = bool(mode), bool(check_nan)
-        self._before = (state.anomaly, state.anomaly_check_nan)
-        self._switch()
+        self._before: Any = None
+        if not enters_block(_getframe(1)):
+            self._switch()
 
     def clone(self) -> set_detect_anomaly:
-        return type(self)(self.mode, self.check_nan)
+        # One that has not switched yet: `with` does it.
+        made = copy(self)
+        made._before = None
+        return made
 
     def _switch(self) -> None:
         state = local.state
+        if self._before is None:
+            self._before = state.anomaly, state.anomaly_check_nan
         state.anomaly, state.anomaly_check_nan = self.mode, self.check_nan
 
     def __enter__(self) -> None:
         self._switch()
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
         state = local.state
         state.anomaly, state.anomaly_check_nan = self._before
@@ -37,19 +46,20 @@ class detect_anomaly(_Mode):
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
-        self._before: list[Any] = []
+        self._before: Any = None
 
     def clone(self) -> detect_anomaly:
         return type(self)(self.check_nan)
 
     def __enter__(self) -> None:
         state = local.state
-        self._before.append((state.anomaly, state.anomaly_check_nan))
+        self._before = state.anomaly, state.anomaly_check_nan, self._before
         state.anomaly, state.anomaly_check_nan = True, self.check_nan
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
         state = local.state
-        state.anomaly, state.anomaly_check_nan = self._before.pop()
+        state.anomaly, state.anomaly_check_nan, self._before = self._before
 
 
 def is_anomaly_enabled() -> bool:

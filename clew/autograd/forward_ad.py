@@ -9,8 +9,8 @@ one tangent at a time. For all others the gradient, which is linear in its cotan
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from sys import _getframe
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from clew import errors
 from clew.autograd.backward import grad
 from clew.autograd.function import Function
+from clew.autograd.mode import _Mode
 from clew.core.elementwise import Elementwise
 from clew.core.engine import fit
 from clew.core.inplace import apply_inplace, write_tangent
@@ -27,6 +28,7 @@ from clew.core.recording import INPUT, NEEDS, OUTPUT, PARAM, OpNode, fact
 from clew.core.saving import OWN, Packed, SavedDual, SavedLifted
 from clew.core.state import State, local
 from clew.core.tensor import Tensor, alias, tangents_of, wrap
+from clew.interrupts import enters_block, uninterrupted
 from clew.ops.batching.level import lifted
 
 
@@ -78,6 +80,7 @@ class DualLevel(Interceptor):
         self.tensors.append(weakref.ref(tensor))
         return tensor
 
+    @uninterrupted
     def close(self) -> None:
         self.is_open = False
         for reference in self.tensors:
@@ -180,14 +183,20 @@ def _level(level: Any = None) -> DualLevel:
     return current
 
 
-def enter_dual_level() -> int:
-    """Open a dual level; make_dual works inside."""
+def _opened() -> DualLevel:
     if installed(DualLevel) is not None:
         raise RuntimeError(
             "Nested forward mode AD is not supported at the moment: this thread is in a dual "
             "level already."
         )
-    install(DualLevel())
+    level = DualLevel()
+    install(level)
+    return level
+
+
+def enter_dual_level() -> int:
+    """Open a dual level; make_dual works inside."""
+    _opened()
     return 0
 
 
@@ -203,14 +212,17 @@ def exit_dual_level(*, level: int | None = None) -> None:
     current.close()
 
 
-@contextmanager
-def dual_level() -> Iterator[int]:
+class dual_level(_Mode):
     """A context in which tensors can carry tangents."""
-    level = enter_dual_level()
-    try:
-        yield level
-    finally:
-        exit_dual_level(level=level)
+
+    def __enter__(self) -> int:
+        self._level = _opened()
+        return 0
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        remove(self._level)
+        self._level.close()
 
 
 def _check_tangent(tensor: Tensor, tangent: Tensor) -> None:
@@ -250,14 +262,19 @@ class set_fwd_grad_enabled:
 
     def __init__(self, mode: bool) -> None:
         self._level = None if mode else installed(DualLevel)
-        if self._level is not None:
-            remove(self._level)
+        self._is_removed = False
+        if not enters_block(_getframe(1)):
+            self.__enter__()
 
     def __enter__(self) -> None:
-        return None
+        if self._level is not None and not self._is_removed:
+            self._is_removed = True
+            remove(self._level)
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
         if self._level is not None:
+            self._is_removed = False
             install(self._level)
 
 

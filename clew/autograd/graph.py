@@ -3,15 +3,16 @@
 import functools
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from clew.autograd.mode import _Mode
 from clew.backend.forking import add_lock
 from clew.core.inplace import bump_version
 from clew.core.node import Node, RemovableHandle, live_edge
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.interrupts import uninterrupted
 
 __all__ = [
     "GradientEdge",
@@ -60,12 +61,13 @@ class saved_tensors_hooks:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Any:
         state = local.state
         if state.saved_hooks_disabled is not None:
             raise RuntimeError(state.saved_hooks_disabled)
         state.saved_hooks = (*state.saved_hooks, (self.pack_hook, self.unpack_hook))
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
         state = local.state
         state.saved_hooks = state.saved_hooks[:-1]
@@ -95,17 +97,23 @@ class save_on_cpu(saved_tensors_hooks):
         return wrapped
 
 
-@contextmanager
-def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+class disable_saved_tensors_hooks(_Mode):
     """Inside, entering `saved_tensors_hooks` raises `error_message`."""
-    state = local.state
-    if state.saved_hooks:
-        raise RuntimeError(error_message)
-    before, state.saved_hooks_disabled = state.saved_hooks_disabled, error_message
-    try:
-        yield
-    finally:
-        state.saved_hooks_disabled = before
+
+    def __init__(self, error_message: str) -> None:
+        self.error_message = error_message
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        state = local.state
+        if state.saved_hooks:
+            raise RuntimeError(self.error_message)
+        self._before = state.saved_hooks_disabled, self._before
+        state.saved_hooks_disabled = self.error_message
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        local.state.saved_hooks_disabled, self._before = self._before
 
 
 class _MultiHandle(RemovableHandle):
@@ -213,16 +221,20 @@ class _MutationGuard(saved_tensors_hooks):
     def clear(self) -> None:
         self.held.clear()
 
+    def __enter__(self) -> Any:
+        state = local.state
+        super().__enter__()
+        self._before, state.mutation_guard = state.mutation_guard, self
+        return self
 
-@contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[_MutationGuard]:
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        state = local.state
+        state.mutation_guard = self._before
+        state.saved_hooks = state.saved_hooks[:-1]
+        self.clear()
+
+
+def allow_mutation_on_saved_tensors() -> _MutationGuard:
     """Inside, tensors saved for backward may be overwritten: they are copied before the write."""
-    state = local.state
-    guard = _MutationGuard()
-    before, state.mutation_guard = state.mutation_guard, guard
-    try:
-        with guard:
-            yield guard
-    finally:
-        state.mutation_guard = before
-        guard.clear()
+    return _MutationGuard()

@@ -9,10 +9,13 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Generator
+from copy import copy
+from sys import _getframe
 from typing import Any
 
 from clew.core.state import local
 from clew.core.tensor import NoHistory
+from clew.interrupts import enters_block, uninterrupted
 from clew.source import user_where
 
 
@@ -20,7 +23,8 @@ class _Mode:
     """A context manager that can decorate functions and generator functions."""
 
     def clone(self) -> _Mode:
-        return type(self)()
+        """One for a call of a decorated function, which may call itself or run in a thread."""
+        return copy(self)
 
     def __enter__(self) -> Any:
         raise NotImplementedError("a mode says what entering it does")
@@ -74,7 +78,11 @@ class _GradMode(_Mode):
     wanted: bool
 
     def __init__(self) -> None:
-        self._before: list[tuple[bool, Any]] = []
+        # What was before it was entered, and the same for the times it was entered before that.
+        self._before: Any = None
+
+    def clone(self) -> _Mode:
+        return type(self)()
 
     def __new__(cls, function: Any = None) -> Any:
         mode = super().__new__(cls)
@@ -86,14 +94,16 @@ class _GradMode(_Mode):
 
     def __enter__(self) -> None:
         state = local.state
-        self._before.append((state.grad_enabled, state.no_grad_reason))
-        state.grad_enabled = self.wanted
+        before = reason = state.no_grad_reason
         if not self.wanted:
-            state.no_grad_reason = NoHistory("no_grad", "no_grad", user_where())
+            reason = NoHistory("no_grad", "no_grad", user_where())
+        self._before = state.grad_enabled, before, self._before
+        state.grad_enabled, state.no_grad_reason = self.wanted, reason
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
         state = local.state
-        state.grad_enabled, state.no_grad_reason = self._before.pop()
+        state.grad_enabled, state.no_grad_reason, self._before = self._before
 
 
 class no_grad(_GradMode):
@@ -112,20 +122,27 @@ class set_grad_enabled(_Mode):
     """Switch grad mode at once; as a context manager, switch back at its end."""
 
     def __init__(self, mode: bool) -> None:
-        state = local.state
-        self._before = (state.grad_enabled, state.no_grad_reason)
         self.mode = bool(mode)
-        self._switch()
+        self._before: Any = None
+        if not enters_block(_getframe(1)):
+            self._switch()
 
     def _switch(self) -> None:
         state = local.state
-        state.grad_enabled = self.mode
+        before = reason = state.no_grad_reason
         if not self.mode:
-            state.no_grad_reason = NoHistory("no_grad", "set_grad_enabled(False)", user_where())
+            reason = NoHistory("no_grad", "set_grad_enabled(False)", user_where())
+        if self._before is None:
+            self._before = state.grad_enabled, before
+        state.grad_enabled, state.no_grad_reason = self.mode, reason
 
     def clone(self) -> set_grad_enabled:
-        return type(self)(self.mode)
+        # One that has not switched yet: `with` does it.
+        made = copy(self)
+        made._before = None
+        return made
 
+    @uninterrupted
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         # As a decorator the switch belongs to the calls, not to the line of the decoration.
         state = local.state
@@ -135,6 +152,7 @@ class set_grad_enabled(_Mode):
     def __enter__(self) -> None:
         self._switch()
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
         state = local.state
         state.grad_enabled, state.no_grad_reason = self._before
@@ -145,7 +163,7 @@ class inference_mode(_Mode):
 
     def __init__(self, mode: bool = True) -> None:
         self.mode = bool(mode)
-        self._before: list[tuple[bool, bool, Any]] = []
+        self._before: Any = None
 
     def __new__(cls, mode: Any = True) -> Any:
         made = super().__new__(cls)
@@ -159,15 +177,17 @@ class inference_mode(_Mode):
 
     def __enter__(self) -> None:
         state = local.state
-        self._before.append((state.grad_enabled, state.inference, state.no_grad_reason))
-        state.inference = self.mode
-        state.grad_enabled = not self.mode
+        before = reason = state.no_grad_reason
         if self.mode:
-            state.no_grad_reason = NoHistory("no_grad", "inference_mode", user_where())
+            reason = NoHistory("no_grad", "inference_mode", user_where())
+        self._before = state.grad_enabled, state.inference, before, self._before
+        state.inference, state.no_grad_reason = self.mode, reason
+        state.grad_enabled = not self.mode
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
         state = local.state
-        state.grad_enabled, state.inference, state.no_grad_reason = self._before.pop()
+        state.grad_enabled, state.inference, state.no_grad_reason, self._before = self._before
 
 
 def is_grad_enabled() -> bool:

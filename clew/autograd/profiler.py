@@ -22,6 +22,7 @@ from clew.core.node import Node
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.interrupts import uninterrupted
 from clew.source import INTERNAL_PACKAGES, Where, _getframe
 
 # Variants of an operation that PyTorch has under one name.
@@ -209,13 +210,14 @@ class profile:
         if self.enabled:
             if self.entered:
                 raise RuntimeError("Profiler context manager is not reentrant")
-            self.entered = True
-            self._recorder = Recorder(
+            recorder = Recorder(
                 self.record_shapes, self.profile_memory, self.with_stack, self.with_flops
             )
-            install(self._recorder)
+            self.entered, self._recorder = True, recorder
+            install(recorder)
         return self
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
         if self._recorder is not None:
             remove(self._recorder)

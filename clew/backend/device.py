@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 from clew import errors
+from clew.interrupts import uninterrupted
 
 _TYPES = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia",
@@ -48,12 +49,13 @@ class device:
         return device, arguments
 
     def __enter__(self) -> device:
-        _local.entered.append(_local.default)
+        _local.entered = _local.default, _local.entered
         _local.default = self
         return self
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
-        _local.default = _local.entered.pop()
+        _local.default, _local.entered = _local.entered
 
 
 def _parse(kind: object, index: int | None) -> tuple[str, int | None]:
@@ -91,7 +93,8 @@ CPU = device("cpu")
 class _Local(threading.local):
     def __init__(self) -> None:
         self.default: device | None = None
-        self.entered: list[device | None] = []
+        # The defaults around the blocks that the thread is in, innermost first: linked pairs.
+        self.entered: Any = None
 
 
 _local = _Local()

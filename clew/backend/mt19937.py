@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from clew.backend.forking import add_lock, cached_property
+from clew.interrupts import uninterrupted
 
 UInt8Array = npt.NDArray[np.uint8]
 UInt32Array = npt.NDArray[np.uint32]
@@ -113,8 +113,10 @@ class Generator:
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")
         with self.lock:
+            # From here on plain stores, which an interrupt does not come between.
             self._seed = seed % 2**64
-            self.__dict__.pop("_state", None)
+            if "_state" in self.__dict__:
+                del self._state
             self._untouched = True
             self._moves += 1
             self.next_normal = None
@@ -173,16 +175,20 @@ class Generator:
         left, used = int(record["left"]), int(record["next"])
         if not record["seeded"] or not 1 <= left <= _WORDS or used > _WORDS:
             raise RuntimeError("Invalid mt19937 state")
+        seed = int(record["seed"])
+        words = np.append(record["words"], _WORDS + 1 - left).astype(np.uint32)
+        normal = float(record["normal"]) if record["has_normal"] else None
+        float_normal = float(record["float_normal"]) if record["has_float_normal"] else None
         with self.lock:
-            self._seed = int(record["seed"])
-            self._state = np.append(record["words"], _WORDS + 1 - left).astype(np.uint32)
+            self._seed, self._state = seed, words
             self._untouched = left == 1 and used == 0
             self._moves += 1
-            self.next_normal = float(record["normal"]) if record["has_normal"] else None
-            self._next_float_normal = (
-                float(record["float_normal"]) if record["has_float_normal"] else None
-            )
+            self.next_normal, self._next_float_normal = normal, float_normal
         return self
+
+    def forked(self) -> Forked:
+        """A block after which the stream is as it was before."""
+        return Forked(self)
 
     def random32(self, n: int) -> UInt32Array:
         """Draw ``n`` words of 32 bits."""
@@ -216,35 +222,70 @@ class Generator:
             for high, low in zip(words[::2], words[1::2], strict=True)
         ]
 
-    @contextmanager
-    def one_by_one(self) -> Iterator[Callable[[], float]]:
-        """Give a function that draws one double in [0, 1), for samplers that reject.
 
-        Doubles are drawn in blocks; on leaving, the stream stands just after the last one used.
-        """
-        with self.lock:
-            start = self._state.copy()
-            was_untouched = self._untouched
-            drawn = 0
-            block: Iterator[float] = iter(())
-            used = 0
+class Forked:
+    """What `Generator.forked` gives."""
 
-            def draw() -> float:
-                nonlocal block, drawn, used
-                if used == drawn:
-                    size = min(max(64, drawn), 65536)
-                    block = iter(self.doubles(size).tolist())
-                    drawn += size
-                used += 1
-                return next(block)
+    def __init__(self, generator: Generator) -> None:
+        self.generator = generator
+        # The stream before it was entered, and the same for the times it was entered before that.
+        self._before: Any = None
 
-            try:
-                yield draw
-            finally:
-                self._state = start
-                self._untouched = was_untouched and used == 0
-                if used:
-                    engine().draw_pairs(start, used)
+    def __enter__(self) -> None:
+        stream = self.generator
+        with stream.lock:
+            words = stream._state.copy()
+            self._before = (
+                stream._seed, words, stream._untouched, stream.next_normal,
+                stream._next_float_normal, self._before,
+            )  # fmt: skip
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        stream = self.generator
+        (
+            stream._seed, stream._state, stream._untouched, stream.next_normal,
+            stream._next_float_normal, self._before,
+        ) = self._before  # fmt: skip
+        stream._moves += 1
+
+
+class OneByOne:
+    """A block in which doubles in [0, 1) are drawn one by one, for samplers that reject.
+
+    Doubles are drawn in blocks; on leaving, the stream stands just after the last one used. Who
+    enters holds the generator's lock.
+    """
+
+    def __init__(self, generator: Generator) -> None:
+        self.generator = generator
+
+    def __enter__(self) -> Callable[[], float]:
+        generator = self.generator
+        drawn = used = 0
+        block: Iterator[float] = iter(())
+
+        def draw() -> float:
+            nonlocal block, drawn, used
+            if used == drawn:
+                size = min(max(64, drawn), 65536)
+                block = iter(generator.doubles(size).tolist())
+                drawn += size
+            used += 1
+            return next(block)
+
+        self.start, self.was_untouched = generator._state.copy(), generator._untouched
+        self.used = lambda: used
+        return draw
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        generator = self.generator
+        generator._state, generator._untouched = self.start, self.was_untouched
+        used = self.used()
+        if used:
+            generator._untouched = False
+            engine().draw_pairs(self.start, used)
 
 
 def _restored(state: UInt8Array) -> Generator:

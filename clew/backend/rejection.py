@@ -16,7 +16,7 @@ import numpy.typing as npt
 from clew import errors
 
 from .dtypes import BY_NUMPY
-from .mt19937 import Generator
+from .mt19937 import Generator, OneByOne
 from .normal_streams import single
 
 Array = npt.NDArray[Any]
@@ -49,7 +49,7 @@ def poisson(generator: Generator, rate: Array) -> Array:
     if not np.all(rate >= 0):
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     rates = rate.ravel().astype(np.float64).tolist()
-    with generator.one_by_one() as draw:
+    with generator.lock, OneByOne(generator) as draw:
         values = [_poisson(value, draw) for value in rates]
     return np.array(values, np.float64).astype(rate.dtype).reshape(rate.shape)
 
@@ -102,7 +102,7 @@ def binomial(generator: Generator, count: Array, prob: Array) -> Array:
         raise RuntimeError(f"Found dtype {found} but expected {expected}")
     counts, probs = np.broadcast_arrays(count, prob)
     narrow: Callable[[float], float] = single if count.dtype == np.float32 else float
-    with generator.one_by_one() as draw:
+    with generator.lock, OneByOne(generator) as draw:
         pairs = zip(counts.ravel().tolist(), probs.ravel().tolist())
         values = [_binomial(n, p, narrow, draw) for n, p in pairs]
     return np.array(values, np.float64).astype(count.dtype).reshape(counts.shape)
@@ -200,7 +200,7 @@ def dirichlet(generator: Generator, alpha: Array) -> Array:
 
 def _gammas(generator: Generator, alpha: Array) -> npt.NDArray[np.float64]:
     narrow: Callable[[float], float] = single if alpha.dtype == np.float32 else float
-    with generator.one_by_one() as draw:
+    with generator.lock, OneByOne(generator) as draw:
         values = [_gamma(generator, a, narrow, draw) for a in alpha.ravel().tolist()]
     return np.array(values, np.float64)
 

@@ -453,12 +453,11 @@ def backward(
         targets=targets,
         accumulate=accumulate,
     )
-    grad_enabled, state.grad_enabled = state.grad_enabled, create_graph
-    state.backward_runs.append(run)
+    grad_enabled, runs = state.grad_enabled, state.backward_runs
+    state.grad_enabled, state.backward_runs = create_graph, (*runs, run)
     try:
         run.run(roots, grads, where)
     finally:
+        state.grad_enabled, state.backward_runs = grad_enabled, runs
         finish(state.late)
-        state.grad_enabled = grad_enabled
-        state.backward_runs.pop()
     return run.captured

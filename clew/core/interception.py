@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from clew.core.state import local
+from clew.interrupts import uninterrupted
 
 T = TypeVar("T", bound="Interceptor")
 
@@ -67,6 +68,7 @@ def drawn(
     return make(shape) if interceptor is None else interceptor.draw(shape, make)
 
 
+@uninterrupted
 def install(interceptor: Interceptor) -> None:
     """Put an interceptor in front of the others."""
     state = local.state
@@ -74,18 +76,23 @@ def install(interceptor: Interceptor) -> None:
     state.intercept = interceptor
 
 
+@uninterrupted
 def remove(interceptor: Interceptor) -> None:
     """Take an interceptor out of the chain, wherever it is."""
     state = local.state
     if state.intercept is interceptor:
         state.intercept = interceptor.outer
-        return
-    link = state.intercept
-    while link is not None:
-        if link.outer is interceptor:
-            link.outer = interceptor.outer
-            return
-        link = link.outer
+    elif state.intercept is not None:
+        _unlink(state.intercept, interceptor)
+
+
+@uninterrupted
+def _unlink(link: Interceptor, interceptor: Interceptor) -> None:
+    # No loop: where it jumps back, a signal may be looked for.
+    if link.outer is interceptor:
+        link.outer = interceptor.outer
+    elif link.outer is not None:
+        _unlink(link.outer, interceptor)
 
 
 def installed(kind: type[T]) -> T | None:

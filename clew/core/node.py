@@ -379,11 +379,12 @@ def accumulate_into(variable: Tensor, grad: Tensor) -> None:
             # The leaf was given data of another shape: the sum, or why there is none.
             variable._grad = have + grad
             return
+        # Before the write, so that an interrupt does not leave one that nobody knows of.
+        have._storage.bump("AccumulateGrad", None)
         if grad._array.dtype is total.dtype:
             np.add(total, grad._array, total)
         else:
             np.add(total, grad._array, total, casting="unsafe")
-        have._storage.bump("AccumulateGrad", None)
 
 
 def _is_whole(g: np.ndarray) -> bool:

@@ -7,12 +7,13 @@ added.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from clew.interrupts import uninterrupted
 
 # A column of floats spanning more than this ratio, or outside these bounds, reads better in
 # scientific notation.
@@ -72,16 +73,25 @@ def get_printoptions() -> dict[str, Any]:
     return _current._asdict()
 
 
-@contextmanager
-def printoptions(**options: Any) -> Iterator[None]:
+class printoptions:
     """Apply `set_printoptions(**options)` inside a `with` block."""
-    global _current
-    saved = _current
-    set_printoptions(**options)
-    try:
-        yield
-    finally:
-        _current = saved
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+
+    def __enter__(self) -> None:
+        global _current
+        self._before = before = _current
+        try:
+            set_printoptions(**self.options)
+        except BaseException:
+            _current = before
+            raise
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        global _current
+        _current = self._before
 
 
 def format_tensor(

@@ -58,9 +58,9 @@ class Packed:
         pack, self.unpack = hooks
         self.edge = edge
         state = local.state
+        version = tensor._storage.version
         # The hook may compute, and what it computes is not part of the graph it serves.
         kept, state.saved_hooks = state.saved_hooks, ()
-        version = tensor._storage.version
         try:
             self.packed = pack(tensor)
         finally:

@@ -55,7 +55,7 @@ class State:
         self.anomaly = False
         self.anomaly_check_nan = True
         # The backward passes that this thread is in, outermost first.
-        self.backward_runs: list[Any] = []
+        self.backward_runs: tuple[Any, ...] = ()
         # The last backward that accumulated gradients: its number in the order of nodes, and line.
         self.last_backward: Any = None
         # What the products that backward has left to other threads read and write.

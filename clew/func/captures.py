@@ -15,6 +15,7 @@ from clew import errors
 from clew.core.state import local
 from clew.core.storage import INFERENCE, DataStorage, Storage
 from clew.core.tensor import Tensor
+from clew.interrupts import uninterrupted
 
 _next_number = itertools.count(1).__next__
 
@@ -41,10 +42,11 @@ class guarded:
 
     def __enter__(self) -> None:
         state = local.state
+        inside = functools.partial(_StorageInside, self.number)
         self.before, self.maker = state.mutation_guard, state.new_storage
-        state.mutation_guard = self
-        state.new_storage = functools.partial(_StorageInside, self.number)
+        state.mutation_guard, state.new_storage = self, inside
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
         local.state.mutation_guard, local.state.new_storage = self.before, self.maker
 

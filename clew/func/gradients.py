@@ -21,6 +21,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, alias, constant, tangents_of, wrap
 from clew.func.captures import guarded
 from clew.func.trees import Spec, flatten, map_leaves, unflatten
+from clew.interrupts import uninterrupted
 from clew.ops.batching.level import has_history, lifted
 from clew.ops.views import ALIAS
 
@@ -105,6 +106,7 @@ class recording:
         state = local.state
         self.before, state.grad_enabled = state.grad_enabled, True
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
         local.state.grad_enabled = self.before
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from clew.interrupts import uninterrupted
 from clew.kernels.native import jit
 from clew.kernels.native.product import Product
 from clew.kernels.native.product_inside import pack
@@ -32,6 +34,9 @@ _LATE_PRODUCT = Product("late_product")
 # What late products read and write, so that its memory stays.
 Late = list[tuple[Array, Array, Array]]
 
+# Waits for late products; set by the first of them.
+_wait: Callable[[], None]
+
 
 def _is_worth_it(m: int, n: int, k: int) -> bool:
     work = m * n * k
@@ -56,6 +61,7 @@ def product(a: Array, b: Array) -> Array:
 
 def late_product(a: Array, b: Array, late: Late) -> Array:
     """a @ b of matrices, of which a worker may still make the elements: see `finish`."""
+    global _wait
     m, k = a.shape
     n = b.shape[1]
     if _is_worth_it(m, n, k) and a.dtype is b.dtype:
@@ -66,17 +72,24 @@ def late_product(a: Array, b: Array, late: Late) -> Array:
                 late.clear()
             elif len(late) >= _MOST_LATE:
                 finish(late)
-            result: Array = kernel(a, b)
+            _wait = team.finish
+            result = np.empty((m, n), a.dtype)
+            # Before it begins: an interrupt after that must not free what a worker writes to.
             late.append((a, b, result))
+            kernel(a, b, result)
             return result
     return product(a, b)
 
 
+@uninterrupted
 def finish(late: Late) -> None:
-    """See to it that these late products are there."""
+    """See to it that these late products are there, also if the wait for them is interrupted."""
     if late:
-        jit.machine().team.finish()
-        late.clear()
+        try:
+            # A C function: signals are looked for when it has returned.
+            _wait()
+        finally:
+            late.clear()
 
 
 def affine(a: Array, b: Array, row: Array) -> Array:

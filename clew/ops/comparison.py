@@ -125,4 +125,6 @@ def allclose(
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same elements."""
     require_tensors("equal", input=input, other=other)
-    return np.array_equal(input._array, other._array)
+    # (NumPy's own `array_equal` takes an exception of a signal's handler for a no.)
+    a, b = input._array, other._array
+    return a.shape == b.shape and bool((a == b).all())

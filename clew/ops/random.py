@@ -68,6 +68,10 @@ class Generator:
         """The whole state as a tensor of bytes, in PyTorch's layout."""
         return wrap(self.stream.get_state())
 
+    def forked(self) -> mt19937.Forked:
+        """A block after which the stream is as it was before."""
+        return self.stream.forked()
+
     def set_state(self, new_state: Tensor) -> Generator:
         """Continue from a saved state."""
         if not isinstance(new_state, Tensor):

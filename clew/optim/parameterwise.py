@@ -83,7 +83,11 @@ class Updates:
             # Given twice, or tied to another: the second update goes on from the first.
             self.run()
         self._memory.add(owner)
-        self._waiting.setdefault((kernel, array.dtype, numbers), []).append(arrays)
+        key = kernel, array.dtype, numbers
+        if key in self._waiting:
+            self._waiting[key].append(arrays)
+        else:
+            self._waiting[key] = [arrays]
 
     def run(self) -> None:
         waiting, self._waiting = self._waiting, {}

@@ -16,6 +16,7 @@ from typing import Any
 from clew.autograd.profiler import Recorder, record_function
 from clew.autograd.profiler_util import EventList, chrome_trace
 from clew.core.interception import install, remove
+from clew.interrupts import uninterrupted
 from clew.source import user_stacklevel
 
 
@@ -176,11 +177,22 @@ class profile:
     # -- running -------------------------------------------------------------------------------
 
     def __enter__(self) -> profile:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self._stop_recording()
+            raise
         return self
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
+        self._stop_recording()
         self.stop()
+
+    @uninterrupted
+    def _stop_recording(self) -> None:
+        if self._recorder is not None:
+            remove(self._recorder)
 
     def start(self) -> None:
         """Begin: record if the first step is one to record."""

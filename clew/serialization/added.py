@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
+
+from clew.interrupts import uninterrupted
 
 _safe: list[Any] = []
 
@@ -26,15 +27,23 @@ def clear_safe_globals() -> None:
     _safe.clear()
 
 
-@contextmanager
-def safe_globals(safe_globals: list[Any]) -> Iterator[None]:
+class safe_globals:
     """Let files use these classes and functions inside a `with` block."""
-    before = list(_safe)
-    add_safe_globals(safe_globals)
-    try:
-        yield
-    finally:
-        _safe[:] = before
+
+    def __init__(self, safe_globals: list[Any]) -> None:
+        self.safe_globals = safe_globals
+
+    def __enter__(self) -> None:
+        self._before = list(_safe)
+        try:
+            add_safe_globals(self.safe_globals)
+        except BaseException:
+            _safe[:] = self._before
+            raise
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        _safe[:] = self._before
 
 
 def is_added(value: Any) -> bool:

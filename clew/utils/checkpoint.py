@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from clew import errors
@@ -19,7 +19,7 @@ from clew.amp.autocast_mode import autocast_as_it_is
 from clew.autograd.backward import backward
 from clew.autograd.function import Function
 from clew.autograd.graph import saved_tensors_hooks
-from clew.autograd.mode import enable_grad, no_grad, set_grad_enabled
+from clew.autograd.mode import _Mode, enable_grad, no_grad
 from clew.backend.device import device, no_such_device
 from clew.backend.random import default_generator
 from clew.core.inplace import apply_inplace
@@ -28,6 +28,7 @@ from clew.core.op import Op
 from clew.core.recording import INPUT, grad_mask
 from clew.core.state import local
 from clew.core.tensor import Tensor, constant, tangents_of
+from clew.interrupts import uninterrupted
 from clew.source import user_where
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
@@ -44,21 +45,35 @@ def noop_context_fn() -> Contexts:
 _early_stop_enabled = True
 
 
-@contextmanager
-def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+class set_checkpoint_early_stop(_Mode):
     """Whether recomputation stops as soon as all saved tensors exist again."""
-    global _early_stop_enabled
-    before, _early_stop_enabled = _early_stop_enabled, enable
-    try:
-        yield
-    finally:
-        _early_stop_enabled = before
+
+    def __init__(self, enable: bool) -> None:
+        self.enable = enable
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        global _early_stop_enabled
+        self._before = _early_stop_enabled, self._before
+        _early_stop_enabled = self.enable
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        global _early_stop_enabled
+        _early_stop_enabled, self._before = self._before
 
 
-@contextmanager
-def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+class set_checkpoint_debug_enabled(_Mode):
     """Accepted for compatibility: reports always name the operation and the line."""
-    yield
+
+    def __init__(self, enabled: bool | None) -> None:
+        self.enabled = enabled
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exc: object) -> None:
+        return None
 
 
 class _SavedNote(NamedTuple):
@@ -178,6 +193,28 @@ def _transforms(intercept: Any) -> bool:
     return False
 
 
+class _stream_at:
+    """A block in which the random stream goes on from a state; None leaves it alone."""
+
+    def __init__(self, rng_state: Any) -> None:
+        self.rng_state = rng_state
+        self.forked = default_generator.forked()
+
+    def __enter__(self) -> None:
+        if self.rng_state is not None:
+            self.forked.__enter__()
+            try:
+                default_generator.set_state(self.rng_state)
+            except BaseException:
+                self.forked.__exit__()
+                raise
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        if self.rng_state is not None:
+            self.forked.__exit__()
+
+
 class _Recomputation:
     """The second run of a checkpointed block."""
 
@@ -188,22 +225,20 @@ class _Recomputation:
 
     def run(self) -> dict[int, Tensor]:
         frame, state = self.frame, local.state
-        if frame.rng_state is not None:
-            now = default_generator.get_state()
-            default_generator.set_state(frame.rng_state)
         intercept = state.intercept
         watch = _Watch(frame, self)
-        state.intercept = frame.transforms or (None if _transforms(intercept) else intercept)
-        watch.take_over()
         try:
-            with enable_grad(), frame.autocast, frame.recompute_context, self.hooks(watch):
+            state.intercept = frame.transforms or (None if _transforms(intercept) else intercept)
+            watch.take_over()
+            with (
+                _stream_at(frame.rng_state), enable_grad(), frame.autocast,
+                frame.recompute_context, self.hooks(watch),
+            ):  # fmt: skip
                 frame.function(*frame.args, **frame.kwargs)
         except _StopRecomputation:
             return self.found
         finally:
             state.intercept = intercept
-            if frame.rng_state is not None:
-                default_generator.set_state(now)
         if self.count < len(frame.notes):
             raise self.different_number()
         return self.found
@@ -298,8 +333,8 @@ def _checkpoint_without_reentrant(
     )  # fmt: skip
     watch = _Watch(frame)
     intercept = state.intercept
-    watch.take_over()
     try:
+        watch.take_over()
         with forward_context, frame.forward_hooks(watch):
             result = function(*args, **kwargs)
         frame.forget_unused_state()
@@ -373,15 +408,8 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def _run_again(ctx: Any, leaves: tuple[Any, ...]) -> tuple[Any, ...]:
-        now = default_generator.get_state()
-        if ctx.rng_state is not None:
-            default_generator.set_state(ctx.rng_state)
-        try:
-            with set_grad_enabled(True), ctx.autocast:
-                outputs = ctx.function(*leaves)
-        finally:
-            if ctx.rng_state is not None:
-                default_generator.set_state(now)
+        with _stream_at(ctx.rng_state), enable_grad(), ctx.autocast:
+            outputs = ctx.function(*leaves)
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
 

@@ -28,8 +28,5 @@ def skip_init(module_cls: type[M], *args: Any, **kwargs: Any) -> M:
             f"  Give {module_cls.__name__}.__init__ an argument `device=None`."
             + errors.at_user_line()
         )
-    before = default_generator.get_state()
-    try:
+    with default_generator.forked():
         return module_cls(*args, **kwargs)
-    finally:
-        default_generator.set_state(before)

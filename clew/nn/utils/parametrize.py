@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 
 from clew import errors
-from clew.autograd.mode import no_grad
+from clew.autograd.mode import _Mode, no_grad
 from clew.core.tensor import Tensor
+from clew.interrupts import uninterrupted
 from clew.nn.modules.container import ModuleDict, ModuleList
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
@@ -42,13 +43,14 @@ class _Cache:
     values: ClassVar[dict[tuple[int, str], Any]] = {}
 
 
-@contextlib.contextmanager
-def cached() -> Iterator[None]:
+class cached(_Mode):
     """Inside, every parametrized tensor is computed once, at its first use."""
-    _Cache.depth += 1
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        _Cache.depth += 1
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
         _Cache.depth -= 1
         if not _Cache.depth:
             _Cache.values = {}

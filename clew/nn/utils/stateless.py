@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 import warnings
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 from clew import errors
 from clew.core.tensor import Tensor
+from clew.interrupts import uninterrupted
 from clew.nn.modules.module import Module
 
 __all__ = ["functional_call"]
 
 Tensors = dict[str, Tensor]
+
+# Runs an iterator to its end.
+_exhaust = deque[Any](maxlen=0).extend
 
 
 def functional_call(
@@ -102,7 +109,6 @@ class _reparametrize_module:
         self._given = parameters_and_buffers
         self._tie_weights = tie_weights
         self._strict = strict
-        self._swapped: list[_Place] = []
 
     def __enter__(self) -> None:
         module = self._module
@@ -113,23 +119,34 @@ class _reparametrize_module:
         wanted = _untied(self._given, owned) if self._tie_weights else dict(self._given)
         if self._strict:
             _require_exactly(module, wanted, [name for name, _ in owned])
+        places = [_Place(module, name) for name in wanted]
+        for place, tensor in zip(places, wanted.values(), strict=True):
+            place.check(tensor)
+        own: list[tuple[Any, str, Any]] = [
+            (place.registry, place.name, place.before)
+            for place in places
+            if place.registry is not None
+        ]
+        self._undo = itertools.starmap(operator.setitem, own)
+        self._places = places
         try:
-            for name, tensor in wanted.items():
-                place = _Place(module, name)
-                place.check(tensor)
+            for place, tensor in zip(places, wanted.values(), strict=True):
                 place.put(tensor)
-                self._swapped.append(place)
         except BaseException:
-            self._take_back()
+            _exhaust(self._undo)
+            for place in places:
+                place.take_back()
             raise
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
-        self._take_back()
-
-    def _take_back(self) -> None:
-        while self._swapped:
-            place = self._swapped.pop()
-            final = place.take_back()
+        try:
+            finals = [place.value() for place in self._places]
+        finally:
+            # One call of C functions: an interrupt comes before it began or when all is back.
+            _exhaust(self._undo)
+        for place, final in zip(self._places, finals, strict=True):
+            place.take_back()
             if self._given.get(place.path, final) is not final:
                 self._given[place.path] = final
 
@@ -212,18 +229,22 @@ class _Place:
         else:
             setattr(self.owner, self.name, tensor)
 
-    def take_back(self) -> Any:
-        """Put back what was there, and return what was there in its place."""
+    def value(self) -> Any:
+        """What is there now."""
         if self.registry is not None:
-            final = self.registry.get(self.name)
+            return self.registry.get(self.name)
+        return getattr(self.owner, self.name)
+
+    def take_back(self) -> None:
+        """Put back what was there."""
+        if self.registry is not None:
             self.registry[self.name] = self.before
-            return final
-        final = getattr(self.owner, self.name)
-        if self.name in self.owner._parameters or self.before is self:
+            return
+        is_new = self.name in self.owner._parameters or self.before is self
+        if is_new and hasattr(self.owner, self.name):
             delattr(self.owner, self.name)  # a Parameter was registered by being assigned
         if self.before is not self:
             setattr(self.owner, self.name, self.before)
-        return final
 
 
 def _require_tensor(described: str, value: Any) -> None:

@@ -21,6 +21,7 @@ from clew.core.op import Op, become_view
 from clew.core.recording import OpNode, Plan, record
 from clew.core.state import State, local
 from clew.core.tensor import Tensor, forbid_view_write, tangents_of
+from clew.interrupts import uninterrupted
 from clew.ops.batching import refusals
 from clew.ops.batching.rules import DECOMPOSED, RANDOM, RANDOM_BY_SHAPE, Call, front, rule_of
 from clew.ops.batching.tensor import BatchedTensor, lift
@@ -287,6 +288,7 @@ class _Outside:
         # Hooks are set by those inside, who will never see what is saved outside.
         state.saved_hooks = ()
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
         state = local.state
         state.grad_enabled, state.saved_hooks, state.intercept = self.before
@@ -302,6 +304,7 @@ class running:
         install(self.level)
         return self.level
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
         remove(self.level)
 

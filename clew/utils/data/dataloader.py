@@ -151,6 +151,8 @@ class DataLoader(Generic[_T_co]):
             return self._get_iterator()
         # Worker processes live as long as the loader: a new pass uses the same ones.
         if self._iterator is None or not self._iterator._has_workers():
+            if self._iterator is not None:
+                self._iterator._shutdown_workers()
             self.check_worker_number_rationality()
             self._iterator = _MultiProcessingDataLoaderIter(self)
         else:

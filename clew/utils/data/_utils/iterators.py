@@ -135,6 +135,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._limit = loader.prefetch_factor * self._num_workers
         self._epoch = 0
         self._failure: str | None = None
+        # Whether a message, or the account of one, is under way: if that is interrupted, the
+        # workers and this pass no longer agree on what has been asked for.
+        self._is_between = False
         context = loader.multiprocessing_context or multiprocessing.get_context()
         self._pool = Workers(context, [self._task(loader, n) for n in range(self._num_workers)])
         self._workers = self._pool.processes
@@ -162,24 +165,30 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._arrived: dict[int, Any] = {}
         self._workers_status = [True] * self._num_workers
         self._turns = itertools.cycle(range(self._num_workers))
+        self._is_between = True
         if not first_iter:
             # Answers to what an earlier, unfinished pass has asked for carry its number.
             self._epoch += 1
             self._pool.resume(self._epoch)
         for _ in range(self._limit):
-            self._try_put_index()
+            self._try_put(self._next_indices())
+        self._is_between = False
 
     # -- tasks -----------------------------------------------------------------------------
 
-    def _try_put_index(self) -> None:
-        """Give the next task to a worker, if there are both."""
+    def _next_indices(self) -> list[Any]:
+        """What the sampler wants next; nothing if it has come to its end."""
         try:
-            index = self._next_index()
+            return [self._next_index()]
         except StopIteration:
-            return
-        worker = self._next_worker()
+            return []
+
+    def _try_put(self, indices: list[Any]) -> None:
+        """Give the next task to a worker, if there are both."""
+        worker = self._next_worker() if indices else None
         if worker is None:
             return
+        index = indices[0]
         self._task_info[self._send_idx] = worker
         self._pool.send(worker, self._epoch, self._send_idx, index)
         self._send_idx += 1
@@ -202,6 +211,11 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _next_data(self) -> Any:
         if self._failure is not None:
             raise WorkerDied(self._failure)
+        if self._is_between:
+            raise RuntimeError(
+                "DataLoader: this pass was interrupted while a batch was on its way, and cannot be "
+                "continued. Begin another one with iter(loader)."
+            )
         try:
             return self._next_answer()
         except WorkerDied as error:
@@ -218,10 +232,13 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             if task not in self._arrived:
                 self._receive()
                 continue
+            indices = self._next_indices()
+            self._is_between = True
             worker, data = self._task_info.pop(task), self._arrived.pop(task)
             if isinstance(data, Exhausted):
                 self._retire(worker)
-            self._try_put_index()
+            self._try_put(indices)
+            self._is_between = False
             if isinstance(data, ExceptionWrapper):
                 data.reraise()
             if not isinstance(data, Exhausted):
@@ -234,9 +251,12 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         return next(iter(self._task_info), None)
 
     def _receive(self) -> None:
-        for worker, epoch, task, message in self._pool.receive(self._timeout):
+        for worker in self._pool.ready(self._timeout):
+            self._is_between = True
+            epoch, task, message = self._pool.receive(worker)
             if epoch == self._epoch:
                 self._arrived[task] = _value(message, worker)
+            self._is_between = False
 
     def _retire(self, worker: int) -> None:
         """Forget what an exhausted worker will not answer any more."""
@@ -250,7 +270,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _has_workers(self) -> bool:
         """Whether another pass can be made with these workers."""
-        return self._pool.close.alive
+        alive = self._pool.close.alive and all(each.is_alive() for each in self._workers)
+        return alive and not self._is_between
 
 
 def _value(message: Message, worker: int) -> Any:

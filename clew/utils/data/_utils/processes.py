@@ -7,7 +7,6 @@ import os
 import signal
 import time
 import weakref
-from collections.abc import Iterator
 from multiprocessing import connection
 from typing import Any
 
@@ -65,18 +64,15 @@ class Workers:
         for worker in range(len(self.processes)):
             self.send(worker, epoch, RESUME, None)
 
-    def receive(self, timeout: float) -> Iterator[tuple[int, int, int, Message]]:
-        """Wait for answers: (worker, epoch, task, message) of each that has arrived."""
+    def ready(self, timeout: float) -> list[int]:
+        """Wait for answers: the workers from whom one has arrived."""
         deadline = time.monotonic() + timeout if timeout else float("inf")
         workers = {channel.connection: n for n, channel in enumerate(self.channels)}
         while True:
             left = max(deadline - time.monotonic(), 0)
             ready = connection.wait(workers, min(left, MP_STATUS_CHECK_INTERVAL))
-            for each in ready:
-                worker = workers[each]  # type: ignore[index]  # connections were asked for
-                yield worker, *self._answer(worker)
             if ready:
-                return
+                return [workers[each] for each in ready]  # type: ignore[index]  # as asked for
             # A process that a dead worker has left behind may keep its end of the channel open.
             for worker, process in enumerate(self.processes):
                 if not process.is_alive():
@@ -86,7 +82,8 @@ class Workers:
                     f"DataLoader timed out after {timeout} seconds\n  No worker has sent a batch."
                 )
 
-    def _answer(self, worker: int) -> tuple[int, int, Message]:
+    def receive(self, worker: int) -> tuple[int, int, Message]:
+        """The next answer of a worker: its epoch, task and message."""
         try:
             return self.channels[worker].receive()
         except (EOFError, ConnectionResetError):
@@ -121,9 +118,25 @@ def _end(owner: int, processes: list[Any], channels: list[Channel]) -> None:
     if os.getpid() != owner:
         # A forked process has a copy of this object, but not these children.
         return
+    try:
+        _ask_to_end(processes, channels)
+    except BaseException:
+        # An interrupt: nobody is to wait any longer.
+        for process in processes:
+            process.kill()
+            process.join()
+        raise
+    finally:
+        for channel in channels:
+            channel.close()
+    for process in processes:
+        process.close()
+
+
+def _ask_to_end(processes: list[Any], channels: list[Channel]) -> None:
     for channel in channels:
         # A worker that has died already cannot be asked.
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             channel.send(0, STOP, None)
     deadline = time.monotonic() + MP_STATUS_CHECK_INTERVAL
     for force in (None, "terminate", "kill"):
@@ -133,7 +146,3 @@ def _end(owner: int, processes: list[Any], channels: list[Channel]) -> None:
         for process in processes:
             process.join(max(deadline - time.monotonic(), 0.1))
         deadline = time.monotonic() + 1.0
-    for channel in channels:
-        channel.close()
-    for process in processes:
-        process.close()
