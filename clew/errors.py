@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from clew.observer import active
 from clew.source import describe, user_where
 
 if TYPE_CHECKING:
@@ -145,6 +146,9 @@ def warn_untracked_write(
 
 
 def backward_twice(node: Node, freed: Freed) -> RuntimeError:
+    observer = active.observer
+    if observer is not None:
+        observer.backward_twice(node, freed.where)
     return RuntimeError(
         "Trying to backward through the graph a second time (or directly access saved tensors "
         "after they have already been freed). Saved intermediate values of the graph are freed "

@@ -29,6 +29,7 @@ from clew.amp.settings import (
     set_autocast_gpu_dtype,
 )
 from clew.backend import dtypes
+from clew.observer import active
 from clew.source import user_stacklevel
 
 __all__ = [
@@ -83,6 +84,9 @@ class autocast:
         return False
 
     def __enter__(self) -> autocast:
+        observer = active.observer
+        if observer is not None:
+            observer.autocast_entered(self)
         settings = casting()
         self._before = (
             settings.enabled.get(self.device, False),

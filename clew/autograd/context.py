@@ -14,6 +14,7 @@ from clew.core.saving import unpack
 from clew.core.state import local
 from clew.core.storage import next_sequence_number
 from clew.core.tensor import NoHistory, Tensor, wrap
+from clew.observer import active
 from clew.source import user_where
 
 if TYPE_CHECKING:
@@ -109,7 +110,14 @@ class FunctionCtx(Node):
                 for index, grad in enumerate(given)
             ]
         versions = [None if g is None else g._storage.version for g in given]
-        results = self._function._backward_of()(self, *given)
+        observer = active.observer
+        if observer is not None:
+            observer.function_backward_begins(self)
+        try:
+            results = self._function._backward_of()(self, *given)
+        finally:
+            if observer is not None:
+                observer.function_backward_ends(self)
         for grad, version in zip(given, versions, strict=True):
             if grad is not None and grad._storage.version != version:
                 self._warn_of_written_gradient(grad)

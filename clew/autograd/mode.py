@@ -13,11 +13,28 @@ from typing import Any
 
 from clew.core.state import local
 from clew.core.tensor import NoHistory
-from clew.source import user_where
+from clew.source import INTERNAL_PACKAGES, Place, user_where
 
 
 class _Mode:
     """A context manager that can decorate functions and generator functions."""
+
+    # The function that this mode decorates, if it does.
+    function: Callable[..., Any] | None = None
+
+    def clone_for(self, function: Callable[..., Any]) -> _Mode:
+        """The mode for one call of a decorated function."""
+        mode = self.clone()
+        mode.function = function
+        return mode
+
+    def where(self) -> Place | None:
+        """The line that switches the mode; for a function of the program's, its decorator."""
+        function: Any = self.function
+        code = getattr(function, "__code__", None)
+        if code is None or function.__globals__.get("__package__") in INTERNAL_PACKAGES:
+            return user_where()
+        return code, -1
 
     def clone(self) -> _Mode:
         return type(self)()
@@ -38,7 +55,7 @@ class _Mode:
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with self.clone():
+            with self.clone_for(function):
                 return function(*args, **kwargs)
 
         return wrapped
@@ -51,7 +68,7 @@ class _Mode:
             while True:
                 # The mode holds only while the generator's own body runs.
                 try:
-                    with self.clone():
+                    with self.clone_for(function):
                         value = step()
                 except StopIteration as stop:
                     return stop.value
@@ -89,7 +106,7 @@ class _GradMode(_Mode):
         self._before.append((state.grad_enabled, state.no_grad_reason))
         state.grad_enabled = self.wanted
         if not self.wanted:
-            state.no_grad_reason = NoHistory("no_grad", "no_grad", user_where())
+            state.no_grad_reason = NoHistory("no_grad", "no_grad", self.where())
 
     def __exit__(self, *exc: object) -> None:
         state = local.state
@@ -121,7 +138,7 @@ class set_grad_enabled(_Mode):
         state = local.state
         state.grad_enabled = self.mode
         if not self.mode:
-            state.no_grad_reason = NoHistory("no_grad", "set_grad_enabled(False)", user_where())
+            state.no_grad_reason = NoHistory("no_grad", "set_grad_enabled(False)", self.where())
 
     def clone(self) -> set_grad_enabled:
         return type(self)(self.mode)
@@ -163,7 +180,7 @@ class inference_mode(_Mode):
         state.inference = self.mode
         state.grad_enabled = not self.mode
         if self.mode:
-            state.no_grad_reason = NoHistory("no_grad", "inference_mode", user_where())
+            state.no_grad_reason = NoHistory("no_grad", "inference_mode", self.where())
 
     def __exit__(self, *exc: object) -> None:
         state = local.state

@@ -48,6 +48,7 @@ from clew.core.recording import (
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE
 from clew.core.tensor import NoHistory, Tensor, View, _ndarray, _new, sync, wrap
+from clew.observer import active
 from clew.source import _getframe, user_where
 
 Formula = Callable[..., Any]
@@ -252,8 +253,11 @@ class Op:
         out._requires_grad = False
         out._node = out._view = out._grad = out._reason = None
         out._output_nr = mask = 0
+        observer = active.observer
         if not state.grad_enabled:
             finish_without_history(state, inputs, out)
+            if observer is not None:
+                observer.op_ran(self.name, inputs, params, out)
             return out
         out._storage = INFERENCE if state.inference else state.new_storage()
         if len(inputs) == 1:
@@ -262,6 +266,8 @@ class Op:
             if only._view is not None:
                 sync(only)
             if not only._requires_grad and only._reason is None:
+                if observer is not None:
+                    observer.op_ran(self.name, inputs, params, out)
                 return out
         edges: list[Edge | None] = []
         bit = 1
@@ -281,6 +287,8 @@ class Op:
                 edges.append(None)
             bit += bit
         if not mask:
+            if observer is not None:
+                observer.op_ran(self.name, inputs, params, out)
             return out
         if self.differentiable and array.dtype.kind in "fcV":
             plan = self.plans.get(mask) or self.plan(mask)
@@ -291,8 +299,12 @@ class Op:
                 out._node = record(
                     state, plan, self.node_class, inputs, params, (out,), edges, _getframe(2)
                 )
+                if observer is not None:
+                    observer.op_ran(self.name, inputs, params, out)
                 return out
         out._reason = self.reason(state, mask, inputs)
+        if observer is not None:
+            observer.op_ran(self.name, inputs, params, out)
         return out
 
     def finish_many(
@@ -307,10 +319,20 @@ class Op:
             plan = self.plan(mask)
             if plan.active and any([differentiable(out) for out in outs]):
                 self.attach_many(state, plan, inputs, params, outs)
-                return outs
+                return self.told(inputs, params, outs)
         reason = self.reason(state, mask, inputs)
         for out in outs:
             out._reason = reason
+        return self.told(inputs, params, outs)
+
+    def told(
+        self, inputs: tuple[Any, ...], params: dict[str, Any], outs: tuple[Tensor, ...]
+    ) -> tuple[Tensor, ...]:
+        """Several outputs, after whoever watches has seen them."""
+        observer = active.observer
+        if observer is not None:
+            for out in outs:
+                observer.op_ran(self.name, inputs, params, out)
         return outs
 
     def attach_many(
@@ -412,6 +434,9 @@ class ViewOp(Op):
             # Nothing is counted for this memory, so a view of it has nothing to look up.
             out._storage = INFERENCE
             out._reason = source._reason
+            observer = active.observer
+            if observer is not None:
+                observer.view_made(self.name, source, out)
             return out
         become_view(out, state, source, self, params)
         if source._view is not None:
@@ -432,6 +457,9 @@ class ViewOp(Op):
             # its base, but gradients for it go nowhere.
             out._reason = self.reason(state, 1, (source,))
             out._requires_grad, out._node = True, Nowhere(out)
+        observer = active.observer
+        if observer is not None:
+            observer.view_made(self.name, source, out)
         return out
 
     def _finish_views(

@@ -165,7 +165,7 @@ class RepeatWatch:
         if self.compared < _COMPARED and len(sums) == len(frame.notes):
             sums.append(_sum(tensor))
 
-    def checkpoint_repeated(self, frame: Any, index: int, tensor: Tensor) -> None:
+    def checkpoint_recomputed(self, frame: Any, index: int, tensor: Tensor) -> None:
         sums = self.sums.get(frame)
         if sums is None or index >= min(len(sums), len(frame.notes)):
             return

@@ -7,9 +7,9 @@ import sys
 from clew.doctor.curves import curves
 from clew.doctor.events import Events
 from clew.doctor.findings import Exit, Report
-from clew.doctor.instrument import Instrument
 from clew.doctor.places import Line
 from clew.doctor.rules import judge
+from clew.observer import install, remove
 
 
 class Session(Events):
@@ -17,7 +17,6 @@ class Session(Events):
 
     def __init__(self) -> None:
         super().__init__()
-        self.instrument = Instrument(self)
         self.exit = Exit()
         self.error: BaseException | None = None
         self.active = False
@@ -31,7 +30,7 @@ class Session(Events):
 
     def start(self) -> None:
         if not self.active:
-            self.instrument.install()
+            install(self)
             self.active = True
 
     def stop(self) -> None:
@@ -42,7 +41,7 @@ class Session(Events):
             if main is not None and self.recorder.steps:
                 self.copies.kept_aliases()
                 self.copies.look_at_names(vars(main), getattr(main, "__file__", None) or "")
-            self.instrument.remove()
+            remove(self)
             self.active = False
 
     def ended_by(self, error: BaseException) -> None:

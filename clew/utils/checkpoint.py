@@ -28,6 +28,7 @@ from clew.core.op import Op
 from clew.core.recording import INPUT, grad_mask
 from clew.core.state import local
 from clew.core.tensor import Tensor, constant, tangents_of
+from clew.observer import active
 from clew.source import user_where
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
@@ -154,6 +155,9 @@ class _Frame:
 
     def forward_hooks(self, watch: _Watch) -> saved_tensors_hooks:
         def pack(tensor: Tensor) -> _Placeholder:
+            observer = active.observer
+            if observer is not None:
+                observer.checkpoint_saved(self, tensor)
             self.notes.append(self.note(watch, tensor))
             return _Placeholder(self, len(self.notes) - 1)
 
@@ -216,6 +220,9 @@ class _Recomputation:
 
     def accept(self, watch: _Watch, tensor: Tensor) -> Tensor:
         index, notes = self.count, self.frame.notes
+        observer = active.observer
+        if observer is not None:
+            observer.checkpoint_recomputed(self.frame, index, tensor)
         self.count += 1
         if index >= len(notes):
             raise self.different_number(self.frame.note(watch, tensor))
