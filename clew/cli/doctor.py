@@ -16,7 +16,7 @@ from clew import aliasing, doctor
 from clew.cli.run import _chain, _Ending, _module, _NotFound, _script
 from clew.doctor.findings import Report
 from clew.doctor.live import LiveServer
-from clew.doctor.page import page
+from clew.doctor.page import page, save_page
 from clew.doctor.session import Session
 from clew.doctor.terminal import show
 
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         return 2
     except SyntaxError as error:
         return _never_ran(error, ending, args)
-    session = Session()
+    session, process = Session(), os.getpid()
     server = _serve(session, target, args.port) if args.live else None
     leaving: SystemExit | None = None
     session.start()
@@ -92,10 +92,11 @@ def run(args: argparse.Namespace) -> int:
         if server is not None:
             server.stop()
         report = session.report(target)
-        _write(report, args)
+        if os.getpid() == process:
+            _write(report, args)
     status = 0 if session.error is None else ending.report(without_own_frames(session.error))
     sys.stdout.flush()
-    if not args.quiet:
+    if not args.quiet and os.getpid() == process:
         show(report, Console(stderr=True), remarks=args.remarks)
     if args.check and report.problems:
         return 1
@@ -135,7 +136,7 @@ def _write(report: Report, args: argparse.Namespace) -> None:
         content = json.dumps(report.as_json(clew.version.clew), indent=1, default=str)
         args.json.write_text(content + "\n", encoding="utf-8")
     if args.html is not None:
-        args.html.write_text(page(report), encoding="utf-8")
+        save_page(report, args.html)
 
 
 def _serve(session: Session, target: str, port: int) -> LiveServer:

@@ -20,6 +20,7 @@ from clew.doctor.places import (
     dotted,
     here,
     line_of,
+    locals_of,
     statement_at,
     user_frames,
 )
@@ -195,7 +196,7 @@ class CopyWatch:
         if steps in (2, 8, 32, 128):
             self.kept_aliases()
             for frame in user_frames(2):
-                self.look_at_names(frame.f_locals, frame.f_code.co_filename)
+                self.look_at_names(locals_of(frame), frame.f_code.co_filename)
 
     def look_at_names(self, names: Any, file: str) -> None:
         """Two names for one model, one of which says that it is another one."""

@@ -34,6 +34,7 @@ class Events(OperationEvents):
     @event
     def backward_begins(self, run: Any, roots: Any, outputs: Any) -> None:
         tensors = tuple(outputs)
+        self.look_at_settings()
         if not self.recorder.optimizers:
             self.numbers.compare_weights()
         if run.accumulate:
@@ -99,6 +100,7 @@ class Events(OperationEvents):
 
     @event
     def optimizer_made(self, optimizer: Any) -> None:
+        self.look_at_settings()
         self.recorder.optimizer_made(optimizer, here())
 
     @event

@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from clew.core.node import Node
 from clew.core.recording import OpNode
 from clew.core.state import local
@@ -50,19 +52,20 @@ _PATIENCE = 1.0
 def event(method: Callable[..., None]) -> Callable[..., None]:
     """An event handler: a mistake in it must not become an error of the user's program.
 
-    It is not hidden either: the report says that something failed, and what. Collectors see one
-    event at a time, whatever threads there are.
+    It is not hidden either: the report says that something failed, and what.
     """
 
     @functools.wraps(method)
     def safe(self: OperationEvents, *args: Any) -> None:
-        if self.lock.acquire(timeout=_PATIENCE):
-            try:
-                method(self, *args)
-            except Exception as error:
-                self.failed(error)
-            finally:
-                self.lock.release()
+        if local.state is not self.home or self.is_careful:
+            self.with_care(method, self, *args)
+            return
+        try:
+            method(self, *args)
+        except RecursionError:
+            pass  # the program is at the end of its stack, which is nobody's mistake
+        except Exception as error:
+            self.failed(error)
 
     return safe
 
@@ -87,6 +90,9 @@ class OperationEvents(Observer):
     """The collectors of a session, and what operations tell them."""
 
     def __init__(self) -> None:
+        # Careful: a second thread has something to tell, or NumPy reports infinities.
+        self.home = local.state
+        self.is_careful = False
         self.lock = threading.RLock()
         self.calls = _Calls()
         self.recorder = Recorder()
@@ -136,6 +142,24 @@ class OperationEvents(Observer):
         if len(self.failures) < 8:
             self.failures.append("".join(traceback.format_exception(error)).strip())
 
+    def with_care(self, handle: Callable[..., None], *args: Any) -> None:
+        """Handle an event while no other thread does, and without words from NumPy."""
+        self.is_careful = True
+        if self.lock.acquire(timeout=_PATIENCE):
+            try:
+                with np.errstate(all="ignore"):
+                    handle(*args)
+            except RecursionError:
+                pass
+            except Exception as error:
+                self.failed(error)
+            finally:
+                self.lock.release()
+
+    def look_at_settings(self) -> None:
+        """Now and then: does NumPy warn, or raise, where a result is infinite?"""
+        self.is_careful |= any(how != "ignore" for how in np.geterr().values())
+
     # -- operations (hot: every operation passes here) -------------------------------------------
 
     def op_ran(self, op: str, inputs: tuple[Any, ...], params: Any, output: Tensor) -> None:
@@ -143,13 +167,15 @@ class OperationEvents(Observer):
         state = local.state
         if output._is_lifted or (state.backward_runs and not self.numbers.in_custom):
             return  # a tensor of vmap has no values; formulas of gradients are not the user's
-        if self.lock.acquire(timeout=_PATIENCE):
-            try:
-                self._op_ran(op, state, inputs, params, output)
-            except Exception as error:
-                self.failed(error)
-            finally:
-                self.lock.release()
+        if state is not self.home or self.is_careful:
+            self.with_care(self._op_ran, op, state, inputs, params, output)
+            return
+        try:
+            self._op_ran(op, state, inputs, params, output)
+        except RecursionError:
+            pass
+        except Exception as error:
+            self.failed(error)
 
     def _op_ran(
         self, name: str, state: Any, inputs: tuple[Any, ...], params: Any, out: Tensor
@@ -216,15 +242,23 @@ class OperationEvents(Observer):
     def node_ran(self, node: Node, grads: Any, results: Any) -> None:
         if not isinstance(node, OpNode):
             return  # the operations of a custom function's backward are seen themselves
-        if node.op.name not in QUIET_BACKWARD or self.flow.is_open:
-            self._node_ran(node, grads, results)
+        if self.flow.is_open:
+            self._gradient_seen(node, grads[0])
+        if node.op.name not in QUIET_BACKWARD:
+            # Most nodes pass here: see `op_ran`.
+            if local.state is not self.home or self.is_careful:
+                self.with_care(self.numbers.node_ran, node, grads, results)
+                return
+            try:
+                self.numbers.node_ran(node, grads, results)
+            except RecursionError:
+                pass
+            except Exception as error:
+                self.failed(error)
 
     @event
-    def _node_ran(self, node: OpNode, grads: Any, results: Any) -> None:
-        if node.op.name not in QUIET_BACKWARD:
-            self.numbers.node_ran(node, grads, results)
-        if self.flow.is_open:
-            self.flow.node_ran(node, grads[0])
+    def _gradient_seen(self, node: OpNode, grad: Any) -> None:
+        self.flow.node_ran(node, grad)
 
     @event
     def function_backward_begins(self, node: Node) -> None:

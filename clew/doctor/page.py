@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 import linecache
+from pathlib import Path
 from typing import Any
 
 from clew.doctor import graphdraw
@@ -32,7 +33,7 @@ def plotting_script() -> str:
 def page(report: Report, *, script: str | None = None, refresh: bool = False) -> str:
     """The whole page. A server hands out `script` separately and lets the page reload itself."""
     tag = f"<script>{plotting_script()}</script>" if script is None else script
-    data = json.dumps(report.series, default=str).replace("</", "<\\/")
+    data = json_in_script(report.series)
     graph = report.graph
     return _PAGE.format(
         title=html.escape(f"clew doctor: {report.script or 'report'}"),
@@ -46,6 +47,20 @@ def page(report: Report, *, script: str | None = None, refresh: bool = False) ->
         charts=_CHARTS,
         refresh='<meta http-equiv="refresh" content="5">' if refresh else "",
     )
+
+
+def save_page(report: Report, path: str | Path) -> None:
+    """Write the page; names that are no text (a file's, as a rule) are written by their codes."""
+    Path(path).write_text(page(report), encoding="utf-8", errors="xmlcharrefreplace")
+
+
+# In a script, what looks like markup would end the script or begin a comment in it.
+_MARKUP = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}
+
+
+def json_in_script(value: Any) -> str:
+    """JSON as the text of a `<script>` element, in which nothing is escaped as in other text."""
+    return json.dumps(value, default=str).translate(_MARKUP)
 
 
 def _summary(report: Report) -> str:
@@ -99,6 +114,8 @@ small, .dim { opacity: .7; font-weight: normal; } .good { color: #15803d; }
 """
 _CHARTS = """
 const data = JSON.parse(document.getElementById("data").textContent);
+// Plotly takes names for markup.
+const plain = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 const dark = matchMedia("(prefers-color-scheme: dark)").matches;
 const base = {
   margin: {l: 70, r: 20, t: 36, b: 40}, height: 320, paper_bgcolor: "transparent",
@@ -111,7 +128,8 @@ function chart(id, title, traces, more) {
   Plotly.newPlot(place, traces, {...base, title: {text: title, font: {size: 14}}, ...more},
                  {responsive: true, displaylogo: false});
 }
-const lines = (list) => list.filter((s) => s.x.length).map((s) => ({...s, mode: "lines"}));
+const lines = (list) => list.filter((s) => s.x.length).map(
+  (s) => ({...s, name: plain(s.name), mode: "lines"}));
 const log = {yaxis: {type: "log", exponentformat: "e"}, xaxis: {title: {text: "step"}}};
 chart("loss", "Loss", lines(data.loss), {xaxis: {title: {text: "backward"}}});
 const steps = [...new Set(data.gradients.flatMap((s) => s.x))].sort((a, b) => a - b);
@@ -122,7 +140,8 @@ const rows = data.gradients.map((s) => {
   return row;
 });
 chart("flow", "Gradient norm by layer, log10 (first layer at the bottom)", rows.length ? [{
-  type: "heatmap", z: rows, x: steps, y: data.gradients.map((s) => s.name), colorscale: "Viridis",
+  type: "heatmap", z: rows, x: steps, y: data.gradients.map((s) => plain(s.name)),
+  colorscale: "Viridis",
 }] : [], {height: 120 + 18 * rows.length, margin: {...base.margin, l: 200}});
 chart("norms", "Gradient norm", lines([data.gradient, ...data.gradients]), log);
 chart("updates", "Size of a step relative to the weights", lines(data.updates), log);
@@ -131,7 +150,7 @@ chart("rates", "Learning rate", lines(data.rates), {
 });
 chart("activations", "Activations", data.activations.length ? [{
   type: "bar", orientation: "h", x: data.activations.map((a) => a.share),
-  y: data.activations.map((a) => a.name + " (" + a.what + ")"),
+  y: data.activations.map((a) => plain(a.name) + " (" + a.what + ")"),
 }] : [], {margin: {...base.margin, l: 280}, xaxis: {range: [0, 1], tickformat: ".0%"}});
 chart("memory", "Memory held by the graph, bytes", lines([data.memory]), {
   yaxis: {rangemode: "tozero", exponentformat: "SI"}, xaxis: {title: {text: "step"}},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import linecache
 import os
 import sys
@@ -74,6 +75,30 @@ def user_frames(depth: int = 1) -> Iterator[FrameType]:
         if _runs_users_code(frame):
             yield frame
         frame = frame.f_back
+
+
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """The local variables of a frame of the program's, of which nothing is kept alive.
+
+    Before Python 3.13 a frame keeps what `f_locals` shows until it ends. That is undone, unless the
+    program holds the same dictionary (`locals()`).
+    """
+    shown = frame.f_locals
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        return shown  # the names of a module are what they are
+    names = dict(shown)
+    if type(shown) is dict and sys.getrefcount(shown) <= _OURS:
+        shown.clear()
+    return names
+
+
+def _references_of_locals() -> int:
+    """How often a frame's local variables are referred to if nobody but `locals_of` holds them."""
+    shown = sys._getframe().f_locals
+    return sys.getrefcount(shown)
+
+
+_OURS = _references_of_locals()
 
 
 def here() -> Place | None:
