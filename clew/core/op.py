@@ -282,7 +282,7 @@ class Op:
                 else:
                     edges.append(None)
                     if value._reason is not None:
-                        out._reason = value._reason
+                        out._reason = stronger(out._reason, value._reason)
             else:
                 edges.append(None)
             bit += bit
@@ -371,10 +371,11 @@ class Op:
                 reason.cuts(ancestor)
                 return reason
             return NoHistory("not differentiable", self.name, user_where(), ancestor)
+        inherited: NoHistory | None = None
         for value in inputs:
             if isinstance(value, Tensor) and value._reason is not None:
-                return value._reason
-        return None
+                inherited = stronger(inherited, value._reason)
+        return inherited
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -401,7 +402,12 @@ def finish_without_history(state: State, inputs: tuple[Any, ...], out: Tensor) -
                 out._reason = reason
                 return
             if value._reason is not None:
-                out._reason = value._reason
+                out._reason = stronger(out._reason, value._reason)
+
+
+def stronger(one: NoHistory | None, other: NoHistory) -> NoHistory:
+    """Which of two reasons is told: one that cut a history, before data that came from numbers."""
+    return other if one is None or other.kind != "numpy" else one
 
 
 class ViewOp(Op):

@@ -68,7 +68,9 @@ class CopyWatch:
         shared = taken_line = None
         steps = self.recorder.steps
         for value in state.values():
-            if isinstance(value, Tensor) and value._array.size and address(value._array) in own:
+            if not isinstance(value, Tensor) or is_lazy(value):
+                continue
+            if value._array.size and address(value._array) in own:
                 entry = self.taken.get(id(value))
                 taken = steps if entry is None else entry[1]
                 if entry is not None and entry[2] == id(module) and taken == steps:

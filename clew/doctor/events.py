@@ -36,7 +36,7 @@ class Events(OperationEvents):
         tensors = tuple(outputs)
         self.look_at_settings()
         if not self.recorder.optimizers:
-            self.numbers.compare_weights()
+            self.numbers.compare_weights(by_hand=True)
         if run.accumulate:
             self.flow.begins(run)
             self.partial.backward_begins(run, roots)
@@ -205,6 +205,8 @@ class Events(OperationEvents):
 
     @event
     def _module_entered(self, calls: Any, module: Module, args: Any) -> None:
+        if "_modules" not in module.__dict__:
+            return  # `Module.__init__` has not run: an error follows
         facts = self.recorder.modules.get(id(module))
         if facts is not None:
             facts.calls += 1

@@ -17,7 +17,6 @@ from clew.core.recording import OpNode
 from clew.core.state import local
 from clew.core.tensor import NoHistory, Tensor
 from clew.doctor.copies import CopyWatch
-from clew.doctor.course import prefer_cuts
 from clew.doctor.data import DataWatch
 from clew.doctor.facts import Series
 from clew.doctor.flow import FlowWatch
@@ -205,8 +204,6 @@ class OperationEvents(Observer):
             if not self.recorder.backwards and name not in QUIET and out._array.ndim > 1:
                 numbers.scale(out._node._where, inputs, out)
         else:
-            if out._reason is not None and out._reason.kind == "numpy":
-                prefer_cuts(inputs, out)
             if not stack and self.losses.targets.is_open:
                 self.losses.targets.data_made(inputs, out)
             if not state.grad_enabled and self.recorder.stepping is None:
@@ -388,7 +385,7 @@ class OperationEvents(Observer):
     @event
     def grad_set(self, tensor: Tensor, value: Tensor | None) -> None:
         known = self.recorder.find(tensor)
-        if known is None:
+        if known is None or not isinstance(value, Tensor | None):
             return
         if value is None or not value._array.any():
             if tensor._grad is not None and self.recorder.stepping is None:

@@ -5,7 +5,6 @@ The charts are drawn by Plotly, whose script is part of the page, so that it wor
 
 from __future__ import annotations
 
-import html
 import json
 import linecache
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 from clew.doctor import graphdraw
 from clew.doctor.findings import Finding, Report
+from clew.doctor.graphdraw import escaped
 from clew.doctor.places import Line
 
 _CONTEXT = 3
@@ -36,10 +36,10 @@ def page(report: Report, *, script: str | None = None, refresh: bool = False) ->
     data = json_in_script(report.series)
     graph = report.graph
     return _PAGE.format(
-        title=html.escape(f"clew doctor: {report.script or 'report'}"),
+        title=escaped(f"clew doctor: {report.script or 'report'}"),
         style=_STYLE + graphdraw.STYLE,
         plotly=tag,
-        summary=html.escape(_summary(report)),
+        summary=escaped(_summary(report)),
         findings="\n".join(map(_finding, report.findings))
         or "<p class=good>Nothing to report.</p>",
         graph=graphdraw.svg(graph) + graphdraw.listing(graph) if graph is not None else "",
@@ -71,17 +71,17 @@ def _summary(report: Report) -> str:
 
 def _finding(finding: Finding) -> str:
     places = "".join(
-        f"<li><code>{html.escape(str(place))}</code> {html.escape(role)}</li>"
+        f"<li><code>{escaped(str(place))}</code> {escaped(role)}</li>"
         for place, role in finding.related
     )
     evidence = ", ".join(f"{key} = {_number(value)}" for key, value in finding.evidence.items())
-    why = f"<p><b>Why it matters:</b> {html.escape(finding.why)}.</p>" if finding.why else ""
-    fix = f"<p class=good><b>Instead:</b> {html.escape(finding.fix)}.</p>" if finding.fix else ""
+    why = f"<p><b>Why it matters:</b> {escaped(finding.why)}.</p>" if finding.why else ""
+    fix = f"<p class=good><b>Instead:</b> {escaped(finding.fix)}.</p>" if finding.fix else ""
     return (
-        f'<article class="{finding.severity}"><h3>{html.escape(finding.rule)} '
+        f'<article class="{finding.severity}"><h3>{escaped(finding.rule)} '
         f"<small>{finding.severity}, {finding.confidence:.0%} sure</small></h3>"
-        f"<p>{html.escape(finding.message)}</p>{_source(finding.line)}<ul>{places}</ul>{why}{fix}"
-        f"<p class=dim>{html.escape(evidence)}</p></article>"
+        f"<p>{escaped(finding.message)}</p>{_source(finding.line)}<ul>{places}</ul>{why}{fix}"
+        f"<p class=dim>{escaped(evidence)}</p></article>"
     )
 
 
@@ -97,8 +97,8 @@ def _source(line: Line | None) -> str:
         text = linecache.getline(line.file, number).rstrip("\n")
         if text or number <= line.line:
             mark = " class=here" if number == line.line else ""
-            rows.append(f"<span{mark}>{number:4} {html.escape(text)}</span>")
-    return f"<pre><b>{html.escape(str(line))}</b>\n" + "".join(rows) + "</pre>"
+            rows.append(f"<span{mark}>{number:4} {escaped(text)}</span>")
+    return f"<pre><b>{escaped(str(line))}</b>\n" + "".join(rows) + "</pre>"
 
 
 _STYLE = """
