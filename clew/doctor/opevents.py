@@ -163,14 +163,14 @@ class OperationEvents(Observer):
 
     def op_ran(self, op: str, inputs: tuple[Any, ...], params: Any, output: Tensor) -> None:
         # Every operation passes here: `@event` would cost as much as the common case does.
-        state = local.state
-        if output._is_lifted or (state.backward_runs and not self.numbers.in_custom):
-            return  # a tensor of vmap has no values; formulas of gradients are not the user's
-        if state is not self.home or self.is_careful:
-            self.with_care(self._op_ran, op, state, inputs, params, output)
-            return
         try:
-            self._op_ran(op, state, inputs, params, output)
+            state = local.state
+            if output._is_lifted or (state.backward_runs and not self.numbers.in_custom):
+                return  # a tensor of vmap has no values; formulas of gradients are not the user's
+            if state is not self.home or self.is_careful:
+                self.with_care(self._op_ran, op, state, inputs, params, output)
+            else:
+                self._op_ran(op, state, inputs, params, output)
         except RecursionError:
             pass
         except Exception as error:
@@ -237,21 +237,22 @@ class OperationEvents(Observer):
             self.data.multiplied(data, weights)
 
     def node_ran(self, node: Node, grads: Any, results: Any) -> None:
-        if not isinstance(node, OpNode):
-            return  # the operations of a custom function's backward are seen themselves
-        if self.flow.is_open:
-            self._gradient_seen(node, grads[0])
-        if node.op.name not in QUIET_BACKWARD:
-            # Most nodes pass here: see `op_ran`.
+        # As above: most nodes pass here.
+        try:
+            if not isinstance(node, OpNode):
+                return  # the operations of a custom function's backward are seen themselves
+            if self.flow.is_open:
+                self._gradient_seen(node, grads[0])
+            if node.op.name in QUIET_BACKWARD:
+                return
             if local.state is not self.home or self.is_careful:
                 self.with_care(self.numbers.node_ran, node, grads, results)
-                return
-            try:
+            else:
                 self.numbers.node_ran(node, grads, results)
-            except RecursionError:
-                pass
-            except Exception as error:
-                self.failed(error)
+        except RecursionError:
+            pass
+        except Exception as error:
+            self.failed(error)
 
     @event
     def _gradient_seen(self, node: OpNode, grad: Any) -> None:
@@ -295,9 +296,14 @@ class OperationEvents(Observer):
         self.numbers.activation(name, (name, key), place, out)
 
     def view_made(self, op: str, base: Tensor, output: Tensor) -> None:
-        # Most views are a layer's own transposes, of which there is nothing to learn.
-        if op == "view" or output._node is None or self.partial.is_open or self.numbers.tainted:
-            self._view_made(op, base, output)
+        try:
+            # Most views are a layer's own transposes, of which there is nothing to learn.
+            if op == "view" or output._node is None or self.partial.is_open or self.numbers.tainted:
+                self._view_made(op, base, output)
+        except RecursionError:
+            pass
+        except Exception as error:
+            self.failed(error)
 
     @event
     def _view_made(self, op: str, source: Tensor, out: Tensor) -> None:
