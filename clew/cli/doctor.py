@@ -16,7 +16,7 @@ from clew import aliasing, doctor
 from clew.cli.run import _chain, _Ending, _module, _NotFound, _script
 from clew.doctor.findings import Report
 from clew.doctor.live import LiveServer
-from clew.doctor.page import page, save_page
+from clew.doctor.page import page
 from clew.doctor.session import Session
 from clew.doctor.terminal import show
 
@@ -136,7 +136,7 @@ def _write(report: Report, args: argparse.Namespace) -> None:
         content = json.dumps(report.as_json(clew.version.clew), indent=1, default=str)
         args.json.write_text(content + "\n", encoding="utf-8")
     if args.html is not None:
-        save_page(report, args.html)
+        args.html.write_text(page(report), encoding="utf-8")
 
 
 def _serve(session: Session, target: str, port: int) -> LiveServer:

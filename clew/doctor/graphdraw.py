@@ -24,8 +24,9 @@ STYLE = """
 
 
 # Control characters may be part of a name, but of no page and no drawing: their pictures stand in.
+# So may halves of characters, as in the name of a file that is no UTF-8.
 _CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"}
-_CONTROLS |= dict.fromkeys((0x7F, 0xFFFE, 0xFFFF), 0xFFFD)
+_CONTROLS |= dict.fromkeys((0x7F, 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)), 0xFFFD)
 
 
 def escaped(text: str) -> str:

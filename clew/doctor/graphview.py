@@ -94,7 +94,7 @@ class GraphView:
         path = Path(path)
         makers = {".svg": self.svg, ".html": self.html}
         text = makers.get(path.suffix, self.__str__)() + "\n"
-        path.write_text(text, encoding="utf-8", errors="xmlcharrefreplace")
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def graph(tensors: Tensor | Iterable[Tensor], model: Module | None = None) -> GraphView:

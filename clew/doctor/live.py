@@ -27,9 +27,7 @@ class LiveServer:
                     self._answer(script, "text/javascript; charset=utf-8")
                 elif self.path == "/":
                     page = make_page('<script src="/plotly.js"></script>')
-                    self._answer(
-                        page.encode(errors="xmlcharrefreplace"), "text/html; charset=utf-8"
-                    )
+                    self._answer(page.encode(), "text/html; charset=utf-8")
                 else:
                     self.send_error(404)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import linecache
-from pathlib import Path
 from typing import Any
 
 from clew.doctor import graphdraw
@@ -47,11 +46,6 @@ def page(report: Report, *, script: str | None = None, refresh: bool = False) ->
         charts=_CHARTS,
         refresh='<meta http-equiv="refresh" content="5">' if refresh else "",
     )
-
-
-def save_page(report: Report, path: str | Path) -> None:
-    """Write the page; names that are no text (a file's, as a rule) are written by their codes."""
-    Path(path).write_text(page(report), encoding="utf-8", errors="xmlcharrefreplace")
 
 
 # In a script, what looks like markup would end the script or begin a comment in it.

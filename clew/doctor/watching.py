@@ -9,7 +9,7 @@ from typing import Any
 
 from clew.core.tensor import Tensor
 from clew.doctor.findings import RANK, Report
-from clew.doctor.page import save_page
+from clew.doctor.page import page
 from clew.doctor.places import here
 from clew.doctor.session import Session
 from clew.nn.modules.module import Module
@@ -71,7 +71,7 @@ class Watch:
 
     def save(self, path: str | Path) -> None:
         """Write the report as a page."""
-        save_page(self.report(), path)
+        Path(path).write_text(page(self.report()), encoding="utf-8")
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
