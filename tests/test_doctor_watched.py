@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -22,7 +23,7 @@ import pytest
 import clew
 from clew import nn
 from clew.doctor import Session, watch
-from clew.doctor.places import locals_of
+from clew.doctor.places import locals_of, tree_of
 from clew.observer import EVENTS, Observer, active, install, observing, remove
 from tests import watched
 
@@ -283,6 +284,19 @@ def test_the_watch_does_not_keep_local_variables() -> None:
         return sys.getrefcount(value) - references, locals()
 
     assert program()[0] == -1
+
+
+def test_reading_the_source_warns_of_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(
+        "a = '\\d' + '\\\\' + \"\\'\" + r'\\'' + f'\\{1}' + f'\\N{EM DASH}{a}' + '\\\n'\n"
+        "b = 1 + \\\n  2\n# \\q\nc = b'\\xff\\''\n"
+    )
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        tree = tree_of(str(path))
+    assert not heard
+    assert tree is not None and [node.lineno for node in tree.body] == [1, 3, 6]
 
 
 def test_a_forked_process_is_not_watched() -> None:
