@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.observer import active
 from clew.source import describe, user_where
 
 if TYPE_CHECKING:
@@ -147,6 +148,9 @@ def warn_untracked_write(
 
 
 def backward_twice(node: Node, freed: Freed) -> RuntimeError:
+    observer = active.observer
+    if observer is not None:
+        observer.backward_twice(node, freed.where)
     return RuntimeError(
         "Trying to backward through the graph a second time (or directly access saved tensors "
         "after they have already been freed). Saved intermediate values of the graph are freed "

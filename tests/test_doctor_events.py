@@ -11,7 +11,6 @@ import pytest
 import clew
 from clew import nn
 from clew.doctor import Session, Unhealthy, watch
-from clew.doctor.instrument import Instrument
 from clew.nn import functional as F
 
 
@@ -29,21 +28,6 @@ def train(steps: int, zero: bool = True) -> list[float]:
         optimizer.step()
         losses.append(loss.item())
     return losses
-
-
-def test_everything_that_was_replaced_is_put_back() -> None:
-    session = Session()
-    session.start()
-    replaced = [(owner, name, original) for owner, name, original in session.instrument.undo]
-    assert len(replaced) > 40
-    assert all(owner.__dict__[name] is not original for owner, name, original in replaced)
-    session.stop()
-    # In the order of replacement, the first entry of a name holds what was there before.
-    seen: set[tuple[int, str]] = set()
-    for owner, name, original in replaced:
-        if (id(owner), name) not in seen:
-            seen.add((id(owner), name))
-            assert owner.__dict__[name] is original
 
 
 def test_numbers_are_the_same_with_and_without_the_doctor() -> None:
@@ -162,18 +146,6 @@ def test_reports_show_themselves_in_notebooks() -> None:
         train(5, zero=False)
     assert "<table>" in doctor._repr_html_()
     assert "missing-zero-grad" in str(doctor.report())
-
-
-def test_instrument_names_what_is_there() -> None:
-    # A name that the engine no longer has must be noticed here, not by a user.
-    session = Session()
-    instrument = Instrument(session)
-    instrument.install()
-    try:
-        assert instrument.undo
-    finally:
-        instrument.remove()
-    assert not instrument.undo
 
 
 def test_vmap_and_forward_mode_run_under_the_doctor() -> None:

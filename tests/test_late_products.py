@@ -5,6 +5,7 @@ them: whoever looks too early sees NaN.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from clew import nn
 from clew.core import anomaly, engine, node, saving
 from clew.kernels import products
 from clew.kernels.native import jit
+from clew.observer import Observer, observing
 from clew.ops import matmul
 from clew.utils.checkpoint import checkpoint
 from tests.test_native_team import run
@@ -143,12 +145,9 @@ def _gradients(network: nn.Module) -> list[np.ndarray]:
     return [p.grad.detach().numpy().copy() for p in network.parameters()]
 
 
-def _expected(
-    monkeypatch: pytest.MonkeyPatch, use: Callable[[nn.Module], None]
-) -> list[np.ndarray]:
+def _expected(use: Callable[[nn.Module], None]) -> list[np.ndarray]:
     network = _network()
-    with monkeypatch.context() as patch:
-        patch.setattr(engine.Run, "allows_late", False)
+    with observing(Observer()):  # shows every gradient, so that nothing is late
         use(network)
     return _gradients(network)
 
@@ -215,7 +214,7 @@ def test_backward_completes_them(
     use: Callable[[nn.Module], None],
     checked: bool,
 ) -> None:
-    expected = _expected(monkeypatch, use)
+    expected = _expected(use)
     assert not unmade.count
     network = _network()
     with clew.autograd.set_detect_anomaly(checked):
@@ -344,16 +343,14 @@ def test_weights_that_lie_otherwise(unmade: Unmade, order: str) -> None:
     )
 
 
-def test_gradients_of_a_real_step_do_not_depend_on_it(
-    two_threads: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gradients_of_a_real_step_do_not_depend_on_it(two_threads: None) -> None:
     def step(allowed: bool) -> list[bytes]:
-        monkeypatch.setattr(engine.Run, "allows_late", allowed)
         clew.manual_seed(0)
         network = nn.Sequential(*[nn.Linear(128, 128) for _ in range(30)])
-        for _ in range(3):
-            network.zero_grad()
-            network(clew.randn(64, 128)).square().mean().backward()
+        with nullcontext() if allowed else observing(Observer()):
+            for _ in range(3):
+                network.zero_grad()
+                network(clew.randn(64, 128)).square().mean().backward()
         return [p.grad.numpy().tobytes() for p in network.parameters()]
 
     assert step(True) == step(False)

@@ -57,6 +57,7 @@ def twice(scenario: Callable[[Any], Any]) -> Callable[[], None]:
 
     test.__name__ = scenario.__name__
     test.__doc__ = scenario.__doc__
+    test.scenario = scenario  # type: ignore[attr-defined]  # others run it in other ways
     return test
 
 

@@ -31,6 +31,7 @@ from clew.amp.settings import (
 from clew.backend import dtypes
 from clew.core.state import local
 from clew.interrupts import uninterrupted
+from clew.observer import active
 from clew.source import user_stacklevel
 
 __all__ = [
@@ -87,25 +88,28 @@ class autocast:
         return False
 
     def __enter__(self) -> autocast:
+        observer = active.observer
+        if observer is not None:
+            observer.autocast_entered(self)
         settings, state, device = casting(), local.state, self.device
         enabled = settings.enabled.get(device, False)
-        active = state.autocast
+        casts = state.autocast
         if device == "cpu":
-            active = settings if self._enabled else None
+            casts = settings if self._enabled else None
         self._before = (
             settings, enabled, settings.dtype[device], settings.cache_enabled, state.autocast,
             self._before,
         )  # fmt: skip
         settings.enabled[device], settings.dtype[device] = self._enabled, self.fast_dtype
-        settings.cache_enabled, state.autocast = self._cache_enabled, active
+        settings.cache_enabled, state.autocast = self._cache_enabled, casts
         settings.nesting += 1
         return self
 
     @uninterrupted
     def __exit__(self, *exc: object) -> None:
-        settings, enabled, dtype, cache_enabled, active, self._before = self._before
+        settings, enabled, dtype, cache_enabled, casts, self._before = self._before
         settings.enabled[self.device], settings.dtype[self.device] = enabled, dtype
-        settings.cache_enabled, local.state.autocast = cache_enabled, active
+        settings.cache_enabled, local.state.autocast = cache_enabled, casts
         settings.nesting -= 1
         if not settings.nesting:
             settings.cache.clear()

@@ -13,6 +13,7 @@ from clew.autograd.mode import no_grad
 from clew.backend import dtypes
 from clew.backend.device import device as parse_device
 from clew.core.tensor import Tensor
+from clew.observer import active
 from clew.ops.creation import full
 from clew.source import user_stacklevel
 
@@ -104,6 +105,9 @@ class GradScaler:
 
     def scale(self, outputs: Any) -> Any:
         """The outputs times the scale: a tensor, or nested lists and tuples of tensors."""
+        observer = active.observer
+        if observer is not None:
+            observer.loss_scaled(self)
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
@@ -129,7 +133,14 @@ class GradScaler:
         if progress.stage is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
         inverse = scale.double().reciprocal().float()
-        progress.found_inf = self._unscale_grads_(optimizer, inverse)
+        observer = active.observer
+        if observer is not None:
+            observer.unscale_begins(self, optimizer)
+        try:
+            progress.found_inf = self._unscale_grads_(optimizer, inverse)
+        finally:
+            if observer is not None:
+                observer.unscale_ends(self, optimizer)
         progress.stage = OptState.UNSCALED
 
     @no_grad()
@@ -153,6 +164,9 @@ class GradScaler:
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """`optimizer.step()` over unscaled gradients, unless one of them is inf or NaN."""
+        observer = active.observer
+        if observer is not None:
+            observer.scaler_steps(self, optimizer)
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:

@@ -17,6 +17,7 @@ from clew.core.node import Edge, live_edge, retain
 from clew.core.state import local
 from clew.core.storage import Storage
 from clew.core.tensor import Tensor, wrap
+from clew.observer import active
 from clew.ops.batching import refusals
 from clew.ops.batching.level import innermost, running
 
@@ -70,6 +71,7 @@ def backward(
         create_graph=create_graph,
         targets=targets,
         accumulate=True,
+        outputs=roots,
     )
 
 
@@ -92,6 +94,9 @@ def root_edges(
             continue
         edge = live_edge(root)
         if edge is None:
+            observer = active.observer
+            if observer is not None:
+                observer.backward_without_history(root)
             raise errors.no_history(index, why_no_history(root))
         edges.append(edge)
         grads.append(initial_grad(root, grad))
@@ -188,7 +193,13 @@ def grad(
     edges, grads = root_edges(roots, given, create_graph)
     targets = target_edges(wanted)
     captured = engine.backward(
-        edges, grads, keep_graph=keep, create_graph=create_graph, targets=targets, accumulate=False
+        edges,
+        grads,
+        keep_graph=keep,
+        create_graph=create_graph,
+        targets=targets,
+        accumulate=False,
+        outputs=roots,
     )
     return tuple(
         _captured_grad(captured.get(edge), tensor, index, allow_unused, materialize_grads)

@@ -14,6 +14,7 @@ from clew.core.saving import restore_like, unpack
 from clew.core.state import local
 from clew.core.storage import INFERENCE, next_sequence_number
 from clew.core.tensor import NoHistory, Tensor, every_value, wrap
+from clew.observer import active
 from clew.source import user_where
 
 if TYPE_CHECKING:
@@ -136,7 +137,14 @@ class FunctionCtx(Node):
                 for index, grad in enumerate(given)
             ]
         versions = [None if g is None else g._storage.version for g in given]
-        results = self._run_backward(given)
+        observer = active.observer
+        if observer is not None:
+            observer.function_backward_begins(self)
+        try:
+            results = self._run_backward(given)
+        finally:
+            if observer is not None:
+                observer.function_backward_ends(self)
         for grad, version in zip(given, versions, strict=True):
             if grad is not None and grad._storage.version != version:
                 self._gradient_was_written(grad)

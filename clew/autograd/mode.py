@@ -16,11 +16,28 @@ from typing import Any
 from clew.core.state import local
 from clew.core.tensor import NoHistory
 from clew.interrupts import enters_block, uninterrupted
-from clew.source import user_where
+from clew.source import INTERNAL_PACKAGES, Place, user_where
 
 
 class _Mode:
     """A context manager that can decorate functions and generator functions."""
+
+    # The function that this mode decorates, if it does.
+    function: Callable[..., Any] | None = None
+
+    def clone_for(self, function: Callable[..., Any]) -> _Mode:
+        """The mode for one call of a decorated function."""
+        mode = self.clone()
+        mode.function = function
+        return mode
+
+    def where(self) -> Place | None:
+        """The line that switches the mode; for a function of the program's, its decorator."""
+        function: Any = self.function
+        code = getattr(function, "__code__", None)
+        if code is None or function.__globals__.get("__package__") in INTERNAL_PACKAGES:
+            return user_where()
+        return code, -1
 
     def clone(self) -> _Mode:
         """One for a call of a decorated function, which may call itself or run in a thread."""
@@ -42,7 +59,7 @@ class _Mode:
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with self.clone():
+            with self.clone_for(function):
                 return function(*args, **kwargs)
 
         return wrapped
@@ -55,7 +72,7 @@ class _Mode:
             while True:
                 # The mode holds only while the generator's own body runs.
                 try:
-                    with self.clone():
+                    with self.clone_for(function):
                         value = step()
                 except StopIteration as stop:
                     return stop.value
@@ -96,7 +113,7 @@ class _GradMode(_Mode):
         state = local.state
         before = reason = state.no_grad_reason
         if not self.wanted:
-            reason = NoHistory("no_grad", "no_grad", user_where())
+            reason = NoHistory("no_grad", "no_grad", self.where())
         self._before = state.grad_enabled, before, self._before
         state.grad_enabled, state.no_grad_reason = self.wanted, reason
 
@@ -131,7 +148,7 @@ class set_grad_enabled(_Mode):
         state = local.state
         before = reason = state.no_grad_reason
         if not self.mode:
-            reason = NoHistory("no_grad", "set_grad_enabled(False)", user_where())
+            reason = NoHistory("no_grad", "set_grad_enabled(False)", self.where())
         if self._before is None:
             self._before = state.grad_enabled, before
         state.grad_enabled, state.no_grad_reason = self.mode, reason
@@ -179,7 +196,7 @@ class inference_mode(_Mode):
         state = local.state
         before = reason = state.no_grad_reason
         if self.mode:
-            reason = NoHistory("no_grad", "inference_mode", user_where())
+            reason = NoHistory("no_grad", "inference_mode", self.where())
         self._before = state.grad_enabled, state.inference, before, self._before
         state.inference, state.no_grad_reason = self.mode, reason
         state.grad_enabled = not self.mode

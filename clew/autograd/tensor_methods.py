@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from clew import errors
@@ -20,7 +21,8 @@ from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE, DataStorage
 from clew.core.tensor import NoHistory, Tensor, alias
-from clew.source import user_where
+from clew.observer import active
+from clew.source import INTERNAL_PACKAGES, _getframe, user_where
 
 
 def backward(
@@ -41,6 +43,9 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
             "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
             f"{type(requires_grad).__name__}" + errors.at_user_line()
         )
+    observer = active.observer
+    if observer is not None and requires_grad:
+        observer.requires_grad_set(self)
     if self._node is not None and not self._node.is_accumulator:
         if requires_grad:
             return self
@@ -86,6 +91,9 @@ def detach(self: Tensor) -> Tensor:
     result = alias(self)
     if self.requires_grad:
         result._reason = NoHistory("detach", "detach()", user_where(), edge_of(self)[0])
+    observer = active.observer
+    if observer is not None:
+        observer.alias_made(self, result)
     return result
 
 
@@ -113,10 +121,16 @@ def _get_data(self: Tensor) -> Tensor:
         result._storage = DataStorage(self._storage)
     if self.requires_grad:
         result._reason = NoHistory("detach", ".data", user_where(), edge_of(self)[0])
+    observer = active.observer
+    if observer is not None:
+        observer.alias_made(self, result)
     return result
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:
+    observer = active.observer
+    if observer is not None:
+        observer.data_set(self, value)
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
     if self.requires_grad and not (value.dtype.is_floating_point or value.dtype.is_complex):
@@ -131,6 +145,9 @@ def _set_data(self: Tensor, value: Tensor) -> None:
 
 
 def _get_grad(self: Tensor) -> Tensor | None:
+    observer = active.observer
+    if observer is not None and _is_asked_by_program(_getframe(1)):
+        observer.grad_read(self, self._grad)
     if self._grad is None and self._requires_grad and not self.is_leaf and not self.retains_grad:
         made_at = errors.describe(None if self._node is None else self._node._where)
         warnings.warn(
@@ -144,7 +161,15 @@ def _get_grad(self: Tensor) -> Tensor | None:
     return self._grad
 
 
+def _is_asked_by_program(frame: FrameType) -> bool:
+    """Whether a frame is the program's: what the library does is told as a whole, elsewhere."""
+    return frame.f_globals.get("__package__") not in INTERNAL_PACKAGES
+
+
 def _set_grad(self: Tensor, value: Tensor | None) -> None:
+    observer = active.observer
+    if observer is not None and _is_asked_by_program(_getframe(1)):
+        observer.grad_set(self, value)
     if value is None:
         self._grad = None
         return

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         return 2
     except SyntaxError as error:
         return _never_ran(error, ending, args)
-    session = Session()
+    session, process = Session(), os.getpid()
     server = _serve(session, target, args.port) if args.live else None
     leaving: SystemExit | None = None
     session.start()
@@ -92,10 +92,11 @@ def run(args: argparse.Namespace) -> int:
         if server is not None:
             server.stop()
         report = session.report(target)
-        _write(report, args)
+        if os.getpid() == process:
+            _write(report, args)
     status = 0 if session.error is None else ending.report(without_own_frames(session.error))
     sys.stdout.flush()
-    if not args.quiet:
+    if not args.quiet and os.getpid() == process:
         show(report, Console(stderr=True), remarks=args.remarks)
     if args.check and report.problems:
         return 1

@@ -10,13 +10,41 @@ from typing import Any
 
 from clew.cli.doctor import add_program, load
 from clew.cli.run import _Ending, _NotFound
-from clew.core import engine
-from clew.doctor.flow import measured
+from clew.core.recording import OpNode
+from clew.doctor.flow import FlowWatch
 from clew.doctor.graphview import GraphView, parameter_names, snapshot
+from clew.observer import Observer, observing
 
 
 class _Seen(BaseException):
     """Ends the program when the graph has been seen."""
+
+
+class _Stopping(Observer):
+    """Takes a picture of the given backward pass, and ends the program after it."""
+
+    def __init__(self, number: int) -> None:
+        self.left = number
+        self.picture: GraphView | None = None
+        self.run: Any = None
+        self.flow = FlowWatch()
+
+    def backward_begins(self, run: Any, roots: Any, outputs: Any) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self.picture = snapshot([node for node, _ in roots], parameter_names())
+            self.run = run
+            self.flow.begins(run)
+
+    def node_ran(self, node: Any, grads: Any, results: Any) -> None:
+        if self.flow.is_open and isinstance(node, OpNode):
+            self.flow.node_ran(node, grads[0])
+
+    def backward_ends(self, run: Any, completed: bool) -> None:
+        # A graph that cannot go backward is shown without the sizes of its gradients.
+        if run is self.run and isinstance(sys.exc_info()[1], Exception | None):
+            self.flow.ends(self.picture)
+            raise _Seen
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -43,8 +71,8 @@ def run(args: argparse.Namespace) -> int:
     except _NotFound as error:
         print(f"clew graph: {error}", file=sys.stderr)
         return 2
-    found: list[GraphView] = []
-    with _stopping_at(args.at, found):
+    stopping = _Stopping(args.at)
+    with observing(stopping):
         try:
             # What the program prints is not the graph.
             with contextlib.redirect_stdout(sys.stderr):
@@ -55,39 +83,13 @@ def run(args: argparse.Namespace) -> int:
             pass
         except BaseException as error:
             return ending.report(error)
-    if not found:
+    picture = stopping.picture
+    if picture is None:
         print("clew graph: the program did not go backward", file=sys.stderr)
         return 1
     for path in (args.svg, args.html):
         if path is not None:
-            found[0].save(path)
+            picture.save(path)
     if args.svg is None and args.html is None:
-        print(found[0])
+        print(picture)
     return 0
-
-
-@contextlib.contextmanager
-def _stopping_at(number: int, found: list[GraphView]) -> Any:
-    """While this holds, the given backward pass shows its graph and ends the program."""
-    original = engine.Run
-    count = 0
-
-    # The engine's class is replaced for a while, and put back below: mypy allows neither.
-    class Stopping(original):  # type: ignore[misc, valid-type]
-        def run(self, roots: Any, grads: Any, where: Any) -> None:
-            nonlocal count
-            count += 1
-            if count == number:
-                nodes = [node for node, _ in roots]
-                found.append(snapshot(nodes, parameter_names()))
-                # A graph that cannot go backward is shown without the sizes of its gradients.
-                with contextlib.suppress(Exception), measured(found[0], self):
-                    super().run(roots, grads, where)
-                raise _Seen
-            super().run(roots, grads, where)
-
-    engine.Run = Stopping  # type: ignore[misc]
-    try:
-        yield
-    finally:
-        engine.Run = original  # type: ignore[misc]

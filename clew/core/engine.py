@@ -21,6 +21,7 @@ from clew.core.state import State, local
 from clew.core.storage import next_sequence_number
 from clew.core.tensor import Tensor, _ndarray
 from clew.kernels.products import finish
+from clew.observer import active
 from clew.source import Place, user_where
 
 _add = np.add
@@ -31,9 +32,6 @@ Grads = list[Any]
 
 class Run:
     """One backward pass."""
-
-    # Whether gradients of leaves may be made by other threads while the walk goes on.
-    allows_late = True
 
     def __init__(
         self,
@@ -47,6 +45,9 @@ class Run:
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.accumulate = accumulate
+        # Who watches this pass. Gradients are shown as soon as they are there, so that none of them
+        # is left to another thread.
+        self.observer = active.observer
         self.accounts = open_accounts([node for node, _ in roots])
         self.targets: dict[Node, set[int]] = {}
         self.captured: dict[Edge, Tensor | None] = {}
@@ -67,6 +68,7 @@ class Run:
         # empty.
         held: Node | None = None
         state = local.state
+        observer = self.observer
         freed = None if self.keep_graph else errors.Freed(where)
         watched = needed is not None
         if state.anomaly and state.anomaly_check_nan:
@@ -115,6 +117,8 @@ class Run:
                         checks.returned(
                             node, results, None if account[OWNED] or checks.nan_given else grad
                         )
+                    if observer is not None and results:
+                        observer.node_ran(node, (grad,), results)
             # Nodes return one gradient per edge; `strict=True` would double the cost of this line.
             for edge, grad in zip(node._edges, results):
                 if edge is None:
@@ -154,7 +158,8 @@ class Run:
 
         On the way nothing may look at its elements or add to it.
         """
-        edge = node._edges[node.plan.late_edge] if node.plan.late and self.allows_late else None
+        may_be_late = node.plan.late and self.observer is None
+        edge = node._edges[node.plan.late_edge] if may_be_late else None
         if edge is None:
             return False
         following: Any = edge[0]
@@ -203,6 +208,8 @@ class Run:
             results = node.apply(tuple(grads))
         else:
             results = node.apply_some(tuple(grads), self.wanted(node))
+        if self.observer is not None and results:
+            self.observer.node_ran(node, grads, results)
         if extras is not None and extras.post_hooks:
             results = after_node(extras, fitted(node, results), grads)
         if self.checks is not None:
@@ -440,8 +447,12 @@ def backward(
     create_graph: bool,
     targets: Sequence[Edge] | None = None,
     accumulate: bool = True,
+    outputs: Sequence[Any] = (),
 ) -> dict[Edge, Tensor | None]:
-    """Run backward; the gradients that arrived at `targets` are returned by edge."""
+    """Run backward; the gradients that arrived at `targets` are returned by edge.
+
+    `outputs` are the tensors whose edges the roots are, for whoever watches.
+    """
     state = local.state
     where = user_where()
     if accumulate and not state.backward_runs:
@@ -454,10 +465,16 @@ def backward(
         accumulate=accumulate,
     )
     grad_enabled, runs = state.grad_enabled, state.backward_runs
+    observer, completed = run.observer, False
     state.grad_enabled, state.backward_runs = create_graph, (*runs, run)
     try:
+        if observer is not None:
+            observer.backward_begins(run, roots, outputs)
         run.run(roots, grads, where)
+        completed = True
     finally:
         state.grad_enabled, state.backward_runs = grad_enabled, runs
         finish(state.late)
+        if observer is not None:
+            observer.backward_ends(run, completed)
     return run.captured

@@ -35,6 +35,7 @@ from clew.core.tensor import (
     take_steps,
     tangents_of,
 )
+from clew.observer import active
 from clew.source import _getframe, user_where
 
 
@@ -74,6 +75,9 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
         rebase(state, target, node, is_step=True)
     elif mask and not op.can_differentiate(target):
         target._reason = op.reason(state, mask, inputs)
+    observer = active.observer
+    if observer is not None:
+        observer.inplace_op_ran(op.name, inputs, target)
     return target
 
 

@@ -49,6 +49,7 @@ from clew.core.recording import (
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE
 from clew.core.tensor import NoHistory, Tensor, View, _ndarray, _new, borrow_flag, sync, wrap
+from clew.observer import active
 from clew.source import _getframe, user_where
 
 Formula = Callable[..., Any]
@@ -255,9 +256,14 @@ class Op:
         out._requires_grad = False
         out._node = out._view = out._grad = out._reason = None
         out._output_nr = mask = 0
+        observer = active.observer
         if not state.grad_enabled:
             finish_without_history(state, inputs, out)
-            return self.without_slope(out) if self.is_step else out
+            if self.is_step:
+                self.without_slope(out)
+            if observer is not None:
+                observer.op_ran(self.name, inputs, params, out)
+            return out
         out._storage = INFERENCE if state.inference else state.new_storage()
         if len(inputs) == 1:
             # The one input of an operation is a tensor, and a look at it is shorter than the loop.
@@ -265,6 +271,8 @@ class Op:
             if only._view is not None:
                 sync(only)
             if not only._requires_grad and only._reason is None:
+                if observer is not None:
+                    observer.op_ran(self.name, inputs, params, out)
                 return out
         edges: list[Edge | None] = []
         bit = 1
@@ -279,11 +287,13 @@ class Op:
                 else:
                     edges.append(None)
                     if value._reason is not None:
-                        out._reason = value._reason
+                        out._reason = stronger(out._reason, value._reason)
             else:
                 edges.append(None)
             bit += bit
         if not mask:
+            if observer is not None:
+                observer.op_ran(self.name, inputs, params, out)
             return out
         if self.differentiable and array.dtype.kind in "fcV":
             plan = self.plans.get(mask) or self.plan(mask)
@@ -294,8 +304,12 @@ class Op:
                 out._node = record(
                     state, plan, self.node_class, inputs, params, (out,), edges, _getframe(2)
                 )
+                if observer is not None:
+                    observer.op_ran(self.name, inputs, params, out)
                 return out
         out._reason = self.reason(state, mask, inputs)
+        if observer is not None:
+            observer.op_ran(self.name, inputs, params, out)
         return out
 
     def without_slope(self, out: Tensor) -> Tensor:
@@ -316,10 +330,20 @@ class Op:
             plan = self.plan(mask)
             if plan.active and any([differentiable(out) for out in outs]):
                 self.attach_many(state, plan, inputs, params, outs)
-                return outs
+                return self.told(inputs, params, outs)
         reason = self.reason(state, mask, inputs)
         for out in outs:
             out._reason = reason
+        return self.told(inputs, params, outs)
+
+    def told(
+        self, inputs: tuple[Any, ...], params: dict[str, Any], outs: tuple[Tensor, ...]
+    ) -> tuple[Tensor, ...]:
+        """Several outputs, after whoever watches has seen them."""
+        observer = active.observer
+        if observer is not None:
+            for out in outs:
+                observer.op_ran(self.name, inputs, params, out)
         return outs
 
     def attach_many(
@@ -358,10 +382,11 @@ class Op:
                 reason.cuts(ancestor)
                 return reason
             return NoHistory("not differentiable", self.name, user_where(), ancestor)
+        inherited: NoHistory | None = None
         for value in inputs:
             if isinstance(value, Tensor) and value._reason is not None:
-                return value._reason
-        return None
+                inherited = stronger(inherited, value._reason)
+        return inherited
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -387,8 +412,14 @@ def finish_without_history(state: State, inputs: tuple[Any, ...], out: Tensor) -
                     reason.cuts(edge_of(value)[0])
                 out._reason = reason
                 return
-            if value._reason is not None and (out._reason is None or not value._reason.is_step):
-                out._reason = value._reason
+            if value._reason is not None:
+                out._reason = stronger(out._reason, value._reason)
+
+
+def stronger(one: NoHistory | None, other: NoHistory) -> NoHistory:
+    """Which of two reasons is told: one that cut a history, before data that came from numbers and
+    before the steps of a mask."""
+    return other if one is None or not (other.is_step or other.kind == "numpy") else one
 
 
 class ViewOp(Op):
@@ -421,6 +452,9 @@ class ViewOp(Op):
             # Nothing is counted for this memory, so a view of it has nothing to look up.
             out._storage = INFERENCE
             out._reason = source._reason
+            observer = active.observer
+            if observer is not None:
+                observer.view_made(self.name, source, out)
             return out
         become_view(out, state, source, self, params)
         if source._view is not None:
@@ -439,6 +473,9 @@ class ViewOp(Op):
         else:
             out._reason = self.reason(state, 1, (source,))
             borrow_flag(out)
+        observer = active.observer
+        if observer is not None:
+            observer.view_made(self.name, source, out)
         return out
 
     def _finish_views(

@@ -13,6 +13,7 @@ from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, tangents_of
 from clew.kernels.products import finish
+from clew.observer import active
 
 # A saved tensor is a plain tuple (array, storage, version, edge): making an object for each would
 # cost more than the check that it serves. For a node's own output the edge is (OWN, output_nr).
@@ -97,9 +98,15 @@ def check_unwritten(
     holder: Node, name: str, array: np.ndarray, storage: Storage, version: int
 ) -> None:
     """Raise if a saved tensor was overwritten; warn if that happened behind autograd's back."""
+    observer = active.observer
     if storage.version != version:
+        if observer is not None:
+            writer = storage.writer or "a write"
+            observer.saved_tensor_modified(holder, writer, storage.written_at)
         raise errors.modified_in_place(holder, name, array, storage, version)
     if storage.untracked is not None and storage.untracked[0] > holder._seq:
+        if observer is not None:
+            observer.saved_tensor_modified_untracked(holder, *storage.untracked[1:])
         errors.warn_untracked_write(holder, name, array, storage.untracked)
 
 

@@ -19,6 +19,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
+from clew.observer import active
 
 if TYPE_CHECKING:
     from clew.core.node import Node
@@ -142,6 +143,9 @@ class NoHistory:
         """Note the step with a history that this has cut off; the last cuts are remembered."""
         self.ancestor = node.name(), node._where
         CUTS.append((self, weakref.ref(node)))
+        observer = active.observer
+        if observer is not None:
+            observer.history_cut(self, node)
 
 
 # The last cuts, newest last: for explaining why a gradient did not reach a leaf.

@@ -20,6 +20,7 @@ from clew.doctor.places import (
     dotted,
     here,
     line_of,
+    locals_of,
     statement_at,
     user_frames,
 )
@@ -67,7 +68,9 @@ class CopyWatch:
         shared = taken_line = None
         steps = self.recorder.steps
         for value in state.values():
-            if isinstance(value, Tensor) and value._array.size and address(value._array) in own:
+            if not isinstance(value, Tensor) or is_lazy(value):
+                continue
+            if value._array.size and address(value._array) in own:
                 entry = self.taken.get(id(value))
                 taken = steps if entry is None else entry[1]
                 if entry is not None and entry[2] == id(module) and taken == steps:
@@ -195,7 +198,7 @@ class CopyWatch:
         if steps in (2, 8, 32, 128):
             self.kept_aliases()
             for frame in user_frames(2):
-                self.look_at_names(frame.f_locals, frame.f_code.co_filename)
+                self.look_at_names(locals_of(frame), frame.f_code.co_filename)
 
     def look_at_names(self, names: Any, file: str) -> None:
         """Two names for one model, one of which says that it is another one."""

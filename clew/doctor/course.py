@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import TYPE_CHECKING, Any
-
-from clew.core.tensor import Tensor
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clew.doctor.session import Session
@@ -38,12 +36,3 @@ def growth_of(losses: list[float], enough: int = 3) -> tuple[float, bool]:
         return 1.0, False
     start = max(statistics.median(finite[:3]) if len(finite) > 2 else finite[0], 0.05)
     return max(finite) / start, lost
-
-
-def prefer_cuts(inputs: tuple[Any, ...], out: Tensor) -> None:
-    """Of several reasons for having no history, data that came from numbers is the weakest."""
-    for value in inputs:
-        reason = value._reason if isinstance(value, Tensor) else None
-        if reason is not None and reason.kind != "numpy":
-            out._reason = reason
-            return

@@ -14,9 +14,20 @@ from clew.core.tensor import Tensor
 from clew.doctor.facts import ParamFacts
 from clew.doctor.graphs import MOVES, inputs_of, number_saved, op_name
 from clew.doctor.losses import ops_behind, reduction_of
-from clew.doctor.places import Line, Place, assigned_at, here, line_of, stack_here, user_frames
+from clew.doctor.places import (
+    Line,
+    Place,
+    assigned_at,
+    here,
+    line_of,
+    locals_of,
+    stack_here,
+    user_frames,
+)
 from clew.doctor.recorder import Recorder
 from clew.nn.modules.module import Module
+from clew.utils.data.dataloader import DataLoader
+from clew.utils.data.dataset import Subset
 
 _ROWS = 6000
 
@@ -197,14 +208,15 @@ class DataWatch:
         if self.given is not None and self.given[0]() is tensor:
             return self.given[1]
         for frame in user_frames(2):
-            for held in list(frame.f_locals.values()):
-                dataset = getattr(held, "dataset", None)
+            names = locals_of(frame)
+            for held in list(names.values()):
+                dataset = held.dataset if isinstance(held, DataLoader | Subset) else None
                 for each in (dataset, held) if dataset is not None else ():
                     entry = self.datasets.get(id(each))
                     if entry is not None and entry[0]() is each:
                         return entry[1]
             best: tuple[int, Line] | None = None
-            for name, held in list(frame.f_locals.items()):
+            for name, held in list(names.items()):
                 size = _holds(held, tensor)
                 if size is None or (best is not None and best[0] <= size):
                     continue

@@ -26,14 +26,17 @@ class Events(OperationEvents):
         super().__init__()
         self.spreads: dict[int, Spread] = {}
         self.loss_lines: Counter[Line | None] = Counter()
+        # What was found when a pass began, until it ends.
+        self.begun: dict[int, Any] = {}
 
     # -- backward --------------------------------------------------------------------------------
 
     @event
-    def backward_begins(self, run: Any, roots: Any) -> Any:
-        tensors, self.roots = self.roots, ()
+    def backward_begins(self, run: Any, roots: Any, outputs: Any) -> None:
+        tensors = tuple(outputs)
+        self.look_at_settings()
         if not self.recorder.optimizers:
-            self.numbers.compare_weights()
+            self.numbers.compare_weights(by_hand=True)
         if run.accumulate:
             self.flow.begins(run)
             self.partial.backward_begins(run, roots)
@@ -49,7 +52,7 @@ class Events(OperationEvents):
             self.numbers.mark_outputs(roots)
             if self.numbers.sampling:
                 self._measure(run, roots)
-        return passes.backward_begins(self.recorder, run, roots, tensors)
+        self.begun[id(run)] = passes.backward_begins(self.recorder, run, roots, tensors)
 
     def _measure(self, run: Any, roots: Any) -> None:
         """What the graph holds, and once, what it looks like."""
@@ -67,8 +70,9 @@ class Events(OperationEvents):
             self.picture = snapshot([node for node, _ in roots], names, cuts)
 
     @event
-    def backward_ends(self, run: Any, begun: Any) -> None:
-        if begun is None:
+    def backward_ends(self, run: Any, completed: bool) -> None:
+        begun = self.begun.pop(id(run), None)
+        if begun is None or not completed:
             return
         passes.backward_ends(self.recorder, run, begun)
         self.flow.ends(self.picture)
@@ -96,6 +100,7 @@ class Events(OperationEvents):
 
     @event
     def optimizer_made(self, optimizer: Any) -> None:
+        self.look_at_settings()
         self.recorder.optimizer_made(optimizer, here())
 
     @event
@@ -137,7 +142,7 @@ class Events(OperationEvents):
         self.schedules.stepped(scheduler)
 
     @event
-    def clipping(self, tensors: list[Tensor]) -> None:
+    def clipping(self, tensors: Any) -> None:
         self.schedules.clipping(tensors)
 
     # -- modules ---------------------------------------------------------------------------------
@@ -147,7 +152,7 @@ class Events(OperationEvents):
         self.recorder.module_born(module, here())
 
     @event
-    def module_flagged(self, module: Module) -> None:
+    def module_requires_grad_set(self, module: Module) -> None:
         self.recorder.module_flagged(module, line_of(here()))
 
     @event
@@ -162,7 +167,8 @@ class Events(OperationEvents):
 
     @event
     def tensor_made(self, tensor: Tensor) -> None:
-        self.recorder.tensor_born(tensor, here())
+        if not local.state.backward_runs:
+            self.recorder.tensor_born(tensor, here())
 
     @event
     def dataset_made(self, dataset: Any) -> None:
@@ -174,33 +180,40 @@ class Events(OperationEvents):
         self.repeats.loader_begins(loader, iterator)
 
     @event
-    def loader_gave(self, iterator: Any, batch: Any) -> None:
+    def batch_loaded(self, iterator: Any, batch: Any) -> None:
         self.repeats.loader_gave(iterator, batch)
         self.data.loader_gave(iterator, batch)
 
     @event
-    def checkpoint_saved(self, frame: Any, tensor: Tensor) -> None:
-        self.repeats.checkpoint_saved(frame, tensor)
+    def checkpoint_saved(self, block: Any, tensor: Tensor) -> None:
+        self.repeats.checkpoint_saved(block, tensor)
 
     @event
-    def checkpoint_repeated(self, frame: Any, index: int, tensor: Tensor) -> None:
-        self.repeats.checkpoint_repeated(frame, index, tensor)
+    def checkpoint_recomputed(self, block: Any, index: int, tensor: Tensor) -> None:
+        self.repeats.checkpoint_recomputed(block, index, tensor)
 
     @event
-    def compared(self, a: Any, b: Any, out: Any) -> None:
-        self.losses.similarity(a, b, out)
+    def similarity_computed(self, x1: Tensor, x2: Tensor, output: Tensor) -> None:
+        self.losses.similarity(x1, x2, output)
+
+    def module_entered(self, module: Module, args: Any) -> None:
+        calls = self.calls
+        calls.stack.append(module)
+        if len(calls.stack) == 1:
+            calls.root = None
+        self._module_entered(calls, module, args)
 
     @event
-    def module_entered(self, module: Module, args: Any, kwargs: Any) -> Any:
-        stack = self.stack
-        stack.append(module)
+    def _module_entered(self, calls: Any, module: Module, args: Any) -> None:
+        if "_modules" not in module.__dict__:
+            return  # `Module.__init__` has not run: an error follows
         facts = self.recorder.modules.get(id(module))
         if facts is not None:
             facts.calls += 1
             if facts.calls < 4 and module.__dict__.get("batch_first") is False:
                 self.modes.sequence_layer(module, args)
-        if len(stack) > 1:
-            return None
+        if len(calls.stack) > 1:
+            return
         if facts is None or facts.ref() is not module:
             # A copy: it was made without a call of its constructor.
             self.recorder.module_born(module, None)
@@ -218,15 +231,25 @@ class Events(OperationEvents):
         if facts is not None and not facts.named:
             facts.named = True
             self.recorder.name_parameters(module)
-        return self.modes.root_called(module, args)
+        calls.root = self.modes.root_called(module, args)
 
     def _are_samples(self, tensor: Tensor) -> bool:
         """Whether a loader has put the rows of a batch together, or a list of indices has."""
         given = self.data.given
         return self.repeats.is_picked(tensor) or (given is not None and given[0]() is tensor)
 
+    def module_left(self, module: Module, output: Any) -> None:
+        calls = self.calls
+        if not calls.stack:
+            return  # the watch began inside of this call
+        calls.stack.pop()
+        if not calls.stack:
+            entered, calls.root = calls.root, None
+            if entered is not None and output is not None:
+                self._root_left(module, entered, output)
+
     @event
-    def module_left(self, module: Module, entered: Any, result: Any) -> None:
+    def _root_left(self, module: Module, entered: Any, result: Any) -> None:
         self.modes.root_left(module, entered, result)
         self.losses.mixing.model_left(result)
         if self.losses.targets.is_open and entered.args:
@@ -257,22 +280,27 @@ class Events(OperationEvents):
             spread.alike.add(self.recorder.steps, float(np.dot(mean, mean)))
 
     @event
-    def mode_set(self, module: Module, mode: bool) -> None:
+    def module_mode_set(self, module: Module, training: bool) -> None:
         if not any(each is module for each in self.stack):
-            self.modes.mode_set(module, mode)
+            self.modes.mode_set(module, training)
 
     # -- mixed precision, states -----------------------------------------------------------------
 
     @event
-    def scaled(self, scaler: Any, outputs: Any) -> None:
+    def loss_scaled(self, scaler: Any) -> None:
         self.precision.scaled(scaler)
         self.numbers.expects_overflow = bool(scaler.is_enabled())
         if scaler.is_enabled():
             self.recorder.loss_scale = float(scaler.get_scale())
 
     @event
-    def unscaled(self, scaler: Any, optimizer: Any) -> None:
+    def unscale_begins(self, scaler: Any, optimizer: Any) -> None:
         self.precision.unscaled(scaler, optimizer)
+        self.schedules.by_scaler = True
+
+    @event
+    def unscale_ends(self, scaler: Any, optimizer: Any) -> None:
+        self.schedules.by_scaler = False
 
     @event
     def scaler_steps(self, scaler: Any, optimizer: Any) -> None:
@@ -284,9 +312,9 @@ class Events(OperationEvents):
         self.precision.autocast_entered(region)
 
     @event
-    def state_taken(self, module: Module, state: Any) -> None:
+    def state_dict_taken(self, module: Module, state: Any) -> None:
         self.copies.state_taken(module, state)
 
     @event
-    def state_loaded(self, module: Module, state: Any) -> None:
+    def state_dict_loaded(self, module: Module, state: Any) -> None:
         self.copies.state_loaded(module, state)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from clew.core.recording import EVERY_EDGE, OpNode
 from clew.core.tensor import Tensor
 from clew.doctor.graphview import GraphView
 from clew.doctor.places import Place
@@ -93,33 +90,3 @@ class FlowWatch:
                 first, last = self.norms[min(sequence)], self.norms[max(sequence)]
                 if last > 0 and math.isfinite(first / last):
                     self.declines.append(Decline(op, place, len(sequence), first / last))
-
-
-@contextlib.contextmanager
-def measured(picture: GraphView, run: Any) -> Iterator[None]:
-    """While this holds, a backward pass writes the sizes of its gradients into a picture."""
-    flow = FlowWatch()
-    flow.begins(run)
-    # Gradients are looked at as soon as they are there.
-    run.allows_late = False
-    bare, whole = OpNode.apply_bare, OpNode.apply
-
-    def apply_bare(self: OpNode, g: Any, freed: Any, formulas: Any = ()) -> Any:
-        results = bare(self, g, freed, formulas)
-        if flow.is_open:
-            flow.node_ran(self, g)
-        return results
-
-    def apply(self: OpNode, grads: Any, wanted: int = EVERY_EDGE) -> Any:
-        results = whole(self, grads, wanted)
-        if flow.is_open:
-            flow.node_ran(self, grads[0])
-        return results
-
-    # Two methods are replaced for a while, and put back below: mypy allows neither.
-    OpNode.apply_bare, OpNode.apply = apply_bare, apply  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        OpNode.apply_bare, OpNode.apply = bare, whole  # type: ignore[method-assign]
-        flow.ends(picture)

@@ -23,6 +23,17 @@ STYLE = """
 """
 
 
+# Control characters may be part of a name, but of no page and no drawing: their pictures stand in.
+# So may halves of characters, as in the name of a file that is no UTF-8.
+_CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"}
+_CONTROLS |= dict.fromkeys((0x7F, 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)), 0xFFFD)
+
+
+def escaped(text: str) -> str:
+    """Text as part of a page or of a drawing."""
+    return html.escape(text.translate(_CONTROLS))
+
+
 class Box(NamedTuple):
     """What is drawn as one rectangle: a node, or all nodes of a module."""
 
@@ -152,10 +163,10 @@ def _box(box: Box, x: float, y: float) -> str:
     colour = "#fecaca" if box.lost else _COLOURS[sum(map(ord, root)) % len(_COLOURS)]
     label = box.label if len(box.label) <= 24 else box.label[:23] + "…"
     return (
-        f'<g><title>{html.escape(box.title)}</title><rect x="{x}" y="{y}" width="{_WIDTH}" '
+        f'<g><title>{escaped(box.title)}</title><rect x="{x}" y="{y}" width="{_WIDTH}" '
         f'height="{_HEIGHT}" rx="5" fill="{colour}" stroke="#64748b"/>'
         f'<text x="{x + _WIDTH / 2}" y="{y + 19}" text-anchor="middle" fill="#0f172a">'
-        f"{html.escape(label)}</text></g>"
+        f"{escaped(label)}</text></g>"
     )
 
 
@@ -175,7 +186,7 @@ def listing(view: GraphView) -> str:
                   if key == path or key.startswith(path + ".")]  # fmt: skip
         lost = ' class="lost"' if any(n.lost for n in inside) else ""
         parts.append(
-            f"<details><summary{lost}>{html.escape(path)} — {len(inside)} nodes</summary>"
+            f"<details><summary{lost}>{escaped(path)} — {len(inside)} nodes</summary>"
             + _table(groups[path])
         )
         opened.append(path)
@@ -185,8 +196,8 @@ def listing(view: GraphView) -> str:
 def _table(nodes: list[GraphNode]) -> str:
     rows = "".join(
         f"<tr{' class=lost' if n.lost else ''}><td>#{n.number}</td>"
-        f"<td><b>{html.escape(n.label)}</b></td>"
-        f"<td>{html.escape(n.facts)}</td><td>{' '.join(f'#{i}' for i in n.inputs)}</td></tr>"
+        f"<td><b>{escaped(n.label)}</b></td>"
+        f"<td>{escaped(n.facts)}</td><td>{' '.join(f'#{i}' for i in n.inputs)}</td></tr>"
         for n in nodes
     )
     return f"<table>{rows}</table>"

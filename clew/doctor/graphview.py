@@ -93,7 +93,8 @@ class GraphView:
         """Write SVG, HTML or text, by the ending of the name."""
         path = Path(path)
         makers = {".svg": self.svg, ".html": self.html}
-        path.write_text(makers.get(path.suffix, self.__str__)() + "\n", encoding="utf-8")
+        text = makers.get(path.suffix, self.__str__)() + "\n"
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def graph(tensors: Tensor | Iterable[Tensor], model: Module | None = None) -> GraphView:

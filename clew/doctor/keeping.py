@@ -12,7 +12,15 @@ from typing import Any
 
 from clew.core.node import Node
 from clew.core.tensor import Tensor
-from clew.doctor.places import Line, dotted, line_of, loops_around, tree_of, user_frames
+from clew.doctor.places import (
+    Line,
+    dotted,
+    line_of,
+    locals_of,
+    loops_around,
+    tree_of,
+    user_frames,
+)
 from clew.doctor.recorder import Recorder
 
 _SAMPLES = 3  # nodes that are followed in each iteration, beside outputs and losses
@@ -87,7 +95,7 @@ class KeepWatch:
         if len(nodes) < _ENOUGH or len(nodes) * 6 < len(self.old):
             return
         frames = list(user_frames(2))
-        spaces = [frame.f_locals for frame in frames] + [frame.f_globals for frame in frames]
+        spaces = [locals_of(frame) for frame in frames] + [frame.f_globals for frame in frames]
         files = [frame.f_code.co_filename for frame in frames]
         if not spaces:
             main = sys.modules.get("__main__")
@@ -98,7 +106,7 @@ class KeepWatch:
 def find_holder(nodes: list[Node], spaces: list[dict[str, Any]], files: list[str]) -> Leak | None:
     """Who keeps nodes alive: a chain of sums, or a container or attribute with a name."""
     node, alive = nodes[0], len(nodes)
-    ours = {id(frame) for frame in _all_frames()} | {id(nodes)}
+    ours = {id(frame) for frame in _all_frames()} | {id(nodes), *map(id, spaces)}
     current: Any = node
     last_op: Node | None = None
     seen: set[int] = set()
@@ -126,7 +134,7 @@ def find_holder(nodes: list[Node], spaces: list[dict[str, Any]], files: list[str
 def storing_statement(tensor: Tensor) -> Line | None:
     """The statement that puts a tensor into a container with a name."""
     frames = list(user_frames(2))
-    spaces = [frame.f_locals for frame in frames] + [frame.f_globals for frame in frames[:1]]
+    spaces = [locals_of(frame) for frame in frames] + [frame.f_globals for frame in frames[:1]]
     ours = {id(frame) for frame in _all_frames()} | set(map(id, spaces))
     for referrer in gc.get_referrers(tensor):
         if isinstance(referrer, list | deque | tuple | dict) and id(referrer) not in ours:

@@ -47,8 +47,9 @@ class ModeFacts:
     def __init__(self, module: Module) -> None:
         self.ref = weakref.ref(module)
         self.kind = type(module).__name__
-        self.sensitive = [m for m in module.modules() if is_sensitive(m)]
-        self.layers = sorted({type(m).__name__ for m in self.sensitive})
+        sensitive = [m for m in module.modules() if is_sensitive(m)]
+        self.sensitive = [weakref.ref(m) for m in sensitive]
+        self.layers = sorted({type(m).__name__ for m in sensitive})
         self.train_steps = 0
         self.eval_steps = 0
         self.evaluated = 0
@@ -122,7 +123,8 @@ class ModeWatch:
         self.now = None
         facts = self.facts(module)
         if facts.sensitive:
-            call.active = any(layer.training for layer in facts.sensitive)
+            layers = [layer for each in facts.sensitive if (layer := each()) is not None]
+            call.active = any(layer.training for layer in layers)
             if not call.grad:
                 if call.active and call.training:
                     self._evaluates_in_training(call, facts)

@@ -325,12 +325,16 @@ class NumberWatch:
         self.compare_weights()
         self.choose(self.recorder.steps)
 
-    def compare_weights(self) -> None:
-        """After an update: by how much it has changed them."""
+    def compare_weights(self, by_hand: bool = False) -> None:
+        """After an update: by how much it has changed them.
+
+        Where the program updates them itself, a pass without one after it was for the gradients.
+        """
         before, self.before = self.before, None
         if not before:
             return
         changed = weights = 0.0
+        ratios: list[tuple[Series, float]] = []
         step = self.recorder.steps
         for known, old in before:
             tensor = known.ref()
@@ -342,7 +346,11 @@ class NumberWatch:
             changed += change
             weights += weight
             if weight > 0 and change >= 0:
-                known.update_ratio.add(step, math.sqrt(change / weight))
+                ratios.append((known.update_ratio, math.sqrt(change / weight)))
+        if by_hand and changed == 0:
+            return
+        for series, ratio in ratios:
+            series.add(step, ratio)
         if weights > 0 and changed >= 0:
             self.ratio.add(step, math.sqrt(changed / weights))
         norm, loss = self.last_norm, self.recorder.last_loss

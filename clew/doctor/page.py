@@ -5,13 +5,13 @@ The charts are drawn by Plotly, whose script is part of the page, so that it wor
 
 from __future__ import annotations
 
-import html
 import json
 import linecache
 from typing import Any
 
 from clew.doctor import graphdraw
 from clew.doctor.findings import Finding, Report
+from clew.doctor.graphdraw import escaped
 from clew.doctor.places import Line
 
 _CONTEXT = 3
@@ -32,13 +32,13 @@ def plotting_script() -> str:
 def page(report: Report, *, script: str | None = None, refresh: bool = False) -> str:
     """The whole page. A server hands out `script` separately and lets the page reload itself."""
     tag = f"<script>{plotting_script()}</script>" if script is None else script
-    data = json.dumps(report.series, default=str).replace("</", "<\\/")
+    data = json_in_script(report.series)
     graph = report.graph
     return _PAGE.format(
-        title=html.escape(f"clew doctor: {report.script or 'report'}"),
+        title=escaped(f"clew doctor: {report.script or 'report'}"),
         style=_STYLE + graphdraw.STYLE,
         plotly=tag,
-        summary=html.escape(_summary(report)),
+        summary=escaped(_summary(report)),
         findings="\n".join(map(_finding, report.findings))
         or "<p class=good>Nothing to report.</p>",
         graph=graphdraw.svg(graph) + graphdraw.listing(graph) if graph is not None else "",
@@ -46,6 +46,15 @@ def page(report: Report, *, script: str | None = None, refresh: bool = False) ->
         charts=_CHARTS,
         refresh='<meta http-equiv="refresh" content="5">' if refresh else "",
     )
+
+
+# In a script, what looks like markup would end the script or begin a comment in it.
+_MARKUP = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}
+
+
+def json_in_script(value: Any) -> str:
+    """JSON as the text of a `<script>` element, in which nothing is escaped as in other text."""
+    return json.dumps(value, default=str).translate(_MARKUP)
 
 
 def _summary(report: Report) -> str:
@@ -56,17 +65,17 @@ def _summary(report: Report) -> str:
 
 def _finding(finding: Finding) -> str:
     places = "".join(
-        f"<li><code>{html.escape(str(place))}</code> {html.escape(role)}</li>"
+        f"<li><code>{escaped(str(place))}</code> {escaped(role)}</li>"
         for place, role in finding.related
     )
     evidence = ", ".join(f"{key} = {_number(value)}" for key, value in finding.evidence.items())
-    why = f"<p><b>Why it matters:</b> {html.escape(finding.why)}.</p>" if finding.why else ""
-    fix = f"<p class=good><b>Instead:</b> {html.escape(finding.fix)}.</p>" if finding.fix else ""
+    why = f"<p><b>Why it matters:</b> {escaped(finding.why)}.</p>" if finding.why else ""
+    fix = f"<p class=good><b>Instead:</b> {escaped(finding.fix)}.</p>" if finding.fix else ""
     return (
-        f'<article class="{finding.severity}"><h3>{html.escape(finding.rule)} '
+        f'<article class="{finding.severity}"><h3>{escaped(finding.rule)} '
         f"<small>{finding.severity}, {finding.confidence:.0%} sure</small></h3>"
-        f"<p>{html.escape(finding.message)}</p>{_source(finding.line)}<ul>{places}</ul>{why}{fix}"
-        f"<p class=dim>{html.escape(evidence)}</p></article>"
+        f"<p>{escaped(finding.message)}</p>{_source(finding.line)}<ul>{places}</ul>{why}{fix}"
+        f"<p class=dim>{escaped(evidence)}</p></article>"
     )
 
 
@@ -82,8 +91,8 @@ def _source(line: Line | None) -> str:
         text = linecache.getline(line.file, number).rstrip("\n")
         if text or number <= line.line:
             mark = " class=here" if number == line.line else ""
-            rows.append(f"<span{mark}>{number:4} {html.escape(text)}</span>")
-    return f"<pre><b>{html.escape(str(line))}</b>\n" + "".join(rows) + "</pre>"
+            rows.append(f"<span{mark}>{number:4} {escaped(text)}</span>")
+    return f"<pre><b>{escaped(str(line))}</b>\n" + "".join(rows) + "</pre>"
 
 
 _STYLE = """
@@ -99,6 +108,8 @@ small, .dim { opacity: .7; font-weight: normal; } .good { color: #15803d; }
 """
 _CHARTS = """
 const data = JSON.parse(document.getElementById("data").textContent);
+// Plotly takes names for markup.
+const plain = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 const dark = matchMedia("(prefers-color-scheme: dark)").matches;
 const base = {
   margin: {l: 70, r: 20, t: 36, b: 40}, height: 320, paper_bgcolor: "transparent",
@@ -111,7 +122,8 @@ function chart(id, title, traces, more) {
   Plotly.newPlot(place, traces, {...base, title: {text: title, font: {size: 14}}, ...more},
                  {responsive: true, displaylogo: false});
 }
-const lines = (list) => list.filter((s) => s.x.length).map((s) => ({...s, mode: "lines"}));
+const lines = (list) => list.filter((s) => s.x.length).map(
+  (s) => ({...s, name: plain(s.name), mode: "lines"}));
 const log = {yaxis: {type: "log", exponentformat: "e"}, xaxis: {title: {text: "step"}}};
 chart("loss", "Loss", lines(data.loss), {xaxis: {title: {text: "backward"}}});
 const steps = [...new Set(data.gradients.flatMap((s) => s.x))].sort((a, b) => a - b);
@@ -122,7 +134,8 @@ const rows = data.gradients.map((s) => {
   return row;
 });
 chart("flow", "Gradient norm by layer, log10 (first layer at the bottom)", rows.length ? [{
-  type: "heatmap", z: rows, x: steps, y: data.gradients.map((s) => s.name), colorscale: "Viridis",
+  type: "heatmap", z: rows, x: steps, y: data.gradients.map((s) => plain(s.name)),
+  colorscale: "Viridis",
 }] : [], {height: 120 + 18 * rows.length, margin: {...base.margin, l: 200}});
 chart("norms", "Gradient norm", lines([data.gradient, ...data.gradients]), log);
 chart("updates", "Size of a step relative to the weights", lines(data.updates), log);
@@ -131,7 +144,7 @@ chart("rates", "Learning rate", lines(data.rates), {
 });
 chart("activations", "Activations", data.activations.length ? [{
   type: "bar", orientation: "h", x: data.activations.map((a) => a.share),
-  y: data.activations.map((a) => a.name + " (" + a.what + ")"),
+  y: data.activations.map((a) => plain(a.name) + " (" + a.what + ")"),
 }] : [], {margin: {...base.margin, l: 280}, xaxis: {range: [0, 1], tickformat: ".0%"}});
 chart("memory", "Memory held by the graph, bytes", lines([data.memory]), {
   yaxis: {rangemode: "tozero", exponentformat: "SI"}, xaxis: {title: {text: "step"}},

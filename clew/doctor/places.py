@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import linecache
 import os
+import re
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -76,6 +78,30 @@ def user_frames(depth: int = 1) -> Iterator[FrameType]:
         frame = frame.f_back
 
 
+def locals_of(frame: FrameType) -> dict[str, Any]:
+    """The local variables of a frame of the program's, of which nothing is kept alive.
+
+    Before Python 3.13 a frame keeps what `f_locals` shows until it ends. That is undone, unless the
+    program holds the same dictionary (`locals()`).
+    """
+    shown = frame.f_locals
+    if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        return shown  # the names of a module are what they are
+    names = dict(shown)
+    if type(shown) is dict and sys.getrefcount(shown) <= _OURS:
+        shown.clear()
+    return names
+
+
+def _references_of_locals() -> int:
+    """How often a frame's local variables are referred to if nobody but `locals_of` holds them."""
+    shown = sys._getframe().f_locals
+    return sys.getrefcount(shown)
+
+
+_OURS = _references_of_locals()
+
+
 def here() -> Place | None:
     """The user's line that is running now."""
     frame: FrameType | None = sys._getframe(1)
@@ -118,9 +144,19 @@ def tree_of(file: str) -> ast.Module | None:
     if not source:
         return None
     try:
-        return ast.parse(source)
+        # The parser would warn of `"\\d"`, and the program would hear it: no text is needed here.
+        return ast.parse(_ESCAPE.sub(_without_backslash, source))
     except SyntaxError:
         return None
+
+
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+def _without_backslash(found: re.Match[str]) -> str:
+    """An escape of the same length that means nothing; what ends a string or a line stays."""
+    after = found[1]
+    return found[0] if after in "'\"\n\rN" else "__" if after == "\\" else f"_{after}"
 
 
 @functools.lru_cache(maxsize=64)

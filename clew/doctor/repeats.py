@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import weakref
 from collections import Counter
@@ -38,7 +39,9 @@ class LoaderFacts:
     def __init__(self, loader: Any) -> None:
         self.ref = weakref.ref(loader)
         self.line: Line | None = None
-        self.batches = len(loader)
+        self.batches = 0
+        with contextlib.suppress(Exception):  # a dataset of the program's may have no length
+            self.batches = len(loader)
         self.passes = 0
         self.taken = 0
         self.first_only = 0
@@ -165,7 +168,7 @@ class RepeatWatch:
         if self.compared < _COMPARED and len(sums) == len(frame.notes):
             sums.append(_sum(tensor))
 
-    def checkpoint_repeated(self, frame: Any, index: int, tensor: Tensor) -> None:
+    def checkpoint_recomputed(self, frame: Any, index: int, tensor: Tensor) -> None:
         sums = self.sums.get(frame)
         if sums is None or index >= min(len(sums), len(frame.notes)):
             return

@@ -7,7 +7,15 @@ from collections import Counter
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.doctor.places import Line, Place, epoch_loop, here, line_of, user_frames
+from clew.doctor.places import (
+    Line,
+    Place,
+    epoch_loop,
+    here,
+    line_of,
+    locals_of,
+    user_frames,
+)
 from clew.doctor.recorder import Recorder
 
 
@@ -31,8 +39,8 @@ class SchedulerFacts:
 def epochs_here() -> int | None:
     """The number of epochs, by the names of variables or the loop around the running line."""
     for frame in user_frames(2):
-        for names in (frame.f_locals, frame.f_globals):
-            for name, value in names.items():
+        for names in (locals_of(frame), frame.f_globals):
+            for name, value in list(names.items()):
                 if isinstance(value, int) and name.lower() in _EPOCHS and value > 1:
                     return value
         line = Line(frame.f_code.co_filename, frame.f_lineno)

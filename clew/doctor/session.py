@@ -7,9 +7,10 @@ import sys
 from clew.doctor.curves import curves
 from clew.doctor.events import Events
 from clew.doctor.findings import Exit, Report
-from clew.doctor.instrument import Instrument
+from clew.doctor.opevents import event
 from clew.doctor.places import Line
 from clew.doctor.rules import judge
+from clew.observer import install, remove
 
 
 class Session(Events):
@@ -17,7 +18,6 @@ class Session(Events):
 
     def __init__(self) -> None:
         super().__init__()
-        self.instrument = Instrument(self)
         self.exit = Exit()
         self.error: BaseException | None = None
         self.active = False
@@ -31,24 +31,33 @@ class Session(Events):
 
     def start(self) -> None:
         if not self.active:
-            self.instrument.install()
+            self.look_at_settings()
+            install(self)
             self.active = True
 
     def stop(self) -> None:
         if self.active:
-            if self.keeping.leak is None:
-                self.keeping.look()
-            main = sys.modules.get("__main__")
-            if main is not None and self.recorder.steps:
-                self.copies.kept_aliases()
-                self.copies.look_at_names(vars(main), getattr(main, "__file__", None) or "")
-            self.instrument.remove()
+            remove(self)
             self.active = False
+            self._last_look()
+
+    @event
+    def _last_look(self) -> None:
+        if self.keeping.leak is None:
+            self.keeping.look()
+        main = sys.modules.get("__main__")
+        if main is not None and self.recorder.steps:
+            self.copies.kept_aliases()
+            self.copies.look_at_names(vars(main), getattr(main, "__file__", None) or "")
 
     def ended_by(self, error: BaseException) -> None:
         """The program ended by an exception, or by leaving."""
         status = "exit" if isinstance(error, SystemExit) else "exception"
-        self.exit = Exit(status, type(error).__name__, str(error))
+        try:
+            text = str(error)
+        except Exception:
+            text = ""  # an error of the program's own that cannot say what it is
+        self.exit = Exit(status, type(error).__name__, text)
         if status == "exception":
             self.error = error
 

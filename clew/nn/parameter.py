@@ -12,6 +12,7 @@ from clew.backend.device import check_device
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, alias, wrap
+from clew.observer import active
 from clew.ops.conversion import dtype_of_legacy
 from clew.ops.legacy import retyped
 
@@ -46,7 +47,7 @@ class Parameter(Tensor, metaclass=_Marked):
             # A tensor class of the user's stays what it is.
             marked = retyped(data, type(data)).requires_grad_(requires_grad)
             marked._is_param = True
-            return marked
+            return _told(marked, data)
         if requires_grad and not (data.dtype.is_floating_point or data.dtype.is_complex):
             raise RuntimeError(
                 "Only Tensors of floating point and complex dtype can require gradients\n"
@@ -56,7 +57,7 @@ class Parameter(Tensor, metaclass=_Marked):
         result = retyped(data, cls)
         result._requires_grad = bool(requires_grad)
         result._reason = None
-        return result
+        return _told(result, data)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         if id(self) in memo:
@@ -71,6 +72,14 @@ class Parameter(Tensor, metaclass=_Marked):
         return "Parameter containing:\n" + repr(plain)
 
     __str__ = __repr__
+
+
+def _told(parameter: Any, data: Tensor) -> Any:
+    """A new parameter, after whoever watches has seen it."""
+    observer = active.observer
+    if observer is not None:
+        observer.parameter_made(parameter, data)
+    return parameter
 
 
 class Buffer(Tensor, metaclass=_Marked):

@@ -13,6 +13,7 @@ from clew.core.op import Op
 from clew.core.public import deliver, public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.arrays import widened
+from clew.observer import active
 from clew.ops.dims import wrap_dim
 from clew.ops.views import broadcast_tensors
 
@@ -50,7 +51,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         )
     first, second = broadcast_tensors(x1.to(common), x2.to(common))
     wrapped = wrap_dim(dim, first._array.ndim)
-    return (_unit(first, wrapped, eps) * _unit(second, wrapped, eps)).sum(wrapped)
+    result: Tensor = (_unit(first, wrapped, eps) * _unit(second, wrapped, eps)).sum(wrapped)
+    observer = active.observer
+    if observer is not None:
+        observer.similarity_computed(x1, x2, result)
+    return result
 
 
 def _unit(vectors: Tensor, dim: int, eps: float) -> Tensor:

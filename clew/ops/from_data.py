@@ -15,6 +15,7 @@ from clew.backend.device import check_device
 from clew.core.exposure import expose_source, over_memory_of
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
+from clew.observer import active
 from clew.ops.conversion import to_dtype
 from clew.ops.copying import scalar_as
 from clew.ops.dims import require_bool
@@ -234,6 +235,9 @@ def _copied(
     require_bool("requires_grad", requires_grad)
     if requires_grad:
         require_grad(result)
+    observer = active.observer
+    if observer is not None:
+        observer.tensor_made(result)
     return result
 
 
@@ -282,6 +286,9 @@ def _sharing(array: np.ndarray, writer: str) -> Tensor:
     result = wrap(over_memory_of(array))
     result._reason = entered_from_outside(writer, array)
     expose_source(result._storage, result._array, array, writer)
+    observer = active.observer
+    if observer is not None:
+        observer.tensor_made(result)
     return result
 
 

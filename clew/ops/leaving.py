@@ -21,6 +21,7 @@ from clew.backend import dtypes
 from clew.core.exposure import expose
 from clew.core.public import methods
 from clew.core.tensor import NoHistory, Tensor
+from clew.observer import active
 from clew.source import user_where
 
 
@@ -41,6 +42,9 @@ def _note_exit(tensor: Tensor, how: str) -> None:
         reason = tensor._reason
         if reason is not None and reason.kind == "detach":
             _exits.last = f"{reason.op}{how}", user_where(), reason.ancestor
+    observer = active.observer
+    if observer is not None:
+        observer.value_left(tensor, how)
 
 
 class MadeFromNumbers(NoHistory):
@@ -76,7 +80,11 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     if self._array.dtype is dtypes.bfloat16.np:
         raise TypeError("Got unsupported ScalarType BFloat16" + errors.at_user_line())
     _note_exit(self, ".numpy()")
-    return expose(self._storage, self._array, ".numpy()")
+    array = expose(self._storage, self._array, ".numpy()")
+    observer = active.observer
+    if observer is not None:
+        observer.memory_shared(array)
+    return array
 
 
 def _array_protocol(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -13,6 +13,7 @@ from clew.backend.layout import strided
 from clew.core.public import deliver, refuse_history
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.native import jit
+from clew.observer import active
 from clew.ops.dims import require_bool
 
 
@@ -150,6 +151,9 @@ def made(
     if options and options.get("requires_grad") not in (None, False):
         require_bool("requires_grad", options["requires_grad"])
         require_grad(result)
+    observer = active.observer
+    if observer is not None:
+        observer.tensor_made(result)
     return result
 
 

@@ -19,6 +19,7 @@ from clew.autograd.mode import set_grad_enabled
 from clew.backend import dtypes
 from clew.core.node import Hooks, RemovableHandle
 from clew.core.tensor import Tensor
+from clew.observer import active
 from clew.source import describe
 
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
@@ -26,6 +27,11 @@ StateDict: TypeAlias = dict[str, Any]
 
 _global_pre_hooks = Hooks()
 _global_post_hooks = Hooks()
+
+
+def _has_closure(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a step is given a function that computes the loss anew."""
+    return callable(kwargs.get("closure", args[1] if len(args) > 1 else None))
 
 
 class _RequiredParameter:
@@ -94,6 +100,9 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+        observer = active.observer
+        if observer is not None:
+            observer.optimizer_made(self)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -123,11 +132,16 @@ class Optimizer:
             self._opt_called = self._stepping = True
             try:
                 whole = self._run_pre_hooks(step, (self, *args), kwargs)
+                observer = active.observer
+                if observer is not None:
+                    observer.step_begins(self, _has_closure(*whole))
                 result = step(*whole[0], **whole[1])
                 for hook in chain(
                     self._optimizer_step_post_hooks.values(), _global_post_hooks.values()
                 ):
                     hook(self, *whole)
+                if observer is not None:
+                    observer.step_ends(self)
             finally:
                 self._stepping = False
             return result
@@ -156,6 +170,9 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or set them to zero."""
+        observer = active.observer
+        if observer is not None:
+            observer.zero_grad(self)
         for group in self.param_groups:
             for param in group["params"]:
                 grad = param.grad

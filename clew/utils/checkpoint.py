@@ -29,6 +29,7 @@ from clew.core.recording import INPUT, grad_mask
 from clew.core.state import local
 from clew.core.tensor import Tensor, constant, tangents_of
 from clew.interrupts import uninterrupted
+from clew.observer import active
 from clew.source import user_where
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
@@ -169,6 +170,9 @@ class _Frame:
 
     def forward_hooks(self, watch: _Watch) -> saved_tensors_hooks:
         def pack(tensor: Tensor) -> _Placeholder:
+            observer = active.observer
+            if observer is not None:
+                observer.checkpoint_saved(self, tensor)
             self.notes.append(self.note(watch, tensor))
             return _Placeholder(self, len(self.notes) - 1)
 
@@ -251,6 +255,9 @@ class _Recomputation:
 
     def accept(self, watch: _Watch, tensor: Tensor) -> Tensor:
         index, notes = self.count, self.frame.notes
+        observer = active.observer
+        if observer is not None:
+            observer.checkpoint_recomputed(self.frame, index, tensor)
         self.count += 1
         if index >= len(notes):
             raise self.different_number(self.frame.note(watch, tensor))

@@ -222,9 +222,7 @@ class FromException(Rule):
 
     def no_history(self, session: Session, frames: list[tuple[FrameType, Line]]) -> list[Finding]:
         line = frames[0][1] if frames else None
-        roots = session.roots
-        root = roots[0] if roots and isinstance(roots[0], Tensor) else None
-        reason = root._reason if root is not None else None
+        reason = session.root_reason
         if reason is not None and reason.kind != "frozen":
             return [self.cut(reason, line)]
         if reason is not None and not plain_in_optimizer(session):

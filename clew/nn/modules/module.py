@@ -38,6 +38,7 @@ from clew.nn.modules.state import (
 )
 from clew.nn.modules.untrained import warn_if_untrained
 from clew.nn.parameter import Buffer, Parameter
+from clew.observer import active
 
 __all__ = [
     "register_module_forward_pre_hook",
@@ -116,6 +117,9 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
             own[name] = begin()
         if self.call_super_init:
             super().__init__(*args, **kwargs)
+        observer = active.observer
+        if observer is not None:
+            observer.module_made(self)
 
     def _start_path(self) -> None:
         """A module begins as a root whose path is not known yet."""
@@ -134,7 +138,11 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
         state = local.state
         outer = state.module_path
         state.module_path = self._path or paths.path_of(self)
+        observer = active.observer
+        output: Any = None
         try:
+            if observer is not None:
+                observer.module_entered(self, args)
             if (
                 self._forward_hooks
                 or self._forward_pre_hooks
@@ -145,13 +153,17 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
                 or _global_backward_hooks
                 or _global_backward_pre_hooks
             ):
-                return call_with_hooks(self, args, kwargs)
-            return self.forward(*args, **kwargs)
+                output = call_with_hooks(self, args, kwargs)
+            else:
+                output = self.forward(*args, **kwargs)
+            return output
         except Exception as error:
             paths.tell_module(error, self, args, kwargs)
             raise
         finally:
             state.module_path = outer
+            if observer is not None:
+                observer.module_left(self, output)
 
     _wrapped_call_impl = _call_impl
     __call__ = _call_impl
@@ -255,6 +267,10 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
             self._set_none(name)
         else:
             object.__setattr__(self, name, value)
+            if name == "requires_grad" and value is True:
+                observer = active.observer
+                if observer is not None:
+                    observer.module_requires_grad_set(self)
 
     def _require_free(self, name: str, value: Any, registries: Iterable[str]) -> None:
         """What is registered can be replaced by its like, or by None."""
@@ -331,6 +347,9 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
         """Switch this module and all inside it to training (or to evaluation)."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
+        observer = active.observer
+        if observer is not None:
+            observer.module_mode_set(self, mode)
         self.training = mode
         for module in self.children():
             module.train(mode)
@@ -348,6 +367,9 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop all parameters' gradients, or set them to zero."""
+        observer = active.observer
+        if observer is not None:
+            observer.zero_grad(self)
         for parameter in self.parameters():
             grad = parameter._grad
             if grad is None:

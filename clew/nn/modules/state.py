@@ -13,6 +13,7 @@ from clew.core.node import RemovableHandle
 from clew.core.tensor import Tensor
 from clew.nn.modules.hooks import Hook, HookDict, _WrappedHook, add_hook
 from clew.nn.parameter import Parameter, is_lazy
+from clew.observer import active
 
 if TYPE_CHECKING:
     from clew.nn.modules.module import Module
@@ -106,6 +107,9 @@ class StateMethods:
             if getattr(hook, "_from_public_api", False):
                 raise RuntimeError("state_dict post-hook must return None")
             destination = result
+        observer = active.observer
+        if observer is not None and not (prefix or keep_vars):
+            observer.state_dict_taken(self, destination)
         return destination
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -133,6 +137,9 @@ class StateMethods:
         """Copy the tensors of a state dict into this module's, or put them in place of them."""
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
+        observer = active.observer
+        if observer is not None:
+            observer.state_dict_loaded(self, state_dict)
         metadata = getattr(state_dict, "_metadata", None)
         # A copy, because `_load_from_state_dict` may rename keys.
         copied: Any = OrderedDict(state_dict)

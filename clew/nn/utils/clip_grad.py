@@ -15,6 +15,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.native.ufunc import elementwise
 from clew.linalg import vector_norm
+from clew.observer import active
 from clew.ops.clamping import clamp
 from clew.ops.from_data import scalar_tensor
 from clew.ops.joining import stack
@@ -137,7 +138,11 @@ def _as_list(tensors: Tensors) -> list[Tensor]:
 
 
 def _gradients(parameters: Tensors) -> list[Tensor]:
-    return [each.grad for each in _as_list(parameters) if each.grad is not None]
+    listed = _as_list(parameters)
+    observer = active.observer
+    if observer is not None:
+        observer.clipping(listed)
+    return [each.grad for each in listed if each.grad is not None]
 
 
 # Programs written before these two became public know them by these names.

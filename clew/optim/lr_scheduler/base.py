@@ -13,6 +13,7 @@ from typing import Any
 
 from clew import errors
 from clew.core.tensor import Tensor
+from clew.observer import active
 from clew.optim.optimizer import Optimizer
 
 Rates = list[Any]
@@ -32,6 +33,9 @@ class LRScheduler:
     _is_initial: bool = False
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        observer = active.observer
+        if observer is not None:
+            observer.scheduler_made(self)
         check_optimizer(optimizer)
         self.optimizer = optimizer
         if last_epoch == -1:
@@ -75,6 +79,9 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Go on by one epoch; call it after the optimizer's steps of an epoch."""
+        observer = active.observer
+        if observer is not None:
+            observer.scheduler_steps(self)
         if self._step_count == 1:
             self._warn_of_order()
         self._step_count += 1

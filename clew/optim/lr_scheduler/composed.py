@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import errors
+from clew.observer import active
 from clew.optim.lr_scheduler.base import LRScheduler, rates_of, set_value
 from clew.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from clew.optim.optimizer import Optimizer
@@ -100,6 +101,9 @@ class SequentialLR(_ComposedLR):
 
     def step(self) -> None:  # type: ignore[override]  # the milestones say which epoch it is
         """Go on by one epoch."""
+        observer = active.observer
+        if observer is not None:
+            observer.scheduler_steps(self)
         self.last_epoch += 1
         turn = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[turn]
@@ -127,6 +131,9 @@ class ChainedScheduler(_ComposedLR):
 
     def step(self) -> None:  # type: ignore[override]  # each scheduler counts for itself
         """Go on by one epoch."""
+        observer = active.observer
+        if observer is not None:
+            observer.scheduler_steps(self)
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = rates_of(self.optimizer)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew import errors
+from clew.observer import active
 from clew.optim.lr_scheduler.base import LRScheduler, Rates, check_optimizer, per_group, set_value
 from clew.optim.optimizer import Optimizer
 
@@ -45,6 +46,9 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def step(self, epoch: float | None = None) -> None:
         """Go on by one epoch, or to any, also to a fraction of one."""
+        observer = active.observer
+        if observer is not None:
+            observer.scheduler_steps(self)
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:

@@ -7,6 +7,7 @@ import warnings
 from typing import SupportsFloat
 
 from clew import errors
+from clew.observer import active
 from clew.optim.lr_scheduler.base import (
     EPOCH_DEPRECATION_WARNING,
     LRScheduler,
@@ -71,6 +72,9 @@ class ReduceLROnPlateau(LRScheduler):
         self, metrics: SupportsFloat, epoch: int | None = None
     ) -> None:
         """Note the figure of an epoch, and reduce the rates if it is time to."""
+        observer = active.observer
+        if observer is not None:
+            observer.scheduler_steps(self)
         current = float(metrics)
         if epoch is not None:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
+from clew.observer import active
 from clew.ops.random import Generator
 from clew.utils.data._utils.collate import default_collate, default_convert
 from clew.utils.data._utils.fetch import _DatasetKind
@@ -120,6 +121,9 @@ class DataLoader(Generic[_T_co]):
         self._IterableDataset_len_called: int | None = None
         self._iterator = None
         self.check_worker_number_rationality()
+        observer = active.observer
+        if observer is not None:
+            observer.dataset_made(self)
 
     def _default_sampler(self, shuffle: bool | None, generator: Generator | None) -> Sampler[Any]:
         if self._dataset_kind == _DatasetKind.Iterable:
@@ -147,6 +151,13 @@ class DataLoader(Generic[_T_co]):
         super().__setattr__(name, value)
 
     def __iter__(self) -> _BaseDataLoaderIter:
+        iterator = self._begun_iterator()
+        observer = active.observer
+        if observer is not None:
+            observer.loader_begins(self, iterator)
+        return iterator
+
+    def _begun_iterator(self) -> _BaseDataLoaderIter:
         if not (self.persistent_workers and self.num_workers > 0):
             return self._get_iterator()
         # Worker processes live as long as the loader: a new pass uses the same ones.

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 from clew.core.tensor import Tensor
+from clew.observer import active
 from clew.ops.random import Generator, default_generator, randperm
 
 __all__ = [
@@ -56,6 +57,9 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
             lengths = ", ".join(str(tensor.size(0)) for tensor in tensors)
             raise AssertionError(f"Size mismatch between tensors\n  Their lengths are {lengths}")
         self.tensors = tensors
+        observer = active.observer
+        if observer is not None:
+            observer.dataset_made(self)
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         return tuple(tensor[index] for tensor in self.tensors)
@@ -190,6 +194,9 @@ class Subset(Dataset[_T_co]):
     def __init__(self, dataset: Dataset[_T_co], indices: Sequence[int]) -> None:
         self.dataset = dataset
         self.indices = indices
+        observer = active.observer
+        if observer is not None:
+            observer.dataset_made(self)
 
     def __getitem__(self, idx: Any) -> _T_co:
         if isinstance(idx, list):

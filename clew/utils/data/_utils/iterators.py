@@ -7,6 +7,7 @@ import multiprocessing
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from clew.observer import active
 from clew.utils.data._utils.channel import Message
 from clew.utils.data._utils.fetch import _DatasetKind
 from clew.utils.data._utils.processes import WorkerDied, Workers
@@ -76,6 +77,9 @@ class _BaseDataLoaderIter:
             and self._num_yielded > said
         ):
             self._warn_of_length(said)
+        observer = active.observer
+        if observer is not None:
+            observer.batch_loaded(self, data)
         return data
 
     def _warn_of_length(self, said: int) -> None:
