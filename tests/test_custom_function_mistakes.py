@@ -242,12 +242,20 @@ def keeps(torch: Any, intermediate: Any, how: str, backward: Any = None) -> Any:
     return function(torch, forward, backward or plain)
 
 
+def filled(x: Any) -> Any:
+    result = clew.empty_like(x)
+    result[:1] = x[:1] * 2
+    result[1:].copy_(x[1:]).mul_(2)
+    return result
+
+
 WAYS = ["saved", "attribute", "list"]
 
 
 @pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize(
-    "intermediate", [lambda x: 2 * x, lambda x: x.view(-1), lambda x: (x * 0).exp() * (x > 0)]
+    "intermediate",
+    [lambda x: 2 * x, lambda x: x.view(-1), lambda x: (x * 0).exp() * (x > 0), filled],
 )
 def test_kept_intermediate_raises_where_the_second_derivative_would_be_wrong(
     how: str, intermediate: Any
@@ -271,6 +279,8 @@ def legal_intermediates(torch: Any) -> dict[str, Any]:
         "chosen": lambda x: torch.where(x > 1, 1.0, 0.5).double(),
         "constant": lambda x: torch.full_like(x, 3.0),
         "detached": lambda x: x.detach() * 2,
+        "random": lambda x: torch.empty_like(x).bernoulli_(0.5).mul_(2),
+        "filled": lambda x: torch.empty_like(x).copy_(x > 0).mul_(3),
     }
 
 
