@@ -175,7 +175,6 @@ def test_marks_on_the_wrong_tensor(torch: Any) -> Any:
         run("mark_dirty", lambda x, out: None),
         run("mark_dirty", lambda x, out: x),
         run("mark_non_differentiable", lambda x, out: 3),
-        run("mark_non_differentiable", lambda x, out: x),
         run("set_materialize_grads", lambda x, out: 3),
         run("save_for_backward", lambda x, out: [x]),
     ]
@@ -189,6 +188,22 @@ def test_marking_what_is_no_input_warns() -> None:
 
     with pytest.warns(UserWarning, match="received a tensor that was not an input"):
         function(clew, forward, lambda ctx, g: g * 2)(leaf(clew, [1.0]))
+
+
+def test_marking_what_is_no_output_warns() -> None:
+    def forward(ctx: Any, x: Any, marked: Any) -> Any:
+        out = x * 2
+        ctx.mark_non_differentiable(marked(x, out))
+        return out, out + 1
+
+    apply = function(clew, forward, lambda ctx, g, h: (g * 2 + h * 2, None))
+    for marked in (lambda x, out: x, lambda x, out: out.clone()):
+        with pytest.warns(UserWarning, match="received a tensor that forward did not return"):
+            apply(leaf(clew, [1.0]), marked)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first, second = apply(leaf(clew, [1.0]), lambda x, out: out)
+    assert not first.requires_grad and second.requires_grad
 
 
 @twice
