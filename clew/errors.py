@@ -420,6 +420,15 @@ def warn_dirty_not_input(node: Node) -> None:
     )
 
 
+def warn_marked_not_output(node: Node) -> None:
+    warnings.warn(
+        "ctx.mark_non_differentiable() received a tensor that forward did not return, so it has no "
+        "effect. Mark the outputs themselves, not what they are computed from; for an input "
+        f"without a gradient, return None in backward.{_applied(node)}",
+        stacklevel=4,
+    )
+
+
 def not_a_tensor_to_mark(text: str, value: Any) -> RuntimeError:
     return RuntimeError(f"{text} {type(value).__name__}" + at_user_line())
 

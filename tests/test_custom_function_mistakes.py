@@ -175,7 +175,6 @@ def test_marks_on_the_wrong_tensor(torch: Any) -> Any:
         run("mark_dirty", lambda x, out: None),
         run("mark_dirty", lambda x, out: x),
         run("mark_non_differentiable", lambda x, out: 3),
-        run("mark_non_differentiable", lambda x, out: x),
         run("set_materialize_grads", lambda x, out: 3),
         run("save_for_backward", lambda x, out: [x]),
     ]
@@ -189,6 +188,22 @@ def test_marking_what_is_no_input_warns() -> None:
 
     with pytest.warns(UserWarning, match="received a tensor that was not an input"):
         function(clew, forward, lambda ctx, g: g * 2)(leaf(clew, [1.0]))
+
+
+def test_marking_what_is_no_output_warns() -> None:
+    def forward(ctx: Any, x: Any, marked: Any) -> Any:
+        out = x * 2
+        ctx.mark_non_differentiable(marked(x, out))
+        return out, out + 1
+
+    apply = function(clew, forward, lambda ctx, g, h: (g * 2 + h * 2, None))
+    for marked in (lambda x, out: x, lambda x, out: out.clone()):
+        with pytest.warns(UserWarning, match="received a tensor that forward did not return"):
+            apply(leaf(clew, [1.0]), marked)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first, second = apply(leaf(clew, [1.0]), lambda x, out: out)
+    assert not first.requires_grad and second.requires_grad
 
 
 @twice
@@ -242,12 +257,20 @@ def keeps(torch: Any, intermediate: Any, how: str, backward: Any = None) -> Any:
     return function(torch, forward, backward or plain)
 
 
+def filled(x: Any) -> Any:
+    result = clew.empty_like(x)
+    result[:1] = x[:1] * 2
+    result[1:].copy_(x[1:]).mul_(2)
+    return result
+
+
 WAYS = ["saved", "attribute", "list"]
 
 
 @pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize(
-    "intermediate", [lambda x: 2 * x, lambda x: x.view(-1), lambda x: (x * 0).exp() * (x > 0)]
+    "intermediate",
+    [lambda x: 2 * x, lambda x: x.view(-1), lambda x: (x * 0).exp() * (x > 0), filled],
 )
 def test_kept_intermediate_raises_where_the_second_derivative_would_be_wrong(
     how: str, intermediate: Any
@@ -271,6 +294,8 @@ def legal_intermediates(torch: Any) -> dict[str, Any]:
         "chosen": lambda x: torch.where(x > 1, 1.0, 0.5).double(),
         "constant": lambda x: torch.full_like(x, 3.0),
         "detached": lambda x: x.detach() * 2,
+        "random": lambda x: torch.empty_like(x).bernoulli_(0.5).mul_(2),
+        "filled": lambda x: torch.empty_like(x).copy_(x > 0).mul_(3),
     }
 
 

@@ -303,6 +303,15 @@ class ForwardCut(NoHistory):
             self._of_step.ancestor = self.ancestor
         return self._of_step
 
+    def written(self, target: Tensor, sources: tuple[Any, ...]) -> None:
+        """Values that come from the function's inputs may also be copied into a tensor."""
+        if any(
+            isinstance(each, Tensor) and (each._requires_grad or each._reason is self)
+            for each in sources
+        ):
+            base = target if target._view is None else target._view.base
+            base._reason = target._reason = self
+
 
 class _ForwardStep(NoHistory):
     __slots__ = ()

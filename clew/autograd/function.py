@@ -118,7 +118,7 @@ class Function(metaclass=FunctionMeta):
         output = _run_forward(cls, ctx, args, state)
         outputs = output if isinstance(output, tuple) else (output,)
         recorded = state.grad_enabled and any(ctx.needs_input_grad)
-        _check_dirty(ctx, tensors, outputs)
+        _check_marks(ctx, tensors, outputs)
         if recorded:
             _check_undeclared(ctx, args, versions, outputs)
             ctx._edges = edges
@@ -174,12 +174,15 @@ def _is_among(tensor: Any, group: Sequence[Any]) -> bool:
     return any(tensor is member for member in group)
 
 
-def _check_dirty(ctx: FunctionCtx, tensors: list[Tensor], outputs: tuple[Any, ...]) -> None:
+def _check_marks(ctx: FunctionCtx, tensors: list[Tensor], outputs: tuple[Any, ...]) -> None:
     for tensor in ctx.dirty_tensors:
         if not _is_among(tensor, outputs):
             raise errors.dirty_not_returned(ctx)
         if not _is_among(tensor, tensors):
             errors.warn_dirty_not_input(ctx)
+    for tensor in ctx.non_differentiable:
+        if not _shares(tensor, [out for out in outputs if isinstance(out, Tensor)]):
+            errors.warn_marked_not_output(ctx)
 
 
 def _check_undeclared(

@@ -44,6 +44,8 @@ def apply_inplace(op: Op, target: Tensor, *others: Any, **params: Any) -> Tensor
     state = local.state
     if state.intercept is not None:
         return state.intercept(op, (target, *others), params, inplace=True)
+    if not state.grad_enabled and state.no_grad_reason is not None:
+        state.no_grad_reason.written(target, others)
     return run_inplace(state, op, (target, *others), params)
 
 

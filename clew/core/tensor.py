@@ -139,6 +139,9 @@ class NoHistory:
         """The reason of what a step function makes of a tensor that has this reason."""
         return self
 
+    def written(self, target: Tensor, sources: tuple[Any, ...]) -> None:
+        """A tensor is about to be written to, where results have this reason."""
+
     def cuts(self, node: Node) -> None:
         """Note the step with a history that this has cut off; the last cuts are remembered."""
         self.ancestor = node.name(), node._where
