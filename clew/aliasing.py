@@ -40,7 +40,8 @@ class MissingName(AttributeError):
     """
 
     def __init__(self, module: ModuleType, missing: str) -> None:
-        super().__init__(module, missing)
+        # The name without the object: from both, Python 3.13 makes a suggestion of its own.
+        super().__init__(module, missing, name=missing)
         self._module, self._missing = module, missing
 
     def __str__(self) -> str:
