@@ -161,6 +161,32 @@ def test_numpy_round_trip_is_diagnosed() -> None:
     assert line_of("array left here") in text and "numpy()" in text
 
 
+@pytest.mark.parametrize("grad_mode", [True, False])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_cut_is_told_before_data_that_came_from_numbers(first: bool, grad_mode: bool) -> None:
+    w = leaf(2.0)
+    value = clew.tensor((w * 2).item())
+    hidden = (w * 2).detach()  # the cut that is told
+    with clew.set_grad_enabled(grad_mode):
+        loss = (value * hidden if first else hidden * value).sum()
+    assert line_of("the cut that is told") in message(loss.backward)
+
+
+def test_a_decorated_function_is_named_by_its_decorator() -> None:
+    w = leaf(2.0)
+
+    @clew.no_grad()  # the decorator
+    def evaluate() -> Any:
+        return (w * 2).sum()
+
+    @clew.inference_mode()  # the other decorator
+    def evaluate_fast() -> Any:
+        return (w * 2).sum()
+
+    assert line_of("the decorator") in message(evaluate().backward)
+    assert line_of("the other decorator") in message(evaluate_fast().backward)
+
+
 def test_diagnoses_differ() -> None:
     texts = [message(program().backward).split("\n")[1] for program, _, _ in PROGRAMS.values()]
     first_words = {" ".join(text.split()[:5]) for text in texts}
