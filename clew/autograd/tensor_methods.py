@@ -131,8 +131,15 @@ def _set_data(self: Tensor, value: Tensor) -> None:
 
 
 def _get_grad(self: Tensor) -> Tensor | None:
-    if self._grad is None and self._requires_grad and not self.is_leaf and not self.retains_grad:
-        made_at = errors.describe(None if self._node is None else self._node._where)
+    node = self._node
+    if (
+        self._grad is None
+        and node is not None
+        and not node.is_accumulator
+        and self._requires_grad
+        and not self.retains_grad
+    ):
+        made_at = errors.describe(node._where)
         warnings.warn(
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
             ".grad attribute won't be populated during autograd.backward(). If you indeed want the "

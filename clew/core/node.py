@@ -160,9 +160,7 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        return tuple(
-            (None, 0) if edge is None or type(edge[0]) is Nowhere else edge for edge in self._edges
-        )
+        return tuple((None, 0) if edge is None else edge for edge in self._edges)
 
     def more(self) -> Extras:
         if self._extras is None:
@@ -324,7 +322,10 @@ class AccumulateGrad(Node):
 
 
 class Nowhere(AccumulateGrad):
-    """The end of a path into a view that was made under no_grad: gradients are dropped."""
+    """Stands for a tensor that requires grad and is part of no graph, where one asks for its edge.
+
+    Such are views that only say so because their base does (`View.borrows`).
+    """
 
     __slots__ = ()
 
@@ -411,10 +412,16 @@ def edge_of(tensor: Tensor) -> Edge:
     """Where a gradient for this tensor goes. The tensor must require grad."""
     node = tensor._node
     if node is None:
-        view = tensor._view
-        leaf = AccumulateGrad if view is None or not view.borrows else Nowhere
-        node = tensor._node = leaf(tensor)
+        if tensor._view is not None and tensor._view.borrows:
+            return Nowhere(tensor), 0
+        node = tensor._node = AccumulateGrad(tensor)
     return node, tensor._output_nr
+
+
+def recorded_edge(tensor: Tensor) -> Edge | None:
+    """The same for a node that is being made: None where gradients would go nowhere."""
+    view = tensor._view
+    return None if view is not None and view.borrows else edge_of(tensor)
 
 
 def retain(tensor: Tensor) -> None:

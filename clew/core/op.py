@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.node import Edge, edge_of
+from clew.core.node import Edge, edge_of, recorded_edge
 from clew.core.recording import (
     DTYPE,
     DTYPES,
@@ -272,7 +272,9 @@ class Op:
                 if value._requires_grad:
                     mask += bit
                     source = value._node
-                    edges.append(edge_of(value) if source is None else (source, value._output_nr))
+                    edges.append(
+                        recorded_edge(value) if source is None else (source, value._output_nr)
+                    )
                 else:
                     edges.append(None)
                     if value._reason is not None:
@@ -423,7 +425,7 @@ class ViewOp(Op):
         elif state.grad_enabled:
             out._requires_grad = True
             plan = self.plans.get(1) or self.plan(1)
-            edges: list[Edge | None] = [edge_of(source)]
+            edges: list[Edge | None] = [recorded_edge(source)]
             out._node = record(
                 state, plan, self.node_class, (source,), params, (out,), edges, _getframe(2)
             )
