@@ -265,9 +265,18 @@ class AccumulateGrad(Node):
             with _accumulate_lock:
                 accumulate_into(variable, grads[0])
             self.reached_by = local.state.last_backward
-        for hook in list(self.post_accumulate_hooks.values()):
-            hook(variable)
+        self.run_post_hooks(variable)
         return ()
+
+    def run_post_hooks(self, variable: Tensor) -> None:
+        for hook in list(self.post_accumulate_hooks.values()):
+            result = hook(variable)
+            if result is None or result is variable:
+                continue
+            if not isinstance(result, Tensor):
+                kind = type(result).__name__
+                raise TypeError(f"expected Variable, but hook returned '{kind}'")
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
     def apply_bare(
         self, g: np.ndarray, freed: errors.Freed | None
@@ -287,8 +296,7 @@ class AccumulateGrad(Node):
         self.reached_by = local.state.last_backward
         if self.post_accumulate_hooks:
             finish(local.state.late)
-            for hook in list(self.post_accumulate_hooks.values()):
-                hook(variable)
+            self.run_post_hooks(variable)
         return ()
 
     def keep(self, g: np.ndarray) -> None:

@@ -410,7 +410,7 @@ class ViewOp(Op):
         out._requires_grad = False
         out._node = out._view = out._grad = out._reason = None
         out._output_nr = 0
-        if source._storage is INFERENCE and not source._requires_grad:
+        if source._storage is INFERENCE:
             # Nothing is counted for this memory, so a view of it has nothing to look up.
             out._storage = INFERENCE
             out._reason = source._reason

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.core.inplace import bump_version, check_leaf
+from clew.core.inplace import bump_version, check_write
 from clew.core.node import AccumulateGrad
 from clew.core.op import ViewOp
 from clew.core.public import methods, public
-from clew.core.recording import grad_mask
 from clew.core.state import local
 from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, wrap
@@ -42,8 +41,7 @@ Undo = tuple[ViewOp, dict[str, Any]]
 
 def refuse_leaf(self: Tensor, writer: str) -> None:
     """A leaf that requires grad must not become another tensor while grad mode is on."""
-    if local.state.grad_enabled and grad_mask((self,)):
-        check_leaf(self, writer)
+    check_write(local.state, writer, (self,), may_overlap=True)
 
 
 def turn_into_view(self: Tensor, op: ViewOp, undo: Undo, **params: Any) -> Tensor:
