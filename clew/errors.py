@@ -229,7 +229,7 @@ def forbidden_view(view: View, tensor: Tensor, what: str) -> RuntimeError:
         )
         text = f"{by} created in {mode} and {what} modified inplace {now}."
     else:
-        mode, text = "", f"{made_by} and {what} modified inplace."
+        text = f"{made_by} and {what} modified inplace."
     if kind == "multi":
         return RuntimeError(
             f"{text} This view is the output of a function that returns multiple views. Such "
@@ -244,11 +244,12 @@ def forbidden_view(view: View, tensor: Tensor, what: str) -> RuntimeError:
             "This behavior is forbidden. You can fix this by cloning the output of the custom "
             "Function."
         )
+    block = "inference_mode" if kind == "inference" else "no_grad"
     return RuntimeError(
         f"{text} Given that this use case is ambiguous and error-prone, it is forbidden. You can "
         "clarify your code by moving both the view and the inplace either both inside the "
-        f"{mode.split()[0]} block (if you don't want the inplace to be tracked) or both outside "
-        "(if you want the inplace to be tracked)."
+        f"{block} block (if you don't want the inplace to be tracked) or both outside (if you want "
+        "the inplace to be tracked)."
     )
 
 

@@ -112,6 +112,17 @@ def test_hooks_and_accumulators_stay_with_the_leaf(m):
 
 
 @twice
+def test_what_hooks_after_accumulation_may_return(m):
+    def run(result):
+        w = _leaf(m)
+        w.register_post_accumulate_grad_hook(result)
+        (w * 2).sum().backward()
+
+    returns = (lambda p: None, lambda p: p, lambda p: p.grad, lambda p: 3)
+    return [raised(run, result) for result in returns]
+
+
+@twice
 def test_a_leaf_that_moved_into_the_graph(m):
     w, x = _leaf(m), _leaf(m)
     loss = (w * 2).sum()

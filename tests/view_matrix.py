@@ -183,11 +183,19 @@ def run(m: Any, program: Program, end: str) -> dict[str, Any]:
             result = attempt(ACTIONS[action], m, made)
             seen[f"{number}: {action}"] = result if isinstance(result, str) else "done"
         seen |= told(made)
+        seen["autograd.grad"] = attempt(_grad_of_view, m, made)
         seen["backward"] = attempt(_backward, made, ENDS[end])
         for name, tensor in made.items():
             with contextlib.suppress(RuntimeError):
                 seen[f"{name}: grad"] = None if tensor.grad is None else tensor.grad.tolist()
     return seen
+
+
+def _grad_of_view(m: Any, made: dict[str, Any]) -> Any:
+    view = made["view"]
+    loss = (view * view).sum()
+    (grad,) = m.autograd.grad(loss, view, retain_graph=True, allow_unused=True)
+    return None if grad is None else grad.tolist()
 
 
 def _backward(made: dict[str, Any], names: tuple[str, ...]) -> None:

@@ -19,7 +19,7 @@ from clew.core.node import Edge, Meta, Node, live_edge
 from clew.core.saving import save
 from clew.core.state import State, local
 from clew.core.storage import next_sequence_number
-from clew.core.tensor import Tensor, alias
+from clew.core.tensor import Tensor, alias, forbid_view_write
 from clew.ops.batching.level import innermost
 from clew.source import user_where
 
@@ -243,6 +243,7 @@ def _connect_dirty(
     storage = out._storage
     storage.bump(storage.writer or ctx.name(), storage.written_at or ctx._where)
     if recorded:
+        forbid_view_write(out)
         if out.requires_grad:
             _check_leaf(ctx, out)
         rebase(state, out, ctx, number)

@@ -148,8 +148,15 @@ def _get_grad(self: Tensor) -> Tensor | None:
     observer = active.observer
     if observer is not None and _is_asked_by_program(_getframe(1)):
         observer.grad_read(self, self._grad)
-    if self._grad is None and self._requires_grad and not self.is_leaf and not self.retains_grad:
-        made_at = errors.describe(None if self._node is None else self._node._where)
+    node = self._node
+    if (
+        self._grad is None
+        and node is not None
+        and not node.is_accumulator
+        and self._requires_grad
+        and not self.retains_grad
+    ):
+        made_at = errors.describe(node._where)
         warnings.warn(
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
             ".grad attribute won't be populated during autograd.backward(). If you indeed want the "

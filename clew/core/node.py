@@ -161,9 +161,7 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
-        return tuple(
-            (None, 0) if edge is None or type(edge[0]) is Nowhere else edge for edge in self._edges
-        )
+        return tuple((None, 0) if edge is None else edge for edge in self._edges)
 
     def more(self) -> Extras:
         if self._extras is None:
@@ -268,9 +266,18 @@ class AccumulateGrad(Node):
             with _accumulate_lock:
                 accumulate_into(variable, grads[0])
             self.reached_by = local.state.last_backward
-        for hook in list(self.post_accumulate_hooks.values()):
-            hook(variable)
+        self.run_post_hooks(variable)
         return ()
+
+    def run_post_hooks(self, variable: Tensor) -> None:
+        for hook in list(self.post_accumulate_hooks.values()):
+            result = hook(variable)
+            if result is None or result is variable:
+                continue
+            if not isinstance(result, Tensor):
+                kind = type(result).__name__
+                raise TypeError(f"expected Variable, but hook returned '{kind}'")
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
     def apply_bare(
         self, g: np.ndarray, freed: errors.Freed | None
@@ -290,8 +297,7 @@ class AccumulateGrad(Node):
         self.reached_by = local.state.last_backward
         if self.post_accumulate_hooks:
             finish(local.state.late)
-            for hook in list(self.post_accumulate_hooks.values()):
-                hook(variable)
+            self.run_post_hooks(variable)
         return ()
 
     def keep(self, g: np.ndarray) -> None:
@@ -331,7 +337,10 @@ class AccumulateGrad(Node):
 
 
 class Nowhere(AccumulateGrad):
-    """The end of a path into a view that was made under no_grad: gradients are dropped."""
+    """Stands for a tensor that requires grad and is part of no graph, where one asks for its edge.
+
+    Such are views that only say so because their base does (`View.borrows`).
+    """
 
     __slots__ = ()
 
@@ -419,10 +428,16 @@ def edge_of(tensor: Tensor) -> Edge:
     """Where a gradient for this tensor goes. The tensor must require grad."""
     node = tensor._node
     if node is None:
-        view = tensor._view
-        leaf = AccumulateGrad if view is None or not view.borrows else Nowhere
-        node = tensor._node = leaf(tensor)
+        if tensor._view is not None and tensor._view.borrows:
+            return Nowhere(tensor), 0
+        node = tensor._node = AccumulateGrad(tensor)
     return node, tensor._output_nr
+
+
+def recorded_edge(tensor: Tensor) -> Edge | None:
+    """The same for a node that is being made: None where gradients would go nowhere."""
+    view = tensor._view
+    return None if view is not None and view.borrows else edge_of(tensor)
 
 
 def retain(tensor: Tensor) -> None:

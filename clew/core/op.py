@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from clew.backend.forking import cached_property
-from clew.core.node import Edge, edge_of
+from clew.core.node import Edge, edge_of, recorded_edge
 from clew.core.recording import (
     DTYPE,
     DTYPES,
@@ -283,7 +283,9 @@ class Op:
                 if value._requires_grad:
                     mask += bit
                     source = value._node
-                    edges.append(edge_of(value) if source is None else (source, value._output_nr))
+                    edges.append(
+                        recorded_edge(value) if source is None else (source, value._output_nr)
+                    )
                 else:
                     edges.append(None)
                     if value._reason is not None:
@@ -448,7 +450,7 @@ class ViewOp(Op):
         out._requires_grad = False
         out._node = out._view = out._grad = out._reason = None
         out._output_nr = 0
-        if source._storage is INFERENCE and not source._requires_grad:
+        if source._storage is INFERENCE:
             # Nothing is counted for this memory, so a view of it has nothing to look up.
             out._storage = INFERENCE
             out._reason = source._reason
@@ -466,7 +468,7 @@ class ViewOp(Op):
         elif state.grad_enabled:
             out._requires_grad = True
             plan = self.plans.get(1) or self.plan(1)
-            edges: list[Edge | None] = [edge_of(source)]
+            edges: list[Edge | None] = [recorded_edge(source)]
             out._node = record(
                 state, plan, self.node_class, (source,), params, (out,), edges, _getframe(2)
             )

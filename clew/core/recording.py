@@ -14,7 +14,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend.dtypes import as_scalar
-from clew.core.node import Edge, Node, edge_of, restore
+from clew.core.node import Edge, Node, recorded_edge, restore
 from clew.core.saving import OWN, OWN_EDGE, Packed, SavedDual, check_unwritten, save, unpack
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE, next_sequence_number
@@ -273,7 +273,7 @@ def grad_mask(inputs: tuple[Any, ...]) -> int:
 def edges_of(inputs: tuple[Any, ...]) -> list[Edge | None]:
     """Where the gradients of the inputs go."""
     return [
-        edge_of(value) if isinstance(value, Tensor) and value._requires_grad else None
+        recorded_edge(value) if isinstance(value, Tensor) and value._requires_grad else None
         for value in inputs
     ]
 

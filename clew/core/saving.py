@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.core.node import Edge, Node, edge_of, restore
+from clew.core.node import Edge, Node, recorded_edge, restore
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, tangents_of
@@ -79,7 +79,7 @@ def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual 
     if output_of:
         edge = OWN, tensor._output_nr
     elif tensor._requires_grad:
-        edge = edge_of(tensor)
+        edge = recorded_edge(tensor)
     state = local.state
     if state.saved_hooks:
         own_view = restore_like(tensor, None, 0)

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.core.inplace import bump_version, check_leaf
+from clew.core.inplace import bump_version, check_write
 from clew.core.node import AccumulateGrad
 from clew.core.op import ViewOp
 from clew.core.public import methods, public
-from clew.core.recording import grad_mask
 from clew.core.state import local
 from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, wrap
@@ -40,10 +39,14 @@ SQUEEZE_ = {
 Undo = tuple[ViewOp, dict[str, Any]]
 
 
+def refuse_leaf(self: Tensor, writer: str) -> None:
+    """A leaf that requires grad must not become another tensor while grad mode is on."""
+    check_write(local.state, writer, (self,), may_overlap=True)
+
+
 def turn_into_view(self: Tensor, op: ViewOp, undo: Undo, **params: Any) -> Tensor:
     """Let a tensor become a view of what it was; `undo` is the view that leads back."""
-    if local.state.grad_enabled and grad_mask((self,)):
-        check_leaf(self, op.name)
+    refuse_leaf(self, op.name)
     was_view = self._view is not None
     viewed = op(self, **params)
     self._array = viewed._array
@@ -77,6 +80,7 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     ndim = self._array.ndim
     first, second = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
     if not ndim:
+        refuse_leaf(self, "transpose_")
         return self
     params = {"dim0": first, "dim1": second}
     return turn_into_view(self, TRANSPOSE_, (transposing.TRANSPOSE, params), **params)
@@ -134,8 +138,7 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
 
 def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
     """Let this tensor share another's memory, size and strides; without one it becomes empty."""
-    if local.state.grad_enabled and grad_mask((self,)):
-        check_leaf(self, "set_")
+    refuse_leaf(self, "set_")
     if self.requires_grad and not self.is_leaf:
         raise RuntimeError(
             "set_ is only supported on tensors without a history" + errors.at_user_line()
