@@ -148,7 +148,7 @@ for delay in (0.02, 0.1, 0.15):
     except KeyboardInterrupt:
         # The worker has got it as well, and ends.
         for worker in multiprocessing.active_children():
-            worker.join(20)
+            worker.join(2)
     print(sum(float(batch.sum()) for (batch,) in loader))
 """
 
