@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import clew
+from tests.twice import twice
 from tests.view_matrix import BASES, ENDS, VIEWS, Program, differences, loses_a_leaf, programs, run
 
 
@@ -46,3 +47,23 @@ def test_a_leaf_that_is_a_view_keeps_its_views() -> None:
     (turned * turned).sum().backward()
     assert w.grad is not None
     assert w.grad.tolist() == (2 * w).tolist()
+
+
+@twice
+def test_views_of_another_dtype_are_no_views_for_autograd(m):
+    seen = []
+    for requires_grad in (False, True):
+        x, w = (
+            m.ones(2, dtype=m.complex64, requires_grad=requires_grad),
+            m.ones((), requires_grad=True),
+        )
+        halves = x.view(m.float32)
+        seen.append([halves._is_view(), halves.requires_grad, halves.is_leaf])
+        halves[0] = 0.5
+        seen.append([halves.requires_grad, halves._version, x._version, x.detach()])
+        seen.append([halves.detach_() is halves, halves.mul_(w).requires_grad])
+        seen.append([x.requires_grad, x.is_leaf, x._version])
+        part = m.arange(4).view(m.float64)[1:].requires_grad_()
+        (part * 2).sum().backward()
+        seen.append(part.grad)
+    return seen

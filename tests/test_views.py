@@ -289,7 +289,12 @@ def test_view_as_another_dtype(dtype: str, to: str) -> None:
         else:
             assert error is None, error
             oracle.assert_same(view, expected, 0, 0)
-            assert view._base is ours
+            assert view.data_ptr() == ours.data_ptr()
+            ours.zero_()
+            theirs.zero_()
+            assert view._version == expected._version == 1
+            if dtype != to:
+                assert view._is_view() == expected._is_view()
 
 
 @pytest.mark.parametrize("to", DTYPES)

@@ -458,13 +458,16 @@ class ViewOp(Op):
             if observer is not None:
                 observer.view_made(self.name, source, out)
             return out
+        if not self.differentiable:
+            # The same memory, and no view in the sense of autograd.
+            out._storage = source._storage
+            out._reason = self.reason(state, grad_mask((source,)), (source,))
+            return out
         become_view(out, state, source, self, params)
         if source._view is not None:
             sync(source)
         if not source._requires_grad:
             out._reason = source._reason
-        elif not self.differentiable:
-            out._reason = self.reason(state, 1, (source,))
         elif state.grad_enabled:
             out._requires_grad = True
             plan = self.plans.get(1) or self.plan(1)

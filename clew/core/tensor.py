@@ -391,7 +391,7 @@ def borrow_flag(tensor: Tensor) -> None:
     view = tensor._view
     if view is None or (tensor._requires_grad and not view.borrows):
         return
-    if view.op.differentiable and view.borrows != view.base._requires_grad:
+    if view.borrows != view.base._requires_grad:
         tensor._node = None
         tensor._requires_grad = view.borrows = view.base._requires_grad
 
