@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import errors
-from clew.autograd.context import FunctionCtx
+from clew.autograd.context import FunctionCtx, SavedIntermediate
 from clew.core.node import AccumulateGrad, Node, edge_of, reachable
 from clew.core.recording import OpNode
 from clew.core.saving import Packed, SavedDual
@@ -184,6 +184,8 @@ def _arrays_in(value: Any) -> Iterator[tuple[np.ndarray, bool]]:
         yield from _arrays_in(value.saved)
         for tangent in value.tangents.values():
             yield tangent._array, True
+    elif isinstance(value, SavedIntermediate):
+        yield from _arrays_in(value.saved)
     elif isinstance(value, Packed):
         yield from _arrays_in(value.packed)
     elif isinstance(value, (tuple, list)):

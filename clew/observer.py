@@ -12,10 +12,13 @@ own is for itself to catch), must not write to what it is shown, and must not ke
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from clew.forking import add_lock
 
 if TYPE_CHECKING:
     import numpy as np
@@ -228,7 +231,7 @@ for _name in EVENTS:
     setattr(_Several, _name, _to_each(_name))
 
 _installed: list[Observer] = []
-_lock = threading.Lock()
+_lock = add_lock(sys.modules[__name__], "_lock", threading.Lock)
 
 
 def install(observer: Observer) -> None:
@@ -265,8 +268,6 @@ def observing(observer: Observer) -> Iterator[None]:
 
 def _forget() -> None:
     """In a forked process nobody asks for what would be seen: a loader's worker is not watched."""
-    global _lock
-    _lock = threading.Lock()
     _installed.clear()
     active.observer = None
 

@@ -79,7 +79,7 @@ def test_children_do_what_other_threads_were_doing(works: list[str], forks: int)
 
 COMPUTED = """
 import os, signal, threading
-from clew.backend.forking import cached_property
+from clew.forking import cached_property
 
 begun, go_on = threading.Event(), threading.Event()
 
@@ -115,9 +115,9 @@ def test_a_value_that_another_thread_is_computing() -> None:
 
 # Locks that are no part of `add_lock`, each with its own way through a fork.
 ELSEWHERE = {
-    "kernels/native/jit.py": "forks wait for it",
-    "kernels/native/team.py": "renewed by the team itself",
-    "backend/forking.py": "what `add_lock` makes",
+    "kernels/native/compiler.py": "forks wait for it",
+    "kernels/native/jit.py": "only what the compiler thread computes, for which forks wait",
+    "forking.py": "what `add_lock` makes",
 }
 
 

@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "clew"
 
 # From bottom to top. A part may import its own rank and every rank below it.
 RANKS: tuple[frozenset[str], ...] = (
-    frozenset({"aliasing", "collector", "errors", "interrupts", "observer", "source"}),
+    frozenset({"aliasing", "collector", "errors", "forking", "interrupts", "observer", "source"}),
     frozenset({"backend"}),
     frozenset({"kernels"}),
     frozenset({"core"}),

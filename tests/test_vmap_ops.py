@@ -43,7 +43,7 @@ REFUSED = {
     "where": DYNAMIC,
     # One Python bool for all examples.
     "allclose": "vmap: `all` asks for the values",
-    "equal": "vmap: `array_equal` asks for the values",
+    "equal": "vmap: `equal` asks for the values",
     # The number of classes is read off the values.
     "nn.functional.one_hot": "When vmap-ing torch.nn.functional.one_hot",
     # The size of the result is the sum of the repeats.

@@ -92,7 +92,7 @@ class FunctionCtx(Node):
         return self.saved_tensors
 
     def _unpack(self, value: Any, name: str) -> Any:
-        cut = type(value) is _OfForward
+        cut = type(value) is SavedIntermediate
         tensor = unpack(value.saved if cut else value, self, name)
         return _through_forward(self, tensor, name) if cut and self._makes_graph else tensor
 
@@ -318,7 +318,7 @@ class _ForwardStep(NoHistory):
     is_step = True
 
 
-class _OfForward:
+class SavedIntermediate:
     """A saved tensor that forward computed from inputs that require grad."""
 
     __slots__ = ("saved",)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.autograd.context import ForwardCut, FunctionCtx, _OfForward
+from clew.autograd.context import ForwardCut, FunctionCtx, SavedIntermediate
 from clew.autograd.function_vmap import run_batched
 from clew.core.inplace import rebase
 from clew.core.node import Edge, Meta, Node, live_edge
@@ -309,7 +309,7 @@ def _pack_saved(
         is_output = _is_among(tensor, outputs)
         kept: Any = save(tensor, output_of=is_output and tensor._node is ctx)
         if not is_output and not _is_among(tensor, inputs) and ctx._is_lost_path(tensor):
-            kept = _OfForward(kept)
+            kept = SavedIntermediate(kept)
         saved.append(kept)
     ctx._saved = tuple(saved)
     ctx.to_save = ()

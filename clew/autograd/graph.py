@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from clew.autograd.mode import _Mode
-from clew.backend.forking import add_lock
 from clew.core.inplace import bump_version
 from clew.core.node import Node, RemovableHandle, live_edge
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.forking import add_lock
 from clew.interrupts import uninterrupted
 
 __all__ = [

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from clew.backend.forking import add_lock, cached_property
+from clew.forking import add_lock, cached_property
 from clew.interrupts import uninterrupted
 
 UInt8Array = npt.NDArray[np.uint8]

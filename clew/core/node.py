@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.backend.forking import add_lock
 from clew.core.state import local
 from clew.core.storage import Storage, next_sequence_number
 from clew.core.tensor import Tensor, _new, sync
+from clew.forking import add_lock
 from clew.kernels.products import finish
 from clew.source import user_where
 

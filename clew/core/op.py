@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from clew.backend.forking import cached_property
 from clew.core.node import Edge, edge_of, recorded_edge
 from clew.core.recording import (
     DTYPE,
@@ -49,6 +48,7 @@ from clew.core.recording import (
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE
 from clew.core.tensor import NoHistory, Tensor, View, _ndarray, _new, borrow_flag, sync, wrap
+from clew.forking import cached_property
 from clew.observer import active
 from clew.source import _getframe, user_where
 

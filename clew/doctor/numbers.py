@@ -317,8 +317,10 @@ class NumberWatch:
             self.slope = largest[0].number, grad._array.copy()
 
     def _note_direction(self, known: ParamFacts, change: np.ndarray) -> None:
-        if self.slope is not None and self.slope[0] == known.number:
-            up = float(np.vdot(change, self.slope[1]).real)
+        slope = self.slope
+        # (A program may give a parameter other data, of another shape.)
+        if slope is not None and slope[0] == known.number and slope[1].shape == change.shape:
+            up = float(np.vdot(change, slope[1]).real)
             self.ascents += 1 if up > 0 else -1 if up < 0 else 0
 
     def step_ends(self) -> None:

@@ -31,6 +31,7 @@ from clew.doctor.precision import PrecisionWatch
 from clew.doctor.recorder import Recorder
 from clew.doctor.repeats import RepeatWatch
 from clew.doctor.schedules import ScheduleWatch
+from clew.forking import add_lock
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
 from clew.observer import Observer
@@ -92,7 +93,7 @@ class OperationEvents(Observer):
         # Careful: a second thread has something to tell, or NumPy reports infinities.
         self.home = local.state
         self.is_careful = False
-        self.lock = threading.RLock()
+        self.lock = add_lock(self, "lock", threading.RLock)
         self.calls = _Calls()
         self.recorder = Recorder()
         self.numbers = NumberWatch(self.recorder)

@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from clew.backend.forking import cached_property
+from clew.forking import cached_property
 from clew.kernels.arrays import Array, at, widened
 from clew.kernels.native import planes as native
 

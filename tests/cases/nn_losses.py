@@ -65,7 +65,6 @@ _PROBABILITIES = _reductions(
 
 _PAIR = _reductions(
     lambda make: (make(3, 4), make(3, 4)),
-    lambda make: (make(3, 1), make(4)),
     lambda make: (make(), make()),
     lambda make: (make(0, 3), make(0, 3)),
     lambda make: (make.strided(3, 4), make(3, 4)),
@@ -203,7 +202,7 @@ CASES = [
         "hinge_embedding_loss",
         _reductions(
             lambda make: (make(3, 4), _signs(make, 3, 4).detach()),
-            lambda make: (make(3, 4), _signs(make, 4).detach(), 0.5),
+            lambda make: (make(3, 4), _signs(make, 3, 4).detach(), 0.5),
         ),
         dtypes=WIDE_FLOATS,
     ),

@@ -76,9 +76,10 @@ def read(path: FilePath) -> bytes | None:
             return None
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
-            if not _is_own_file(os.fstat(descriptor)):
+            status = os.fstat(descriptor)
+            if not _is_own_file(status):
                 return None
-            content = file.read(_LARGEST)
+            content = file.read(status.st_size)
     except OSError:
         return None
     head = len(MAGIC) + 32

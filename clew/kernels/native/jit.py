@@ -45,7 +45,7 @@ class Machine:
         # What LLVM's linker loaded owns the code: it lives as long as the process.
         self.loaded: list[Any] = []
         self.provided: dict[str, int] = on_demand.from_python()
-        self.found: dict[str, dict[str, int]] = {}
+        self.found: dict[tuple[str, tuple[str, ...]], dict[str, int]] = {}
         self.team: team.Team
         self.requests: on_demand.Requests
         self.apart: OnDemand
@@ -64,17 +64,17 @@ class Machine:
 
     def functions(self, key: str, module: Callable[[], str], *names: str) -> dict[str, int]:
         """The addresses of functions of a module, which is loaded once; the key is for its text."""
-        if key in self.found:
-            return self.found[key]
+        if (key, names) in self.found:
+            return self.found[key, names]
         return compiler.run(lambda: self._find(key, module, names))
 
     # -- in the compiler thread ------------------------------------------------------------------
 
     def _find(self, key: str, module: Callable[[], str], names: tuple[str, ...]) -> dict[str, int]:
-        if key not in self.found:
+        if (key, names) not in self.found:
             addresses = self.load(self.compiled(key, module), *names)
-            self.found[key] = dict(zip(names, addresses, strict=True))
-        return self.found[key]
+            self.found[key, names] = dict(zip(names, addresses, strict=True))
+        return self.found[key, names]
 
     @functools.cached_property
     def llvm(self) -> Any:
