@@ -9,7 +9,7 @@ from clew import collector as _collector  # first of all: it is still until the 
 # its stack, and gives it back, at every call that crosses the end of one: a fifth of the time.
 import numpy as _numpy
 from clew.backend import random as _random
-from clew.kernels.native import ufunc as _ufunc
+from clew.kernels.codegen import ufunc as _ufunc
 from clew.core import elementwise as _elementwise
 from clew.core import public as _public
 from clew import ops as _ops

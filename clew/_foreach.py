@@ -14,8 +14,8 @@ from clew import errors
 from clew.core.inplace import check_overlap, check_write
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.native.ir import where
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.codegen.ir import where
+from clew.kernels.codegen.ufunc import elementwise
 from clew.source import user_where
 
 # Names of operations that are methods of tensors; most have an in-place form as well.

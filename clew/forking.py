@@ -4,7 +4,7 @@ A fork copies the memory with all locks in it, and of the threads only the one t
 that another thread holds at that moment is closed in the child for ever. So every lock of clew is
 made here, and the child gets new ones before anything else runs in it. What another thread was in
 the middle of changing is then as it was at that moment: only what is valid at every moment may be
-guarded in this way. (LLVM's is not. `kernels/native/compiler.py` has forks wait for it instead.)
+guarded in this way. (LLVM's is not. `kernels/runtime/compile_thread.py` has forks wait for it.)
 """
 
 from __future__ import annotations

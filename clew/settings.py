@@ -12,7 +12,7 @@ import functools
 from typing import Any
 
 from clew import errors
-from clew.kernels.native import jit
+from clew.kernels.runtime import jit
 
 
 class _Settings:

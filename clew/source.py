@@ -21,7 +21,8 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
     for name in (
         "amp", "autograd", "backend", "backends", "core", "cpu", "cuda", "distributed",
         "distributions", "distributions.kl", "distributions.transforms", "doctor", "doctor.rules",
-        "func", "kernels", "kernels.native", "nn", "nn.attention", "nn.modules", "nn.parallel",
+        "func", "kernels", "kernels.codegen", "kernels.compiled", "kernels.conv", "kernels.gemm",
+        "kernels.numpy", "kernels.pool", "kernels.runtime", "nn", "nn.attention", "nn.modules", "nn.parallel",
         "nn.utils", "ops", "ops.batching", "optim", "optim.lr_scheduler", "profiler",
         "serialization", "signal", "standin.torch", "utils", "utils.data", "utils.data._utils",
         "utils.tensorboard",

@@ -232,7 +232,7 @@ def run(task: Task, table: Path) -> Ended:
 
 def child(table: str, program: str, *calls: str) -> None:
     """What runs in the fresh process."""
-    from clew.kernels.native import jit
+    from clew.kernels.runtime import jit
 
     everything: list[bytes] = pickle.loads(Path(table).read_bytes())
     digests = {}

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import clew
-from clew.kernels.native import keeping
-from clew.kernels.native.alignment import HAS_LARGE_PAGES, LINE, let_go
+from clew.kernels.runtime import block_allocator
+from clew.kernels.runtime.aligned_allocator import HAS_LARGE_PAGES, LINE, let_go
 
 pytestmark = pytest.mark.skipif(not HAS_LARGE_PAGES, reason="NumPy's own memory is used elsewhere")
 
@@ -163,7 +163,7 @@ import json
 import numpy as np
 import clew
 from clew.bench.peak import MIB, resident
-from clew.kernels.native import alignment, keeping
+from clew.kernels.runtime import aligned_allocator, block_allocator
 
 clew.exp(clew.randn(10_000))
 start, seen = resident(), {}
@@ -175,13 +175,13 @@ arrays = [np.full(40 * MIB, 1, np.uint8) for _ in range(12)]
 note("twelve")
 del arrays
 note("kept")
-np.full(keeping.MOST + MIB, 1, np.uint8)
+np.full(block_allocator.MOST + MIB, 1, np.uint8)
 note("kept after one that is too large")
-alignment.let_go()
+aligned_allocator.let_go()
 note("nothing")
 np.full(200 * MIB, 1, np.uint8)
 note("one")
-for _ in range(keeping.COUNT + 1):
+for _ in range(block_allocator.COUNT + 1):
     np.full(40 * MIB, 1, np.uint8)
 note("another")
 print(json.dumps(seen))
@@ -191,7 +191,7 @@ print(json.dumps(seen))
 def test_what_is_kept_has_a_bound_and_does_not_stay_for_ever() -> None:
     done = subprocess.run([sys.executable, "-c", KEPT], stdout=subprocess.PIPE, timeout=60)
     seen = json.loads(done.stdout)
-    most = keeping.MOST / MIB
+    most = block_allocator.MOST / MIB
     assert seen["twelve"] > 470
     assert most / 2 < seen["kept"] <= most
     assert seen["kept after one that is too large"] <= most

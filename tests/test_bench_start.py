@@ -7,8 +7,10 @@ import pytest
 
 import clew
 from clew.bench import start
-from clew.kernels.native import jit, loops, together, ufunc
-from clew.kernels.native.functions import trace
+from clew.kernels.codegen import loops, ufunc
+from clew.kernels.codegen.tracing import trace
+from clew.kernels.compiled import foreach
+from clew.kernels.runtime import jit
 
 
 def test_each_call_is_a_new_process() -> None:
@@ -41,7 +43,7 @@ def test_first_calls_are_timed_without_the_cache(
     jit.machine()  # has code of its own in the cache
     monkeypatch.setenv("CLEW_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ufunc, "_KERNELS", [])
-    monkeypatch.setattr(together, "TOGETHER", [])
+    monkeypatch.setattr(foreach, "TOGETHER", [])
     ufunc.elementwise("start_twice", 1)(lambda x: x * 2.0)
     monkeypatch.setattr(start, "_PRODUCTS", {"whole": lambda: sum(range(1000))})
     other = {"other": lambda: jit.machine().compiled("start_other", lambda: "")}

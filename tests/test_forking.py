@@ -115,8 +115,8 @@ def test_a_value_that_another_thread_is_computing() -> None:
 
 # Locks that are no part of `add_lock`, each with its own way through a fork.
 ELSEWHERE = {
-    "kernels/native/compiler.py": "forks wait for it",
-    "kernels/native/jit.py": "only what the compiler thread computes, for which forks wait",
+    "kernels/runtime/compile_thread.py": "forks wait for it",
+    "kernels/runtime/jit.py": "only what the compiler thread computes, for which forks wait",
     "forking.py": "what `add_lock` makes",
 }
 

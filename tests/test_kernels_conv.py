@@ -9,9 +9,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.kernels import convolution as conv
-from clew.kernels import im2col
-from clew.kernels.native import jit, winograd
+from clew.kernels.conv import winograd
+from clew.kernels.numpy import convolution as conv
+from clew.kernels.numpy import im2col
+from clew.kernels.runtime import jit
 
 TORCH_CONV = {1: torch.conv1d, 2: torch.conv2d, 3: torch.conv3d}
 TORCH_TRANSPOSE = {1: torch.conv_transpose1d, 2: torch.conv_transpose2d, 3: torch.conv_transpose3d}
@@ -91,7 +92,7 @@ def test_grid_compiled(
     dtype: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("clew.kernels.convolution._COMPILED_FROM", 0)
+    monkeypatch.setattr("clew.kernels.numpy.convolution._COMPILED_FROM", 0)
     test_grid(x_shape, w_shape, params, dtype)
 
 
@@ -100,7 +101,7 @@ def test_grid_compiled(
 def test_few_channels_per_group(
     kernel: tuple[int, int], per_group: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.kernels.convolution._COMPILED_FROM", 0)
+    monkeypatch.setattr("clew.kernels.numpy.convolution._COMPILED_FROM", 0)
     rng = np.random.default_rng(0)
     channels, filters = per_group
     x = rng.standard_normal((3, 2 * channels, 20, 35))
@@ -130,7 +131,7 @@ def test_few_channels_on_any_number_of_threads() -> None:
 
 
 def test_what_windows_miss_has_no_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.kernels.convolution._COMPILED_FROM", 0)
+    monkeypatch.setattr("clew.kernels.numpy.convolution._COMPILED_FROM", 0)
     w, g = np.ones((2, 1, 2, 2)), np.ones((1, 2, 1, 1))
     grad = conv.conv_grad_input(g, w, input_shape=(1, 2, 6, 7), stride=3, groups=2)
     expected = np.zeros((1, 2, 6, 7))
@@ -202,7 +203,7 @@ def test_tiling_does_not_change_results(
     for name in ("convolution", "conv_scatter"):
         monkeypatch.setattr(f"clew.kernels.{name}._TILE_BYTES", tile_bytes)
         monkeypatch.setattr(f"clew.kernels.{name}._MIN_COLUMNS", 16)
-    monkeypatch.setattr("clew.kernels.conv_depthwise._BLOCK_BYTES", tile_bytes)
+    monkeypatch.setattr("clew.kernels.numpy.conv_depthwise._BLOCK_BYTES", tile_bytes)
     x = rng.standard_normal((batch, 4, 11, 7))
     for groups, params in ((1, {"stride": 2}), (2, {"padding": 2}), (4, {"dilation": 2})):
         w = rng.standard_normal((12, 4 // groups, 3, 2))
@@ -238,7 +239,7 @@ def test_random_configurations(
     rng = np.random.default_rng(0)
     check_against_torch(rng.standard_normal(x_shape), rng.standard_normal(w_shape), params)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("clew.kernels.convolution._COMPILED_FROM", 0)
+        patched.setattr("clew.kernels.numpy.convolution._COMPILED_FROM", 0)
         check_against_torch(rng.standard_normal(x_shape), rng.standard_normal(w_shape), params)
 
 

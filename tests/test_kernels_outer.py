@@ -7,7 +7,7 @@ import pytest
 
 import clew
 from clew.func import grad, vmap
-from clew.kernels.native import outer
+from clew.kernels.gemm import outer_product
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -17,15 +17,16 @@ def test_products(shape: tuple[int, int, int], dtype: Any) -> None:
     rng = np.random.default_rng(0)
     columns = rng.standard_normal((batch, count, 1)).astype(dtype)
     rows = rng.standard_normal((batch, 1, length)).astype(dtype)
-    np.testing.assert_array_equal(outer.outer_products(columns, rows), columns * rows)
+    np.testing.assert_array_equal(outer_product.outer_products(columns, rows), columns * rows)
     np.testing.assert_array_equal(
-        outer.outer_products(columns[:, ::-1], rows[..., ::-1]), columns[:, ::-1] * rows[..., ::-1]
+        outer_product.outer_products(columns[:, ::-1], rows[..., ::-1]),
+        columns[:, ::-1] * rows[..., ::-1],
     )
 
 
 def test_which_products_are_large() -> None:
     def are_large(batch: int, count: int, length: int, dtype: Any = np.float32) -> bool:
-        return outer.are_large(
+        return outer_product.are_large(
             np.empty((batch, count, 1), dtype), np.empty((batch, 1, length), dtype)
         )
 
@@ -47,7 +48,7 @@ def test_gradients_of_many_samples(outside: bool) -> None:
 
     rows = vmap(grad(loss), in_dims=(None, 0))(weight, x)
     expected = clew.stack([grad(loss)(weight, each) for each in x])
-    assert rows._array.nbytes >= outer.LARGE
+    assert rows._array.nbytes >= outer_product.LARGE
     np.testing.assert_allclose(
         rows.detach().numpy(), expected.detach().numpy(), rtol=1e-9, atol=1e-12
     )

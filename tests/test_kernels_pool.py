@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.kernels import averaging, pooling
+from clew.kernels.numpy import average_pool, max_pool
 
 MAX_POOL = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 AVG_POOL = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
@@ -61,7 +61,7 @@ def check_selection(x: np.ndarray, out: np.ndarray, indices: np.ndarray, expecte
     assert out.dtype == x.dtype and indices.dtype == np.int64
     np.testing.assert_array_equal(indices, torch_indices.numpy())
     np.testing.assert_array_equal(out, values.numpy())
-    np.testing.assert_array_equal(pooling.gather_by_index(x, indices), out)
+    np.testing.assert_array_equal(max_pool.gather_by_index(x, indices), out)
 
 
 @settings(max_examples=200, deadline=None)
@@ -71,7 +71,7 @@ def test_max_pool(
 ) -> None:
     shape, params = config
     x = tied_array(np.random.default_rng(seed), shape, nan_rate)
-    out, indices = pooling.max_pool(x, **params)
+    out, indices = max_pool.max_pool(x, **params)
     if shape[0] == 0:
         assert out.shape[0] == 0 and out.shape == indices.shape
         return
@@ -82,7 +82,7 @@ def test_max_pool(
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16, np.int64])
 def test_max_pool_dtypes(dtype: Any) -> None:
     x = (np.random.default_rng(0).standard_normal((2, 3, 9, 8)) * 10).astype(dtype)
-    out, indices = pooling.max_pool(x, kernel_size=3, stride=2, padding=1)
+    out, indices = max_pool.max_pool(x, kernel_size=3, stride=2, padding=1)
     wide = torch.tensor(x.astype(np.float64))
     values, expected = F.max_pool2d(wide, 3, 2, 1, return_indices=True)
     assert out.dtype == dtype
@@ -96,9 +96,9 @@ def test_gather_and_scatter_are_adjoint(config: tuple[tuple[int, ...], dict[str,
     shape, params = config
     rng = np.random.default_rng(0)
     x = rng.standard_normal(shape)
-    out, indices = pooling.max_pool(x, **params)
+    out, indices = max_pool.max_pool(x, **params)
     g = rng.standard_normal(out.shape)
-    scattered = pooling.scatter_by_index(g, indices, spatial=shape[2:])
+    scattered = max_pool.scatter_by_index(g, indices, spatial=shape[2:])
     assert np.vdot(g, out) == pytest.approx(np.vdot(scattered, x), rel=1e-11, abs=1e-11)
     if shape[0]:
         tx = torch.tensor(x, requires_grad=True)
@@ -110,17 +110,17 @@ def test_gather_and_scatter_are_adjoint(config: tuple[tuple[int, ...], dict[str,
 def test_max_unpool(dims: int) -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, 3, *(7, 8, 6)[:dims]))
-    out, indices = pooling.max_pool(x, kernel_size=2)
-    restored = pooling.max_unpool(out, indices, spatial=x.shape[2:])
+    out, indices = max_pool.max_pool(x, kernel_size=2)
+    restored = max_pool.max_unpool(out, indices, spatial=x.shape[2:])
     expected = UNPOOL[dims](
         torch.tensor(out), torch.tensor(indices), 2, output_size=list(x.shape[2:])
     )
     np.testing.assert_array_equal(restored, expected.numpy())
-    np.testing.assert_array_equal(pooling.gather_by_index(restored, indices), out)
+    np.testing.assert_array_equal(max_pool.gather_by_index(restored, indices), out)
     with pytest.raises(RuntimeError, match="Found an invalid max index"):
-        pooling.max_unpool(out, indices + 500, spatial=x.shape[2:])
+        max_pool.max_unpool(out, indices + 500, spatial=x.shape[2:])
     with pytest.raises(RuntimeError, match="Found an invalid max index: -"):
-        pooling.max_unpool(out, indices - 500, spatial=x.shape[2:])
+        max_pool.max_unpool(out, indices - 500, spatial=x.shape[2:])
 
 
 @settings(max_examples=200, deadline=None)
@@ -139,9 +139,9 @@ def test_avg_pool(
     if len(shape) > 3:
         params["divisor_override"] = override
     x = rng.standard_normal(shape).astype(dtype)
-    out = averaging.avg_pool(x, **params)
+    out = average_pool.avg_pool(x, **params)
     g = rng.standard_normal(out.shape).astype(dtype)
-    grad = averaging.avg_pool_adjoint(g, input_shape=shape, **params)
+    grad = average_pool.avg_pool_adjoint(g, input_shape=shape, **params)
     assert out.dtype == dtype and grad.dtype == dtype and grad.shape == shape
     if shape[0] == 0:
         return
@@ -159,16 +159,16 @@ def test_unreal_values_stay_in_their_windows(bad: float) -> None:
     x = np.random.default_rng(0).standard_normal((1, 2, 9, 40))
     x[0, 0, 0, 0] = x[0, 1, 4, 20] = x[0, 1, 8, 39] = bad
     tx = torch.tensor(x)
-    out = averaging.avg_pool(x, kernel_size=3, stride=2, padding=1)
+    out = average_pool.avg_pool(x, kernel_size=3, stride=2, padding=1)
     np.testing.assert_allclose(out, F.avg_pool2d(tx, 3, 2, 1).numpy(), rtol=1e-12)
-    out = averaging.adaptive_avg_pool(x, output_size=(4, 7))
+    out = average_pool.adaptive_avg_pool(x, output_size=(4, 7))
     np.testing.assert_allclose(out, F.adaptive_avg_pool2d(tx, (4, 7)).numpy(), rtol=1e-12)
     tx = torch.ones(1, 2, 20, 90, dtype=torch.float64, requires_grad=True)
     expected = F.avg_pool2d(tx, 4, (2, 2), (2, 1))
     g = np.ones(expected.shape)
     g[0, 0, 3, 3] = g[0, 1, 0, 0] = bad
     (expected_grad,) = torch.autograd.grad(expected, tx, torch.tensor(g))
-    grad = averaging.avg_pool_adjoint(
+    grad = average_pool.avg_pool_adjoint(
         g, input_shape=tuple(tx.shape), kernel_size=4, stride=2, padding=(2, 1)
     )
     np.testing.assert_allclose(grad, expected_grad.numpy(), rtol=1e-12)
@@ -189,7 +189,7 @@ def test_adaptive_max_pool(
 ) -> None:
     shape, sizes = config
     x = tied_array(np.random.default_rng(0), shape, nan_rate)
-    out, indices = pooling.adaptive_max_pool(x, output_size=sizes)
+    out, indices = max_pool.adaptive_max_pool(x, output_size=sizes)
     assert out.shape == (*shape[:2], *sizes)
     if shape[0]:
         expected = ADAPTIVE_MAX[x.ndim - 2](torch.tensor(x), sizes, return_indices=True)
@@ -202,9 +202,9 @@ def test_adaptive_avg_pool(config: tuple[tuple[int, ...], tuple[int, ...]]) -> N
     shape, sizes = config
     rng = np.random.default_rng(0)
     x = rng.standard_normal(shape)
-    out = averaging.adaptive_avg_pool(x, output_size=sizes)
+    out = average_pool.adaptive_avg_pool(x, output_size=sizes)
     g = rng.standard_normal(out.shape)
-    grad = averaging.adaptive_avg_pool_adjoint(g, input_shape=shape)
+    grad = average_pool.adaptive_avg_pool_adjoint(g, input_shape=shape)
     assert np.vdot(out, g) == pytest.approx(np.vdot(x, grad), rel=1e-11, abs=1e-11)
     if shape[0]:
         tx = torch.tensor(x, requires_grad=True)
@@ -217,12 +217,12 @@ def test_adaptive_avg_pool(config: tuple[tuple[int, ...], tuple[int, ...]]) -> N
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.complex64])
 def test_averages_keep_dtype(dtype: Any) -> None:
     x = np.random.default_rng(0).standard_normal((2, 3, 9, 70)).astype(dtype)
-    out = averaging.avg_pool(x, kernel_size=3)
+    out = average_pool.avg_pool(x, kernel_size=3)
     wide_dtype = np.complex128 if np.dtype(dtype).kind == "c" else np.float64
-    wide = averaging.avg_pool(x.astype(wide_dtype), kernel_size=3)
+    wide = average_pool.avg_pool(x.astype(wide_dtype), kernel_size=3)
     assert out.dtype == dtype
     np.testing.assert_allclose(out.astype(wide_dtype), wide, rtol=1e-2, atol=1e-2)
-    assert averaging.adaptive_avg_pool(x, output_size=4).dtype == dtype
+    assert average_pool.adaptive_avg_pool(x, output_size=4).dtype == dtype
 
 
 @pytest.mark.parametrize("dims", [2, 3])
@@ -241,12 +241,12 @@ def test_fractional_max_pool(dims: int, dtype: Any) -> None:
                 return_indices=True,
                 _random_samples=torch.tensor(samples),
             )
-            out, indices = pooling.fractional_max_pool(
+            out, indices = max_pool.fractional_max_pool(
                 x, kernel_size=kernel, output_size=sizes, samples=samples
             )
             check_selection(x, out, indices, expected)
     with pytest.raises(RuntimeError, match="too large relative to input"):
-        pooling.fractional_max_pool(x, kernel_size=9, output_size=4, samples=samples)
+        max_pool.fractional_max_pool(x, kernel_size=9, output_size=4, samples=samples)
 
 
 @pytest.mark.parametrize(
@@ -263,18 +263,18 @@ def test_errors_begin_as_torch_errors(params: dict[str, Any], words: str) -> Non
     with pytest.raises(RuntimeError, match=words):
         F.max_pool2d(torch.tensor(x), **params)
     with pytest.raises(RuntimeError, match=words):
-        pooling.max_pool(x, **params)
+        max_pool.max_pool(x, **params)
 
 
 def test_own_errors() -> None:
     x = np.ones((1, 2, 5, 5))
     with pytest.raises(RuntimeError, match="dilation should be greater than zero"):
-        pooling.max_pool(x, kernel_size=2, dilation=0)
+        max_pool.max_pool(x, kernel_size=2, dilation=0)
     with pytest.raises(RuntimeError, match="wholly in the padding"):
-        pooling.max_pool(np.ones((1, 1, 1)), kernel_size=2, dilation=5, padding=3)
+        max_pool.max_pool(np.ones((1, 1, 1)), kernel_size=2, dilation=5, padding=3)
     with pytest.raises(RuntimeError, match="divisor must be not zero"):
-        averaging.avg_pool(x, kernel_size=2, divisor_override=0)
+        average_pool.avg_pool(x, kernel_size=2, divisor_override=0)
     with pytest.raises(RuntimeError, match="not implemented for 'int64'"):
-        averaging.avg_pool(x.astype(np.int64), kernel_size=2)
+        average_pool.avg_pool(x.astype(np.int64), kernel_size=2)
     with pytest.raises(RuntimeError, match="non-zero size for non-batch"):
-        averaging.adaptive_avg_pool(np.ones((1, 2, 0, 5)), output_size=2)
+        average_pool.adaptive_avg_pool(np.ones((1, 2, 0, 5)), output_size=2)

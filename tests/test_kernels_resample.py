@@ -11,9 +11,9 @@ import torch.nn.functional as F
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from clew.kernels import grid as grids
-from clew.kernels import resample
-from clew.kernels.separable import AxisTable, apply_table
+from clew.kernels.numpy import grid_sample as grids
+from clew.kernels.numpy import interpolate
+from clew.kernels.numpy.separable import AxisTable, apply_table
 
 MODES_BY_DIMS = {
     1: ["nearest", "nearest-exact", "linear", "area"],
@@ -32,9 +32,9 @@ def check_interpolate(
     x: np.ndarray, size: tuple[int, ...], torch_args: dict[str, Any], ours: dict[str, Any]
 ) -> None:
     rng = np.random.default_rng(1)
-    out = resample.interpolate(x, size=size, **ours)
+    out = interpolate.interpolate(x, size=size, **ours)
     g = rng.standard_normal(out.shape).astype(x.dtype)
-    grad = resample.interpolate_adjoint(g, input_shape=x.shape, **ours)
+    grad = interpolate.interpolate_adjoint(g, input_shape=x.shape, **ours)
     assert out.dtype == x.dtype and grad.shape == x.shape and grad.dtype == x.dtype
     close = 1e-10 if x.dtype == np.float64 else 1e-3
     assert np.vdot(out, g) == pytest.approx(np.vdot(x, grad), rel=close, abs=close)
@@ -89,10 +89,10 @@ def test_interpolate_by_scale(
     shape, _, options = config
     factor = st.floats(0.3, 3.5) | st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0])
     scales = tuple(data.draw(factor) for _ in shape[2:])
-    size = resample.interpolate_output_size(shape[2:], scales)
+    size = interpolate.interpolate_output_size(shape[2:], scales)
     if min(size) < 1:
         with pytest.raises(RuntimeError, match="should be greater than 0"):
-            resample.interpolate(np.ones(shape), size=size, **options)
+            interpolate.interpolate(np.ones(shape), size=size, **options)
         return
     assume_torch_is_right(size, options)
     x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
@@ -109,7 +109,7 @@ def test_nearest_is_exact_for_every_size(mode: str, dims: int, dtype: Any) -> No
         x = np.arange(size, dtype=dtype).reshape(1, 1, *(1,) * (dims - 1), size)
         for count in range(1, 60):
             shape = (*(1,) * (dims - 1), count)
-            out = resample.interpolate(x, size=shape, mode=mode)
+            out = interpolate.interpolate(x, size=shape, mode=mode)
             expected = F.interpolate(torch.tensor(x), size=shape, mode=mode)
             np.testing.assert_array_equal(out, expected.numpy())
 
@@ -127,7 +127,7 @@ def test_larger_images(mode: str, antialias: bool) -> None:
 def test_antialias_of_a_single_column(mode: str) -> None:
     column = np.random.default_rng(0).standard_normal((2, 3, 7, 1))
     for rows in (3, 10):
-        out = resample.interpolate(column, size=(rows, 1), mode=mode, antialias=True)
+        out = interpolate.interpolate(column, size=(rows, 1), mode=mode, antialias=True)
         wide = np.repeat(column, 4, axis=3)
         expected = F.interpolate(torch.tensor(wide), size=(rows, 4), mode=mode, antialias=True)
         np.testing.assert_allclose(out, expected.numpy()[..., :1], rtol=1e-10, atol=1e-11)
@@ -135,49 +135,49 @@ def test_antialias_of_a_single_column(mode: str) -> None:
 
 def test_long_signals_do_not_need_dense_matrices() -> None:
     x = np.random.default_rng(0).standard_normal((1, 1, 100_000))
-    out = resample.interpolate(x, size=150_001, mode="linear")
+    out = interpolate.interpolate(x, size=150_001, mode="linear")
     # Not torch: it rounds double positions to single precision before it takes their floor.
     positions = (np.arange(150_001) + 0.5) * (100_000 / 150_001) - 0.5
     expected = np.interp(positions, np.arange(100_000), x[0, 0])
     np.testing.assert_allclose(out[0, 0], expected, rtol=1e-10, atol=1e-10)
     g = np.random.default_rng(1).standard_normal(out.shape)
-    grad = resample.interpolate_adjoint(g, input_shape=x.shape, mode="linear")
+    grad = interpolate.interpolate_adjoint(g, input_shape=x.shape, mode="linear")
     assert np.vdot(out, g) == pytest.approx(np.vdot(x, grad), rel=1e-10)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_interpolate_half_dtypes(dtype: Any) -> None:
     x = np.random.default_rng(0).standard_normal((2, 3, 5, 6)).astype(dtype)
-    out = resample.interpolate(x, size=(9, 11), mode="bilinear")
-    wide = resample.interpolate(x.astype(np.float32), size=(9, 11), mode="bilinear")
+    out = interpolate.interpolate(x, size=(9, 11), mode="bilinear")
+    wide = interpolate.interpolate(x.astype(np.float32), size=(9, 11), mode="bilinear")
     assert out.dtype == dtype
     np.testing.assert_array_equal(out, wide.astype(dtype))
 
 
 def test_interpolate_integers_and_empty_batch() -> None:
     x = np.arange(12, dtype=np.uint8).reshape(1, 1, 3, 4)
-    out = resample.interpolate(x, size=(6, 8))
+    out = interpolate.interpolate(x, size=(6, 8))
     np.testing.assert_array_equal(out, x.repeat(2, axis=2).repeat(2, axis=3))
-    empty = resample.interpolate(np.ones((0, 3, 4, 4)), size=8, mode="bilinear")
+    empty = interpolate.interpolate(np.ones((0, 3, 4, 4)), size=8, mode="bilinear")
     assert empty.shape == (0, 3, 8, 8)
 
 
 def test_interpolate_errors() -> None:
     x = np.ones((1, 2, 4, 4))
     with pytest.raises(NotImplementedError, match="Got 4D input, but trilinear mode needs 5D"):
-        resample.interpolate(x, size=8, mode="trilinear")
+        interpolate.interpolate(x, size=8, mode="trilinear")
     with pytest.raises(NotImplementedError, match="mode must be one of"):
-        resample.interpolate(x, size=8, mode="spline")
+        interpolate.interpolate(x, size=8, mode="spline")
     with pytest.raises(ValueError, match="Lanczos mode requires antialias=True"):
-        resample.interpolate(x, size=8, mode="lanczos")
+        interpolate.interpolate(x, size=8, mode="lanczos")
     with pytest.raises(ValueError, match="Anti-alias option is restricted"):
-        resample.interpolate(x, size=8, antialias=True)
+        interpolate.interpolate(x, size=8, antialias=True)
     with pytest.raises(ValueError, match="align_corners option can only be set"):
-        resample.interpolate(x, size=8, align_corners=True)
+        interpolate.interpolate(x, size=8, align_corners=True)
     with pytest.raises(RuntimeError, match="not implemented for 'int64'"):
-        resample.interpolate(x.astype(np.int64), size=8, mode="bilinear")
+        interpolate.interpolate(x.astype(np.int64), size=8, mode="bilinear")
     with pytest.raises(ValueError, match="scale_factor must have one entry"):
-        resample.interpolate(x, size=8, scales=(2.0,))
+        interpolate.interpolate(x, size=8, scales=(2.0,))
 
 
 @settings(max_examples=60, deadline=None)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from clew.kernels.native import pooling, windows
-from clew.kernels.pooling import pool_output_shape
+from clew.kernels.numpy.max_pool import pool_output_shape
+from clew.kernels.pool import max_pool, small_max_pool
 
 GEOMETRIES: list[dict[str, Any]] = [
     {"kernel": (2, 2), "stride": (2, 2)},
@@ -42,7 +42,7 @@ def test_values_and_places(geometry: dict[str, Any], dtype: Any) -> None:
     kernel, stride = geometry["kernel"], geometry["stride"]
     x = planes(dtype)
     counts = pool_output_shape(x.shape[2:], kernel, stride, padding, dilation, ceil_mode)
-    values, places = pooling.max_pool(x, counts, kernel, stride, padding, dilation)
+    values, places = max_pool.max_pool(x, counts, kernel, stride, padding, dilation)
     expected, expected_places = torch.nn.functional.max_pool2d(
         torch.tensor(x), kernel, stride, padding, dilation, ceil_mode, return_indices=True
     )
@@ -51,6 +51,8 @@ def test_values_and_places(geometry: dict[str, Any], dtype: Any) -> None:
 
 
 def test_which_windows_are_compiled_for_their_size() -> None:
-    assert windows.are_small((3, 3), (1, 1), (1, 1)) and windows.are_small((5, 5), (0, 0), (2, 2))
-    assert not windows.are_small((6, 7), (0, 0), (1, 1))
-    assert not windows.are_small((3, 3), (1, 1), (2, 2))
+    assert small_max_pool.are_small((3, 3), (1, 1), (1, 1)) and small_max_pool.are_small(
+        (5, 5), (0, 0), (2, 2)
+    )
+    assert not small_max_pool.are_small((6, 7), (0, 0), (1, 1))
+    assert not small_max_pool.are_small((3, 3), (1, 1), (2, 2))

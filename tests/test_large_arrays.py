@@ -14,8 +14,8 @@ import pytest
 import torch
 
 import clew
-from clew.kernels import conversion
-from clew.kernels.native.ufunc import scan
+from clew.kernels.codegen.ufunc import scan
+from clew.kernels.numpy import conversion
 
 from . import oracle
 

@@ -14,8 +14,8 @@ import pytest
 import clew
 from clew import nn
 from clew.core import anomaly, engine, node, saving
-from clew.kernels import products
-from clew.kernels.native import jit
+from clew.kernels.numpy import products
+from clew.kernels.runtime import jit
 from clew.observer import Observer, observing
 from clew.ops import matmul
 from clew.utils.checkpoint import checkpoint
@@ -74,7 +74,7 @@ def test_one_thread_leaves_nothing() -> None:
 
 def test_many_threads_and_forks() -> None:
     run("""
-from clew.kernels import products
+from clew.kernels.numpy import products
 jit.set_threads(3)
 a = np.random.default_rng(1).normal(size=(64, 256)).astype(np.float32)
 right = products.product(a, a.T).tobytes()

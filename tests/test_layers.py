@@ -59,7 +59,7 @@ OPTIONAL = frozenset(
 LATE = frozenset(
     {
         "difflib", "fractions", "json", "multiprocessing.reduction", "tempfile", "threadpoolctl",
-        "clew.kernels.native.cache", "clew.ops.batching.tables",
+        "clew.kernels.runtime.code_cache", "clew.ops.batching.tables",
     }
 )  # fmt: skip
 NEVER_AT_IMPORT = frozenset({"torch", "jax", "cupy", "matplotlib"})

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from clew.kernels.native import cache, processor
+from clew.kernels.runtime import code_cache, cpu
 from tests.processes import ended
 
 
 @pytest.fixture(autouse=True)
 def _folders_are_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "_is_trusted_above", cache._is_trusted_above.__wrapped__)
+    monkeypatch.setattr(code_cache, "_is_trusted_above", code_cache._is_trusted_above.__wrapped__)
 
 
 CODE = bytes(range(256)) * 40
@@ -29,8 +29,8 @@ KEY = "0123456789abcdef"
 PROGRAM = """
 import json, sys
 import numpy as np
-from clew.kernels.native import jit
-from clew.kernels.native.ufunc import elementwise, over_columns, over_rows
+from clew.kernels.runtime import jit
+from clew.kernels.codegen.ufunc import elementwise, over_columns, over_rows
 
 compiled = []
 object_code = jit.Machine.object_code
@@ -95,27 +95,27 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
 
 def test_where_the_folder_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CLEW_CACHE_DIR", str(tmp_path / "mine"))
-    assert cache.folder() == str(tmp_path / "mine")
+    assert code_cache.folder() == str(tmp_path / "mine")
     monkeypatch.delenv("CLEW_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert cache.folder() == str(tmp_path / "xdg" / "clew" / "code")
+    assert code_cache.folder() == str(tmp_path / "xdg" / "clew" / "code")
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache.folder() == str(tmp_path / ".cache" / "clew" / "code")
+    assert code_cache.folder() == str(tmp_path / ".cache" / "clew" / "code")
     # What it gives back for users that have no home.
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
-    assert cache.folder() is None
-    assert cache.through("program", "machine", lambda: CODE) == CODE
+    assert code_cache.folder() is None
+    assert code_cache.through("program", "machine", lambda: CODE) == CODE
 
 
 def test_a_processor_is_told_from_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = processor.identity.__wrapped__()
-    assert here == processor.identity.__wrapped__()
+    here = cpu.identity.__wrapped__()
+    assert here == cpu.identity.__wrapped__()
     if sys.platform == "linux" and platform.machine() == "x86_64":
         described = dict(line.split("\t", 1) for line in here.splitlines() if "\t" in line)
         assert "sse2" in described["flags"].split()
-    monkeypatch.setattr(processor, "vector_bytes", lambda: 128)
-    assert processor.identity.__wrapped__() != here
+    monkeypatch.setattr(cpu, "vector_bytes", lambda: 128)
+    assert cpu.identity.__wrapped__() != here
 
 
 def test_what_a_key_depends_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -126,11 +126,13 @@ def test_what_a_key_depends_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         made.append(b"code %d" % len(made))
         return made[-1]
 
-    assert cache.through("p", "m", compile) == cache.through("p", "m", compile) == b"code 0"
-    assert cache.through("q", "m", compile) == b"code 1"
-    assert cache.through("p", "n", compile) == b"code 2"
-    monkeypatch.setattr(cache, "generator_version", lambda: "another")
-    assert cache.through("p", "m", compile) == b"code 3"
+    assert (
+        code_cache.through("p", "m", compile) == code_cache.through("p", "m", compile) == b"code 0"
+    )
+    assert code_cache.through("q", "m", compile) == b"code 1"
+    assert code_cache.through("p", "n", compile) == b"code 2"
+    monkeypatch.setattr(code_cache, "generator_version", lambda: "another")
+    assert code_cache.through("p", "m", compile) == b"code 3"
 
 
 def spoil(change: Callable[[bytes], bytes]) -> Callable[[Path], Any]:
@@ -163,45 +165,45 @@ SPOILED: dict[str, Callable[[Path], Any]] = {
 @pytest.mark.parametrize("how", SPOILED)
 def test_files_that_are_not_loaded(how: str, tmp_path: Path) -> None:
     path = tmp_path / "code" / KEY
-    cache.write(path, CODE)
-    assert cache.read(path) == CODE
+    code_cache.write(path, CODE)
+    assert code_cache.read(path) == CODE
     SPOILED[how](path)
-    assert cache.read(path) is None
+    assert code_cache.read(path) is None
 
 
 def test_which_folders_are_trusted(tmp_path: Path) -> None:
     place = tmp_path / "above" / "code"
-    cache.write(place / KEY, CODE)
+    code_cache.write(place / KEY, CODE)
     above = place.parent
     # What was missing above it was made for this user alone, too.
     assert stat.S_IMODE(above.stat().st_mode) == 0o700
-    assert cache.is_trusted(place)
+    assert code_cache.is_trusted(place)
     above.chmod(0o1777)
-    assert cache.is_trusted(place), "where only owners may rename, as in /tmp"
+    assert code_cache.is_trusted(place), "where only owners may rename, as in /tmp"
     above.chmod(0o777)
-    assert not cache.is_trusted(place)
-    cache.write(place / "other", CODE)
+    assert not code_cache.is_trusted(place)
+    code_cache.write(place / "other", CODE)
     assert entries(place) == [place / KEY]
     above.chmod(0o755)
-    assert cache.is_trusted(place)
+    assert code_cache.is_trusted(place)
     if os.getuid() == 0:
         os.chown(above, 12345, 12345)
-        assert not cache.is_trusted(place), "somebody else's"
+        assert not code_cache.is_trusted(place), "somebody else's"
         os.chown(above, 0, 12345)
         above.chmod(0o775)
-        assert not cache.is_trusted(place), "of somebody else's group"
+        assert not code_cache.is_trusted(place), "of somebody else's group"
         os.chown(above, 0, 0)
-        assert cache.is_trusted(place), "of the user's own group"
+        assert code_cache.is_trusted(place), "of the user's own group"
     (tmp_path / "link").symlink_to(place)
-    assert cache.read(tmp_path / "link" / KEY) == CODE, "a link of the user's own leads there"
+    assert code_cache.read(tmp_path / "link" / KEY) == CODE, "a link of the user's own leads there"
 
 
 @pytest.mark.parametrize("home", ["/proc/nobody", "", "/proc", "/dev/null"])
 def test_homes_that_are_none(home: str, tmp_path: Path) -> None:
     """Compiled, and kept nowhere."""
     program = """
-from clew.kernels.native import cache
-assert cache.through("program", "machine", lambda: b"code") == b"code"
+from clew.kernels.runtime import code_cache
+assert code_cache.through("program", "machine", lambda: b"code") == b"code"
 """
     given = {"PATH": "/usr/bin", "PYTHONPATH": os.pathsep.join(sys.path), "HOME": home}
     environment = {name: value for name, value in given.items() if value}
@@ -217,10 +219,10 @@ def test_a_full_disk(tmp_path: Path) -> None:
     """As one process that may write only so much would see it."""
     program = f"""
 import os, resource, signal
-from clew.kernels.native import cache
+from clew.kernels.runtime import code_cache
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-cache.write({str(tmp_path / KEY)!r}, bytes(100_000))
+code_cache.write({str(tmp_path / KEY)!r}, bytes(100_000))
 assert os.listdir({str(tmp_path)!r}) == []
 """
     assert ended(program, 60) == (0, "")
@@ -228,32 +230,32 @@ assert os.listdir({str(tmp_path)!r}) == []
 
 def test_a_file_under_another_name_is_not_loaded(tmp_path: Path) -> None:
     """Whoever may rename files must not be able to choose what code runs."""
-    cache.write(tmp_path / KEY, CODE)
+    code_cache.write(tmp_path / KEY, CODE)
     (tmp_path / KEY).rename(tmp_path / "other")
-    assert cache.read(tmp_path / "other") is None
+    assert code_cache.read(tmp_path / "other") is None
 
 
 def test_what_belongs_to_others_is_left_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = tmp_path / KEY
-    cache.write(path, CODE)
+    code_cache.write(path, CODE)
     me = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: me + 1)
-    assert cache.read(path) is None
-    cache.write(tmp_path / "mine", CODE)
+    assert code_cache.read(path) is None
+    code_cache.write(tmp_path / "mine", CODE)
     assert entries(tmp_path) == [path]
     monkeypatch.undo()
     tmp_path.chmod(0o777)
-    cache.write(tmp_path / "mine", CODE)
+    code_cache.write(tmp_path / "mine", CODE)
     assert entries(tmp_path) == [path]
 
 
 def write_and_read(path: Path, number: int, seen: Any) -> None:
     """Write again and again, and report what was read that nobody wrote."""
     for _ in range(100):
-        cache.write(path, bytes([number]) * (10_000 + number))
-        found = cache.read(path)
+        code_cache.write(path, bytes([number]) * (10_000 + number))
+        found = code_cache.read(path)
         whole = found is not None and found == found[:1] * (10_000 + found[0])
         if not whole:
             seen.put(repr(found)[:100])
@@ -280,5 +282,5 @@ def test_a_writer_that_fails_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", no_space)
-    cache.write(tmp_path / KEY, CODE)
+    code_cache.write(tmp_path / KEY, CODE)
     assert entries(tmp_path) == []

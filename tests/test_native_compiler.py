@@ -15,8 +15,9 @@ import _thread, atexit, gc, os, random, signal, sys, threading, time
 import numpy as np
 import clew
 import clew.nn.functional as F
-from clew.kernels.native import jit, ufunc
-from clew.kernels.native.compiler import compiler
+from clew.kernels.runtime import jit
+from clew.kernels.codegen import ufunc
+from clew.kernels.runtime.compile_thread import compiler
 
 def fresh(number, inputs=1):
     name = f"fresh_{os.getpid()}_{number}"
@@ -235,8 +236,8 @@ multiply(64, 64, 64)
 def test_llvms_linker(tmp_path: Path) -> None:
     """What links on other systems gives the same bits."""
     program = """
-from clew.kernels.native import elf
-if LLVM: elf.link = lambda *_: None
+from clew.kernels.runtime import object_loader
+if LLVM: object_loader.link = lambda *_: None
 clew.manual_seed(0)
 x = clew.randn(97, 101, requires_grad=True)
 loss = F.gelu(x @ clew.randn(101, 75)).softmax(1).square().sum() + attend().sum()

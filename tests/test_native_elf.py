@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from clew.kernels.native import elf, jit
+from clew.kernels.runtime import jit, object_loader
 
 # All kinds of places: a far call, a near one, an address in a table, a variable of another module,
 # a constant, and memory that can be written to.
@@ -73,16 +73,16 @@ def check(found: dict[str, int]) -> None:
 
 def test_functions_call_each_other_and_what_is_provided(code: bytes) -> None:
     given, alive = provided()
-    found = elf.link(code, given)
+    found = object_loader.link(code, given)
     assert found is not None and alive
     check(found)
-    again = elf.link(code, given)
+    again = object_loader.link(code, given)
     assert again is not None and again["start"] != found["start"], "each has a memory of its own"
     check(again)
 
 
 def test_code_cannot_be_written_to(code: bytes) -> None:
-    found = elf.link(code, provided()[0])
+    found = object_loader.link(code, provided()[0])
     assert found is not None
     pages = Path("/proc/self/maps").read_text().splitlines()
 
@@ -159,7 +159,7 @@ STRANGE: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("what", STRANGE)
 def test_what_is_not_known_is_left_to_llvm(what: str, code: bytes) -> None:
-    assert elf.link(STRANGE[what](code), provided()[0]) is None
+    assert object_loader.link(STRANGE[what](code), provided()[0]) is None
 
 
 def damaged(code: bytes, random: Random) -> bytes:
@@ -197,13 +197,13 @@ def test_damaged_code_is_refused_and_does_no_harm(
 ) -> None:
     """Nothing is executed: only whether linking ends as it should, without much memory."""
     taken: list[tuple[int, int]] = []
-    new_memory = elf._memory
+    new_memory = object_loader._memory
 
     def counted(size: int) -> int:
         taken.append((new_memory(size), size))
         return taken[-1][0]
 
-    monkeypatch.setattr(elf, "_memory", counted)
+    monkeypatch.setattr(object_loader, "_memory", counted)
     given, _ = provided()
     random, refused = Random(0), 0
     tracemalloc.start()
@@ -211,7 +211,7 @@ def test_damaged_code_is_refused_and_does_no_harm(
         changed_code = damaged(code, random)
         taken.clear()
         try:
-            found = elf.link(changed_code, given)
+            found = object_loader.link(changed_code, given)
         except AttributeError as error:
             assert "undefined symbol" in str(error)
             found = None
@@ -220,7 +220,7 @@ def test_damaged_code_is_refused_and_does_no_harm(
             continue
         ((base, size),) = taken
         assert all(base <= address <= base + size for address in found.values())
-        elf._libc().munmap(base, size)
+        object_loader._libc().munmap(base, size)
     assert 2000 < refused < 5000
     assert tracemalloc.get_traced_memory()[1] < 200_000_000
     tracemalloc.stop()
@@ -228,13 +228,13 @@ def test_damaged_code_is_refused_and_does_no_harm(
 
 def test_every_cut_is_refused(code: bytes) -> None:
     for length in range(len(code) - 64):
-        assert elf.link(code[:length], {}) is None
+        assert object_loader.link(code[:length], {}) is None
 
 
 def test_llvm_links_the_same_code(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = jit.machine()
     given, alive = provided()
-    monkeypatch.setattr(elf, "link", lambda code, provided: None)
+    monkeypatch.setattr(object_loader, "link", lambda code, provided: None)
     monkeypatch.setattr(machine, "provided", {**machine.provided, **given})
     names = ["start", "scaled", "table"]
     assert alive
@@ -246,7 +246,7 @@ def test_a_function_that_is_nowhere_is_named() -> None:
     source = "declare void @nowhere()\ndefine void @f() {\ncall void @nowhere()\nret void\n}"
     code = jit.machine().object_code(source)
     with pytest.raises(AttributeError, match="nowhere"):
-        elf.link(code, {})
+        object_loader.link(code, {})
 
 
 STEP = """

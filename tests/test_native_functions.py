@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from clew.kernels.native.functions import FUNCTIONS
-from clew.kernels.native.ufunc import Elementwise, elementwise
+from clew.kernels.codegen.tracing import FUNCTIONS
+from clew.kernels.codegen.ufunc import Elementwise, elementwise
 
 WIDE = {np.float32: np.float64, np.float64: np.longdouble}
 UNSIGNED: dict[type, type] = {np.float32: np.uint32, np.float64: np.uint64}

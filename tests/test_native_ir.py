@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clew.kernels.native import ir
-from clew.kernels.native.emitter import literal
-from clew.kernels.native.functions import FUNCTIONS, trace
-from clew.kernels.native.ir import (
+from clew.kernels.codegen import ir
+from clew.kernels.codegen.emitter import literal
+from clew.kernels.codegen.ir import (
     BF16,
     BOOL,
     F16,
@@ -27,6 +26,7 @@ from clew.kernels.native.ir import (
     validate,
     where,
 )  # fmt: skip
+from clew.kernels.codegen.tracing import FUNCTIONS, trace
 
 
 def input_of(dtype: str, number: int = 0) -> Expr:

@@ -4,8 +4,8 @@ import ctypes
 
 import pytest
 
-from clew.kernels.native import elf, jit, levels
-from clew.kernels.native.levels import QUICK
+from clew.kernels.runtime import jit, object_loader, optimization_levels
+from clew.kernels.runtime.optimization_levels import QUICK
 
 # A quick function that calls others: one that nobody else knows, with attributes of its
 # parameters, and one that is known outside; both read a constant.
@@ -40,7 +40,7 @@ define i64 @start(i64 %x) {QUICK} {{
 
 
 def test_functions_go_to_two_modules() -> None:
-    careful, quick = levels.split(SOURCE)
+    careful, quick = optimization_levels.split(SOURCE)
     assert [line for line in quick.splitlines() if line.startswith("define")] == [
         f"define i64 @start(i64 %x) {QUICK} {{"
     ]
@@ -54,21 +54,21 @@ def test_functions_go_to_two_modules() -> None:
 
 def test_a_module_of_one_kind_stays_as_it_is() -> None:
     usual = SOURCE.replace(f" {QUICK}", "")
-    assert levels.split(usual) == (usual, "")
+    assert optimization_levels.split(usual) == (usual, "")
     quick = SOURCE[SOURCE.index("define i64 @start") :]
-    assert levels.split(quick) == ("", quick)
+    assert optimization_levels.split(quick) == ("", quick)
 
 
 def test_memory_cannot_be_in_two_modules() -> None:
     with pytest.raises(ValueError, match="memory of its own"):
-        levels.split(SOURCE + "@count = internal global i64 0\n")
+        optimization_levels.split(SOURCE + "@count = internal global i64 0\n")
 
 
 @pytest.mark.parametrize("linker", ["ours", "llvm"])
 def test_both_are_linked(linker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = jit.machine()
     if linker == "llvm":
-        monkeypatch.setattr(elf, "link", lambda code, provided: None)
+        monkeypatch.setattr(object_loader, "link", lambda code, provided: None)
     start, known = machine.load(machine.code_of(SOURCE), "start", "known")
     function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
     assert [function(start)(x) for x in (-7, 0, 2)] == [26, 5, 11]

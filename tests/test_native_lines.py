@@ -9,7 +9,9 @@ import pytest
 import torch
 
 import clew
-from clew.kernels.native import convolution, depthwise, lines, planes, windows, winograd
+from clew.kernels.codegen import image_rows
+from clew.kernels.conv import depthwise, im2col_conv, winograd
+from clew.kernels.pool import separable_maps, small_max_pool
 from tests.oracle import assert_same
 
 
@@ -19,14 +21,17 @@ def vectors(
 ) -> None:
     """Nothing compiled, and registers of so many bytes; LLVM cuts what this machine has not."""
     monkeypatch.setenv("CLEW_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(lines, "vector_bytes", lambda: request.param)
-    for module in (convolution, depthwise, windows, winograd):
+    monkeypatch.setattr(image_rows, "vector_bytes", lambda: request.param)
+    for module in (im2col_conv, depthwise, small_max_pool, winograd):
         cached: Any = module._function
         monkeypatch.setattr(module, "_function", cached.__wrapped__)
-    fresh = planes.Planes(
-        "planes_again", planes._no_formula, planes._KERNEL.signatures, planes.CORE
+    fresh = separable_maps.Planes(
+        "planes_again",
+        separable_maps._no_formula,
+        separable_maps._KERNEL.signatures,
+        separable_maps.CORE,
     )
-    monkeypatch.setattr(planes, "_KERNEL", fresh)
+    monkeypatch.setattr(separable_maps, "_KERNEL", fresh)
 
 
 def with_gradients(t: Any, function: Any, *shapes: tuple[int, ...]) -> list[Any]:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.kernels.native import jit
-from clew.kernels.native.ir import F32, F64, I32, I64, position, rarely, where
-from clew.kernels.native.ufunc import elementwise, over_columns, over_rows
+from clew.kernels.codegen.ir import F32, F64, I32, I64, position, rarely, where
+from clew.kernels.codegen.ufunc import elementwise, over_columns, over_rows
+from clew.kernels.runtime import jit
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 HALVES = [np.dtype(np.float16), BFLOAT16]

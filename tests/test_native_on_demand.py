@@ -15,8 +15,9 @@ BEGINNING = """
 import os, signal, sys, threading, time
 import numpy as np
 import clew
-from clew.kernels import products
-from clew.kernels.native import jit, on_demand, product
+from clew.kernels.numpy import products
+from clew.kernels.runtime import jit, lazy_compilation
+from clew.kernels.gemm import gemm
 
 made = []
 usual = jit.Machine.compiled

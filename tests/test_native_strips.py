@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clew.kernels.native import jit
-from clew.kernels.native.ir import I32, position, where
-from clew.kernels.native.strips import across
-from clew.kernels.native.ufunc import Rows, over_rows
+from clew.kernels.codegen.ir import I32, position, where
+from clew.kernels.codegen.strided_reductions import across
+from clew.kernels.codegen.ufunc import Rows, over_rows
+from clew.kernels.runtime import jit
 
 
 @over_rows("strips_standard", "(n),(),(n)->(n),(),()")

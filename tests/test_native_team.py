@@ -11,7 +11,7 @@ import pytest
 import threadpoolctl
 
 import clew
-from clew.kernels.native import jit
+from clew.kernels.runtime import jit
 
 from .processes import ended
 
@@ -20,8 +20,8 @@ LIMIT = 60
 BEGINNING = """
 import os, signal, sys, threading, time
 import numpy as np
-from clew.kernels.native import jit
-from clew.kernels.native.ufunc import elementwise, over_columns, over_rows
+from clew.kernels.runtime import jit
+from clew.kernels.codegen.ufunc import elementwise, over_columns, over_rows
 
 wave = elementwise("wave", 1)(lambda x: x.exp() * 2.0)
 soft = over_rows("soft", "(n)->(n)")(lambda x: (x - x.row_max()).exp().keep())
@@ -66,7 +66,7 @@ assert not failed, failed
 
 
 def test_machines_without_a_team_give_the_same(tmp_path: Path) -> None:
-    without = "from clew.kernels.native import team\nteam.HAS_WORKERS = False\n"
+    without = "from clew.kernels.runtime import thread_pool\nthread_pool.HAS_WORKERS = False\n"
     for name, before, workers in (("together", "", 3), ("alone", without, 0)):
         path = str(tmp_path / name)
         run(

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew.kernels import convolution
+from clew.kernels.numpy import convolution
 
 F = clew.nn.functional
 SIDE = 512

@@ -63,7 +63,7 @@ def _train(t: Any, make: Any, steps: int) -> list[float]:
 def _give_back() -> None:
     """Have memory that nobody uses returned, also what is kept for the next array."""
     gc.collect()
-    alignment = sys.modules.get("clew.kernels.native.alignment")
+    alignment = sys.modules.get("clew.kernels.runtime.aligned_allocator")
     if alignment is not None:
         alignment.let_go()
     library = ctypes.CDLL(None)

@@ -20,8 +20,11 @@ from typing import Any
 
 import clew
 from clew import nn
-from clew.kernels.native import jit, product, together, ufunc
-from clew.kernels.native.compiler import compiler
+from clew.kernels.codegen import ufunc
+from clew.kernels.compiled import foreach
+from clew.kernels.gemm import gemm
+from clew.kernels.runtime import jit
+from clew.kernels.runtime.compile_thread import compiler
 
 _IMPORT = "import sys, importlib; importlib.import_module(sys.argv[1])"
 # The models are read from their file: importing clew's package for them would count for torch.
@@ -76,12 +79,12 @@ def first_calls(dtype: str = "f32") -> dict[str, float]:
     _load_llvm()
     seconds: dict[str, float] = {}
     with _empty_cache(), _one_thread():
-        for kernel in [each for each in ufunc._KERNELS if each.name not in product.ENTRIES]:
+        for kernel in [each for each in ufunc._KERNELS if each.name not in gemm.ENTRIES]:
             for index, (inputs, _) in enumerate(kernel.signatures):
                 if inputs[0] == dtype:
                     with _timed(kernel.name, seconds):
                         kernel.make_ready(index)
-        for each in together.TOGETHER:
+        for each in foreach.TOGETHER:
             with _timed(each.name, seconds):
                 each.compiled(dtype)
         for name, use in _PRODUCTS.items():

@@ -17,8 +17,8 @@ from clew.backend import dtypes
 from clew.core.op import Formula, Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.conversion import converted
-from clew.kernels.native.twins import LARGE, LARGE_FOR, TWINS
+from clew.kernels.compiled.threaded_ufuncs import LARGE, LARGE_FOR, TWINS
+from clew.kernels.numpy.conversion import converted
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 _ndarray = np.ndarray

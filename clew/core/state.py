@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from clew.core.storage import Storage
-from clew.kernels.native import alignment
-from clew.kernels.products import Late
+from clew.kernels.numpy.products import Late
+from clew.kernels.runtime import aligned_allocator
 
 
 class State:
@@ -72,7 +72,7 @@ class _Local(threading.local):
         # NumPy keeps its floating-point error mode per context, so each thread sets it once.
         # Infinities and NaNs are ordinary values here, as in PyTorch.
         np.seterr(all="ignore")
-        alignment.use_in_this_thread()
+        aligned_allocator.use_in_this_thread()
         self.state = State()
 
 

@@ -22,9 +22,9 @@ from clew.core.op import OPS
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.native.functions import softplus as log1p_exp
-from clew.kernels.native.ir import where as choose
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.codegen.ir import where as choose
+from clew.kernels.codegen.tracing import softplus as log1p_exp
+from clew.kernels.codegen.ufunc import elementwise
 from clew.ops.rows import FLOATS, Row
 
 Array = np.ndarray

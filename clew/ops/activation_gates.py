@@ -12,12 +12,12 @@ from clew.backend import dtypes
 from clew.core.arguments import explained
 from clew.core.op import Op
 from clew.core.tensor import Tensor
-from clew.kernels.arrays import widened
-from clew.kernels.native.elementary import polynomial
-from clew.kernels.native.functions import softplus as log1p_exp
-from clew.kernels.native.ir import F32 as SINGLE
-from clew.kernels.native.ir import where as choose
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.codegen.elementary import polynomial
+from clew.kernels.codegen.ir import F32 as SINGLE
+from clew.kernels.codegen.ir import where as choose
+from clew.kernels.codegen.tracing import softplus as log1p_exp
+from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.numpy.arrays import widened
 from clew.ops.activation import require_tensor, run, run_kernel, run_quickly, softplus
 from clew.ops.arithmetic import conj
 from clew.ops.dims import wrap_dim

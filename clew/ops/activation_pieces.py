@@ -11,8 +11,8 @@ from clew.backend import dtypes
 from clew.core.arguments import explained, typed
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.native.ir import where as choose
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.codegen.ir import where as choose
+from clew.kernels.codegen.ufunc import elementwise
 from clew.ops.activation import require_tensor, run, run_kernel, with_dims
 from clew.ops.rows import FLOATS, Row
 

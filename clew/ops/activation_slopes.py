@@ -15,8 +15,8 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.native.ir import where as choose
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.codegen.ir import where as choose
+from clew.kernels.codegen.ufunc import elementwise
 from clew.ops.activation import require_tensor, run, run_kernel
 from clew.ops.dims import require_bool
 from clew.ops.rows import FLOATS, Row

@@ -19,8 +19,8 @@ from clew.core.op import Op
 from clew.core.public import FUNCTIONS, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.arrays import widened
-from clew.kernels.products import affine, batch_product, product
+from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.products import affine, batch_product, product
 from clew.ops.arithmetic import conj
 from clew.ops.matmul import (
     C_NAMES,

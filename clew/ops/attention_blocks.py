@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew.backend.mt19937 import Generator, default_generator
-from clew.kernels.arrays import widened
-from clew.kernels.native.attention import Attention
-from clew.kernels.native.ir import F32, F64, I32, where
-from clew.kernels.native.ir import position as key_position
-from clew.kernels.native.ufunc import over_rows
-from clew.kernels.products import batch_product
+from clew.kernels.codegen.ir import F32, F64, I32, where
+from clew.kernels.codegen.ir import position as key_position
+from clew.kernels.codegen.ufunc import over_rows
+from clew.kernels.compiled.attention import Attention
+from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.products import batch_product
 
 Array = np.ndarray
 Shape = tuple[int, ...]

@@ -19,7 +19,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels import averaging as kernel
+from clew.kernels.numpy import average_pool as kernel
 from clew.ops.spatial import (
     Shape,
     batch_axis,

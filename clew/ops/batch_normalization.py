@@ -10,8 +10,8 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, tangent_of, wrap
-from clew.kernels.arrays import widened
-from clew.kernels.native.ufunc import elementwise, over_columns, over_rows
+from clew.kernels.codegen.ufunc import elementwise, over_columns, over_rows
+from clew.kernels.numpy.arrays import widened
 from clew.ops.dims import require_bool
 from clew.ops.normalization import (
     Gradients,

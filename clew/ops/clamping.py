@@ -13,11 +13,11 @@ from clew.core.elementwise import F32, F64, NO_PARAMS, NUMBER, Elementwise
 from clew.core.public import FUNCTIONS, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.native.ir import BF16, BOOL, F16
-from clew.kernels.native.ir import F32 as KERNEL_F32
-from clew.kernels.native.ir import F64 as KERNEL_F64
-from clew.kernels.native.ir import where as choose
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.codegen.ir import BF16, BOOL, F16
+from clew.kernels.codegen.ir import F32 as KERNEL_F32
+from clew.kernels.codegen.ir import F64 as KERNEL_F64
+from clew.kernels.codegen.ir import where as choose
+from clew.kernels.codegen.ufunc import elementwise
 from clew.ops.copying import fits_all, scalar_as
 from clew.ops.rows import (
     REALS,

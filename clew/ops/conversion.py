@@ -17,7 +17,7 @@ from clew.backend.layout import preserve_format
 from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
-from clew.kernels.conversion import converted
+from clew.kernels.numpy.conversion import converted
 from clew.ops import memory
 from clew.ops.options import cannot_pin, read_dtype
 

@@ -20,7 +20,7 @@ from clew.core.casting import LOWER, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.convolution import (
+from clew.kernels.numpy.convolution import (
     conv_forward,
     conv_grad_input,
     conv_grad_weight,

@@ -16,7 +16,7 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
-from clew.kernels.arrays import row_by_row
+from clew.kernels.numpy.arrays import row_by_row
 from clew.ops import memory
 
 NARROW_FLOATS = frozenset({*dtypes.LOW_PRECISION, np.dtype(np.float32)})

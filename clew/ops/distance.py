@@ -12,7 +12,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import deliver, public
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.arrays import widened
+from clew.kernels.numpy.arrays import widened
 from clew.observer import active
 from clew.ops.dims import wrap_dim
 from clew.ops.views import broadcast_tensors

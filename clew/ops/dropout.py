@@ -14,9 +14,9 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import OPS, Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.arrays import compute_dtype
-from clew.kernels.native.ir import BOOL, F32, F64, I64, where
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.codegen.ir import BOOL, F32, F64, I64, where
+from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.numpy.arrays import compute_dtype
 from clew.ops.activation import SELU_ALPHA, SELU_SCALE
 from clew.source import user_stacklevel
 

@@ -12,8 +12,8 @@ from clew.core.arguments import typed
 from clew.core.inplace import bump_version
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value
-from clew.kernels.arrays import are_below, widened
-from clew.kernels.scatter import add_at
+from clew.kernels.numpy.arrays import are_below, widened
+from clew.kernels.numpy.scatter import add_at
 from clew.ops.batching import refusals
 from clew.ops.dims import require_bool
 

@@ -11,7 +11,7 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels.arrays import widened
+from clew.kernels.numpy.arrays import widened
 from clew.ops.embedding import (
     EMBEDDING,
     EMBEDDING_BACKWARD,

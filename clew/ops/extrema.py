@@ -14,9 +14,9 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value
-from clew.kernels.native import placing
-from clew.kernels.reducing import extreme_of_all, extreme_of_rows
-from clew.kernels.scatter import in_blocks, take_few
+from clew.kernels.compiled import gather_scatter
+from clew.kernels.numpy.reduce import extreme_of_all, extreme_of_rows
+from clew.kernels.numpy.scatter import in_blocks, take_few
 from clew.ops import out_checks, return_types
 from clew.ops.dims import numpy_names, require_bool, wrap_dim
 from clew.ops.reductions import DimArgument, Dims, fold, reduced_dims, restore_dims
@@ -38,7 +38,7 @@ def _take(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) -> 
             return taken.reshape(indices.shape)
     blocks = in_blocks(self, kept, dim)
     if blocks is not None:
-        return placing.take(*blocks).reshape(indices.shape)
+        return gather_scatter.take(*blocks).reshape(indices.shape)
     return np.take_along_axis(self, kept, dim).reshape(indices.shape)
 
 
@@ -51,7 +51,7 @@ def _put(
     kept, values = _kept(indices, dim, keepdim), _kept(grad, dim, keepdim)
     blocks = in_blocks(spread, kept, dim, values)
     if blocks is not None:
-        placing.put(*blocks)
+        gather_scatter.put(*blocks)
     else:
         np.put_along_axis(spread, kept, values, dim)
     return spread

@@ -12,7 +12,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels import im2col as kernel
+from clew.kernels.numpy import im2col as kernel
 from clew.ops.dims import is_int
 from clew.ops.spatial import Shape, failure, integers, require_tensor
 

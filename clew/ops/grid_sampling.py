@@ -22,9 +22,9 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.kernels import grid as kernel
-from clew.kernels.arrays import compute_dtype, widened
-from clew.kernels.resample import cubic_slopes, cubic_weights
+from clew.kernels.numpy import grid_sample as kernel
+from clew.kernels.numpy.arrays import compute_dtype, widened
+from clew.kernels.numpy.interpolate import cubic_slopes, cubic_weights
 from clew.ops.batching.level import over_samples
 from clew.ops.joining import stack
 from clew.ops.spatial import Shape, failure, integers, located, require_tensor

@@ -12,8 +12,8 @@ from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.arrays import row_by_row, widened
-from clew.kernels.native.ufunc import over_rows
+from clew.kernels.codegen.ufunc import over_rows
+from clew.kernels.numpy.arrays import row_by_row, widened
 from clew.ops.batch_normalization import (
     PLANES,
     SHORTEST_ROW,

@@ -6,7 +6,7 @@ from clew import errors
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels import implicit_gradients as kernel
+from clew.kernels.numpy import implicit_gradients as kernel
 
 
 def _no_second_derivative(g: Tensor) -> Tensor:

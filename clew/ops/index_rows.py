@@ -11,8 +11,8 @@ from clew.core.casting import WIDEST, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value
-from clew.kernels import scatter as kernel
-from clew.kernels.arrays import are_below
+from clew.kernels.numpy import scatter as kernel
+from clew.kernels.numpy.arrays import are_below
 from clew.ops import out_checks
 from clew.ops.copying import convert, scalar_as, zeros
 from clew.ops.dims import numpy_names, wrap_dim

@@ -18,7 +18,7 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.kernels import scatter
+from clew.kernels.numpy import scatter
 from clew.ops.slicing import formula
 from clew.ops.writing import WritingOp
 

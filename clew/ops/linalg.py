@@ -13,8 +13,8 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels import lapack
-from clew.kernels.arrays import widened
+from clew.kernels.numpy import lapack
+from clew.kernels.numpy.arrays import widened
 from clew.ops.decompositions import eigh, svd, svdvals
 from clew.ops.linalg_checks import (
     refuse_low_precision,

@@ -10,7 +10,7 @@ from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.public import public
 from clew.core.state import State, local
 from clew.core.tensor import Tensor
-from clew.kernels.products import affine
+from clew.kernels.numpy.products import affine
 from clew.ops.addmm import ADDMM
 from clew.ops.rows import require_tensors
 

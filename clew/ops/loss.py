@@ -13,7 +13,7 @@ from clew.core.arguments import explained, typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value
-from clew.kernels.arrays import widened
+from clew.kernels.numpy.arrays import widened
 from clew.ops.activation import logsigmoid, run_kernel
 from clew.ops.loss_kernels import (
     BCE_OF_LOGITS,

@@ -15,11 +15,11 @@ from clew.core.elementwise import F32, F64
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.arrays import are_below, row_by_row, widened
-from clew.kernels.native.ir import F32 as F32_ROW
-from clew.kernels.native.ir import F64 as F64_ROW
-from clew.kernels.native.ir import I32, I64, position, where
-from clew.kernels.native.ufunc import over_rows
+from clew.kernels.codegen.ir import F32 as F32_ROW
+from clew.kernels.codegen.ir import F64 as F64_ROW
+from clew.kernels.codegen.ir import I32, I64, position, where
+from clew.kernels.codegen.ufunc import over_rows
+from clew.kernels.numpy.arrays import are_below, row_by_row, widened
 from clew.ops.linear import linear
 from clew.ops.reduction_argument import asked_reduction
 from clew.ops.rows import require_tensors

@@ -13,7 +13,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels import ctc
+from clew.kernels.numpy import ctc
 from clew.ops.batching import refusals
 from clew.ops.reduction_argument import check_reduction
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from clew.core.tensor import Tensor
-from clew.kernels.native.functions import softplus as log1p_exp
-from clew.kernels.native.ir import where as choose
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.codegen.ir import where as choose
+from clew.kernels.codegen.tracing import softplus as log1p_exp
+from clew.kernels.codegen.ufunc import elementwise
 from clew.ops.activation import run_kernel
 from clew.ops.rows import Row
 

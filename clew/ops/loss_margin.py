@@ -12,7 +12,7 @@ from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value
-from clew.kernels.arrays import widened
+from clew.kernels.numpy.arrays import widened
 from clew.ops.activation import logsigmoid
 from clew.ops.distance import pairwise_distance
 from clew.ops.loss import require_same_shape

@@ -9,7 +9,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels import lapack
+from clew.kernels.numpy import lapack
 from clew.ops.joining import cat
 from clew.ops.linalg_checks import failed_matrix, require_kernel
 from clew.ops.solving import solve_triangular

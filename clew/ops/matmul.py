@@ -20,9 +20,9 @@ from clew.core.op import Op
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.arrays import widened
-from clew.kernels.native.ufunc import over_rows
-from clew.kernels.products import batch_product, late_product, product
+from clew.kernels.codegen.ufunc import over_rows
+from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.products import batch_product, late_product, product
 from clew.ops.arithmetic import conj
 from clew.ops.rows import out_form, require_tensors
 from clew.ops.views import UNSAFE_RESHAPE

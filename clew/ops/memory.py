@@ -16,7 +16,7 @@ from clew.backend.layout import (
     memory_format,
     preserve_format,
 )
-from clew.kernels.arrays import row_by_row
+from clew.kernels.numpy.arrays import row_by_row
 
 # For each channels-last format: its dimensions from outermost to innermost in memory.
 _CHANNELS_LAST = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}

@@ -22,8 +22,8 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.arrays import row_by_row, sum_of_products, widened
-from clew.kernels.native.ufunc import over_columns, over_rows
+from clew.kernels.codegen.ufunc import over_columns, over_rows
+from clew.kernels.numpy.arrays import row_by_row, sum_of_products, widened
 from clew.ops.joining import cat
 
 Array = np.ndarray

@@ -12,7 +12,7 @@ from clew.backend.layout import layout as layout_type
 from clew.backend.layout import strided
 from clew.core.public import deliver, refuse_history
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.native import jit
+from clew.kernels.runtime import jit
 from clew.observer import active
 from clew.ops.dims import require_bool
 

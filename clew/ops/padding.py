@@ -19,7 +19,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.separable import AxisTable, apply_tables
+from clew.kernels.numpy.separable import AxisTable, apply_tables
 from clew.ops.copying import scalar_as
 from clew.ops.spatial import (
     Shape,

@@ -16,7 +16,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels import pooling as kernel
+from clew.kernels.numpy import max_pool as kernel
 from clew.ops.average_pooling import (
     check_adaptive_input,
     check_line_rank,

@@ -14,7 +14,7 @@ from clew.core.elementwise import binary, operands
 from clew.core.inplace import apply_inplace
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
-from clew.kernels.native.twins import LARGE_FOR, quick
+from clew.kernels.compiled.threaded_ufuncs import LARGE_FOR, quick
 from clew.ops.arithmetic import binary_operator, conj, reflected_operator, zeros_of
 from clew.ops.clamping import WHERE
 from clew.ops.copying import scalar_as

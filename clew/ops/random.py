@@ -18,8 +18,8 @@ from clew.core.interception import drawn
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.box_muller import BOX_MULLER
-from clew.kernels.native.twister import Twister
+from clew.kernels.compiled.mersenne_twister import Twister
+from clew.kernels.numpy.box_muller import BOX_MULLER
 from clew.ops import memory
 from clew.ops.creation import array_like
 from clew.ops.options import (

@@ -1,6 +1,6 @@
 """Recurrent layers: one operation for all steps of one direction of one layer.
 
-The gradient exists twice: over bare arrays in `clew.kernels.recurrent`, and here in tensor
+The gradient exists twice: over bare arrays in `clew.kernels.numpy.recurrent`, and here in tensor
 operations, for when a graph of the gradient is asked for. The steps that both are made of are what
 the cells (`lstm_cell`, `gru_cell`, ...) compute.
 """
@@ -15,10 +15,10 @@ import numpy as np
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels import recurrent as kernels
-from clew.kernels.arrays import widened
-from clew.kernels.recurrent import Spans, spans
-from clew.kernels.reducing import add_up
+from clew.kernels.numpy import recurrent as kernels
+from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.recurrent import Spans, spans
+from clew.kernels.numpy.reduce import add_up
 from clew.ops.joining import cat
 from clew.ops.linear import linear
 from clew.ops.matmul import times

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.tensor import Tensor
-from clew.kernels.arrays import widened
+from clew.kernels.numpy.arrays import widened
 from clew.source import user_stacklevel
 
 REDUCTIONS = ("none", "mean", "sum")

@@ -16,9 +16,9 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels import reducing
-from clew.kernels.arrays import widened
-from clew.kernels.conversion import converted
+from clew.kernels.numpy import reduce
+from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.conversion import converted
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, require_bool, shape_argument, wrap_dim, wrap_dims
 from clew.ops.views import expanded
@@ -85,7 +85,7 @@ def add_up(array: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     Low-precision floats give a float32.
     """
     if array.size > _SHORT and dims:
-        total = reducing.add_up(array, dims, keepdim)
+        total = reduce.add_up(array, dims, keepdim)
         if total is not None:
             return total
     return fold(np.add, array, dims, keepdim, accumulator_dtype(array.dtype))
@@ -172,7 +172,7 @@ def _total(input: Tensor, op: Op) -> Tensor | None:
     if (dtype is not F32 and dtype is not F64) or state.intercept is not None or not size:
         return None
     if array.flags.c_contiguous:
-        total = reducing.all_by(reducing.SUM, array)
+        total = reduce.all_by(reduce.SUM, array)
     else:
         total = add_up(array, tuple(range(array.ndim)), False)
     if op is not SUM_ALL:
@@ -188,7 +188,7 @@ def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
     if (dtype is not F32 and dtype is not F64) or not array.size or state.intercept is not None:
         return None
     if array.size > _SHORT:
-        total: Any = reducing.add_up(array, dims, keepdim)
+        total: Any = reduce.add_up(array, dims, keepdim)
     else:
         total = np.asarray(_add_all(array, dims, None, None, keepdim))
     if op is not SUM:
@@ -332,7 +332,7 @@ def _multiplied(self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtyp
     values = convert(self, accumulator_dtype(dtype))
     product = None
     if dim is None or dim == self.ndim - 1:
-        product = reducing.multiply(values, dim is None, keepdim)
+        product = reduce.multiply(values, dim is None, keepdim)
     if product is None:
         product = fold(np.multiply, values, dim, keepdim)
     return product.astype(dtype, copy=False)
@@ -384,7 +384,7 @@ def _product_of_all(input: Tensor) -> Tensor | None:
         return None
     if state.intercept is not None or state.autocast is not None:
         return None
-    product = reducing.all_by(reducing.PROD, array)
+    product = reduce.all_by(reduce.PROD, array)
     return PROD_ALL.output(state, (input,), {"dtype": dtype}, product)
 
 
@@ -425,9 +425,9 @@ def _any_product(
 
 def _logsumexp(self: np.ndarray, *, dims: Dims, keepdim: bool) -> np.ndarray:
     values = convert(self, accumulator_dtype(self.dtype))
-    rows = reducing.in_rows(values, dims)
+    rows = reduce.in_rows(values, dims)
     if rows is not None:
-        total = reducing.logsumexp(rows)
+        total = reduce.logsumexp(rows)
         if keepdim:
             total = np.expand_dims(total, dims)
     elif values.size == 0:

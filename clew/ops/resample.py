@@ -16,7 +16,7 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.tensor import Tensor
-from clew.kernels import resample as kernel
+from clew.kernels.numpy import interpolate as kernel
 from clew.ops.average_pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,

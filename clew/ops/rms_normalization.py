@@ -13,8 +13,8 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.arrays import row_by_row
-from clew.kernels.native.ufunc import over_columns, over_rows
+from clew.kernels.codegen.ufunc import over_columns, over_rows
+from clew.kernels.numpy.arrays import row_by_row
 from clew.ops.normalization import (
     as_row,
     check_like_normalized,

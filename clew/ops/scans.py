@@ -13,8 +13,8 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels.native import extremes
-from clew.kernels.native.ufunc import Scan, scan
+from clew.kernels.codegen.ufunc import Scan, scan
+from clew.kernels.compiled import cumulative_extrema
 from clew.ops import out_checks, return_types
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, wrap_dim
@@ -251,8 +251,8 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 # -- cummax, cummin ------------------------------------------------------------------------------
 
 
-_EXTREMES: dict[Any, extremes.RunningExtreme] = {
-    np.maximum: extremes.CUMMAX, np.minimum: extremes.CUMMIN,
+_EXTREMES: dict[Any, cumulative_extrema.RunningExtreme] = {
+    np.maximum: cumulative_extrema.CUMMAX, np.minimum: cumulative_extrema.CUMMIN,
 }  # fmt: skip
 # With so many elements at every step it is quicker to go across.
 _WIDE = 64

@@ -17,7 +17,7 @@ from clew import errors
 from clew.core.op import Op, ViewOp
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.striding import restride
+from clew.kernels.numpy.strides import restride
 from clew.ops.copying import convert, zeros
 from clew.ops.dims import wrap_dim
 

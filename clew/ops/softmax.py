@@ -18,10 +18,10 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.arrays import row_by_row, sum_of_products, widened
-from clew.kernels.conversion import converted
-from clew.kernels.native.strips import across
-from clew.kernels.native.ufunc import over_rows
+from clew.kernels.codegen.strided_reductions import across
+from clew.kernels.codegen.ufunc import over_rows
+from clew.kernels.numpy.arrays import row_by_row, sum_of_products, widened
+from clew.kernels.numpy.conversion import converted
 from clew.ops.creation import empty_like, zeros_like
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.source import user_stacklevel

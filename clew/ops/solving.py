@@ -13,7 +13,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value
-from clew.kernels import lapack
+from clew.kernels.numpy import lapack
 from clew.ops.linalg_checks import (
     refuse_indefinite,
     refuse_low_precision,

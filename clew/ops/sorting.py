@@ -17,7 +17,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels import ordering
+from clew.kernels.numpy import argsort as ordering
 from clew.ops import out_checks, return_types
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.extrema import (

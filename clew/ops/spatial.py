@@ -11,7 +11,7 @@ import numpy as np
 
 from clew import errors
 from clew.core.tensor import Tensor
-from clew.kernels.pooling import pool_output_size
+from clew.kernels.numpy.max_pool import pool_output_size
 from clew.ops.memory import in_format_of
 
 Shape = tuple[int, ...]

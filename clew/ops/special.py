@@ -1,6 +1,6 @@
 """Special functions as operations: error function, gamma and Bessel families, entropy terms.
 
-The numerics are in `clew.kernels.special_functions`; here are types, gradients and names.
+The numerics are in `clew.kernels.numpy.special_functions`; here are types, gradients and names.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from clew.core.elementwise import operands
 from clew.core.op import OPS
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels import incomplete_gamma
-from clew.kernels import special_functions as kernel
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.numpy import incomplete_gamma
+from clew.kernels.numpy import special_functions as kernel
 from clew.ops.arithmetic import conj
 from clew.ops.clamping import WHERE
 from clew.ops.rows import FLOAT, FLOATS, REALS, Row, binary_row, require_tensors, unary_row

@@ -16,7 +16,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels import reducing
+from clew.kernels.numpy import reduce
 from clew.ops.arithmetic import conj
 from clew.ops.dims import numpy_names, wrap_dim
 from clew.ops.reductions import (
@@ -42,9 +42,9 @@ def _moments(
     values = convert(self, accumulator_dtype(self.dtype))
     count = math.prod(values.shape[dim] for dim in dims)
     real = values.real.dtype.type
-    rows = reducing.in_rows(values, dims)
+    rows = reduce.in_rows(values, dims)
     if rows is not None:
-        mean, squares = reducing.moments(rows)
+        mean, squares = reduce.moments(rows)
         variance = np.asarray(squares / real(max(0.0, count - correction)))
         if keepdim:
             return np.expand_dims(variance, dims), np.expand_dims(mean, dims)
@@ -157,7 +157,7 @@ def _spread_of_all(op: Op, input: Tensor) -> Tensor | None:
         or not array.flags.c_contiguous
     ):
         return None
-    _, spread = reducing.moments(array.reshape(-1))
+    _, spread = reduce.moments(array.reshape(-1))
     np.true_divide(spread, dtypes.as_scalar(float(array.size - 1), array.dtype), spread)
     if op is STD:
         np.sqrt(spread, spread)

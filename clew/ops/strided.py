@@ -11,8 +11,8 @@ from clew import errors
 from clew.core.op import Op, ViewOp
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels import scatter as kernel
-from clew.kernels.striding import address_of, owner_of, restride
+from clew.kernels.numpy import scatter as kernel
+from clew.kernels.numpy.strides import address_of, owner_of, restride
 from clew.ops.copying import zeros
 from clew.ops.dims import shape_argument, wrap_dim
 

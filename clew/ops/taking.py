@@ -8,7 +8,7 @@ from clew import errors
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value
-from clew.kernels import scatter as kernel
+from clew.kernels.numpy import scatter as kernel
 from clew.ops import out_checks
 from clew.ops.copying import zeros
 from clew.ops.dims import wrap_dim

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from clew.backend import dtypes
-from clew.kernels.native.ufunc import Elementwise, elementwise
+from clew.kernels.codegen.ufunc import Elementwise, elementwise
 from clew.ops.arithmetic import conj
 from clew.ops.rows import FLOAT, Row, unary_row
 

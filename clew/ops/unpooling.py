@@ -13,7 +13,7 @@ from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor
-from clew.kernels import pooling as kernel
+from clew.kernels.numpy import max_pool as kernel
 from clew.ops.pooling import FRACTIONAL_MAX, PICK, Tensors
 from clew.ops.random import rand
 from clew.ops.spatial import (

@@ -14,7 +14,7 @@ from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.striding import owner_of, restride
+from clew.kernels.numpy.strides import owner_of, restride
 from clew.ops import transposing, views
 from clew.ops.dims import shape_argument, wrap_dim
 from clew.ops.strided import AS_STRIDED, strided_part

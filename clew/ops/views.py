@@ -17,7 +17,7 @@ from clew.backend.layout import contiguous_format
 from clew.core.op import Op, ViewOp
 from clew.core.public import public
 from clew.core.tensor import Size, Tensor
-from clew.kernels.striding import restride
+from clew.kernels.numpy.strides import restride
 from clew.ops.copying import CLONE
 from clew.ops.dims import infer_shape, numpy_names, shape_argument, wrap_dim, wrap_dims
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.native.together import together
+from clew.kernels.compiled.foreach import together
 from clew.ops.clamping import maximum
 from clew.ops.creation import zeros_like
 from clew.optim import moments

@@ -14,7 +14,7 @@ from clew import errors
 from clew.autograd.mode import enable_grad
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
-from clew.kernels.native.together import TYPES, Group, Together
+from clew.kernels.compiled.foreach import TYPES, Group, Together
 from clew.ops.complex import view_as_real
 from clew.ops.from_data import scalar_tensor
 from clew.optim.optimizer import Optimizer, _use_grad_for_differentiable

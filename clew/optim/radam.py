@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.native.ir import where
-from clew.kernels.native.together import together
+from clew.kernels.codegen.ir import where
+from clew.kernels.compiled.foreach import together
 from clew.optim import moments
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (

@@ -13,7 +13,7 @@ from clew.autograd.mode import no_grad
 from clew.core.inplace import check_write
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.native.ufunc import elementwise
+from clew.kernels.codegen.ufunc import elementwise
 from clew.linalg import vector_norm
 from clew.observer import active
 from clew.ops.clamping import clamp

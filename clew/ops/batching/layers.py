@@ -8,7 +8,7 @@ import numpy as np
 
 from clew.core.op import OPS
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.recurrent import spans
+from clew.kernels.numpy.recurrent import spans
 from clew.ops.batching.rules import Call, decomposed, front, rules
 from clew.ops.batching.tensor import BatchedTensor
 from clew.ops.joining import cat

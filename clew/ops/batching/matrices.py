@@ -11,7 +11,7 @@ from clew.core.elementwise import NO_PARAMS
 from clew.core.op import OPS
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.native.outer import are_large, outer_products
+from clew.kernels.gemm.outer_product import are_large, outer_products
 from clew.ops.batching.rules import (
     Call,
     declare,

@@ -1,0 +1,1 @@
+"""The code generator: kernel IR, elementary functions, loops, and NumPy ufuncs made of them."""

@@ -1,0 +1,316 @@
+"""Expressions to LLVM IR, as text: values, loads and stores. Loops around them come elsewhere."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+
+from clew.kernels.codegen.ir import BF16, BOOL, F16, F32, F64, FLOATS, I32, I64, Expr
+
+LLVM_TYPE = {F32: "float", F64: "double", I32: "i32", I64: "i64", BOOL: "i1"}
+# As elements of arrays: NumPy's bool is a byte, and a bfloat16 the upper half of a float32.
+MEMORY_TYPE = LLVM_TYPE | {BOOL: "i8", F16: "half", BF16: "i16"}
+# As the names of intrinsics have them.
+SHORT = {
+    "half": "f16", "float": "f32", "double": "f64", "i8": "i8", "i16": "i16", "i32": "i32",
+    "i64": "i64",
+}  # fmt: skip
+CACHE_LINE = 64
+ITEMSIZE = {F32: 4, F64: 8, I32: 4, I64: 8, BOOL: 1, F16: 2, BF16: 2}
+
+_FLOAT_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+_INTEGER_BINARY = {
+    "add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or",
+    "band": "and", "bor": "or", "bxor": "xor", "shl": "shl", "shr": "lshr",
+}  # fmt: skip
+_FLOAT_COMPARE = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
+_INTEGER_COMPARE = {"lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge", "eq": "eq", "ne": "ne"}
+_INTRINSICS = {
+    "fma": "fma", "abs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil",
+    "trunc": "trunc", "rint": "rint", "copysign": "copysign",
+    "minimum": "minimum", "maximum": "maximum",
+}  # fmt: skip
+_INTEGER_INTRINSICS = {"minimum": "smin", "maximum": "smax"}
+
+
+def literal(value: Any, dtype: str) -> str:
+    """A constant; floats as the hexadecimal of a double, which is exact."""
+    if dtype == F32:
+        value = float(np.float32(value))
+    if dtype in FLOATS:
+        return f"0x{struct.unpack('<Q', struct.pack('<d', float(value)))[0]:016X}"
+    if dtype == BOOL:
+        return "true" if value else "false"
+    return str(int(value))
+
+
+class Emitter:
+    """The text of one LLVM module.
+
+    Values are single numbers; with `lanes` they are vectors of so many, each lane with its own. A
+    `mask` says which lanes are loaded and stored; all are if there is none.
+    """
+
+    def __init__(self, lanes: int = 0) -> None:
+        self.lanes = lanes
+        self.mask = ""
+        # Where stores go instead of the lines, for a while.
+        self.later: list[str] | None = None
+        self.lines: list[str] = []
+        self.declarations: dict[str, None] = {}
+        # Constant arrays: their text, and the name of each.
+        self.tables: dict[str, str] = {}
+        # What the heap gave for memory that is in use, by the address of that.
+        self.heap: dict[str, str] = {}
+        self.count = 0
+
+    def text(self) -> str:
+        tables = [f"{name} = {text}" for text, name in self.tables.items()]
+        return "\n".join([*self.declarations, *tables, *self.lines]) + "\n"
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+
+    def fresh(self, stem: str = "v") -> str:
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def value(self, text: str, name: str = "") -> str:
+        """A new value, computed by the instruction."""
+        if not name:
+            self.count += 1
+            name = f"%v{self.count}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def opaque(self, text: str, llvm: str = "i64") -> str:
+        """An instruction for the next value of a loop that LLVM is not to look into: finding other
+        ways to count takes it a fifth of the time, and these loops count as they should."""
+        return f"freeze {llvm} {self.value(text)}"
+
+    def declare(self, text: str) -> None:
+        self.declarations[f"declare {text}"] = None
+
+    def outside(self, name: str) -> None:
+        """Declare memory that is not the module's."""
+        self.declarations[f"{name} = external global ptr"] = None
+
+    # -- types and constants ---------------------------------------------------------------------
+
+    def of(self, element: str) -> str:
+        """The type of values with such elements, e.g. `float`."""
+        return f"<{self.lanes} x {element}>" if self.lanes else element
+
+    def llvm(self, dtype: str) -> str:
+        return self.of(LLVM_TYPE[dtype])
+
+    def suffix(self, dtype: str) -> str:
+        """How the names of intrinsics for a type end."""
+        one = SHORT[MEMORY_TYPE[dtype]]
+        return f"v{self.lanes}{one}" if self.lanes else one
+
+    def constant(self, value: Any, dtype: str) -> str:
+        return self.repeated(literal(value, dtype), LLVM_TYPE[dtype])
+
+    def repeated(self, number: str, element: str) -> str:
+        """A literal number as a value."""
+        return f"splat ({element} {number})" if self.lanes else number
+
+    def spread(self, dtype: str, value: str) -> str:
+        """A single number in all lanes."""
+        if not self.lanes:
+            return value
+        element, vector = LLVM_TYPE[dtype], self.llvm(dtype)
+        one = self.value(f"insertelement {vector} poison, {element} {value}, i32 0")
+        zeros = f"<{self.lanes} x i32> zeroinitializer"
+        return self.value(f"shufflevector {vector} {one}, {vector} poison, {zeros}")
+
+    # -- instructions ----------------------------------------------------------------------------
+
+    def call(self, intrinsic: str, dtype: str, args: list[str]) -> str:
+        llvm, suffix = self.llvm(dtype), self.suffix(dtype)
+        self.declare(f"{llvm} @llvm.{intrinsic}.{suffix}({', '.join([llvm] * len(args))})")
+        given = ", ".join(f"{llvm} {arg}" for arg in args)
+        return self.value(f"call {llvm} @llvm.{intrinsic}.{suffix}({given})")
+
+    def memory(self, size: str) -> str:
+        """Bytes from the heap, to be freed in the same function. They begin with a line of the
+        cache: vectors that lie in two lines take twice as long to load."""
+        self.declare("ptr @malloc(i64)")
+        more = self.value(f"add i64 {size}, {CACHE_LINE}")
+        whole = self.value(f"call ptr @malloc(i64 {more})")
+        number = self.value(f"ptrtoint ptr {whole} to i64")
+        beyond = self.value(f"add i64 {number}, {CACHE_LINE - 1}")
+        rest = self.value(f"and i64 {beyond}, {CACHE_LINE - 1}")
+        distance = self.value(f"sub i64 {CACHE_LINE - 1}, {rest}")
+        aligned = self.value(f"getelementptr i8, ptr {whole}, i64 {distance}")
+        self.heap[aligned] = whole
+        return aligned
+
+    def free(self, memory: str) -> None:
+        self.declare("void @free(ptr)")
+        self.line(f"call void @free(ptr {self.heap.pop(memory)})")
+
+    def arithmetic(self, how: str, dtype: str, left: str, right: str) -> str:
+        return self.value(f"{how} {self.llvm(dtype)} {left}, {right}")
+
+    def compensated(
+        self, dtype: str, total: str, lost: str, value: str, names: tuple[str, str] = ("", "")
+    ) -> tuple[str, str]:
+        """total + value, and what rounding has lost of it: to be added the next time.
+
+        The error is exact, whichever operand is larger. If the sum has overflowed, it is NaN, and
+        zero is as good.
+        """
+        llvm = self.llvm(dtype)
+        value = self.arithmetic("fadd", dtype, value, lost)
+        new = self.value(f"fadd {llvm} {total}, {value}", names[0])
+        part = self.arithmetic("fsub", dtype, new, total)
+        rest = self.arithmetic("fsub", dtype, new, part)
+        first = self.arithmetic("fsub", dtype, total, rest)
+        second = self.arithmetic("fsub", dtype, value, part)
+        error = self.arithmetic("fadd", dtype, first, second)
+        sound = self.value(f"fcmp ord {llvm} {error}, {error}")
+        zero = self.constant(0.0, dtype)
+        kept = f"select {self.of('i1')} {sound}, {llvm} {error}, {llvm} {zero}"
+        return new, self.value(kept, names[1])
+
+    def load(self, dtype: str, address: str, suffix: str = "") -> str:
+        loaded = self.load_memory(dtype, address, suffix)
+        if dtype == BOOL:
+            zero = self.repeated("0", "i8")
+            return self.value(f"icmp ne {self.of('i8')} {loaded}, {zero}")
+        if dtype == F16:
+            return self.value(f"fpext {self.of('half')} {loaded} to {self.of('float')}")
+        if dtype == BF16:
+            i16, i32 = self.of("i16"), self.of("i32")
+            wide = self.value(f"zext {i16} {loaded} to {i32}")
+            upper = self.value(f"shl {i32} {wide}, {self.constant(16, I32)}")
+            return self.value(f"bitcast {i32} {upper} to {self.of('float')}")
+        return loaded
+
+    def load_memory(self, dtype: str, address: str, suffix: str) -> str:
+        memory, size = self.of(MEMORY_TYPE[dtype]), ITEMSIZE[dtype]
+        if not self.mask:
+            return self.value(f"load {memory}, ptr {address}, align {size}{suffix}")
+        name = f"@llvm.masked.load.{self.suffix(dtype)}.p0"
+        truth = self.of("i1")
+        self.declare(f"{memory} {name}(ptr, i32, {truth}, {memory})")
+        given = f"ptr {address}, i32 {size}, {truth} {self.mask}, {memory} zeroinitializer"
+        return self.value(f"call {memory} {name}({given})")
+
+    def store(self, dtype: str, value: str, address: str, suffix: str = "") -> None:
+        memory, size = self.of(MEMORY_TYPE[dtype]), ITEMSIZE[dtype]
+        if dtype == BOOL:
+            value = self.value(f"zext {self.of('i1')} {value} to {memory}")
+        elif dtype == F16:
+            value = self.value(f"fptrunc {self.of('float')} {value} to {memory}")
+        elif dtype == BF16:
+            value = self.rounded_to_bfloat16(value)
+        if not self.mask:
+            line = f"  store {memory} {value}, ptr {address}, align {size}{suffix}"
+            (self.lines if self.later is None else self.later).append(line)
+            return
+        name = f"@llvm.masked.store.{self.suffix(dtype)}.p0"
+        truth = self.of("i1")
+        self.declare(f"void {name}({memory}, ptr, i32, {truth})")
+        given = f"{memory} {value}, ptr {address}, i32 {size}, {truth} {self.mask}"
+        self.line(f"call void {name}({given})")
+
+    def rounded_to_bfloat16(self, value: str) -> str:
+        """The upper half of a float32, rounded to the nearest, to even in the middle."""
+        i32, real, truth = self.of("i32"), self.of("float"), self.of("i1")
+        sixteen = self.constant(16, I32)
+        bits = self.value(f"bitcast {real} {value} to {i32}")
+        upper = self.value(f"lshr {i32} {bits}, {sixteen}")
+        last = self.value(f"and {i32} {upper}, {self.constant(1, I32)}")
+        upward = self.value(f"add {i32} {last}, {self.constant(32767, I32)}")
+        rounded = self.value(f"add {i32} {bits}, {upward}")
+        # Rounding would make an infinity, or a number, of some NaNs.
+        nan = self.value(f"fcmp uno {real} {value}, {value}")
+        quiet = self.constant(0x7FC00000, I32)
+        kept = self.value(f"select {truth} {nan}, {i32} {quiet}, {i32} {rounded}")
+        shifted = self.value(f"lshr {i32} {kept}, {sixteen}")
+        return self.value(f"trunc {i32} {shifted} to {self.of('i16')}")
+
+    def operation(self, expr: Expr, args: list[str]) -> str:
+        """One operation on values; inputs, reductions and kept values are the caller's."""
+        op = expr.op
+        dtype = expr.args[0].dtype if expr.args else expr.dtype
+        floating = dtype in FLOATS
+        llvm = self.llvm(dtype)
+        if op == "const":
+            return self.constant(expr.value, expr.dtype)
+        if op in _FLOAT_COMPARE:
+            how = f"fcmp {_FLOAT_COMPARE[op]}" if floating else f"icmp {_INTEGER_COMPARE[op]}"
+            return self.value(f"{how} {llvm} {args[0]}, {args[1]}")
+        if floating and op in _FLOAT_BINARY:
+            return self.value(f"{_FLOAT_BINARY[op]} {llvm} {args[0]}, {args[1]}")
+        if not floating and op in _INTEGER_BINARY:
+            return self.value(f"{_INTEGER_BINARY[op]} {llvm} {args[0]}, {args[1]}")
+        if op == "neg":
+            zero = self.constant(0, dtype)
+            how = f"fneg {llvm} {args[0]}" if floating else f"sub {llvm} {zero}, {args[0]}"
+            return self.value(how)
+        if op == "not":
+            return self.value(f"xor {llvm} {args[0]}, {self.constant(True, BOOL)}")
+        if op in _INTRINSICS:
+            names = _INTRINSICS if floating else _INTEGER_INTRINSICS
+            return self.call(names[op], dtype, args)
+        if op in ("select", "rare"):
+            result = self.llvm(expr.dtype)
+            choice = f"select {llvm} {args[0]}, {result} {args[1]}, {result} {args[2]}"
+            return self.value(choice)
+        if op == "table":
+            return self.entry_of_table(expr, args[0])
+        return self.conversion(expr, args[0])
+
+    def entry_of_table(self, expr: Expr, index: str) -> str:
+        """A load from constants that all calls share."""
+        llvm, count = LLVM_TYPE[expr.dtype], len(expr.value)
+        values = ", ".join(f"{llvm} {literal(value, expr.dtype)}" for value in expr.value)
+        text = f"private unnamed_addr constant [{count} x {llvm}] [{values}], align 64"
+        name = self.tables.setdefault(text, f"@table{len(self.tables)}")
+        integer = self.llvm(expr.args[0].dtype)
+        place = self.value(f"getelementptr inbounds {llvm}, ptr {name}, {integer} {index}")
+        if self.lanes:
+            return self.gather(
+                llvm, place, ITEMSIZE[expr.dtype], self.mask or self.constant(True, BOOL)
+            )
+        return self.value(f"load {llvm}, ptr {place}, align {ITEMSIZE[expr.dtype]}")
+
+    def gather(self, element: str, places: str, align: int, mask: str) -> str:
+        """A vector from an address for each lane; zero where the mask is false."""
+        vector, pointers = self.of(element), self.of("ptr")
+        name = f"@llvm.masked.gather.v{self.lanes}{SHORT[element]}.v{self.lanes}p0"
+        self.declare(f"{vector} {name}({pointers}, i32, {self.of('i1')}, {vector})")
+        return self.value(
+            f"call {vector} {name}({pointers} {places}, i32 {align}, {self.of('i1')} {mask}, "
+            f"{vector} zeroinitializer)"
+        )
+
+    def conversion(self, expr: Expr, value: str) -> str:
+        have, want = expr.args[0].dtype, expr.dtype
+        source, target = self.llvm(have), self.llvm(want)
+        if expr.op in ("bits", "from_bits"):
+            how = "bitcast"
+        elif have in FLOATS and want in FLOATS:
+            how = "fpext" if want == F64 else "fptrunc"
+        elif have in FLOATS:
+            if want == BOOL:
+                return self.value(f"fcmp une {source} {value}, {self.constant(0.0, have)}")
+            how = "fptosi"
+        elif want in FLOATS:
+            how = "uitofp" if have == BOOL else "sitofp"
+        elif have == BOOL:
+            how = "zext"
+        elif want == BOOL:
+            return self.value(f"icmp ne {source} {value}, {self.constant(0, have)}")
+        else:
+            how = "sext" if want == I64 else "trunc"
+        return self.value(f"{how} {source} {value} to {target}")

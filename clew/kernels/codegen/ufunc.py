@@ -1,0 +1,323 @@
+"""Kernels as NumPy ufuncs.
+
+NumPy does what it does for its own functions: broadcasting, strides, `out=`, choosing the loop by
+dtype. A loop is compiled when it is first needed: until then NumPy's table points to a function
+that asks for it (on_demand.py) and goes on there.
+
+A kernel that asks for it has loops for float16 and bfloat16 as well: elements are widened to
+float32 as they are loaded, and rounded as they are stored.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # no stub for it
+
+from clew.kernels.codegen import columns, loops, rows, scans
+from clew.kernels.codegen.ir import BF16, BOOL, F16, F32, F64, I32, I64, Program
+from clew.kernels.codegen.tracing import trace
+from clew.kernels.runtime import jit
+from clew.kernels.runtime.compile_thread import compiler
+from clew.kernels.runtime.lazy_compilation import Records
+
+DTYPE = {
+    F16: np.dtype(np.float16), BF16: np.dtype(ml_dtypes.bfloat16), F32: np.dtype(np.float32),
+    F64: np.dtype(np.float64), I32: np.dtype(np.int32), I64: np.dtype(np.int64),
+    BOOL: np.dtype(np.bool_),
+}  # fmt: skip
+
+# Inputs and outputs of one loop.
+Signature = tuple[list[str], list[str]]
+
+
+def _api() -> Any:
+    """NumPy's table of functions for makers of ufuncs, a stable part of its C interface."""
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = pointer(_multiarray_umath._UFUNC_API, None)
+    return ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))
+
+
+_new_ufunc = ctypes.PYFUNCTYPE(
+    ctypes.py_object,
+    ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_int] * 4,
+    ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p,
+)(_api()[31])  # fmt: skip
+_add_loop = ctypes.PYFUNCTYPE(
+    ctypes.c_int,
+    ctypes.py_object, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int), ctypes.c_void_p,
+)(_api()[2])  # fmt: skip
+_NO_IDENTITY = -1
+
+
+class Kernel:
+    """A family of loops of one kernel, one for each combination of types, and its ufunc."""
+
+    in_rows = False
+    # What NumPy takes the types of elements for.
+    dtypes = DTYPE
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        signatures: list[Signature],
+        core: str | None = None,
+        cost: int = 1,
+    ) -> None:
+        self.name = name
+        self.function = function
+        # NumPy takes the first loop that fits. Its table knows its own types only: the loop for
+        # bfloat16, which is last, is added when it has been compiled.
+        self.signatures = sorted(signatures, key=self._is_foreign)
+        self.cost = cost
+        self.ready: set[np.dtype] = set()
+        self._by_dtype = {
+            self.dtypes[ins[0]]: index for index, (ins, _) in enumerate(self.signatures)
+        }
+        self.core = core
+        _KERNELS.append(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """`ufunc` is made when it is first needed: most programs need few of all kernels."""
+        if name != "ufunc":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        machine = jit.machine()
+        compiler.run(lambda: self._make_ufunc(machine))
+        return self.ufunc
+
+    def _make_ufunc(self, machine: jit.Machine) -> None:
+        # Another thread may have been quicker.
+        if "ufunc" not in self.__dict__:
+            self.ufunc: Any = self._new_ufunc(machine)
+
+    def _new_ufunc(self, machine: jit.Machine) -> Any:
+        in_table = [[*each[0], *each[1]] for each in self.signatures if not self._is_foreign(each)]
+        count = len(in_table)
+        self._types = bytes(self.dtypes[t].num for row in in_table for t in row)
+        self._table = (ctypes.c_void_p * count)()
+        self._records = Records(count)
+        self._data = (ctypes.c_void_p * count)(*[self._records[i] for i in range(count)])
+        for index in range(count):
+            self._table[index] = machine.requests.loop
+            machine.on_demand(self._records[index], partial(self._make_loop, index))
+        self._texts = self.name.encode(), (self.core or "").encode() or None
+        inputs, outputs = self.signatures[0]
+        return _new_ufunc(
+            ctypes.addressof(self._table), ctypes.addressof(self._data), self._types,
+            count, len(inputs), len(outputs), _NO_IDENTITY,
+            self._texts[0], b"", 0, self._texts[1],
+        )  # fmt: skip
+
+    def _is_foreign(self, signature: Signature) -> bool:
+        """Whether a loop is for elements of a type that is not NumPy's own."""
+        return BF16 in signature[0] and self.dtypes[BF16] is DTYPE[BF16]
+
+    def when(self, array: np.ndarray) -> Any:
+        """The ufunc, compiled for the array's dtype; None for other dtypes than the kernel's.
+
+        It depends on nothing else, so that a function gives the same bits however often it is
+        called.
+        """
+        dtype = array.dtype
+        if dtype in self.ready:
+            return self.ufunc
+        index = self._by_dtype.get(dtype)
+        if index is None:
+            return None
+        self.make_ready(index)
+        return self.ufunc
+
+    def make_ready(self, index: int) -> None:
+        """Compile one of the loops and let NumPy know of it."""
+        jit.machine()
+        compiler.run(lambda: self._make_loop(index))
+
+    def _make_loop(self, index: int) -> int:
+        """The address of one of the loops, which NumPy knows from now on."""
+        inputs, outputs = self.signatures[index]
+        dtype = self.dtypes[inputs[0]]
+        ufunc, address = self.ufunc, self.compile(index)
+        if dtype not in self.ready:
+            if index < len(self._table):
+                self._table[index] = address
+            else:
+                numbers = [self.dtypes[each].num for each in (*inputs, *outputs)]
+                types = (ctypes.c_int * len(numbers))(*numbers)
+                if _add_loop(ufunc, dtype.num, address, types, None):
+                    raise RuntimeError(f"NumPy refuses a loop over {dtype} for {self.name}")
+            self.ready.add(dtype)
+        return address
+
+    def program(self, index: int) -> Program:
+        """Kernel IR of one of the loops."""
+        return trace(self.function, *self.signatures[index], self.in_rows)
+
+    def module(self, program: Program) -> str:
+        """The LLVM IR of one of the loops."""
+        raise NotImplementedError
+
+    def compile(self, index: int) -> int:
+        program = self.program(index)
+        key = f"{type(self).__name__} {self.name} {self.options()}\n{program}"
+        return jit.machine().function(key, lambda: self.module(program), self.name)
+
+    def options(self) -> str:
+        """What the module depends on besides the program."""
+        return f"cost {self.cost}"
+
+
+# Ufuncs refer to the tables of their kernels.
+_KERNELS: list[Kernel] = []
+
+
+def _over_floats(inputs: int, outputs: int, half: bool) -> list[Signature]:
+    """All operands of one type; the smallest first, as NumPy looks for the first that fits."""
+    types = (F16, F32, F64, BF16) if half else (F32, F64)
+    return [([each] * inputs, [each] * outputs) for each in types]
+
+
+class Elementwise(Kernel):
+    """A kernel that makes each element of the outputs from the same element of the inputs."""
+
+    scalars: tuple[int, ...] = ()
+
+    def module(self, program: Program) -> str:
+        return loops.elementwise_module(self.name, program, self.scalars, self.cost)
+
+    def options(self) -> str:
+        return f"{super().options()} scalars {self.scalars}"
+
+
+class OnBits(Elementwise):
+    """A kernel for which bfloat16 is, as NumPy sees it, 16 bits: it may be an output alone."""
+
+    dtypes = DTYPE | {BF16: np.dtype(np.uint16)}
+
+
+def elementwise(
+    name: str,
+    inputs: int,
+    outputs: int = 1,
+    scalars: tuple[int, ...] = (),
+    cost: int = 1,
+    half: bool = False,
+    types: list[Signature] | None = None,
+) -> Callable[[Callable[..., Any]], Elementwise]:
+    """The ufunc of a formula over floats; `half` gives it loops for float16 and bfloat16 too.
+
+    `types` is for operands that are not all of one type.
+    """
+
+    def make(function: Callable[..., Any]) -> Elementwise:
+        signatures = types or _over_floats(inputs, outputs, half)
+        kernel = Elementwise(name, function, signatures, cost=cost)
+        kernel.scalars = scalars
+        return kernel
+
+    return make
+
+
+class Rows(Kernel):
+    """A kernel over rows; `along` says which inputs and outputs have the row's dimension."""
+
+    in_rows = True
+    along: list[bool]
+
+    def module(self, program: Program) -> str:
+        return rows.row_module(self.name, rows.Row(program, self.along), self.cost)
+
+    def options(self) -> str:
+        return f"{super().options()} along {self.along}"
+
+
+_ROW_SHAPE = re.compile(r"\((n?)\)")
+
+
+def over_rows(
+    name: str, core: str, cost: int = 1, types: list[Signature] | None = None, half: bool = False
+) -> Callable[[Callable[..., Any]], Rows]:
+    """The generalized ufunc of a formula over rows, e.g. `@over_rows("softmax", "(n)->(n)")`."""
+
+    def make(function: Callable[..., Any]) -> Rows:
+        ins, outs = ([each == "n" for each in _ROW_SHAPE.findall(s)] for s in core.split("->"))
+        signatures = types or _over_floats(len(ins), len(outs), half)
+        kernel = Rows(name, function, signatures, core, cost)
+        kernel.along = ins + outs
+        return kernel
+
+    return make
+
+
+class Columns(Kernel):
+    """A kernel that sums, for each column of matrices, an expression over the rows."""
+
+    shapes: list[str]
+
+    def module(self, program: Program) -> str:
+        return columns.column_module(self.name, program, self.shapes)
+
+    def options(self) -> str:
+        return f"shapes {self.shapes}"
+
+
+_MATRIX_SHAPE = re.compile(r"\(([mn,]*)\)")
+
+
+def over_columns(
+    name: str, core: str, cost: int = 1, types: list[Signature] | None = None, half: bool = False
+) -> Callable[[Callable[..., Any]], Columns]:
+    """The generalized ufunc that sums over rows, e.g. `@over_columns("f", "(m,n),(m)->(n)")`."""
+
+    def make(function: Callable[..., Any]) -> Columns:
+        ins, outs = (_MATRIX_SHAPE.findall(side) for side in core.split("->"))
+        signatures = types or _over_floats(len(ins), len(outs), half)
+        kernel = Columns(name, function, signatures, core, cost)
+        kernel.shapes = [each.replace(",", "") for each in ins]
+        return kernel
+
+    return make
+
+
+class Scan(Kernel):
+    """A kernel that carries a value along the elements; each result is what is carried then."""
+
+    start = 0.0
+    is_associative = False
+
+    def program(self, index: int) -> Program:
+        inputs, _ = self.signatures[index]
+        carried = scans.carried_type(inputs[0])
+
+        def step(last: Any, *elements: Any) -> Any:
+            return self.function(last, *[element.convert(carried) for element in elements])
+
+        return trace(step, [carried, *inputs], [carried], in_rows=False)
+
+    def module(self, program: Program) -> str:
+        output = program.inputs[-1]
+        return scans.scan_module(self.name, program, output, self.start, self.is_associative)
+
+    def options(self) -> str:
+        return f"start {self.start} associative {self.is_associative}"
+
+
+def scan(
+    name: str, inputs: int = 1, start: float = 0.0, is_associative: bool = False
+) -> Callable[[Callable[..., Any]], Scan]:
+    """The generalized ufunc of a scan, from the formula of its next value: f(last, element)."""
+
+    def make(function: Callable[..., Any]) -> Scan:
+        core = ",".join(["(n)"] * inputs) + "->(n)"
+        kernel = Scan(name, function, _over_floats(inputs, 1, half=True), core)
+        kernel.start, kernel.is_associative = start, is_associative
+        return kernel
+
+    return make

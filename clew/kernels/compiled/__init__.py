@@ -1,0 +1,1 @@
+"""Single compiled kernels: attention, LSTM, multi-tensor apply, transpose, gather and scatter."""

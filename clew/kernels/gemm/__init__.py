@@ -1,0 +1,1 @@
+"""Matrix products: microkernels, packing, cache blocking, and the ufunc around them."""

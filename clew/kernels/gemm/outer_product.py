@@ -1,0 +1,93 @@
+"""Large batches of outer products, stored past the cache.
+
+Such a result is written once and read later by someone else. Ordinary stores would first read the
+memory that they overwrite, and push out of the cache what is still needed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+import numpy as np
+
+from clew.kernels.codegen.builder import TYPES
+from clew.kernels.codegen.emitter import Emitter
+from clew.kernels.codegen.image_rows import Lines
+from clew.kernels.codegen.loops import GRAIN, finish
+from clew.kernels.runtime import jit
+
+Array = np.ndarray
+
+# Results of at least so many bytes are not expected to stay in a cache.
+LARGE = 4 << 20
+# Bytes that are stored at once: a line of the cache, at an address that is a multiple of it.
+_LINE = 64
+
+
+def are_large(columns: Array, rows: Array) -> bool:
+    """Whether the products of (batch, m, 1) and (batch, 1, n) are for this kernel."""
+    count = columns.size * rows.shape[2]
+    long_rows = rows.shape[2] * rows.itemsize >= 4 * _LINE
+    return long_rows and columns.dtype in TYPES and count * columns.itemsize >= LARGE
+
+
+def outer_products(columns: Array, rows: Array) -> Array:
+    """The products of (batch, m, 1) and (batch, 1, n), of one dtype."""
+    columns, rows = np.ascontiguousarray(columns), np.ascontiguousarray(rows)
+    batch, count, _ = columns.shape
+    length = rows.shape[2]
+    out = np.empty((batch, count, length), columns.dtype)
+    addresses = [each.ctypes.data for each in (columns, rows, out)]
+    context = np.array([*addresses, count, length], np.int64)
+    function = _function(TYPES[out.dtype])
+    function(context.ctypes.data, batch * count, max(GRAIN // length, 1))
+    return out
+
+
+@functools.cache
+def _function(llvm: str) -> Any:
+    address = jit.machine().function(f"outer {llvm}", lambda: module(llvm), "outer")
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
+
+
+def module(llvm: str) -> str:
+    """The LLVM module for one type of elements."""
+    e = Emitter()
+    _Outer(e, llvm).emit()
+    finish(e, "outer")
+    e.lines.append("!1 = !{i32 1}")
+    return e.text()
+
+
+class _Outer(Lines):
+    """`body(context, begin, end)` for some rows of results."""
+
+    def emit(self) -> None:
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
+            f = self.context("*columns", "*rows", "*out", "count", "length")
+            with self.loop("%begin", "%end") as row:
+                factor = self.load(self.at(f["columns"], row))
+                source = self.at(f["rows"], self.mul(self.quotient(row, f["count"]), f["length"]))
+                target = self.at(f["out"], self.mul(row, f["length"]))
+                self.scaled(source, factor, target, f["length"])
+            # Others may read the result only after these stores.
+            self.e.line("fence seq_cst")
+
+    def scaled(self, source: str, factor: str, target: str, length: str) -> None:
+        """target[:] = source * factor: up to the first line, whole lines, and what is left."""
+        address = self.e.value(f"ptrtoint ptr {target} to i64")
+        ahead = self.remainder(self.sub("0", address), str(_LINE))
+        first = self.least(self.quotient(ahead, str(self.item)), length)
+        lanes = _LINE // self.item
+        whole = self.mul(self.quotient(self.sub(length, first), str(lanes)), str(lanes))
+        last = self.add(first, whole)
+        for self.lanes, begin, end in ((1, "0", first), (lanes, first, last), (1, last, length)):
+            factors = self.repeated(factor)
+            with self.loop(begin, end, by=self.lanes) as i:
+                part = self.load(self.at(source, i), self.kind())
+                product = self.e.value(f"fmul {self.kind()} {part}, {factors}")
+                place = self.at(target, i)
+                how = f"align {self.item}" if self.lanes == 1 else f"align {_LINE}, !nontemporal !1"
+                self.e.line(f"store {self.kind()} {product}, ptr {place}, {how}")

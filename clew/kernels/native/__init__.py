@@ -1,1 +1,0 @@
-"""Kernels compiled to machine code: scalar expressions, made into loops that NumPy can call."""

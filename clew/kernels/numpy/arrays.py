@@ -1,0 +1,70 @@
+"""What the kernels share: the array type, computed indices, and the precision to compute in."""
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from clew.kernels.compiled.transpose import turned
+from clew.kernels.numpy.conversion import converted
+
+Array = NDArray[Any]
+
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+_HALF_DTYPES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
+
+
+def at(*parts: Any) -> tuple[Any, ...]:
+    """An index put together from slices, integers, None and Ellipsis, as in `x[at(..., *where)]`.
+
+    The same tuple written directly has no type that an array accepts as an index.
+    """
+    return parts
+
+
+def sum_of_products(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
+    """The sum of `a * b` over some axes, which are kept with size 1.
+
+    Along the last axis alone there is a product of rows that needs no temporary array.
+    """
+    if axes == (a.ndim - 1,) and a.size:
+        return np.vecdot(a, b)[..., None]
+    return np.asarray(np.add.reduce(a * b, axis=axes, keepdims=True))
+
+
+def compute_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """float32 for the two 16-bit floats, which BLAS does not know; any other dtype itself."""
+    resolved: np.dtype[Any] = np.dtype(dtype)
+    return np.dtype(np.float32) if resolved in _HALF_DTYPES else resolved
+
+
+def widened(array: Array) -> Array:
+    """The array in its compute dtype; the array itself when that is its own dtype."""
+    if array.dtype is _F32 or array.dtype is _F64:
+        return array
+    return converted(array, compute_dtype(array.dtype))
+
+
+def row_by_row(array: Array) -> Array:
+    """The array, copied if its elements do not follow each other in memory row by row."""
+    if array.flags.c_contiguous:
+        return array
+    copied = turned(array)
+    return np.ascontiguousarray(array) if copied is None else copied
+
+
+def are_below(indices: Array, limit: int) -> bool:
+    """Whether integers are all among 0, ..., limit - 1."""
+    if not indices.size:
+        return True
+    # Read as unsigned, negative ones are larger than any limit. To look for the place of the
+    # largest takes a quarter of the time of a reduction of few.
+    unsigned = indices.view(_UNSIGNED[indices.itemsize])
+    return bool(unsigned.item(unsigned.argmax()) < limit)
+
+
+def is_inexact(dtype: DTypeLike) -> bool:
+    """Whether values of the dtype are real or complex floating point numbers."""
+    return compute_dtype(dtype).kind in "fc"

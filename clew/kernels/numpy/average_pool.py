@@ -1,0 +1,134 @@
+"""Average pooling over the spatial axes of (N, C, *S), fixed and adaptive, with adjoints.
+
+Every average is a product of averages along single axes, also where the divisor varies at the
+border, and is applied as one `AxisTable` per axis.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from clew.kernels.numpy.arrays import Array, is_inexact
+from clew.kernels.numpy.im2col import Sizes, expand, fixed
+from clew.kernels.numpy.max_pool import pool_output_shape, pool_parameters
+from clew.kernels.numpy.separable import AxisTable, adaptive_bounds, apply_tables, check_adaptive
+
+
+def avg_pool(
+    x: Array,
+    *,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Array:
+    """Average of every window of x (N, C, *S), with PyTorch's choice of divisors."""
+    sizes = (fixed(kernel_size), fixed(stride), fixed(padding))
+    tables = _avg_tables(x.shape[2:], *sizes, ceil_mode, count_include_pad, divisor_override)
+    _check_dtype(x, "avg_pool")
+    return apply_tables(x, tables)
+
+
+def avg_pool_adjoint(
+    g: Array,
+    *,
+    input_shape: Sequence[int],
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Array:
+    """Adjoint of `avg_pool`: spread g (N, C, *L) over the windows of (N, C, *S)."""
+    sizes = (fixed(kernel_size), fixed(stride), fixed(padding))
+    spatial = tuple(input_shape[2:])
+    tables = _avg_tables(spatial, *sizes, ceil_mode, count_include_pad, divisor_override)
+    _check_dtype(g, "avg_pool")
+    return apply_tables(g, [table.transposed for table in tables])
+
+
+def adaptive_avg_pool(x: Array, *, output_size: Sizes) -> Array:
+    """Averages over `output_size` nearly equal windows along each spatial axis."""
+    _check_dtype(x, "adaptive_avg_pool")
+    return apply_tables(x, _adaptive_tables(x.shape, output_size))
+
+
+def adaptive_avg_pool_adjoint(g: Array, *, input_shape: Sequence[int]) -> Array:
+    """Adjoint of `adaptive_avg_pool` from input (N, C, *S) to g's spatial sizes."""
+    _check_dtype(g, "adaptive_avg_pool")
+    tables = _adaptive_tables(input_shape, g.shape[2:])
+    return apply_tables(g, [table.transposed for table in tables])
+
+
+def _check_dtype(array: Array, name: str) -> None:
+    if not is_inexact(array.dtype):
+        raise RuntimeError(f'"{name}" not implemented for {array.dtype.name!r}')
+
+
+@lru_cache(maxsize=256)
+def _avg_tables(
+    spatial: tuple[int, ...],
+    kernel_size: Sizes,
+    stride: Sizes | None,
+    padding: Sizes,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> list[AxisTable]:
+    _, kernel, steps, pads = pool_parameters((1, 1, *spatial), kernel_size, stride, padding)
+    counts = pool_output_shape(spatial, kernel, steps, pads, (1,) * len(spatial), ceil_mode)
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    # An overriding divisor divides once: on the first axis, while the others only sum.
+    fixed: list[int | None] = [None] * len(spatial)
+    if divisor_override is not None:
+        fixed = [divisor_override, *(1,) * (len(spatial) - 1)]
+    return [
+        _avg_table(*axis, count_include_pad, divisor)
+        for *axis, divisor in zip(spatial, counts, kernel, steps, pads, fixed, strict=True)
+    ]
+
+
+@lru_cache(maxsize=256)
+def _avg_table(
+    size: int,
+    count: int,
+    kernel: int,
+    stride: int,
+    padding: int,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> AxisTable:
+    start = np.arange(count)[:, None] * stride - padding
+    positions = start + np.arange(kernel)
+    inside = (positions >= 0) & (positions < size)
+    if divisor is not None:
+        divisors = np.full((count, 1), divisor)
+    elif count_include_pad:
+        # What a last partial window covers beyond the right padding does not count.
+        divisors = np.minimum(start + kernel, size + padding) - start
+    else:
+        divisors = inside.sum(axis=1, keepdims=True)
+    return AxisTable(np.clip(positions, 0, size - 1), inside / divisors, size)
+
+
+def _adaptive_tables(input_shape: Sequence[int], output_size: Sizes) -> list[AxisTable]:
+    spatial = tuple(input_shape[2:])
+    sizes = expand(output_size, len(spatial), "output_size")
+    check_adaptive(spatial, sizes)
+    return [adaptive_avg_table(*axis) for axis in zip(spatial, sizes, strict=True)]
+
+
+@lru_cache(maxsize=256)
+def adaptive_avg_table(size: int, count: int) -> AxisTable:
+    """Averages over `count` nearly equal windows of one axis."""
+    start, stop = adaptive_bounds(size, count)
+    lengths = stop - start
+    taps = np.arange(int(lengths.max(initial=1)))
+    positions = np.minimum(start[:, None] + taps, size - 1)
+    weights = (taps < lengths[:, None]) / lengths[:, None]
+    return AxisTable(positions, weights, size)

@@ -1,0 +1,208 @@
+"""Sampling of (N, C, *S) at real-valued points: the integer side of `grid_sample`.
+
+The differentiable side is left to the caller, who computes source positions, fractions and weights
+from the grid with differentiable operations; this module gives what is constant almost everywhere:
+
+1. `unnormalize_coefficients`: position = slope * grid + offset along one axis.
+2. `padding_coefficients`: where a position is clipped or reflected, position' = slope * position +
+   offset, with piecewise constant slope and offset (so the derivative is the slope).
+3. `point_index`: flat index and validity of one integer neighbour of each point.
+4. `gather_points` and its adjoint `scatter_points`.
+
+`grid_sample` puts these together on arrays and shows in what order.
+"""
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from clew.kernels.numpy.arrays import Array, widened
+from clew.kernels.numpy.interpolate import cubic_weights
+
+MODES = ("bilinear", "nearest", "bicubic")
+PADDING_MODES = ("zeros", "border", "reflection")
+
+# Positions further out than this, and NaN, have no neighbours inside for any padding that keeps
+# them there; the value only needs to be outside of every array and safe to convert to integer.
+_FAR = 2.0**30
+_OUTSIDE = -100.0
+
+
+def unnormalize_coefficients(size: int, align_corners: bool) -> tuple[float, float]:
+    """(slope, offset) from grid coordinates, [-1, 1] over the input, to array positions.
+
+    With `align_corners` the ends are the centres of the outer elements, else their outer edges.
+    """
+    if align_corners:
+        return (size - 1) / 2, (size - 1) / 2
+    return size / 2, (size - 1) / 2
+
+
+def padding_coefficients(
+    positions: Array, size: int, padding_mode: str, align_corners: bool
+) -> tuple[Array, Array]:
+    """(slope, offset) of the map that brings positions into the array along one axis.
+
+    "zeros" leaves positions alone (outside neighbours count as zero). At the exact border the
+    slope is zero, as PyTorch has it.
+    """
+    one = np.ones_like(positions)
+    if padding_mode == "zeros":
+        return one, np.zeros_like(positions)
+    slope, offset = one, np.zeros_like(positions)
+    if padding_mode == "reflection":
+        slope, offset = _reflection(positions, size, align_corners)
+    inside = slope * positions + offset
+    low, high = ~(inside > 0), inside >= size - 1
+    offset = np.where(low, 0, np.where(high, size - 1, offset)).astype(positions.dtype)
+    return np.where(low | high, 0, slope).astype(positions.dtype), offset
+
+
+def _reflection(positions: Array, size: int, align_corners: bool) -> tuple[Array, Array]:
+    """Reflect at the outer centres, or at the outer edges of the elements."""
+    low, span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
+    if span == 0:
+        return np.zeros_like(positions), np.zeros_like(positions)
+    sign = np.where(positions < low, -1.0, 1.0)
+    distance = np.abs(positions - low)
+    finite = np.isfinite(distance)
+    flips = np.floor(np.divide(distance, span, out=np.zeros_like(distance), where=finite))
+    odd = flips % 2 == 1
+    # distance = sign * (position - low); even flips give low + distance - flips * span, odd ones
+    # low + span - (distance - flips * span).
+    slope = np.where(odd, -sign, sign)
+    offset = low - slope * low + np.where(odd, (flips + 1) * span, -flips * span)
+    return slope.astype(positions.dtype), offset.astype(positions.dtype)
+
+
+def nearest_positions(positions: Array) -> Array:
+    """The nearest integer position, halves to the even one."""
+    return np.rint(positions)
+
+
+def point_index(corner: Sequence[Array], spatial: Sequence[int]) -> tuple[Array, Array]:
+    """Flat index (int64) of integer-valued positions, one array per axis, and which are inside.
+
+    The index of a point outside is that of the nearest element; it is to be used with the mask.
+    """
+    shape = np.broadcast_shapes(*(axis.shape for axis in corner))
+    flat, inside = np.zeros(shape, np.int64), np.ones(shape, np.bool_)
+    for axis, size in zip(corner, spatial, strict=True):
+        safe = np.where(np.abs(axis) < _FAR, axis, _OUTSIDE).astype(np.int64)
+        inside &= (safe >= 0) & (safe < size)
+        flat = flat * size + np.clip(safe, 0, size - 1)
+    return flat, inside
+
+
+def gather_points(x: Array, index: Array, inside: Array) -> Array:
+    """Elements of x (N, C, *S) at flat positions (N, *P), zero where not inside: (N, C, *P)."""
+    batch, channels = x.shape[:2]
+    flat = x.reshape(batch, channels, prod(x.shape[2:]))
+    wanted = index.reshape(batch, 1, prod(index.shape[1:]))
+    values = np.take_along_axis(flat, wanted, axis=2).reshape(batch, channels, *index.shape[1:])
+    return np.where(inside[:, None], values, values.dtype.type(0))
+
+
+def scatter_points(g: Array, index: Array, inside: Array, *, spatial: Sequence[int]) -> Array:
+    """Adjoint of `gather_points`: add g (N, C, *P) into zeros (N, C, *spatial)."""
+    batch, channels = g.shape[:2]
+    volume = prod(spatial)
+    wide = widened(g)
+    kept = np.where(inside[:, None], wide, wide.dtype.type(0))
+    plane = np.arange(batch * channels).reshape(batch, channels, *(1,) * (index.ndim - 1))
+    target = np.broadcast_to(index[:, None] + plane * volume, kept.shape)
+    out = np.zeros(batch * channels * volume, wide.dtype)
+    np.add.at(out, target.ravel(), kept.ravel())
+    return out.reshape(batch, channels, *spatial).astype(g.dtype, copy=False)
+
+
+def grid_sample(
+    x: Array,
+    grid: Array,
+    *,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool = False,
+) -> Array:
+    """Values of x (N, C, *S) at the points of grid (N, *P, axes), last axis of x first.
+
+    This is the value only; a differentiable version replaces the arithmetic on positions.
+    """
+    check_grid_sample(x.shape, grid.shape, mode, padding_mode)
+    spatial = x.shape[2:]
+    wide_x, wide_grid = widened(x), widened(grid)
+    positions = []
+    for axis, size in enumerate(spatial):
+        slope, offset = unnormalize_coefficients(size, align_corners)
+        position = wide_grid[..., len(spatial) - 1 - axis] * slope + offset
+        if mode != "bicubic":
+            a, b = padding_coefficients(position, size, padding_mode, align_corners)
+            # A zero slope drops the position itself, which may be infinite or NaN.
+            position = np.where(a == 0, b, a * position + b)
+        positions.append(position)
+    if mode == "nearest":
+        index, inside = point_index([nearest_positions(p) for p in positions], spatial)
+        return gather_points(x, index, inside)
+    floors = [np.floor(position) for position in positions]
+    parts = [position - floor for position, floor in zip(positions, floors, strict=True)]
+    weights = [cubic_weights(t) if mode == "bicubic" else [1 - t, t] for t in parts]
+    first = -1 if mode == "bicubic" else 0
+    out = np.zeros((*x.shape[:2], *grid.shape[1:-1]), wide_x.dtype)
+    for taps in product(range(len(weights[0])), repeat=len(spatial)):
+        corner = [floor + (first + tap) for floor, tap in zip(floors, taps, strict=True)]
+        if mode == "bicubic":
+            corner = pad_corner(corner, spatial, padding_mode, align_corners)
+        index, inside = point_index(corner, spatial)
+        weight = np.prod([w[tap] for w, tap in zip(weights, taps, strict=True)], axis=0)
+        out += np.where(inside, weight, 0).astype(out.dtype)[:, None] * gather_points(
+            wide_x, index, inside
+        )
+    return out.astype(x.dtype, copy=False)
+
+
+def pad_corner(
+    corner: Sequence[Array], spatial: Sequence[int], padding_mode: str, align_corners: bool
+) -> list[Array]:
+    """Bring integer neighbours into the array: bicubic sampling pads these, not the positions."""
+    padded = []
+    for axis, size in zip(corner, spatial, strict=True):
+        slope, offset = padding_coefficients(axis, size, padding_mode, align_corners)
+        padded.append(np.where(slope == 0, offset, slope * axis + offset))
+    return padded
+
+
+def check_grid_sample(
+    x_shape: Sequence[int], grid_shape: Sequence[int], mode: str, padding_mode: str
+) -> None:
+    """Raise where input, grid and modes do not fit together."""
+    if mode not in MODES:
+        raise ValueError(f"grid_sample(): expected mode to be one of {MODES}, but got {mode!r}")
+    if padding_mode not in PADDING_MODES:
+        raise ValueError(
+            f"grid_sample(): expected padding_mode to be one of {PADDING_MODES}, but got "
+            f"{padding_mode!r}"
+        )
+    if len(x_shape) not in (4, 5) or len(grid_shape) != len(x_shape):
+        raise RuntimeError(
+            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
+            f"but got input with sizes {list(x_shape)} and grid with sizes {list(grid_shape)}"
+        )
+    if x_shape[0] != grid_shape[0]:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to have same batch size, but got input "
+            f"with sizes {list(x_shape)} and grid with sizes {list(grid_shape)}"
+        )
+    if grid_shape[-1] != len(x_shape) - 2:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {len(x_shape) - 2} in last dimension, "
+            f"but got grid with sizes {list(grid_shape)}"
+        )
+    if min(x_shape[2:]) < 1:
+        raise RuntimeError(
+            f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has "
+            f"sizes {list(x_shape)}"
+        )
+    if mode == "bicubic" and len(x_shape) != 4:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")

@@ -1,0 +1,231 @@
+"""What np.linalg leaves out: LU factors, triangular systems, failures told per matrix, exp.
+
+All functions take stacks of matrices: arrays of shape (..., rows, columns).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from clew.kernels.numpy.arrays import Array
+
+_PANEL = 32  # columns that are eliminated one by one before a matrix product updates the rest
+
+
+def adjoint(matrices: Array) -> Array:
+    """The conjugate transposes, as a view where the numbers are real."""
+    swapped = matrices.swapaxes(-2, -1)
+    return swapped.conj() if matrices.dtype.kind == "c" else swapped
+
+
+# -- LU ------------------------------------------------------------------------------------------
+
+
+def lu_factor(matrices: Array) -> tuple[Array, Array, Array]:
+    """LAPACK's getrf: L and U in one array, pivots counted from 1, and the first zero pivot."""
+    *batch, rows, columns = matrices.shape
+    count = min(rows, columns)
+    lu = np.array(matrices.reshape(math.prod(batch), rows, columns), order="C", copy=True)
+    pivots = np.empty((len(lu), count), np.int32)
+    with np.errstate(all="ignore"):
+        for start in range(0, count, _PANEL):
+            end = min(start + _PANEL, count)
+            _factor_panel(lu, pivots, start, end)
+            if end < columns:
+                _solve_unit_lower(lu[:, start:end, start:end], lu[:, start:end, end:])
+                lu[:, end:, end:] -= lu[:, end:, start:end] @ lu[:, start:end, end:]
+    diagonal = lu.diagonal(axis1=1, axis2=2) == 0
+    info = np.where(diagonal.any(-1), diagonal.argmax(-1) + 1, 0) if count else np.zeros(len(lu))
+    shape = tuple(batch)
+    return (
+        lu.reshape(matrices.shape),
+        (pivots + 1).reshape(*shape, count).astype(np.int32),
+        info.astype(np.int32).reshape(shape),
+    )
+
+
+def _factor_panel(lu: Array, pivots: Array, start: int, end: int) -> None:
+    every = np.arange(len(lu))
+    for k in range(start, end):
+        pivot = k + _size(lu[:, k:, k]).argmax(-1)
+        pivots[:, k] = pivot
+        upper = lu[every, k].copy()
+        lu[every, k] = lu[every, pivot]
+        lu[every, pivot] = upper
+        below = lu[:, k + 1 :, k]
+        # A column of zeros has no multipliers: it stays as it is.
+        pivot_value = np.where(lu[:, k, k] == 0, 1, lu[:, k, k])
+        below /= pivot_value[:, None]
+        lu[:, k + 1 :, k + 1 : end] -= below[:, :, None] * lu[:, k, None, k + 1 : end]
+
+
+def _size(values: Array) -> Array:
+    """What LAPACK compares to choose a pivot: for complex numbers not the absolute value."""
+    if values.dtype.kind == "c":
+        return np.absolute(values.real) + np.absolute(values.imag)
+    return np.absolute(values)
+
+
+def _solve_unit_lower(lower: Array, values: Array) -> None:
+    for k in range(1, lower.shape[-1]):
+        values[:, k] -= (lower[:, k, None, :k] @ values[:, :k])[:, 0]
+
+
+def permutation_of(pivots: Array, rows: int) -> Array:
+    """The order of rows that a sequence of pivots leads to: row i of P^T A is row order[i]."""
+    *batch, count = pivots.shape
+    flat = pivots.reshape(math.prod(batch), count).astype(np.int64) - 1
+    order = np.tile(np.arange(rows), (len(flat), 1))
+    every = np.arange(len(flat))
+    for k in range(count):
+        other = flat[:, k]
+        kept = order[:, k].copy()
+        order[:, k] = order[every, other]
+        order[every, other] = kept
+    return order.reshape(*batch, rows)
+
+
+def permutation_matrix(pivots: Array, rows: int, dtype: np.dtype) -> Array:
+    """The matrix P with A = P L U."""
+    order = permutation_of(pivots, rows)
+    return (np.arange(rows)[:, None] == order[..., None, :]).astype(dtype)
+
+
+# -- triangular systems --------------------------------------------------------------------------
+
+
+def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Array:
+    """X with A X = B, reading only one triangle of A."""
+    if not upper:
+        # Reversed in both directions, a lower triangle is an upper one.
+        solved = solve_triangular(a[..., ::-1, ::-1], b[..., ::-1, :], True, unitriangular)
+        return np.ascontiguousarray(solved[..., ::-1, :])
+    triangle = np.triu(a)
+    diagonal = np.einsum("...ii->...i", triangle)
+    if unitriangular:
+        diagonal[...] = 1
+    if not diagonal.all():
+        return _substitute(triangle, b)
+    # Elimination finds nothing below the diagonal, so this is back substitution.
+    return np.linalg.solve(triangle, b)
+
+
+def _substitute(triangle: Array, b: Array) -> Array:
+    """Back substitution that lets zeros on the diagonal give infinities."""
+    batch = np.broadcast_shapes(triangle.shape[:-2], b.shape[:-2])
+    x = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])))
+    with np.errstate(all="ignore"):
+        for k in range(triangle.shape[-1] - 1, -1, -1):
+            x[..., k, :] -= (triangle[..., k, None, k + 1 :] @ x[..., k + 1 :, :])[..., 0, :]
+            x[..., k, :] /= triangle[..., k, k, None]
+    return x
+
+
+def lu_solve(lu: Array, pivots: Array, b: Array, adjoint_system: bool) -> Array:
+    """X with A X = B, or with A^H X = B, for the A that was factored."""
+    order = permutation_of(pivots, lu.shape[-1])
+    batch = np.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
+    order = np.broadcast_to(order, (*batch, order.shape[-1]))[..., None]
+    if not adjoint_system:
+        rows = np.take_along_axis(np.broadcast_to(b, (*batch, *b.shape[-2:])), order, -2)
+        return solve_triangular(lu, solve_triangular(lu, rows, False, True), True, False)
+    conjugate = adjoint(lu)
+    x = solve_triangular(conjugate, solve_triangular(conjugate, b, False, False), True, True)
+    result = np.empty_like(x)
+    np.put_along_axis(result, np.broadcast_to(order, x.shape), x, -2)
+    return result
+
+
+# -- inverses and solutions with failures --------------------------------------------------------
+
+
+def solve(a: Array, b: Array) -> tuple[Array, Array]:
+    """X with A X = B, and for each A its first zero pivot, 0 if there is none."""
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if not a.size or not b.size:
+        return np.zeros((*batch, *b.shape[-2:]), a.dtype), np.zeros(a.shape[:-2], np.int32)
+    try:
+        return np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        lu, pivots, info = lu_factor(a)
+        return lu_solve(lu, pivots, b, False), info
+
+
+def inverse(a: Array) -> tuple[Array, Array]:
+    """The inverses, and for each matrix its first zero pivot, 0 if there is none."""
+    return solve(a, np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape))
+
+
+# -- Cholesky ------------------------------------------------------------------------------------
+
+
+def cholesky(a: Array, upper: bool) -> tuple[Array, Array]:
+    """The factors, and for each matrix the order of the first minor that is not positive."""
+    if not a.size:
+        return np.zeros_like(a), np.zeros(a.shape[:-2], np.int32)
+    try:
+        return np.linalg.cholesky(a, upper=upper), np.zeros(a.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        lower, info = _cholesky_by_columns(adjoint(a) if upper else a)
+        return (adjoint(lower) if upper else lower), info
+
+
+def _cholesky_by_columns(a: Array) -> tuple[Array, Array]:
+    """Factor each matrix as far as it goes."""
+    size = a.shape[-1]
+    factors = np.tril(a).reshape(math.prod(a.shape[:-2]), size, size)
+    info = np.zeros(len(factors), np.int32)
+    for number, factor in enumerate(factors):
+        for k in range(size):
+            row = factor[k, :k]
+            pivot = factor[k, k].real - np.vdot(row, row).real
+            if not pivot > 0:
+                info[number] = k + 1
+                break
+            factor[k, k] = math.sqrt(pivot)
+            factor[k + 1 :, k] -= factor[k + 1 :, :k] @ row.conj()
+            factor[k + 1 :, k] /= factor[k, k]
+    return factors.reshape(a.shape), info.reshape(a.shape[:-2])
+
+
+# -- matrix exponential ------------------------------------------------------------------------
+
+# The diagonal Pade approximant of order 13, and the norm up to which it is exact in float64.
+_PADE = (
+    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0,
+    129060195264000.0, 10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0,
+    40840800.0, 960960.0, 16380.0, 182.0, 1.0,
+)  # fmt: skip
+_PADE_RADIUS = 5.371920351148152
+
+
+def matrix_exp(a: Array) -> Array:
+    """exp(A) by scaling until the approximant is exact, and squaring back."""
+    if not a.size:
+        return np.zeros_like(a)
+    norms = np.absolute(a).sum(-2).max(-1)
+    finite = np.isfinite(norms)
+    excess = np.maximum(np.where(finite, norms, 1) / _PADE_RADIUS, 1)
+    squarings = np.ceil(np.log2(excess)).astype(int)
+    scaled = a / np.exp2(squarings)[..., None, None].astype(norms.dtype)
+    scaled = np.where(finite[..., None, None], scaled, 0)
+    result = _pade(scaled.astype(a.dtype))
+    for step in range(int(squarings.max(initial=0))):
+        squared = result @ result
+        result = np.where((squarings > step)[..., None, None], squared, result)
+    return np.where(finite[..., None, None], result, np.nan).astype(a.dtype)
+
+
+def _pade(a: Array) -> Array:
+    b = _PADE
+    identity = np.eye(a.shape[-1], dtype=a.dtype)
+    a2 = a @ a
+    a4 = a2 @ a2
+    a6 = a4 @ a2
+    odd = a6 @ (b[13] * a6 + b[11] * a4 + b[9] * a2)
+    odd = a @ (odd + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * identity)
+    even = a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2)
+    even = even + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * identity
+    return np.linalg.solve(even - odd, even + odd)

@@ -1,0 +1,335 @@
+"""Maximum pooling over the spatial axes of (N, C, *S), and selection by index.
+
+Maximum pooling gives the values and, as PyTorch does, their flat indices in the spatial volume.
+Once the indices are known the pooling is linear: it is `gather_by_index`, whose adjoint is
+`scatter_by_index`, and each of the two is the other's derivative. Averages are in `averaging`.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+
+from clew.kernels.codegen.builder import TYPES
+from clew.kernels.numpy.arrays import Array, at, is_inexact, widened
+from clew.kernels.numpy.im2col import Sizes, expand
+from clew.kernels.numpy.separable import adaptive_bounds, check_adaptive, pick
+from clew.kernels.pool import max_pool as native
+from clew.kernels.pool.adaptive_max_pool import max_of_windows
+
+Shape = tuple[int, ...]
+# Elements below which a compiled kernel is not worth loading.
+_COMPILED_FROM = 1 << 14
+
+
+def pool_output_size(
+    size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
+) -> int:
+    """Number of windows along one axis, by PyTorch's rule.
+
+    With `ceil_mode` a last partial window counts only if it starts inside the input or its left
+    padding.
+    """
+    if kernel < 1:
+        raise RuntimeError(f"kernel size should be greater than zero, but got {kernel}")
+    if stride < 1:
+        raise RuntimeError(f"stride should not be zero, but got {stride}")
+    if dilation < 1:
+        raise RuntimeError(f"dilation should be greater than zero, but got dilation: {dilation}")
+    extent = dilation * (kernel - 1) + 1
+    if not 0 <= padding <= extent // 2:
+        raise RuntimeError(
+            f"pad should be at most half of effective kernel size, and not negative, but got "
+            f"pad={padding}, kernel_size={kernel} and dilation={dilation}"
+        )
+    room = size + 2 * padding - extent
+    count = (room + (stride - 1 if ceil_mode else 0)) // stride + 1
+    if ceil_mode and (count - 1) * stride >= size + padding:
+        count -= 1
+    return count
+
+
+def pool_output_shape(
+    spatial: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
+) -> Shape:
+    """Number of windows along each axis; raises where there is none."""
+    counts = tuple(
+        pool_output_size(*axis, ceil_mode)
+        for axis in zip(spatial, kernel, stride, padding, dilation, strict=True)
+    )
+    if min(counts) < 1 or 0 in spatial:
+        raise RuntimeError(
+            f"Given input size per channel: {spatial}. Calculated output size per channel: "
+            f"{counts}. Output size is too small"
+        )
+    return counts
+
+
+def pool_parameters(
+    x_shape: Sequence[int], kernel_size: Sizes, stride: Sizes | None, padding: Sizes
+) -> tuple[Shape, Shape, Shape, Shape]:
+    """Spatial sizes, kernel, stride (by default the kernel) and padding, one entry per axis."""
+    spatial = tuple(x_shape[2:])
+    kernel = expand(kernel_size, len(spatial), "kernel_size")
+    steps = kernel if stride is None else expand(stride, len(spatial), "stride")
+    return spatial, kernel, steps, expand(padding, len(spatial), "padding")
+
+
+def max_pool(
+    x: Array,
+    *,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+) -> tuple[Array, Array]:
+    """Largest value of every window, and its flat index in the spatial volume (int64).
+
+    The first of equal values is chosen; the last NaN, where a window has any.
+    """
+    spatial, kernel, steps, pads = pool_parameters(x.shape, kernel_size, stride, padding)
+    spacing = expand(dilation, len(spatial), "dilation")
+    counts = pool_output_shape(spatial, kernel, steps, pads, spacing, ceil_mode)
+    if len(spatial) == 2 and x.dtype in TYPES and x.size >= _COMPILED_FROM:
+        return native.max_pool(x, counts, kernel, steps, pads, spacing)
+    axes = list(zip(spatial, counts, kernel, steps, pads, spacing, strict=True))
+    inside = [_window_positions(*axis) for axis in axes]
+    rooms = [_room(*axis) for axis in axes]
+    if not any(map(any, rooms)):
+        return _max_over(x, widened(x), inside, inside)
+    # With room for whole windows every tap is an evenly spaced view. Where a tap of the border is
+    # chosen all values are as low, and it stands for the window's first element inside.
+    padded = _with_border(x, rooms)
+    whole = [where + low for where, (low, _) in zip(map(_unclipped, axes), rooms, strict=True)]
+    return _max_over(x, padded, whole, inside)
+
+
+def adaptive_max_pool(x: Array, *, output_size: Sizes) -> tuple[Array, Array]:
+    """Largest value of each of `output_size` nearly equal windows, and its flat index."""
+    spatial = x.shape[2:]
+    sizes = expand(output_size, len(spatial), "output_size")
+    check_adaptive(spatial, sizes)
+    bounds = [adaptive_bounds(*axis) for axis in zip(spatial, sizes, strict=True)]
+    if len(spatial) == 2:
+        compiled = max_of_windows(x, *bounds)
+        if compiled is not None:
+            return compiled
+    positions = []
+    for start, stop in bounds:
+        longest = int((stop - start).max(initial=1))
+        taps = np.arange(longest)[:, None]
+        positions.append(np.minimum(start + taps, stop - 1))
+    return _max_over(x, widened(x), positions, positions)
+
+
+def _unclipped(axis: tuple[int, ...]) -> Array:
+    """(kernel, count) positions of each window's taps, outside of the input too."""
+    _, count, kernel, stride, padding, dilation = axis
+    taps = np.arange(kernel)[:, None] * dilation
+    return np.arange(count) * stride - padding + taps
+
+
+def _room(
+    size: int, count: int, kernel: int, stride: int, padding: int, dilation: int
+) -> tuple[int, int]:
+    """How far the windows reach beyond both ends of the input."""
+    end = (count - 1) * stride - padding + dilation * (kernel - 1) + 1
+    return padding, max(0, end - size)
+
+
+def _with_border(x: Array, rooms: Sequence[tuple[int, int]]) -> Array:
+    """The array with a border of the lowest value there is."""
+    wide = widened(x)
+    lowest = -np.inf if is_inexact(wide.dtype) else np.iinfo(wide.dtype).min
+    spatial = tuple(n + low + high for n, (low, high) in zip(x.shape[2:], rooms, strict=True))
+    padded = np.full((*x.shape[:2], *spatial), lowest, wide.dtype)
+    interior = (slice(low, low + n) for n, (low, _) in zip(x.shape[2:], rooms, strict=True))
+    padded[at(..., *interior)] = wide
+    return padded
+
+
+@lru_cache(maxsize=256)
+def _window_positions(
+    size: int, count: int, kernel: int, stride: int, padding: int, dilation: int
+) -> Array:
+    """(kernel, count) input positions of each window's taps.
+
+    Taps in the padding are replaced by the window's nearest tap inside: looking twice at one value
+    changes neither the maximum nor which of equals comes first.
+    """
+    start = np.arange(count) * stride - padding
+    first = np.maximum(0, -(start // dilation))
+    last = np.minimum(kernel - 1, (size - 1 - start) // dilation)
+    if (last < first).any():
+        raise RuntimeError(
+            f"a window of max pooling lies wholly in the padding (input size {size}, "
+            f"kernel_size={kernel}, padding={padding}, dilation={dilation})"
+        )
+    taps = np.clip(np.arange(kernel)[:, None], first, last)
+    return start + taps * dilation
+
+
+def _max_over(
+    x: Array, values: Array, positions: list[Array], meanings: list[Array]
+) -> tuple[Array, Array]:
+    """Maximum over windows that are products of per-axis position lists, last axis first.
+
+    The windows are those of `values`, which is x or x with a border; `meanings` are the positions
+    in x that their taps stand for.
+
+    On the way only the number of the chosen tap is kept for each axis, in a byte; which element
+    it stands for is found in the end, when there are few left.
+    """
+    has_nan = is_inexact(x.dtype) and x.size > 0 and bool(np.isnan(values.max()))
+    taps: list[Array] = []
+    for axis in range(len(positions) - 1, -1, -1):
+        values, taps = _max_along(values, taps, positions[axis], axis + 2, has_nan)
+    index = _flat_index(taps, meanings, x.shape[2:], values.shape)
+    return values.astype(x.dtype, copy=False), index
+
+
+def _max_along(
+    values: Array, taps: list[Array], positions: Array, axis: int, has_nan: bool
+) -> tuple[Array, list[Array]]:
+    """Maximum along one axis; the taps chosen along later axes come with their elements."""
+    best = pick(values, positions[0], axis).copy()
+    carried = [pick(tap, positions[0], axis).copy() for tap in taps]
+    chosen = np.zeros(best.shape, np.uint8 if len(positions) <= 256 else np.intp)
+    for number in range(1, len(positions)):
+        candidate = pick(values, positions[number], axis)
+        better = candidate > best
+        if has_nan:
+            better |= np.isnan(candidate)
+        np.maximum(best, candidate, out=best)
+        if number == 1 and chosen.itemsize == 1:
+            chosen = better.view(np.uint8).copy() if len(positions) > 2 else better.view(np.uint8)
+        else:
+            np.copyto(chosen, number, where=better, casting="unsafe")
+        for kept, tap in zip(carried, taps, strict=True):
+            np.copyto(kept, pick(tap, positions[number], axis), where=better)
+    return best, [chosen, *carried]
+
+
+def _flat_index(taps: list[Array], positions: list[Array], spatial: Shape, shape: Shape) -> Array:
+    """Flat indices (int64) of the chosen taps of every window."""
+    index = np.zeros(shape, np.int64)
+    volume = 1
+    for axis in range(len(spatial) - 1, -1, -1):
+        where, tap = positions[axis], taps[axis]
+        across = (-1, *(1,) * (len(spatial) - 1 - axis))
+        spacing = int(where[1, 0] - where[0, 0]) if where.size > where.shape[1] else 0
+        evenly = where[0] + spacing * np.arange(len(where))[:, None]
+        if np.array_equal(evenly, where):
+            if spacing:
+                index += np.multiply(tap, spacing * volume, dtype=np.int64)
+            index += (where[0] * volume).reshape(across)
+        else:
+            column = np.arange(where.shape[1]).reshape(across)
+            found = where.ravel().take(tap.astype(np.intp) * where.shape[1] + column)
+            index += found * volume
+        volume *= spatial[axis]
+    return index
+
+
+def fractional_max_pool(
+    x: Array, *, kernel_size: Sizes, output_size: Sizes, samples: Array
+) -> tuple[Array, Array]:
+    """Maxima of pseudo-randomly placed windows, and flat indices.
+
+    `samples` (N, C, axes), uniform in [0, 1), places each plane's windows. As in PyTorch the
+    entries stand for (width, height) with two spatial axes, (depth, height, width) with three.
+    """
+    spatial = x.shape[2:]
+    dims = len(spatial)
+    kernel = expand(kernel_size, dims, "kernel_size")
+    counts = expand(output_size, dims, "output_size")
+    ordered = samples[..., ::-1] if dims == 2 else samples
+    flat_index = np.zeros((*x.shape[:2], *(1,) * (2 * dims)), np.int64)
+    for axis, (size, count, width) in enumerate(zip(spatial, counts, kernel, strict=True)):
+        if count + width - 1 > size:
+            raise RuntimeError(
+                f"fractional_max_pool: pool size {width} too large relative to input size {size}"
+            )
+        starts = _fractional_starts(ordered[..., axis], size, count, width)
+        where = starts[..., None] + np.arange(width)
+        shape = [*x.shape[:2], *(1,) * (2 * dims)]
+        shape[2 + axis], shape[2 + dims + axis] = count, width
+        flat_index = flat_index * size + where.reshape(shape)
+    flat_index = flat_index.reshape(*x.shape[:2], prod(counts), prod(kernel))
+    return _max_of_candidates(x, flat_index, counts)
+
+
+def _fractional_starts(sample: Array, size: int, count: int, width: int) -> Array:
+    last = np.full((*sample.shape, 1), size - width, np.int64)
+    if count == 1:
+        return last
+    alpha = sample.dtype.type(size - width) / sample.dtype.type(count - 1)
+    steps = np.arange(count - 1).astype(sample.dtype)
+    moved = ((steps + sample[..., None]) * alpha).astype(np.int64)
+    return np.concatenate([moved - (sample * alpha).astype(np.int64)[..., None], last], axis=-1)
+
+
+def _max_of_candidates(x: Array, candidates: Array, counts: Shape) -> tuple[Array, Array]:
+    """Maximum over the last axis of flat candidate indices (N, C, windows, taps)."""
+    flat = widened(x).reshape(*x.shape[:2], 1, prod(x.shape[2:]))
+    best_index = candidates[..., 0]
+    best = np.take_along_axis(flat[:, :, 0], best_index, axis=2)
+    for tap in range(1, candidates.shape[3]):
+        value = np.take_along_axis(flat[:, :, 0], candidates[..., tap], axis=2)
+        better = (value > best) | np.isnan(value) if is_inexact(x.dtype) else value > best
+        best = np.where(better, value, best)
+        best_index = np.where(better, candidates[..., tap], best_index)
+    shape = (*x.shape[:2], *counts)
+    return best.astype(x.dtype, copy=False).reshape(shape), best_index.reshape(shape)
+
+
+def gather_by_index(x: Array, indices: Array) -> Array:
+    """The elements of each plane of x (N, C, *S) at flat `indices` (N, C, *L)."""
+    planes, volume = x.shape[0] * x.shape[1], prod(x.shape[2:])
+    return x.reshape(-1)[_absolute(indices, planes, volume)].reshape(indices.shape)
+
+
+def scatter_by_index(
+    g: Array, indices: Array, *, spatial: Sequence[int], unique: bool = False
+) -> Array:
+    """Adjoint of `gather_by_index`: add g (N, C, *L) into planes (N, C, *spatial) of zeros.
+
+    `unique` promises that no index occurs twice in a plane.
+    """
+    planes, volume = g.shape[0] * g.shape[1], prod(spatial)
+    if g.dtype in TYPES and len(spatial) == 2 and g.size >= _COMPILED_FROM:
+        return native.add_at(g, indices, tuple(spatial))
+    if unique:
+        placed = np.zeros(planes * volume, g.dtype)
+        placed[_absolute(indices, planes, volume)] = g.ravel()
+        return placed.reshape(*g.shape[:2], *spatial)
+    wide = widened(g).ravel()
+    out = np.zeros(planes * volume, wide.dtype)
+    np.add.at(out, _absolute(indices, planes, volume), wide)
+    return out.reshape(*g.shape[:2], *spatial).astype(g.dtype, copy=False)
+
+
+def max_unpool(x: Array, indices: Array, *, spatial: Sequence[int]) -> Array:
+    """Put x (N, C, *L) at its flat indices of planes (N, C, *spatial) of zeros.
+
+    Where an index repeats the last value stays, as in PyTorch; otherwise it is
+    `scatter_by_index`, and `gather_by_index` is its adjoint.
+    """
+    planes, volume = x.shape[0] * x.shape[1], prod(spatial)
+    if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= volume):
+        wrong = indices.min() if indices.min() < 0 else indices.max()
+        raise RuntimeError(
+            f"Found an invalid max index: {wrong} (output volumes are of size "
+            f"{'x'.join(map(str, spatial))})"
+        )
+    out = np.zeros(planes * volume, x.dtype)
+    out[_absolute(indices, planes, volume)] = x.ravel()
+    return out.reshape(*x.shape[:2], *spatial)
+
+
+def _absolute(indices: Array, planes: int, volume: int) -> Array:
+    """Indices into each plane as indices into all planes together."""
+    per_plane = indices.reshape(planes, prod(indices.shape[2:]))
+    return (per_plane + np.arange(planes)[:, None] * volume).ravel()

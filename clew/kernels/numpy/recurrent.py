@@ -1,0 +1,385 @@
+"""Recurrent layers over whole sequences: one direction of one layer, forward and backward.
+
+The rows of all time steps lie one after another. `batch_sizes[t]` says how many sequences take part
+in step t; the longest sequences come first, so a step always concerns the first rows of the state,
+and the others wait: for their first step when walking backwards in time, or for the end.
+
+The products with the input have no part in the recurrence, so there is one for all steps. Inside a
+step everything is written into memory that exists already: it stays in the cache.
+
+A sigmoid is `0.5 + 0.5 * tanh(x / 2)`. With the halves drawn into a GRU's weights, one call of tanh
+serves both of its gates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.compiled import lstm
+from clew.kernels.numpy.arrays import Array
+from clew.kernels.numpy.products import Panels, batch_affine, batch_product
+
+Spans = list[tuple[int, int]]
+
+
+def spans(batch_sizes: Sequence[int], reverse: bool) -> Spans:
+    """First row and end of every step, in the order in which the steps are taken."""
+    ends = accumulate(batch_sizes)
+    found = [(end - count, end) for end, count in zip(ends, batch_sizes)]
+    return found[::-1] if reverse else found
+
+
+def states_before(rows: Array, first: Array, steps: Spans) -> Array:
+    """For each row the state that its step started from, given the states after the steps."""
+    if are_even(steps, len(first)):
+        if steps[0][0] == 0:
+            return np.concatenate([first, rows[: len(rows) - len(first)]])
+        return np.concatenate([rows[len(first) :], first])
+    before = np.empty_like(rows)
+    state = first.copy()
+    for begin, end in steps:
+        current = state[: end - begin]
+        before[begin:end] = current
+        current[...] = rows[begin:end]
+    return before
+
+
+def are_even(steps: Spans, batch: int) -> bool:
+    """Whether all sequences take part in all steps."""
+    return bool(steps) and all(end - begin == batch for begin, end in steps)
+
+
+def _by_step(rows: Array, steps: Spans) -> list[Array]:
+    """The rows of each step, in the order of the steps."""
+    return [rows[begin:end] for begin, end in steps]
+
+
+def _per_column(values: tuple[float, ...], size: int, dtype: np.dtype) -> Array:
+    return np.repeat(np.array(values, dtype), size)
+
+
+def _summed(b_ih: Array | None, b_hh: Array | None) -> Array | None:
+    return None if b_ih is None or b_hh is None else b_ih + b_hh
+
+
+# -- LSTM: gates i, f, g, o ----------------------------------------------------------------
+
+
+@elementwise("lstm_step", 9, outputs=6, cost=16)
+def _LSTM_KERNEL(
+    xi: Any, xf: Any, xg: Any, xo: Any, hi: Any, hf: Any, hg: Any, ho: Any, before: Any
+) -> Any:
+    """The gates, the cell and the hidden state."""
+    i, f, o = (0.5 + 0.5 * (0.5 * (x + h)).tanh() for x, h in ((xi, hi), (xf, hf), (xo, ho)))
+    g = (xg + hg).tanh()
+    cell = f * before + i * g
+    return i, f, g, o, cell, o * cell.tanh()
+
+
+@elementwise("lstm_state", 9, outputs=2, cost=16)
+def _LSTM_STATE_KERNEL(*given: Any) -> Any:
+    """The cell and the hidden state alone."""
+    return _LSTM_KERNEL.function(*given)[-2:]
+
+
+@elementwise("lstm_step_backward", 8, outputs=5, cost=4)
+def _LSTM_BACKWARD_KERNEL(
+    i: Any, f: Any, g: Any, o: Any, cell: Any, before: Any, dh: Any, dc: Any
+) -> Any:
+    """The gradients of the gates' arguments, and of the cell before."""
+    tanh = cell.tanh()
+    dc = dc + dh * o * (1.0 - tanh * tanh)
+    of_i, of_f = dc * g * (i - i * i), dc * before * (f - f * f)
+    of_g, of_o = dc * i * (1.0 - g * g), dh * tanh * (o - o * o)
+    return of_i, of_f, of_g, of_o, dc * f
+
+
+def lstm_forward(
+    x: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None,
+    b_hh: Array | None,
+    h0: Array,
+    c0: Array,
+    w_hr: Array | None,
+    *,
+    steps: Spans,
+    keeps: bool = True,
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Hidden states, the last of them, the last cell, then for backward: gates and cells.
+
+    Each gate has an array (rows, size) of its own, so that what a step reads of it is contiguous.
+    Unless it is asked to keep them, what is for backward may be anything.
+    """
+    batch, size = c0.shape
+    bias = _summed(b_ih, b_hh)
+    gates = batch_affine(
+        x, w_ih.reshape(4, size, -1).swapaxes(1, 2),
+        None if bias is None else bias.reshape(4, size),
+    )  # fmt: skip
+    weight = Panels(w_hh.T)
+    out = np.empty((len(x), h0.shape[1]), x.dtype)
+    if w_hr is None and _can_walk(weight, steps, batch, size):
+        h, c = np.ascontiguousarray(h0), c0.copy(order="C")
+        cells = np.empty((len(x), size), x.dtype) if keeps else c
+        sizes = batch, size, len(steps), steps[0][0], _rows_from_step_to_step(steps)
+        lstm.run(
+            "forward",
+            _LSTM_KERNEL if keeps else _LSTM_STATE_KERNEL,
+            (gates, gates.strides[0], weight.panels, h, c, out, cells, *sizes),
+        )
+        last = slice(*steps[-1])
+        return out, out[last].copy(), cells[last].copy() if keeps else c, gates, cells
+    cells = np.empty((len(x), size), x.dtype)
+    h, c = h0.copy(), c0.copy()
+    products = np.empty((4, batch, size), x.dtype)
+    full = np.empty((batch, size), x.dtype)
+    kernel: Any = _LSTM_KERNEL.when(gates)
+    # Then a state is the last step's result, where it is.
+    even = are_even(steps, batch)
+    by_step = [_by_step(each, steps) for each in (*gates, cells, out)]
+    for i, f, g, o, cell, result in zip(*by_step, strict=True):
+        count = len(cell)
+        hidden = result if w_hr is None else full[:count]
+        product = weight.times_in_groups(h[:count], products[:, :count])
+        kernel(i, f, g, o, *product, c[:count], out=(i, f, g, o, cell, hidden))
+        if w_hr is not None:
+            batch_product(hidden, w_hr.T, result)
+        if even:
+            h, c = result, cell
+        else:
+            h[:count], c[:count] = result, cell
+    return (out, h.copy(), c.copy(), gates, cells) if even else (out, h, c, gates, cells)
+
+
+def _can_walk(weight: Panels, steps: Spans, batch: int, size: int) -> bool:
+    """Whether the compiled recurrence does these steps: all alike, over whole panels."""
+    return weight.panels is not None and size % lstm.BLOCK == 0 and are_even(steps, batch)
+
+
+def _rows_from_step_to_step(steps: Spans) -> int:
+    return steps[1][0] - steps[0][0] if len(steps) > 1 else 0
+
+
+def _gate_by_gate(rows: Array) -> Array:
+    """(rows, 4 * size) as (4, rows, size), over the same memory."""
+    return rows.reshape(len(rows), 4, -1).swapaxes(0, 1)
+
+
+def lstm_backward(
+    of_out: Array | None,
+    of_h: Array,
+    of_c: Array,
+    w_hh: Array,
+    c0: Array,
+    w_hr: Array | None,
+    gates: Array,
+    cells: Array,
+    steps: Spans,
+) -> tuple[Array, Array | None]:
+    """The gradient of the gates' inputs, and of the weight that projects; `of_h` and `of_c` are
+    the gradients of the last states, and become those of the first."""
+    batch, size = c0.shape
+    of_gates = np.empty((len(cells), 4 * size), gates.dtype)
+    of_hr = None if w_hr is None else np.zeros_like(w_hr)
+    weight = Panels(w_hh)
+    if w_hr is None and _can_walk(weight, steps, batch, size):
+        sizes = batch, size, len(steps), steps[-1][0], -_rows_from_step_to_step(steps)
+        start, arriving = np.ascontiguousarray(c0), of_out
+        if of_out is not None:
+            arriving = np.ascontiguousarray(of_out)
+        lstm.run(
+            "backward", _LSTM_BACKWARD_KERNEL,
+            (gates, gates.strides[0], weight.panels, start, cells, arriving, of_h, of_c, of_gates,
+             *sizes),
+        )  # fmt: skip
+        return of_gates, None
+    before = states_before(cells, c0, steps)
+    arrivals, slopes = np.empty((2, 4, batch, size), gates.dtype)
+    tanhs, throughs = np.empty((2, batch, size), gates.dtype)
+    kernel = _LSTM_BACKWARD_KERNEL.when(gates) if w_hr is None else None
+    for begin, end in reversed(steps):
+        count = end - begin
+        if kernel is not None:
+            dh, dc, of_gate = of_h[:count], of_c[:count], of_gates[begin:end]
+            if of_out is not None:
+                dh += of_out[begin:end]
+            kernel(
+                *gates[:, begin:end], cells[begin:end], before[begin:end], dh, dc,
+                out=(*_gate_by_gate(of_gate), dc),
+            )  # fmt: skip
+            weight.times(of_gate, dh)
+            continue
+        gate, found, slope = gates[:, begin:end], arrivals[:, :count], slopes[:, :count]
+        i, f, g, o = gate
+        dh, dc = of_h[:count], of_c[:count]
+        if of_out is not None:
+            dh += of_out[begin:end]
+        tanh = np.tanh(cells[begin:end], tanhs[:count])
+        to_cell = dh
+        if w_hr is not None and of_hr is not None:
+            of_hr += dh.T @ (o * tanh)
+            to_cell = dh @ w_hr
+        np.multiply(to_cell, tanh, found[3])
+        tanh *= tanh
+        through = np.subtract(1, tanh, throughs[:count])
+        through *= o
+        through *= to_cell
+        dc += through
+        np.multiply(dc, g, found[0])
+        np.multiply(dc, before[begin:end], found[1])
+        np.multiply(dc, i, found[2])
+        dc *= f
+        # s - s * s for the sigmoids, 1 - t * t for the tanh.
+        np.multiply(gate, gate, slope)
+        np.subtract(gate[:2], slope[:2], slope[:2])
+        np.subtract(1, slope[2], slope[2])
+        np.subtract(o, slope[3], slope[3])
+        of_gate = of_gates[begin:end]
+        np.multiply(found, slope, _gate_by_gate(of_gate))
+        weight.times(of_gate, dh)
+    return of_gates, of_hr
+
+
+# -- GRU: gates r, z, n --------------------------------------------------------------------
+
+
+def gru_forward(
+    x: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None,
+    b_hh: Array | None,
+    h0: Array,
+    *,
+    steps: Spans,
+) -> tuple[Array, Array, Array, Array]:
+    """Hidden states, the last of them, then for backward: gates and the hidden part of n."""
+    batch, size = h0.shape
+    scale = _per_column((0.5, 0.5, 1), size, x.dtype)
+    gates = x @ (w_ih * scale[:, None]).T
+    weight = Panels((w_hh * scale[:, None]).T)
+    bias_x = None if b_ih is None else b_ih * scale
+    bias_h = None if b_hh is None else b_hh * scale
+    out = np.empty((len(x), size), x.dtype)
+    news = np.empty((len(x), size), x.dtype)
+    h = h0.copy()
+    recurrent = np.empty((batch, 3 * size), x.dtype)
+    for begin, end in steps:
+        count = end - begin
+        gate, state, new = gates[begin:end], h[:count], news[begin:end]
+        hidden = weight.times(state, recurrent[:count])
+        if bias_x is not None:
+            gate += bias_x
+            hidden += bias_h
+        both, n = gate[:, : 2 * size], gate[:, 2 * size :]
+        both += hidden[:, : 2 * size]
+        np.tanh(both, both)
+        both *= 0.5
+        both += 0.5
+        new[...] = hidden[:, 2 * size :]
+        n += np.multiply(gate[:, :size], new, hidden[:, :size])
+        np.tanh(n, n)
+        state -= n
+        state *= gate[:, size : 2 * size]
+        state += n
+        out[begin:end] = state
+    return out, h, gates, news
+
+
+def gru_backward(
+    of_out: Array | None,
+    of_h: Array,
+    w_hh: Array,
+    before: Array,
+    gates: Array,
+    news: Array,
+    steps: Spans,
+) -> tuple[Array, Array]:
+    """The gradients of what comes from the input and from the state; `of_h` becomes that of the
+    first state."""
+    size = gates.shape[1] // 3
+    of_input, of_hidden = np.empty_like(gates), np.empty_like(gates)
+    products = np.empty_like(of_h)
+    weight = Panels(w_hh)
+    for begin, end in reversed(steps):
+        r, z, n = np.split(gates[begin:end], 3, axis=1)
+        dr, dz, dn = np.split(of_input[begin:end], 3, axis=1)
+        dh = of_h[: end - begin]
+        if of_out is not None:
+            dh += of_out[begin:end]
+        np.subtract(before[begin:end], n, dz)
+        dz *= dh
+        dz *= z
+        np.subtract(1, z, dn)
+        dz *= dn
+        dn *= dh
+        dn *= 1 - n * n
+        np.multiply(dn, news[begin:end], dr)
+        dr *= r
+        dr *= 1 - r
+        hidden = of_hidden[begin:end]
+        hidden[:, : 2 * size] = of_input[begin:end, : 2 * size]
+        np.multiply(dn, r, hidden[:, 2 * size :])
+        dh *= z
+        dh += weight.times(hidden, products[: end - begin])
+    return of_input, of_hidden
+
+
+# -- RNN: tanh or relu ---------------------------------------------------------------------
+
+
+def rnn_forward(
+    x: Array,
+    w_ih: Array,
+    w_hh: Array,
+    b_ih: Array | None,
+    b_hh: Array | None,
+    h0: Array,
+    *,
+    steps: Spans,
+    relu: bool,
+) -> tuple[Array, Array]:
+    """Hidden states, and the last of them."""
+    out = x @ w_ih.T
+    weight, bias = Panels(w_hh.T), _summed(b_ih, b_hh)
+    h = h0.copy()
+    products = np.empty_like(h)
+    for begin, end in steps:
+        state, row = h[: end - begin], out[begin:end]
+        row += weight.times(state, products[: end - begin])
+        if bias is not None:
+            row += bias
+        if relu:
+            np.maximum(row, 0, out=row)
+        else:
+            np.tanh(row, row)
+        state[...] = row
+    return out, h
+
+
+def rnn_backward(
+    of_out: Array | None, of_h: Array, w_hh: Array, out: Array, steps: Spans, relu: bool
+) -> Array:
+    """The gradient of what the nonlinearity was applied to; `of_h` becomes that of the first
+    state."""
+    found = np.empty_like(out)
+    weight = Panels(w_hh)
+    for begin, end in reversed(steps):
+        dh, row, result = of_h[: end - begin], out[begin:end], found[begin:end]
+        if of_out is not None:
+            dh += of_out[begin:end]
+        if relu:
+            np.multiply(dh, row > 0, result)
+        else:
+            np.multiply(row, row, result)
+            np.subtract(1, result, result)
+            result *= dh
+        weight.times(result, dh)
+    return found

@@ -1,0 +1,249 @@
+"""Large arrays reduced over some of their dimensions, on all threads.
+
+What is added up is cut into chunks whose size depends on the array's shape alone; their results are
+reduced in turn. So the numbers do not depend on the number of threads, and rounding errors hardly
+grow with the number of elements.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from clew.kernels.codegen.ir import BF16, F16, F32, F64, where
+from clew.kernels.codegen.ufunc import Columns, Rows, over_columns, over_rows
+from clew.kernels.numpy.arrays import compute_dtype
+from clew.kernels.runtime import jit
+
+Array = np.ndarray
+Dims = tuple[int, ...]
+
+# A row of so many elements is reduced in chunks, so that there is work for some threads; a row of
+# fewer if each is more work.
+LONG, CHUNK = 1 << 17, 8192
+# The same for the rows of a matrix.
+ROWS = 1024
+# From this many elements on a comparison after the other is what counts, not the start.
+LARGE = 1 << 12
+
+# Low-precision floats are added up, and given back, as float32.
+_WIDENED = [([F16], [F32]), ([F32], [F32]), ([F64], [F64]), ([BF16], [F32])]
+
+SUM = over_rows("sum_rows", "(n)->()", types=_WIDENED)(lambda x: x.row_sum())
+PROD = over_rows("prod_rows", "(n)->()", types=_WIDENED)(lambda x: x.row_prod())
+# A mean and the sum of squared deviations from it; the largest and the sum of exp(x - largest).
+MOMENTS = over_rows("moments", "(n)->(),()", cost=2)(lambda x: _deviations(x, x.row_mean()))
+EXPONENTIALS = over_rows("exponentials", "(n)->(),()", cost=4)(lambda x: _sum_exp(x, x.row_max()))
+MAX = over_rows("max_rows", "(n)->()")(lambda x: x.row_max())
+MIN = over_rows("min_rows", "(n)->()")(lambda x: x.row_min())
+SUM_COLUMNS = over_columns("sum_columns", "(m,n)->(n)", types=_WIDENED)(lambda x: x * 1.0)
+
+
+def _deviations(x: Any, mean: Any) -> Any:
+    return mean, ((x - mean) * (x - mean)).row_sum()
+
+
+def _sum_exp(x: Any, largest: Any) -> Any:
+    # An infinity less itself would be NaN.
+    shift = where(largest.abs().equals(math.inf), 0.0, largest)
+    return largest, (x - shift).exp().row_sum()
+
+
+_EXTREMES: dict[Any, Rows] = {np.maximum: MAX, np.minimum: MIN}
+
+
+def add_up(array: Array, dims: Dims, keepdim: bool) -> Array | None:
+    """The sum over `dims`; None if there is no kernel for the array."""
+    if dims == (0,) and array.ndim == 2 and not keepdim and array.flags.c_contiguous:
+        # What biases get: of small matrices the checks below would take longer than the sum.
+        kernel = SUM_COLUMNS.when(array)
+        if kernel is not None and array.shape[0] < 2 * ROWS:
+            return np.asarray(kernel(array))
+    if array.dtype.kind == "c":
+        # Both are arrays, which the type of `add_up` does not say.
+        parts = [add_up(part, dims, keepdim) for part in (array.real, array.imag)]
+        return np.stack(parts, axis=-1).view(array.dtype)[..., 0]  # type: ignore[arg-type]
+    if SUM.when(array) is None:
+        return None
+    total = _in_one_block(array, dims) if array.flags.c_contiguous else None
+    if total is None:
+        total = _of_repeated(array, dims) if 0 in array.strides else _folded(array, dims)
+    return np.expand_dims(total, dims) if keepdim else total
+
+
+def _in_one_block(array: Array, dims: Dims) -> Array | None:
+    """The sum over dimensions that follow each other; None if they do not."""
+    shape, first, last = array.shape, min(dims), max(dims)
+    count = last - first + 1
+    if count != len(dims):
+        return None
+    if last == array.ndim - 1:
+        return along(SUM, array if count == 1 else array.reshape(*shape[:first], -1))
+    if first or count > 1 or last < array.ndim - 2:
+        rows, columns = math.prod(shape[first : last + 1]), math.prod(shape[last + 1 :])
+        array = array.reshape(*shape[:first], rows, columns)
+    total = down(SUM_COLUMNS, array)
+    return total.reshape(*shape[:first], *shape[last + 1 :])
+
+
+def _of_repeated(array: Array, dims: Dims) -> Array:
+    """The sum of an array that shows some of its elements more than once."""
+    repeated = [dim for dim, step in enumerate(array.strides) if not step and array.shape[dim] > 1]
+    once = array[tuple(slice(1) if dim in repeated else slice(None) for dim in range(array.ndim))]
+    total = _folded(once, dims) * math.prod(array.shape[dim] for dim in repeated if dim in dims)
+    shape = [size for dim, size in enumerate(array.shape) if dim not in dims]
+    return np.array(np.broadcast_to(total, shape))
+
+
+def all_by(kernel: Rows, array: Array) -> Array:
+    """All elements of floats that lie one after another in memory, reduced by a kernel."""
+    result = np.empty((), array.dtype)
+    ufunc = kernel.when(array)
+    if array.ndim != 1:
+        array = array.reshape(-1)
+    ufunc(chunked(ufunc, array)[0] if array.size >= LONG else array, result)
+    return result
+
+
+def multiply(array: Array, everything: bool, keepdim: bool) -> Array | None:
+    """The product of all elements, or along the last dimension; None if there is no kernel."""
+    if PROD.when(array) is None or not array.flags.c_contiguous or not array.ndim:
+        return None
+    product = along(PROD, array.reshape(-1) if everything else array)
+    return product[..., None] if keepdim else product
+
+
+def extreme_of_all(ufunc: Any, array: Array) -> Array:
+    """The largest or smallest element of floats (`ufunc` is np.maximum or np.minimum).
+
+    There is nothing to round, so it makes no difference who finds it: on one thread, NumPy is the
+    quicker in large arrays.
+    """
+    if not array.flags.c_contiguous or (array.size >= LARGE and jit.threads() == 1):
+        result = np.empty((), array.dtype)
+        ufunc.reduce(array, None, None, result)
+        return result
+    return all_by(_EXTREMES[ufunc], array)
+
+
+def extreme_of_rows(ufunc: Any, array: Array) -> Array | None:
+    """The largest or smallest along the last dimension of floats; None if they lie apart."""
+    kernel = _EXTREMES[ufunc]
+    if kernel.when(array) is None or not array.flags.c_contiguous:
+        return None
+    return along(kernel, array)
+
+
+def along(kernel: Rows, array: Array) -> Array:
+    """The last dimension reduced by a kernel, chunk by chunk if it is long."""
+    ufunc = kernel.when(array)
+    if array.shape[-1] * kernel.cost >= LONG:
+        array = chunked(ufunc, array)[0]
+        ufunc = kernel.when(array)
+    return np.asarray(ufunc(array))
+
+
+def chunked(ufunc: Any, array: Array) -> list[Array]:
+    """What a kernel makes of each chunk of the last dimension; the last one may be shorter."""
+    *outer, size = array.shape
+    count, rest = divmod(size, CHUNK)
+    whole = size - rest
+    dtype = compute_dtype(array.dtype)
+    outs = [np.empty((*outer, count + (rest > 0)), dtype) for _ in range(ufunc.nout)]
+    ufunc(
+        array[..., :whole].reshape(*outer, count, CHUNK),
+        out=tuple([out[..., :count] for out in outs]),
+    )
+    if rest:
+        ufunc(array[..., whole:], out=tuple([out[..., count] for out in outs]))
+    return outs
+
+
+def down(kernel: Columns, array: Array) -> Array:
+    """The last dimension but one reduced by a kernel, chunk by chunk if it is long."""
+    ufunc = kernel.when(array)
+    rows = array.shape[-2]
+    if rows < 2 * ROWS:
+        return np.asarray(ufunc(array))
+    whole = rows // ROWS * ROWS
+    *outer, _, columns = array.shape
+    parts: Array = ufunc(array[..., :whole, :].reshape(*outer, -1, ROWS, columns))
+    if whole < rows:
+        parts = np.concatenate([parts, ufunc(array[..., whole:, :])[..., None, :]], axis=-2)
+    return down(kernel, parts)
+
+
+def in_rows(array: Array, dims: Dims) -> Array | None:
+    """The same memory with the reduced dimensions as the last one, for `moments` and `logsumexp`.
+
+    None where the dimensions lie otherwise, or the kernels do not know the dtype.
+    """
+    kept = array.ndim - len(dims)
+    if not dims or not array.size or min(dims) < kept or not array.flags.c_contiguous:
+        return None
+    if MOMENTS.when(array) is None:
+        return None
+    return array if len(dims) == 1 else array.reshape(*array.shape[:kept], -1)
+
+
+def moments(array: Array) -> tuple[Array, Array]:
+    """The mean along the last dimension, and the sum of the squares of deviations from it."""
+    ufunc = MOMENTS.when(array)
+    size = array.shape[-1]
+    if size * MOMENTS.cost < LONG:
+        mean, squares = ufunc(array)
+        return np.asarray(mean), np.asarray(squares)
+    means, parts = (each.astype(np.float64) for each in chunked(ufunc, array))
+    counts = np.full(means.shape[-1], float(CHUNK))
+    counts[-1] = size - CHUNK * (len(counts) - 1)
+    mean = (means * counts).sum(-1) / size
+    between = np.square(means - mean[..., None]) * counts
+    squares = parts.sum(-1) + between.sum(-1)
+    dtype = array.dtype
+    return np.asarray(mean, dtype), np.asarray(squares, dtype)
+
+
+def logsumexp(array: Array) -> Array:
+    """log(sum(exp(x))) along the last dimension."""
+    ufunc = EXPONENTIALS.when(array)
+    if array.shape[-1] * EXPONENTIALS.cost < LONG:
+        largest, total = ufunc(array)
+        shift = np.where(np.isinf(largest), 0, largest)
+    else:
+        maxima, sums = chunked(ufunc, array)
+        largest = maxima.max(-1, keepdims=True)
+        shift = np.where(np.isinf(largest), 0, largest)
+        total = (sums * np.exp(maxima - shift)).sum(-1)
+        shift = shift[..., 0]
+    return np.asarray(np.log(total) + shift)
+
+
+def _folded(array: Array, dims: Dims) -> Array:
+    """The sum over `dims`, with the dimensions taken in the order they have in memory."""
+    order = sorted(range(array.ndim), key=lambda dim: -abs(array.strides[dim]))
+    reduced = [dim in dims for dim in order]
+    array = array.transpose(order)
+    while any(reduced):
+        last = _run_length(reduced)
+        if reduced[-1]:
+            array = along(SUM, array.reshape(*array.shape[:-last], -1))
+            reduced = reduced[:-last]
+        else:
+            above = _run_length(reduced[:-last])
+            outer, kept = array.shape[: -last - above], array.shape[-last:]
+            count = math.prod(array.shape[-last - above : -last])
+            matrices = array.reshape(*outer, count, math.prod(kept))
+            array = down(SUM_COLUMNS, matrices).reshape(*outer, *kept)
+            reduced = reduced[: -last - above] + [False] * last
+    remaining = [dim for dim in order if dim not in dims]
+    return array.transpose([remaining.index(dim) for dim in sorted(remaining)])
+
+
+def _run_length(flags: list[bool]) -> int:
+    """How many flags at the end are the same."""
+    count = 1
+    while count < len(flags) and flags[-count - 1] == flags[-1]:
+        count += 1
+    return count

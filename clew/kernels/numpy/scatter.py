@@ -1,0 +1,206 @@
+"""Adding values at given positions, where positions may repeat.
+
+`np.add.at` is fast only for one-dimensional targets, so everything is brought to that form: for
+4096 rows added into 10000 x 64 floats it takes 1.3 ms instead of 8.7.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from clew.backend.dtypes import LOW_PRECISION
+from clew.kernels.codegen.builder import TYPES
+from clew.kernels.compiled import gather_scatter
+
+
+def flat_positions(shape: tuple[int, ...], key: tuple[Any, ...]) -> np.ndarray:
+    """The positions, in a row-major array of that shape, of the elements that `key` picks."""
+    if all(type(each) is np.ndarray and each.dtype.kind in "iu" for each in key):
+        leading = shape[: len(key)]
+        rows: Any = 0
+        for each, n in zip(key, leading, strict=True):
+            if each.size and (each.min() < -n or each.max() >= n):
+                raise IndexError(f"an index is out of bounds for a dimension of size {n}")
+            rows = rows * n + np.where(each < 0, each + n, each)
+        width = int(np.prod(shape[len(key) :]))
+        if len(key) == len(shape):
+            return np.asarray(rows)
+        within = np.arange(width).reshape(shape[len(key) :])
+        rows = np.asarray(rows)
+        return rows.reshape(rows.shape + (1,) * within.ndim) * width + within
+    return np.arange(int(np.prod(shape))).reshape(shape)[key]
+
+
+def add_flat(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """`target.flat[positions] += values` with repeated positions counted each time.
+
+    The target is row-major; it is written to and returned.
+    """
+    if target.dtype in LOW_PRECISION:
+        target[...] = add_flat(target.astype(np.float32), positions, values.astype(np.float32))
+        return target
+    spread = np.broadcast_to(values, positions.shape)
+    if target.dtype != spread.dtype:
+        spread = spread.astype(target.dtype)
+    flat = positions.astype(np.int64, copy=False).ravel()
+    np.add.at(target.reshape(-1), flat, spread.ravel())
+    return target
+
+
+def add_at(target: np.ndarray, key: tuple[Any, ...], values: np.ndarray) -> np.ndarray:
+    """`target[key] += values` with repeated indices counted each time; returns the target."""
+    first = key[0]
+    if len(key) == 1 and first.dtype.kind in "iu" and first.ndim == 1:
+        n = target.shape[0]
+        if first.size and (first.min() < -n or first.max() >= n):
+            raise IndexError(f"an index is out of bounds for a dimension of size {n}")
+        index = np.where(first < 0, first + n, first)
+        return add_rows(target, index, np.broadcast_to(values, index.shape + target.shape[1:]))
+    return add_flat(target, flat_positions(target.shape, key), values)
+
+
+# From this many elements per row on, adding whole rows is faster than adding elements.
+WIDE_ROW = 256
+
+
+def add_rows(target: np.ndarray, index: np.ndarray, rows: np.ndarray, dim: int = 0) -> np.ndarray:
+    """`target[index] += rows`, with row numbers along `dim` that may repeat; returns the target."""
+    shape = target.shape
+    if not rows.size:
+        return target
+    width = math.prod(shape[dim + 1 :])
+    if target.dtype in TYPES and target.dtype is rows.dtype and target.flags.c_contiguous:
+        outer = math.prod(shape[:dim])
+        values = np.ascontiguousarray(rows).reshape(outer, index.size, width)
+        places = np.ascontiguousarray(index, np.int64)
+        gather_scatter.add_rows(target.reshape(outer, shape[dim], width), places, values)
+        return target
+    if dim or width < WIDE_ROW or target.dtype in LOW_PRECISION:
+        return add_flat(target, positions_of_rows(shape, dim, index), rows)
+    order = np.argsort(index, kind="stable")
+    place = index[order]
+    # Round k adds the k-th occurrence of each row number, so no round names a row twice.
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    counts = np.diff(first, append=index.size)
+    done = 0
+    while first.size:
+        target[place[first + done]] += rows[order[first + done]]
+        done += 1
+        more = counts > done
+        first, counts = first[more], counts[more]
+    return target
+
+
+# So many elements NumPy takes more quickly than a kernel is called.
+_FEW = 1 << 12
+
+
+def take_few(source: np.ndarray, index: np.ndarray) -> np.ndarray | None:
+    """`source[..., index]` along the last dimension by NumPy, if that is the quickest way."""
+    if index.size >= _FEW or not source.size or index.shape[:-1] != source.shape[:-1]:
+        return None
+    if not source.flags.c_contiguous:
+        return None
+    width = source.shape[-1]
+    rows = source.size // width
+    places = index.reshape(rows, -1) + _starts_of_rows(rows, width)
+    return source.reshape(-1).take(places).reshape(index.shape)
+
+
+@functools.lru_cache(maxsize=64)
+def _starts_of_rows(rows: int, width: int) -> np.ndarray:
+    return np.arange(0, rows * width, width)[:, None]
+
+
+def in_blocks(
+    target: np.ndarray, index: np.ndarray, dim: int, *values: np.ndarray
+) -> list[np.ndarray] | None:
+    """Target, index and values as (outer, length, inner), the same memory where it may be written.
+
+    None unless there is a kernel: for floats of one type, in row-major order, and an index that
+    goes with all the target has beside `dim`.
+    """
+    shape = target.shape
+    if target.dtype not in TYPES or not target.flags.c_contiguous or not index.size:
+        return None
+    if index.shape[:dim] != shape[:dim] or index.shape[dim + 1 :] != shape[dim + 1 :]:
+        return None
+    if any(each.dtype is not target.dtype or each.shape != index.shape for each in values):
+        return None
+    outer, inner = math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
+    whole_index = np.ascontiguousarray(index, np.int64)
+    return [
+        target.reshape(outer, shape[dim], inner),
+        *(
+            np.ascontiguousarray(each).reshape(outer, index.shape[dim], inner)
+            for each in (whole_index, *values)
+        ),
+    ]
+
+
+def positions_along(shape: tuple[int, ...], dim: int, index: np.ndarray) -> np.ndarray:
+    """Flat positions of `x[..., index[place], ...]`; other coordinates are the place's own."""
+    positions: Any = index
+    stride = 1
+    for each in reversed(range(len(shape))):
+        if each == dim:
+            positions = positions + index * (stride - 1) if stride != 1 else positions
+        else:
+            steps = np.arange(index.shape[each]) * stride
+            positions = positions + steps.reshape((-1,) + (1,) * (len(shape) - 1 - each))
+        stride *= shape[each]
+    return np.asarray(positions)
+
+
+def positions_of_rows(shape: tuple[int, ...], dim: int, index: np.ndarray) -> np.ndarray:
+    """Flat positions of `x.take(index, axis=dim)`, in its shape."""
+    inner = int(np.prod(shape[dim + 1 :]))
+    outer = int(np.prod(shape[:dim]))
+    rows = index.reshape(1, -1, 1) * inner + np.arange(inner)
+    rows = rows + (np.arange(outer) * (shape[dim] * inner)).reshape(-1, 1, 1)
+    return rows.reshape(shape[:dim] + (index.size,) + shape[dim + 1 :])
+
+
+_IDENTITY: dict[str, Any] = {"sum": 0, "mean": 0, "prod": 1}
+_REDUCE: dict[str, Any] = {
+    "sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum,
+}  # fmt: skip
+
+
+def _identity(reduce: str, dtype: np.dtype) -> Any:
+    if reduce in _IDENTITY:
+        return _IDENTITY[reduce]
+    sign = -1 if reduce == "amax" else 1
+    if dtype.kind == "f":
+        return sign * np.inf
+    if dtype.kind == "b":
+        return reduce == "amin"
+    return np.iinfo(dtype).min if reduce == "amax" else np.iinfo(dtype).max
+
+
+def reduce_flat(
+    target: np.ndarray, positions: np.ndarray, values: np.ndarray, reduce: str, include_self: bool
+) -> np.ndarray:
+    """Reduce values into the positions of a row-major copy; the result is returned."""
+    if target.dtype in LOW_PRECISION:
+        wide = reduce_flat(
+            target.astype(np.float32), positions, values.astype(np.float32), reduce, include_self
+        )
+        return wide.astype(target.dtype)
+    flat = target.reshape(-1)
+    places = positions.astype(np.int64, copy=False).ravel()
+    if not include_self:
+        flat[places] = _identity(reduce, target.dtype)
+    _REDUCE[reduce].at(flat, places, values.ravel())
+    if reduce == "mean":
+        counts = np.bincount(places, minlength=flat.size)
+        counts = counts + 1 if include_self else np.maximum(counts, 1)
+        if target.dtype.kind in "iu":
+            flat[...] = np.floor_divide(flat, counts.astype(target.dtype))
+        else:
+            flat[...] = flat / counts.astype(target.dtype)
+    return target

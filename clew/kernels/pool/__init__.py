@@ -1,0 +1,1 @@
+"""Pooling and interpolation over planes of images."""

@@ -1,0 +1,1 @@
+"""What compiled code needs to run: JIT, code cache, object loader, thread pool, allocators."""
