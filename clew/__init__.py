@@ -59,7 +59,7 @@ from clew.backend.layout import (
 )
 from clew.core.public import FUNCTIONS as _FUNCTIONS
 from clew.core.tensor import Size, Tensor
-from clew.ops.random import Generator, default_generator
+from clew.ops.create.random import Generator, default_generator
 from clew.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from clew.settings import (
     are_deterministic_algorithms_enabled,

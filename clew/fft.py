@@ -6,8 +6,8 @@ from typing import Any
 from clew.core.arguments import typed as _typed
 from clew.core.public import with_out as _with_out
 from clew.core.tensor import Tensor
-from clew.ops import fft as _fft
-from clew.ops.fft import fftfreq, fftshift, ifftshift, rfftfreq
+from clew.ops.spectral import fft as _fft
+from clew.ops.spectral.fft import fftfreq, fftshift, ifftshift, rfftfreq
 
 fft, ifft = _with_out(_fft.fft), _with_out(_fft.ifft)
 rfft, irfft = _with_out(_fft.rfft), _with_out(_fft.irfft)

@@ -5,18 +5,18 @@ from typing import Any as _Any
 
 from clew.core.arguments import typed as _typed
 from clew.core.public import with_out as _with_out
-from clew.ops import decompositions as _decompositions
-from clew.ops import linalg as _linalg
-from clew.ops import lu as _lu
-from clew.ops import matmul as _matmul
-from clew.ops import matrix_norms as _matrix_norms
-from clew.ops import norms as _norms
-from clew.ops import products as _products
-from clew.ops import reflections as _reflections
-from clew.ops import solving as _solving
-from clew.ops.linalg_checks import LinAlgError
-from clew.ops.matmul import EXACT_OUT as _EXACT_OUT
-from clew.ops.rows import out_form as _out_form
+from clew.ops.define.rows import out_form as _out_form
+from clew.ops.linalg import decompositions as _decompositions
+from clew.ops.linalg import householder as _reflections
+from clew.ops.linalg import lu as _lu
+from clew.ops.linalg import matmul as _matmul
+from clew.ops.linalg import matrix_functions as _linalg
+from clew.ops.linalg import matrix_norms as _matrix_norms
+from clew.ops.linalg import products as _products
+from clew.ops.linalg import solve as _solving
+from clew.ops.linalg.checks import LinAlgError
+from clew.ops.linalg.matmul import EXACT_OUT as _EXACT_OUT
+from clew.ops.reduce import norms as _norms
 
 _Function = _Callable[..., _Any]
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from clew.core.tensor import Tensor
 from clew.nn.parameter import Parameter
-from clew.ops.sharing import reduce_tensor
+from clew.ops.tensor.shared_memory import reduce_tensor
 
 __all__ = [
     *multiprocessing.__all__,

@@ -9,7 +9,7 @@ from clew.autograd.mode import _Mode
 from clew.backend.device import device, no_such_device
 from clew.core.tensor import Tensor
 from clew.interrupts import uninterrupted
-from clew.ops.random import Generator, default_generator
+from clew.ops.create.random import Generator, default_generator
 
 __all__ = [
     "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",

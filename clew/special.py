@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from clew.core.public import FUNCTIONS, with_out
-from clew.ops import special as _ops
-from clew.ops.rows import out_form
+from clew.ops.define.rows import out_form
+from clew.ops.pointwise import special as _ops
 
 __all__ = [
     "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc",

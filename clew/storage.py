@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from clew.ops.info import StorageView
+from clew.ops.tensor.info import StorageView
 from clew.serialization import load
 
 __all__ = ["TypedStorage", "UntypedStorage", "_load_from_bytes"]

@@ -12,7 +12,7 @@ from clew.autograd.gradcheck import gradcheck, gradgradcheck
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
 from clew.func.batching import vmap
-from clew.ops.joining import stack
+from clew.ops.shape.joining import stack
 
 __all__ = ["assert_allclose", "assert_close", "check_op"]
 

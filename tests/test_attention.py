@@ -10,7 +10,7 @@ import torch
 
 import clew
 import clew.nn.functional as F
-from clew.ops import attention, attention_blocks
+from clew.ops.nn import attention, attention_blocks
 
 ATTEND = {
     clew: F.scaled_dot_product_attention,

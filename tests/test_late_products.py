@@ -17,7 +17,7 @@ from clew.core import anomaly, engine, node, saving
 from clew.kernels.numpy import products
 from clew.kernels.runtime import jit
 from clew.observer import Observer, observing
-from clew.ops import matmul
+from clew.ops.linalg import matmul
 from clew.utils.checkpoint import checkpoint
 from tests.test_native_team import run
 

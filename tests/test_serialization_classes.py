@@ -30,7 +30,7 @@ import clew.cuda.amp
 import clew.distributions
 import clew.nn.utils.prune
 import clew.nn.utils.rnn
-import clew.ops.return_types
+import clew.ops.define.return_types
 import clew.optim.lr_scheduler
 import clew.optim.swa_utils
 import clew.utils.data
@@ -281,7 +281,7 @@ def test_every_exported_class_is_found_by_its_name() -> None:
     exporting = [
         clew.nn, clew.optim, clew.optim.lr_scheduler, clew.optim.swa_utils, clew.utils.data,
         clew.distributions, clew.distributions.constraints, clew.distributions.transforms, clew.amp,
-        clew.cuda.amp, clew.cpu.amp, clew.ops.return_types, clew.nn.utils.prune,
+        clew.cuda.amp, clew.cpu.amp, clew.ops.define.return_types, clew.nn.utils.prune,
         clew.nn.utils.parametrizations, clew.nn.utils.rnn, clew.utils.data.distributed,
     ]  # fmt: skip
     classes = [c for c in all_classes(*exporting) if names.is_own_class(c)]

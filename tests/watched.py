@@ -31,7 +31,7 @@ from clew import aliasing
 from clew.core.state import local
 from clew.core.tensor import CUTS
 from clew.doctor import Session
-from clew.ops import leaving
+from clew.ops.tensor import to_numpy
 from tests import test_programs, user_programs, watched_programs
 from tests.doctor_score import programs as doctor_programs
 
@@ -82,7 +82,7 @@ def run(program: Callable[[], Any], session: Session | None = None) -> Outcome:
     np.random.seed(0)
     random.seed(0)
     # What error texts remember of earlier runs.
-    leaving._exits.last = local.state.last_backward = None
+    to_numpy._exits.last = local.state.last_backward = None
     CUTS.clear()
     printed, result, error = io.StringIO(), None, None
     with (

@@ -14,7 +14,7 @@ from clew.backend import dtypes
 from clew.backend.device import device as parse_device
 from clew.core.tensor import Tensor
 from clew.observer import active
-from clew.ops.creation import full
+from clew.ops.create.constants import full
 from clew.source import user_stacklevel
 
 

@@ -12,7 +12,7 @@ from clew.autograd.backward import grad
 from clew.autograd.mode import enable_grad
 from clew.core.tensor import Tensor, wrap
 from clew.ops.batching.level import running
-from clew.ops.joining import stack
+from clew.ops.shape.joining import stack
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

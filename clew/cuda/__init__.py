@@ -21,8 +21,8 @@ from clew.cuda.streams import (
     set_stream,
     stream,
 )
-from clew.ops.conversion import LEGACY_NAMES as _LEGACY_NAMES
-from clew.ops.legacy import CudaTensorType as _CudaTensorType
+from clew.ops.create.legacy_constructors import CudaTensorType as _CudaTensorType
+from clew.ops.tensor.conversion import LEGACY_NAMES as _LEGACY_NAMES
 
 _initialized = False
 

@@ -12,9 +12,9 @@ from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.parametrized import ProbsOrLogits
 from clew.distributions.utils import broadcast_all
-from clew.ops.loss import binary_cross_entropy_with_logits
-from clew.ops.ranges import arange
-from clew.ops.sampling import bernoulli
+from clew.ops.create.ranges import arange
+from clew.ops.create.sampling import bernoulli
+from clew.ops.nn.loss.elementwise import binary_cross_entropy_with_logits
 
 __all__ = ["Bernoulli"]
 

@@ -10,7 +10,7 @@ from clew.distributions.dirichlet import Dirichlet
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.utils import broadcast_all
-from clew.ops.joining import stack
+from clew.ops.shape.joining import stack
 
 __all__ = ["Beta"]
 

@@ -11,8 +11,8 @@ from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.parametrized import ProbsOrLogits
 from clew.distributions.utils import broadcast_all
-from clew.ops.ranges import arange
-from clew.ops.sampling import binomial
+from clew.ops.create.ranges import arange
+from clew.ops.create.sampling import binomial
 
 __all__ = ["Binomial"]
 

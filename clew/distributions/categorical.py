@@ -11,10 +11,10 @@ from clew.core.tensor import Size, Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.parametrized import ProbsOrLogits
-from clew.ops.creation import full
-from clew.ops.ranges import arange
-from clew.ops.sampling import multinomial
-from clew.ops.views import broadcast_tensors
+from clew.ops.create.constants import full
+from clew.ops.create.ranges import arange
+from clew.ops.create.sampling import multinomial
+from clew.ops.shape.views import broadcast_tensors
 
 __all__ = ["Categorical"]
 

@@ -9,7 +9,7 @@ from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.parametrized import Parametrized
-from clew.ops.creation import full
+from clew.ops.create.constants import full
 
 __all__ = ["Cauchy"]
 

@@ -13,10 +13,10 @@ from clew import errors
 from clew.backend.dtypes import bool_ as _bool
 from clew.backend.dtypes import finfo as _finfo
 from clew.core.tensor import Tensor
-from clew.ops.decompositions import eigvalsh as _eigvalsh
-from clew.ops.joining import cat as _join
-from clew.ops.joining import stack as _pile
-from clew.ops.solving import cholesky_ex as _cholesky_ex
+from clew.ops.linalg.decompositions import eigvalsh as _eigvalsh
+from clew.ops.linalg.solve import cholesky_ex as _cholesky_ex
+from clew.ops.shape.joining import cat as _join
+from clew.ops.shape.joining import stack as _pile
 
 __all__ = [
     "Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property",

@@ -13,10 +13,10 @@ from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.parametrized import ProbsOrLogits
 from clew.distributions.utils import broadcast_all, clamp_probs
-from clew.ops.clamping import where
-from clew.ops.creation import ones_like, zeros_like
-from clew.ops.loss import binary_cross_entropy_with_logits
-from clew.ops.random import rand
+from clew.ops.create.constants import ones_like, zeros_like
+from clew.ops.create.random import rand
+from clew.ops.nn.loss.elementwise import binary_cross_entropy_with_logits
+from clew.ops.pointwise.clamping import where
 
 __all__ = ["ContinuousBernoulli"]
 

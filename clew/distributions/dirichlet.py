@@ -11,10 +11,10 @@ from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.parametrized import Parametrized
-from clew.ops.embedding import one_hot
-from clew.ops.implicit_sampling import dirichlet_grad
-from clew.ops.sampling import sample_dirichlet
-from clew.ops.special import xlogy
+from clew.ops.create.implicit_reparameterization import dirichlet_grad
+from clew.ops.create.sampling import sample_dirichlet
+from clew.ops.nn.embedding import one_hot
+from clew.ops.pointwise.special import xlogy
 
 __all__ = ["Dirichlet"]
 

@@ -9,7 +9,7 @@ from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.parametrized import Parametrized
-from clew.ops.creation import zeros_like
+from clew.ops.create.constants import zeros_like
 
 __all__ = ["Exponential"]
 

@@ -10,8 +10,8 @@ from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.parametrized import Parametrized
-from clew.ops.sampling import standard_gamma
-from clew.ops.special import igamma, xlogy
+from clew.ops.create.sampling import standard_gamma
+from clew.ops.pointwise.special import igamma, xlogy
 
 __all__ = ["Gamma"]
 

@@ -9,9 +9,9 @@ from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.parametrized import Parametrized
-from clew.ops.clamping import where
-from clew.ops.creation import zeros_like
-from clew.ops.random import rand
+from clew.ops.create.constants import zeros_like
+from clew.ops.create.random import rand
+from clew.ops.pointwise.clamping import where
 
 __all__ = ["GeneralizedPareto"]
 

@@ -11,8 +11,8 @@ from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.parametrized import ProbsOrLogits
 from clew.distributions.utils import broadcast_all
-from clew.ops.creation import zeros_like
-from clew.ops.loss import binary_cross_entropy_with_logits
+from clew.ops.create.constants import zeros_like
+from clew.ops.nn.loss.elementwise import binary_cross_entropy_with_logits
 
 __all__ = ["Geometric"]
 

@@ -12,7 +12,7 @@ from clew.distributions.transformed_distribution import TransformedDistribution
 from clew.distributions.transforms import AffineTransform, ExpTransform
 from clew.distributions.uniform import Uniform
 from clew.distributions.utils import broadcast_all, euler_constant
-from clew.ops.creation import full_like, ones_like
+from clew.ops.create.constants import full_like, ones_like
 
 __all__ = ["Gumbel"]
 

@@ -10,8 +10,8 @@ from clew.distributions import constraints
 from clew.distributions.distribution import Distribution
 from clew.distributions.transformed_distribution import TransformedDistribution, of_base
 from clew.distributions.transforms import AbsTransform
-from clew.ops.clamping import where
-from clew.ops.creation import zeros_like
+from clew.ops.create.constants import zeros_like
+from clew.ops.pointwise.clamping import where
 
 
 class Half(TransformedDistribution):

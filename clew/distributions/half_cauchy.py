@@ -7,7 +7,7 @@ import math
 from clew.core.tensor import Tensor
 from clew.distributions.cauchy import Cauchy
 from clew.distributions.half import Half
-from clew.ops.creation import full
+from clew.ops.create.constants import full
 
 __all__ = ["HalfCauchy"]
 

@@ -10,7 +10,7 @@ from clew.distributions import constraints
 from clew.distributions.gamma import Gamma
 from clew.distributions.transformed_distribution import TransformedDistribution, of_base
 from clew.distributions.transforms import PowerTransform
-from clew.ops.clamping import where
+from clew.ops.pointwise.clamping import where
 
 __all__ = ["InverseGamma"]
 

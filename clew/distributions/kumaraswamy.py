@@ -11,7 +11,7 @@ from clew.distributions.transformed_distribution import TransformedDistribution
 from clew.distributions.transforms import AffineTransform, PowerTransform
 from clew.distributions.uniform import Uniform
 from clew.distributions.utils import broadcast_all, euler_constant
-from clew.ops.creation import full_like
+from clew.ops.create.constants import full_like
 
 __all__ = ["Kumaraswamy"]
 

@@ -13,10 +13,10 @@ from clew.distributions import constraints
 from clew.distributions.beta import Beta
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.utils import broadcast_all
-from clew.ops.joining import cat
-from clew.ops.random import randn
-from clew.ops.ranges import arange
-from clew.ops.special import mvlgamma
+from clew.ops.create.random import randn
+from clew.ops.create.ranges import arange
+from clew.ops.pointwise.special import mvlgamma
+from clew.ops.shape.joining import cat
 
 __all__ = ["LKJCholesky"]
 

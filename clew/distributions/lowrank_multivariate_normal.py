@@ -15,9 +15,9 @@ from clew.distributions.multivariate_normal import (
     log_diagonal_sum,
 )
 from clew.distributions.utils import _standard_normal, lazy_property
-from clew.ops.ranges import eye
-from clew.ops.solving import cholesky, solve_triangular
-from clew.ops.views import broadcast_shapes
+from clew.ops.create.ranges import eye
+from clew.ops.linalg.solve import cholesky, solve_triangular
+from clew.ops.shape.views import broadcast_shapes
 
 __all__ = ["LowRankMultivariateNormal"]
 

@@ -12,7 +12,7 @@ from clew.distributions.binomial import Binomial
 from clew.distributions.distribution import Shape
 from clew.distributions.one_hot_categorical import OverCategories
 from clew.distributions.utils import broadcast_all
-from clew.ops.creation import ones_like
+from clew.ops.create.constants import ones_like
 
 __all__ = ["Multinomial"]
 

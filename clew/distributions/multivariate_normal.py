@@ -11,9 +11,9 @@ from clew.core.tensor import Size, Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.utils import _standard_normal, lazy_property
-from clew.ops.ranges import eye
-from clew.ops.solving import cholesky, cholesky_inverse, solve_triangular
-from clew.ops.views import broadcast_shapes
+from clew.ops.create.ranges import eye
+from clew.ops.linalg.solve import cholesky, cholesky_inverse, solve_triangular
+from clew.ops.shape.views import broadcast_shapes
 
 __all__ = ["MultivariateNormal"]
 

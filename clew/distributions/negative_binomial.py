@@ -11,8 +11,8 @@ from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.gamma import Gamma
 from clew.distributions.parametrized import ProbsOrLogits
 from clew.distributions.utils import broadcast_all, lazy_property
-from clew.ops.activation import logsigmoid
-from clew.ops.sampling import poisson
+from clew.ops.create.sampling import poisson
+from clew.ops.nn.activation.unary import logsigmoid
 
 __all__ = ["NegativeBinomial"]
 

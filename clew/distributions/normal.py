@@ -12,7 +12,7 @@ from clew.distributions.distribution import Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.parametrized import Parametrized
 from clew.distributions.utils import _standard_normal
-from clew.ops.sampling import normal
+from clew.ops.create.sampling import normal
 
 __all__ = ["Normal"]
 

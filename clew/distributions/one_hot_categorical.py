@@ -8,8 +8,8 @@ from clew.core.tensor import Size, Tensor
 from clew.distributions import constraints
 from clew.distributions.categorical import Categorical
 from clew.distributions.distribution import Distribution, Shape
-from clew.ops.embedding import one_hot
-from clew.ops.ranges import eye
+from clew.ops.create.ranges import eye
+from clew.ops.nn.embedding import one_hot
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 

@@ -11,7 +11,7 @@ from clew.distributions.distribution import Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.parametrized import Parametrized
 from clew.distributions.utils import broadcast_all
-from clew.ops.sampling import poisson
+from clew.ops.create.sampling import poisson
 
 __all__ = ["Poisson"]
 

@@ -11,7 +11,7 @@ from clew.distributions.parametrized import ProbsOrLogits
 from clew.distributions.transformed_distribution import TransformedDistribution, of_base
 from clew.distributions.transforms import SigmoidTransform
 from clew.distributions.utils import broadcast_all, clamp_probs
-from clew.ops.random import rand
+from clew.ops.create.random import rand
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 

@@ -12,7 +12,7 @@ from clew.distributions.one_hot_categorical import OverCategories
 from clew.distributions.transformed_distribution import TransformedDistribution, of_base
 from clew.distributions.transforms import ExpTransform
 from clew.distributions.utils import broadcast_all, clamp_probs
-from clew.ops.random import rand
+from clew.ops.create.random import rand
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 

@@ -13,10 +13,10 @@ from clew.autograd.mode import enable_grad
 from clew.backend.dtypes import dtype as dtype_type
 from clew.backend.dtypes import finfo, get_default_dtype
 from clew.core.tensor import Tensor
-from clew.ops.creation import empty
-from clew.ops.from_data import tensor
-from clew.ops.ranges import arange
-from clew.ops.views import broadcast_tensors
+from clew.ops.create.constants import empty
+from clew.ops.create.from_data import tensor
+from clew.ops.create.ranges import arange
+from clew.ops.shape.views import broadcast_tensors
 
 __all__ = [
     "broadcast_all", "logits_to_probs", "clamp_probs", "probs_to_logits", "lazy_property",

@@ -12,10 +12,10 @@ from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.parametrized import Parametrized
 from clew.distributions.utils import lazy_property
-from clew.ops.clamping import where
-from clew.ops.creation import empty, zeros
-from clew.ops.random import rand
-from clew.ops.special import i0e, i1e
+from clew.ops.create.constants import empty, zeros
+from clew.ops.create.random import rand
+from clew.ops.pointwise.clamping import where
+from clew.ops.pointwise.special import i0e, i1e
 
 __all__ = ["VonMises"]
 

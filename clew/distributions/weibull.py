@@ -10,7 +10,7 @@ from clew.distributions.exponential import Exponential
 from clew.distributions.transformed_distribution import TransformedDistribution
 from clew.distributions.transforms import AffineTransform, PowerTransform
 from clew.distributions.utils import broadcast_all, euler_constant
-from clew.ops.creation import ones_like
+from clew.ops.create.constants import ones_like
 
 __all__ = ["Weibull"]
 

@@ -15,14 +15,14 @@ from clew.distributions.chi2 import Chi2
 from clew.distributions.distribution import Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.multivariate_normal import FromMatrix, log_diagonal_sum, the_given
-from clew.ops.clamping import where
-from clew.ops.from_data import tensor
-from clew.ops.linalg import slogdet
-from clew.ops.random import randn
-from clew.ops.ranges import arange, tril_indices
-from clew.ops.solving import cholesky_solve
-from clew.ops.special import mvlgamma
-from clew.ops.views import broadcast_shapes
+from clew.ops.create.from_data import tensor
+from clew.ops.create.random import randn
+from clew.ops.create.ranges import arange, tril_indices
+from clew.ops.linalg.matrix_functions import slogdet
+from clew.ops.linalg.solve import cholesky_solve
+from clew.ops.pointwise.clamping import where
+from clew.ops.pointwise.special import mvlgamma
+from clew.ops.shape.views import broadcast_shapes
 
 __all__ = ["Wishart"]
 

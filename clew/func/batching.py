@@ -11,7 +11,7 @@ from clew.core.tensor import Tensor
 from clew.func.trees import Spec, broadcast, flatten, unflatten
 from clew.ops.batching.level import Batching, running
 from clew.ops.batching.tensor import BatchedTensor
-from clew.ops.joining import cat
+from clew.ops.shape.joining import cat
 
 Dims = int | tuple[Any, ...] | None
 RANDOMNESS = ("error", "different", "same")

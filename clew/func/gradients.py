@@ -23,7 +23,7 @@ from clew.func.captures import guarded
 from clew.func.trees import Spec, flatten, map_leaves, unflatten
 from clew.interrupts import uninterrupted
 from clew.ops.batching.level import has_history, lifted
-from clew.ops.views import ALIAS
+from clew.ops.shape.views import ALIAS
 
 Func = Callable[..., Any]
 Argnums = int | tuple[int, ...]

@@ -24,7 +24,7 @@ from clew.func.gradients import (
     split_aux,
 )
 from clew.func.trees import Spec, flatten, map_leaves, unflatten
-from clew.ops.joining import cat
+from clew.ops.shape.joining import cat
 
 Chunk = int | None
 

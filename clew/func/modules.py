@@ -10,7 +10,7 @@ from clew.core.tensor import Tensor
 from clew.nn.modules.batchnorm import _BatchNorm
 from clew.nn.modules.module import Module
 from clew.nn.utils.stateless import _functional_call as functional_call
-from clew.ops.joining import stack
+from clew.ops.shape.joining import stack
 
 Tensors = dict[str, Tensor]
 __all__ = [

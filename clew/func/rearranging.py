@@ -9,7 +9,7 @@ from typing import Any
 
 from clew import errors
 from clew.core.tensor import Tensor
-from clew.ops.joining import stack
+from clew.ops.shape.joining import stack
 
 _PART = re.compile(r"\(([^()]*)\)|(\.\.\.)|([^\s()]+)")
 Side = list[list[str]]

@@ -7,20 +7,9 @@ from __future__ import annotations
 from clew.core.inplace import apply_inplace
 from clew.core.op import OPS
 from clew.core.tensor import Tensor
-from clew.ops import clamping
-from clew.ops.activation import (
-    celu,
-    celu_,
-    elu,
-    elu_,
-    logsigmoid,
-    relu_,
-    selu,
-    selu_,
-    softplus,
-)
-from clew.ops.activation_gates import gelu, glu, mish, silu
-from clew.ops.activation_pieces import (
+from clew.ops.nn.activation.gated import gelu, glu, mish, silu
+from clew.ops.nn.activation.leaky import leaky_relu, leaky_relu_, prelu, rrelu, rrelu_
+from clew.ops.nn.activation.piecewise import (
     hardshrink,
     hardsigmoid,
     hardswish,
@@ -33,9 +22,22 @@ from clew.ops.activation_pieces import (
     threshold,
     threshold_,
 )
-from clew.ops.activation_slopes import leaky_relu, leaky_relu_, prelu, rrelu, rrelu_
-from clew.ops.attention import scaled_dot_product_attention
-from clew.ops.average_pooling import (
+from clew.ops.nn.activation.softmax import functional_log_softmax as log_softmax
+from clew.ops.nn.activation.softmax import functional_softmax as softmax
+from clew.ops.nn.activation.softmax import gumbel_softmax, softmin
+from clew.ops.nn.activation.unary import (
+    celu,
+    celu_,
+    elu,
+    elu_,
+    logsigmoid,
+    relu_,
+    selu,
+    selu_,
+    softplus,
+)
+from clew.ops.nn.attention import scaled_dot_product_attention
+from clew.ops.nn.average_pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
@@ -46,8 +48,8 @@ from clew.ops.average_pooling import (
     lp_pool2d,
     lp_pool3d,
 )
-from clew.ops.batch_normalization import batch_norm
-from clew.ops.convolution import (
+from clew.ops.nn.batch_norm import batch_norm
+from clew.ops.nn.convolution import (
     conv1d,
     conv2d,
     conv3d,
@@ -56,8 +58,8 @@ from clew.ops.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
-from clew.ops.distance import cosine_similarity, normalize, pairwise_distance, pdist
-from clew.ops.dropout import (
+from clew.ops.nn.distance import cosine_similarity, normalize, pairwise_distance, pdist
+from clew.ops.nn.dropout import (
     alpha_dropout,
     dropout,
     dropout1d,
@@ -65,22 +67,31 @@ from clew.ops.dropout import (
     dropout3d,
     feature_alpha_dropout,
 )
-from clew.ops.embedding import embedding, one_hot
-from clew.ops.embedding_bag import embedding_bag
-from clew.ops.folding import (
+from clew.ops.nn.embedding import embedding, one_hot
+from clew.ops.nn.embedding_bag import embedding_bag
+from clew.ops.nn.fold import (
     channel_shuffle,
     fold,
     pixel_shuffle,
     pixel_unshuffle,
     unfold,
 )
-from clew.ops.grid_sampling import (
+from clew.ops.nn.grid_sample import (
     affine_grid,
     grid_sample,
 )
-from clew.ops.group_normalization import group_norm, instance_norm
-from clew.ops.linear import bilinear, linear
-from clew.ops.loss import (
+from clew.ops.nn.group_norm import group_norm, instance_norm
+from clew.ops.nn.interpolate import (
+    interpolate,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
+from clew.ops.nn.layer_norm import layer_norm, local_response_norm
+from clew.ops.nn.linear import bilinear, linear
+from clew.ops.nn.loss.classification import cross_entropy, linear_cross_entropy, nll_loss
+from clew.ops.nn.loss.ctc import ctc_loss
+from clew.ops.nn.loss.elementwise import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     gaussian_nll_loss,
@@ -91,9 +102,7 @@ from clew.ops.loss import (
     poisson_nll_loss,
     smooth_l1_loss,
 )
-from clew.ops.loss_class import cross_entropy, linear_cross_entropy, nll_loss
-from clew.ops.loss_ctc import ctc_loss
-from clew.ops.loss_margin import (
+from clew.ops.nn.loss.margin import (
     cosine_embedding_loss,
     hinge_embedding_loss,
     margin_ranking_loss,
@@ -104,12 +113,7 @@ from clew.ops.loss_margin import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from clew.ops.multihead import multi_head_attention_forward
-from clew.ops.normalization import layer_norm, local_response_norm
-from clew.ops.padding import (
-    pad,
-)
-from clew.ops.pooling import (
+from clew.ops.nn.max_pooling import (
     adaptive_max_pool1d,
     adaptive_max_pool1d_with_indices,
     adaptive_max_pool2d,
@@ -123,18 +127,12 @@ from clew.ops.pooling import (
     max_pool3d,
     max_pool3d_with_indices,
 )
-from clew.ops.resample import (
-    interpolate,
-    upsample,
-    upsample_bilinear,
-    upsample_nearest,
+from clew.ops.nn.multihead_attention import multi_head_attention_forward
+from clew.ops.nn.padding import (
+    pad,
 )
-from clew.ops.rms_normalization import rms_norm
-from clew.ops.softmax import functional_log_softmax as log_softmax
-from clew.ops.softmax import functional_softmax as softmax
-from clew.ops.softmax import gumbel_softmax, softmin
-from clew.ops.transcendental import sigmoid, tanh
-from clew.ops.unpooling import (
+from clew.ops.nn.rms_norm import rms_norm
+from clew.ops.nn.unpooling import (
     fractional_max_pool2d,
     fractional_max_pool2d_with_indices,
     fractional_max_pool3d,
@@ -143,6 +141,8 @@ from clew.ops.unpooling import (
     max_unpool2d,
     max_unpool3d,
 )
+from clew.ops.pointwise import clamping
+from clew.ops.pointwise.transcendental import sigmoid, tanh
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:

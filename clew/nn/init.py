@@ -16,10 +16,10 @@ from clew.autograd.mode import no_grad
 from clew.backend.random import Generator
 from clew.core.tensor import Tensor
 from clew.linalg import qr
-from clew.ops import ranges
-from clew.ops.clamping import where
-from clew.ops.creation import empty_like
-from clew.ops.random import randperm
+from clew.ops.create import ranges
+from clew.ops.create.constants import empty_like
+from clew.ops.create.random import randperm
+from clew.ops.pointwise.clamping import where
 
 __all__ = [
     "calculate_gain",

@@ -13,8 +13,8 @@ from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, alias, wrap
 from clew.observer import active
-from clew.ops.conversion import dtype_of_legacy
-from clew.ops.legacy import retyped
+from clew.ops.create.legacy_constructors import retyped
+from clew.ops.tensor.conversion import dtype_of_legacy
 
 
 class _Marked(type(Tensor)):  # type: ignore[misc]  # the metaclass of Tensor is an ordinary class

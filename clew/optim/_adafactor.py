@@ -7,7 +7,7 @@ from typing import Any
 from clew import errors
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
-from clew.ops.creation import zeros_like
+from clew.ops.create.constants import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
     Number,

@@ -6,8 +6,8 @@ import math
 
 from clew import errors
 from clew.core.tensor import Tensor
-from clew.ops.addmm import addmm
-from clew.ops.creation import zeros_like
+from clew.ops.create.constants import zeros_like
+from clew.ops.linalg.addmm import addmm
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
     Options,

@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.core.tensor import Tensor
 from clew.kernels.compiled.foreach import together
-from clew.ops.creation import full_like
+from clew.ops.create.constants import full_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
     Fused,

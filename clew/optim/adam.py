@@ -7,8 +7,8 @@ from typing import Any
 
 from clew.core.tensor import Tensor
 from clew.kernels.compiled.foreach import together
-from clew.ops.clamping import maximum
-from clew.ops.creation import zeros_like
+from clew.ops.create.constants import zeros_like
+from clew.ops.pointwise.clamping import maximum
 from clew.optim import moments
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (

@@ -7,7 +7,7 @@ from typing import Any
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where
 from clew.kernels.compiled.foreach import together
-from clew.ops.creation import zeros_like
+from clew.ops.create.constants import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
     Fused,

@@ -8,8 +8,8 @@ from typing import Any
 from clew import errors
 from clew.autograd.mode import enable_grad, no_grad
 from clew.core.tensor import Tensor
-from clew.ops.complex import view_as_real
-from clew.ops.joining import cat
+from clew.ops.pointwise.complex import view_as_real
+from clew.ops.shape.joining import cat
 from clew.optim.line_search import Point, strong_wolfe
 from clew.optim.optimizer import Optimizer, ParamsT
 from clew.optim.parameterwise import Number, State, check, check_lr

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.ops.creation import zeros_like
+from clew.ops.create.constants import zeros_like
 from clew.optim.parameterwise import (
     Number,
     Options,

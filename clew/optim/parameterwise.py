@@ -15,8 +15,8 @@ from clew.autograd.mode import enable_grad
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
 from clew.kernels.compiled.foreach import TYPES, Group, Together
-from clew.ops.complex import view_as_real
-from clew.ops.from_data import scalar_tensor
+from clew.ops.create.from_data import scalar_tensor
+from clew.ops.pointwise.complex import view_as_real
 from clew.optim.optimizer import Optimizer, _use_grad_for_differentiable
 from clew.source import Place, user_where
 

@@ -14,7 +14,7 @@ from clew.backend import dtypes
 from clew.core.tensor import Tensor
 from clew.nn.modules.batchnorm import _BatchNorm
 from clew.nn.modules.module import Module
-from clew.ops.from_data import scalar_tensor
+from clew.ops.create.from_data import scalar_tensor
 from clew.optim.lr_scheduler import LRScheduler
 from clew.optim.lr_scheduler.base import Rates, per_group
 from clew.optim.optimizer import Optimizer

@@ -24,7 +24,7 @@ from clew.backend import dtypes, layout
 from clew.backend.device import device
 from clew.core.tensor import Size, Tensor
 from clew.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
-from clew.ops.random import Generator
+from clew.ops.create.random import Generator
 from clew.serialization import making, names, storages
 from clew.serialization.added import get_safe_globals
 from clew.serialization.names import canonical

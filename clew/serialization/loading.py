@@ -19,7 +19,7 @@ import numpy as np
 from clew import errors
 from clew.backend.device import _TYPES as DEVICE_TYPES
 from clew.backend.device import device
-from clew.ops.info import StorageView
+from clew.ops.tensor.info import StorageView
 from clew.serialization import allowed, making
 from clew.serialization.archive import ArchiveReader, is_archive, read_fully
 from clew.serialization.safetensors import is_safetensors

@@ -24,7 +24,7 @@ from clew.backend import layout
 from clew.backend.device import device
 from clew.core.tensor import Size, Tensor
 from clew.nn.parameter import UninitializedBuffer, UninitializedParameter
-from clew.ops.random import Generator
+from clew.ops.create.random import Generator
 from clew.serialization import numpy_values, storages
 from clew.serialization.added import is_added
 from clew.serialization.names import is_own_class

@@ -21,8 +21,8 @@ from clew.backend.dtypes import BY_NUMPY, uint8
 from clew.backend.layout import layout
 from clew.core.tensor import Tensor
 from clew.nn.parameter import Parameter, is_lazy
-from clew.ops import memory
-from clew.ops.info import StorageView
+from clew.ops.shape import memory_layout
+from clew.ops.tensor.info import StorageView
 from clew.serialization import allowed, making, names, storages
 from clew.serialization.archive import ALIGNMENT, ArchiveWriter, write_fully
 from clew.serialization.atomic import replacing
@@ -88,7 +88,7 @@ class _Pickler(_Base):
         return (*identity, None) if self._legacy else identity
 
     def _storage(self, array: np.ndarray, kind: StorageType) -> _Storage:
-        owner = memory.owner_of(array)
+        owner = memory_layout.owner_of(array)
         storage = self._by_owner.get(id(owner))
         if storage is None:
             storage = _Storage(owner, kind, str(len(self._by_owner)))
@@ -105,7 +105,7 @@ class _Pickler(_Base):
             return self._reduce_tensor(obj)
         if isinstance(obj, StorageType):
             return obj.name
-        if type(obj).__module__ == "clew.ops.return_types":
+        if type(obj).__module__ == "clew.ops.define.return_types":
             return type(obj), (tuple(obj), {})
         if isinstance(obj, layout):
             return making.get_layout, (repr(obj),)
@@ -135,8 +135,10 @@ class _Pickler(_Base):
         array, dtype = tensor._array, tensor.dtype
         is_typed = dtype not in WITHOUT_TYPE
         storage = self._storage(array, OF_DTYPE[dtype] if is_typed else self._untyped)
-        offset = memory.address(array) - memory.address(storage.bytes) if array.size else 0
-        strides = memory.strides_in_elements(array)
+        offset = (
+            memory_layout.address(array) - memory_layout.address(storage.bytes) if array.size else 0
+        )
+        strides = memory_layout.strides_in_elements(array)
         shared = (storage, offset // array.itemsize, tuple(array.shape), strides)
         rest: tuple[Any, ...] = (requires_grad, OrderedDict())
         if is_typed:

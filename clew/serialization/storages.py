@@ -9,8 +9,8 @@ import numpy as np
 from clew.backend import dtypes
 from clew.core.tensor import Tensor, alias, wrap
 from clew.nn.parameter import Parameter
-from clew.ops.info import StorageView
-from clew.ops.legacy import retyped
+from clew.ops.create.legacy_constructors import retyped
+from clew.ops.tensor.info import StorageView
 
 
 class StorageType:

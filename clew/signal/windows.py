@@ -12,7 +12,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.backend.layout import strided
 from clew.core.tensor import Tensor
-from clew.ops.options import Options, made, read_dtype
+from clew.ops.define.options import Options, made, read_dtype
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",

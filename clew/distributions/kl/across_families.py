@@ -24,7 +24,7 @@ from clew.distributions.pareto import Pareto
 from clew.distributions.poisson import Poisson
 from clew.distributions.uniform import Uniform
 from clew.distributions.utils import euler_constant
-from clew.ops.creation import full_like
+from clew.ops.create.constants import full_like
 
 _HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 

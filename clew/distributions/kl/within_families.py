@@ -40,9 +40,9 @@ from clew.distributions.poisson import Poisson
 from clew.distributions.transformed_distribution import TransformedDistribution
 from clew.distributions.uniform import Uniform
 from clew.distributions.utils import _sum_rightmost, euler_constant
-from clew.ops.activation import softplus
-from clew.ops.clamping import where
-from clew.ops.solving import solve_triangular
+from clew.ops.linalg.solve import solve_triangular
+from clew.ops.nn.activation.unary import softplus
+from clew.ops.pointwise.clamping import where
 
 # What to do where there is no formula.
 _BY_SAMPLES = "\n  Estimate it: x = p.sample((n,)); (p.log_prob(x) - q.log_prob(x)).mean(0)"

@@ -14,8 +14,8 @@ from clew.distributions import constraints
 from clew.distributions.transforms.base import Shape, Transform
 from clew.distributions.transforms.multivariate import require_dims
 from clew.distributions.utils import _sum_rightmost
-from clew.ops.creation import zeros_like
-from clew.ops.joining import cat, stack
+from clew.ops.create.constants import zeros_like
+from clew.ops.shape.joining import cat, stack
 
 
 class ComposeTransform(Transform):

@@ -12,9 +12,9 @@ from clew.distributions import constraints
 from clew.distributions.distribution import Distribution
 from clew.distributions.transforms.base import EqualByType, Shape, Transform
 from clew.distributions.utils import _sum_rightmost, broadcast_all
-from clew.ops.activation import softplus
-from clew.ops.creation import full_like
-from clew.ops.views import broadcast_shapes
+from clew.ops.create.constants import full_like
+from clew.ops.nn.activation.unary import softplus
+from clew.ops.shape.views import broadcast_shapes
 
 
 class ExpTransform(EqualByType):

@@ -11,10 +11,10 @@ from clew.distributions import constraints
 from clew.distributions.transforms.base import EqualByType, Shape, Transform
 from clew.distributions.transforms.elementwise import clipped_sigmoid
 from clew.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
-from clew.ops.activation import logsigmoid, softplus
-from clew.ops.padding import pad
-from clew.ops.ranges import arange, eye
-from clew.ops.solving import cholesky
+from clew.ops.create.ranges import arange, eye
+from clew.ops.linalg.solve import cholesky
+from clew.ops.nn.activation.unary import logsigmoid, softplus
+from clew.ops.nn.padding import pad
 
 
 def require_dims(shape: Shape, count: int) -> None:

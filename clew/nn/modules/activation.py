@@ -14,7 +14,7 @@ from clew.nn import init
 from clew.nn.modules.attention import MultiheadAttention
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
-from clew.ops.creation import empty
+from clew.ops.create.constants import empty
 from clew.source import user_stacklevel
 
 __all__ = [

@@ -11,7 +11,7 @@ from clew.nn import functional as F
 from clew.nn.modules.container import ModuleList, Sequential
 from clew.nn.modules.linear import Linear
 from clew.nn.modules.module import Module
-from clew.ops.joining import cat
+from clew.ops.shape.joining import cat
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 

@@ -13,8 +13,8 @@ from clew.nn import init
 from clew.nn.modules.linear import NonDynamicallyQuantizableLinear
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
-from clew.ops.creation import empty
-from clew.ops.multihead import additive_mask
+from clew.ops.create.constants import empty
+from clew.ops.nn.multihead_attention import additive_mask
 
 __all__ = ["MultiheadAttention"]
 

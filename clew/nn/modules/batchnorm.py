@@ -14,8 +14,8 @@ from clew.nn import init
 from clew.nn.modules.lazy import LazyModuleMixin
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
-from clew.ops.creation import empty, ones, zeros
-from clew.ops.from_data import tensor
+from clew.ops.create.constants import empty, ones, zeros
+from clew.ops.create.from_data import tensor
 
 __all__ = [
     "BatchNorm1d",

@@ -15,7 +15,7 @@ from clew.nn import init
 from clew.nn.modules.module import Module
 from clew.nn.modules.utils import _reverse_repeat_tuple
 from clew.nn.parameter import Parameter
-from clew.ops.creation import empty
+from clew.ops.create.constants import empty
 
 _PADDING_WORDS = {"same", "valid"}
 _PADDING_MODES = {"zeros", "reflect", "replicate", "circular"}

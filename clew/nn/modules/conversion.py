@@ -12,8 +12,8 @@ from clew.backend import dtypes
 from clew.backend.device import check_device, no_such_device
 from clew.backend.device import device as device_type
 from clew.core.tensor import Tensor
-from clew.ops.conversion import read_target
-from clew.ops.creation import empty_like
+from clew.ops.create.constants import empty_like
+from clew.ops.tensor.conversion import read_target
 
 Self = TypeVar("Self", bound="ConversionMethods")
 Convert = Callable[[Tensor], Tensor]

@@ -12,7 +12,7 @@ from clew.nn import init
 from clew.nn.modules.lazy import LazyModuleMixin
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter, UninitializedParameter
-from clew.ops.creation import empty
+from clew.ops.create.constants import empty
 
 __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from clew.core.tensor import Tensor
 from clew.nn.modules.module import Module
-from clew.ops.reduction_argument import legacy_reduction
+from clew.ops.nn.loss.reduction import legacy_reduction
 
 
 class _Loss(Module):

@@ -14,8 +14,8 @@ from clew.nn import functional as F
 from clew.nn import init
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
-from clew.ops.creation import empty
-from clew.ops.ranges import arange
+from clew.ops.create.constants import empty
+from clew.ops.create.ranges import arange
 
 __all__ = ["LocalResponseNorm", "CrossMapLRN2d", "LayerNorm", "GroupNorm", "RMSNorm"]
 

@@ -17,8 +17,8 @@ from clew.nn.modules.module import Module
 from clew.nn.modules.rnn_cells import GRUCell, LSTMCell, RNNCell, RNNCellBase
 from clew.nn.parameter import Parameter
 from clew.nn.utils.rnn import PackedSequence
-from clew.ops import recurrent_functions as functions
-from clew.ops.creation import empty, zeros
+from clew.ops.create.constants import empty, zeros
+from clew.ops.nn import recurrent_functions as functions
 from clew.source import user_stacklevel
 
 __all__ = ["RNNBase", "RNN", "LSTM", "GRU", "RNNCellBase", "RNNCell", "LSTMCell", "GRUCell"]

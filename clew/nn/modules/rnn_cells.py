@@ -12,8 +12,8 @@ from clew.core.tensor import Tensor
 from clew.nn import init
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
-from clew.ops import recurrent_functions as functions
-from clew.ops.creation import empty, zeros
+from clew.ops.create.constants import empty, zeros
+from clew.ops.nn import recurrent_functions as functions
 
 __all__ = ["RNNCellBase", "RNNCell", "LSTMCell", "GRUCell"]
 

@@ -14,7 +14,7 @@ from clew.nn import functional as F
 from clew.nn import init
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
-from clew.ops.creation import empty
+from clew.ops.create.constants import empty
 
 __all__ = ["Embedding", "EmbeddingBag"]
 

@@ -22,8 +22,8 @@ from clew.nn.modules.dropout import Dropout
 from clew.nn.modules.linear import Linear
 from clew.nn.modules.module import Module
 from clew.nn.modules.normalization import LayerNorm
-from clew.ops.creation import full
-from clew.ops.multihead import additive_mask
+from clew.ops.create.constants import full
+from clew.ops.nn.multihead_attention import additive_mask
 from clew.source import user_stacklevel
 
 __all__ = [

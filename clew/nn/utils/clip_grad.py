@@ -16,9 +16,9 @@ from clew.core.tensor import Tensor
 from clew.kernels.codegen.ufunc import elementwise
 from clew.linalg import vector_norm
 from clew.observer import active
-from clew.ops.clamping import clamp
-from clew.ops.from_data import scalar_tensor
-from clew.ops.joining import stack
+from clew.ops.create.from_data import scalar_tensor
+from clew.ops.pointwise.clamping import clamp
+from clew.ops.shape.joining import stack
 from clew.source import user_where
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from clew import errors
 from clew.core.tensor import Tensor
-from clew.ops.joining import cat
+from clew.ops.shape.joining import cat
 
 __all__ = ["parameters_to_vector", "vector_to_parameters"]
 

@@ -12,7 +12,7 @@ from clew.nn.modules.conv_base import _ConvNd
 from clew.nn.modules.linear import Linear
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
-from clew.ops.creation import ones_like, zeros_like
+from clew.ops.create.constants import ones_like, zeros_like
 
 __all__ = [
     "fuse_conv_bn_eval",

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from clew import errors
 from clew.nn.modules.module import Module
-from clew.ops.random import default_generator
+from clew.ops.create.random import default_generator
 
 __all__ = ["skip_init"]
 

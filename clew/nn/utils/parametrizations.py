@@ -17,11 +17,11 @@ from clew.nn.utils import parametrize
 from clew.nn.utils.parametrize import _value_error
 from clew.nn.utils.spectral_norm import as_matrix, check_iterations, output_dim, random_unit
 from clew.nn.utils.weight_norm import norm_except_dim, normalized_weight
-from clew.ops.comparison import allclose
-from clew.ops.creation import zeros_like
-from clew.ops.joining import cat
-from clew.ops.random import randn
-from clew.ops.ranges import eye
+from clew.ops.create.constants import zeros_like
+from clew.ops.create.random import randn
+from clew.ops.create.ranges import eye
+from clew.ops.pointwise.comparison import allclose
+from clew.ops.shape.joining import cat
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 

@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 from clew import errors
 from clew.core.tensor import Tensor
 from clew.nn.modules.module import Module
-from clew.ops.creation import ones_like, zeros_like
-from clew.ops.joining import cat
-from clew.ops.norms import norm
-from clew.ops.random import rand, rand_like
-from clew.ops.sorting import kthvalue, topk
+from clew.ops.create.constants import ones_like, zeros_like
+from clew.ops.create.random import rand, rand_like
+from clew.ops.reduce.norms import norm
+from clew.ops.reduce.sorting import kthvalue, topk
+from clew.ops.shape.joining import cat
 
 Amount = int | float
 P = TypeVar("P", bound="BasePruningMethod")

@@ -10,7 +10,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.tensor import Tensor, wrap
-from clew.ops.joining import cat
+from clew.ops.shape.joining import cat
 
 __all__ = [
     "PackedSequence",

@@ -20,8 +20,8 @@ from clew.ops.batching.rules import (
     pad_rank,
     rules,
 )
-from clew.ops.clamping import where
-from clew.ops.index_tensors import index_backward_op, index_op, index_put_op
+from clew.ops.index.index_put import index_backward_op, index_op, index_put_op
+from clew.ops.pointwise.clamping import where
 
 Shape = tuple[int, ...]
 Pattern = tuple[bool, ...]

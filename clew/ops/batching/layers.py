@@ -11,9 +11,9 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy.recurrent import spans
 from clew.ops.batching.rules import Call, decomposed, front, rules
 from clew.ops.batching.tensor import BatchedTensor
-from clew.ops.joining import cat
-from clew.ops.linear import linear
-from clew.ops.recurrent import lstm_gates
+from clew.ops.nn.linear import linear
+from clew.ops.nn.recurrent import lstm_gates
+from clew.ops.shape.joining import cat
 
 # -- normalisations ----------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from clew.interrupts import uninterrupted
 from clew.ops.batching import refusals
 from clew.ops.batching.rules import DECOMPOSED, RANDOM, RANDOM_BY_SHAPE, Call, front, rule_of
 from clew.ops.batching.tensor import BatchedTensor, lift
-from clew.ops.copying import COPY
+from clew.ops.tensor.copying import COPY
 from clew.source import _getframe
 
 Inputs = tuple[Any, ...]

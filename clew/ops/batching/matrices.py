@@ -22,8 +22,8 @@ from clew.ops.batching.rules import (
     rules,
     together,
 )
-from clew.ops.matmul import BMM, MM, matmul
-from clew.ops.views import UNSAFE_RESHAPE
+from clew.ops.linalg.matmul import BMM, MM, matmul
+from clew.ops.shape.views import UNSAFE_RESHAPE
 
 declare(
     together, "linalg_inv_ex", "linalg_cholesky_ex", "cholesky", "cholesky_inverse", "linalg_qr",

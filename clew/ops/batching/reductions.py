@@ -18,7 +18,7 @@ from clew.ops.batching.rules import (
     refused,
     rules,
 )
-from clew.ops.clamping import where
+from clew.ops.pointwise.clamping import where
 
 declare(
     mechanical(dims=("dims",)), "sum_dim", "mean_dim", "nansum", "logsumexp", "amax", "amin",

@@ -18,9 +18,9 @@ from clew.ops.batching.rules import (
     rules,
     together,
 )
-from clew.ops.strided import Geometry, geometry_of
-from clew.ops.transposing import TRANSPOSE
-from clew.ops.views import ALIAS
+from clew.ops.shape.strided import Geometry, geometry_of
+from clew.ops.shape.transposing import TRANSPOSE
+from clew.ops.shape.views import ALIAS
 
 declare(
     together, "alias", "zero", "fill", "view_as_real", "view_as_complex", "real", "imag", "conj",

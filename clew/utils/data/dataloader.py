@@ -11,7 +11,7 @@ from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeVar
 
 from clew.observer import active
-from clew.ops.random import Generator
+from clew.ops.create.random import Generator
 from clew.utils.data._utils.collate import default_collate, default_convert
 from clew.utils.data._utils.fetch import _DatasetKind
 from clew.utils.data._utils.iterators import (

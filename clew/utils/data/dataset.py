@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from clew.core.tensor import Tensor
 from clew.observer import active
-from clew.ops.random import Generator, default_generator, randperm
+from clew.ops.create.random import Generator, default_generator, randperm
 
 __all__ = [
     "Dataset", "IterableDataset", "TensorDataset", "StackDataset", "ConcatDataset", "ChainDataset",

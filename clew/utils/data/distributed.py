@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from clew.ops.random import Generator, randperm
+from clew.ops.create.random import Generator, randperm
 from clew.utils.data.dataset import Dataset
 from clew.utils.data.sampler import Sampler
 

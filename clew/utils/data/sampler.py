@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from clew.backend import dtypes
-from clew.ops.creation import empty
-from clew.ops.from_data import as_tensor
-from clew.ops.random import Generator, randint, randperm
-from clew.ops.sampling import multinomial
+from clew.ops.create.constants import empty
+from clew.ops.create.from_data import as_tensor
+from clew.ops.create.random import Generator, randint, randperm
+from clew.ops.create.sampling import multinomial
 
 __all__ = [
     "BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",

@@ -11,8 +11,8 @@ import numpy as np
 
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
-from clew.ops.from_data import as_tensor, tensor
-from clew.ops.joining import stack
+from clew.ops.create.from_data import as_tensor, tensor
+from clew.ops.shape.joining import stack
 
 CollateMap = dict[type | tuple[type, ...], Callable[..., Any]]
 

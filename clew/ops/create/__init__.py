@@ -1,0 +1,1 @@
+"""Making tensors: of constants, ranges, random numbers, and from data."""

@@ -1,0 +1,261 @@
+"""Making tensors of a given size, filled with a constant or with nothing."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.backend.layout import memory_format as format_type
+from clew.core.public import methods, public
+from clew.core.tensor import Tensor
+from clew.ops.define.options import (
+    Options,
+    checked_size,
+    float_dtype,
+    made,
+    read_dtype,
+    read_size,
+)
+from clew.ops.shape import memory_layout
+from clew.ops.tensor.copying import scalar_as
+
+Dtype = dtypes.dtype | None
+
+
+@public(method=False, out=False)
+def zeros(
+    *sizes: Any,
+    size: Any = None,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """A tensor of zeros."""
+    shape = read_size("zeros", sizes, size)
+    return made("zeros", np.zeros(shape, float_dtype("zeros", dtype, out).np), options, out)
+
+
+@public(method=False, out=False)
+def ones(
+    *sizes: Any,
+    size: Any = None,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """A tensor of ones."""
+    array = np.empty(read_size("ones", sizes, size), float_dtype("ones", dtype, out).np)
+    array.fill(1)
+    return made("ones", array, options, out)
+
+
+@public(method=False, out=False)
+def empty(
+    *sizes: Any,
+    size: Any = None,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    memory_format: format_type | None = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """A tensor whose values are whatever its memory held."""
+    shape = read_size("empty", sizes, size)
+    kind = float_dtype("empty", dtype, out).np
+    return made("empty", memory_layout.empty_in_format(shape, kind, memory_format), options, out)
+
+
+@public(method=False, out=False)
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """A tensor of one value, whose dtype follows from the value unless given."""
+    kind = read_dtype("full", dtype)
+    if kind is None:
+        kind = _dtype_of_number(fill_value) if out is None else out.dtype
+    shape = checked_size("full", size)
+    return made("full", _filled(np.empty(shape, kind.np), fill_value, kind), options, out)
+
+
+def _dtype_of_number(value: Any) -> dtypes.dtype:
+    return value.dtype if isinstance(value, Tensor) else dtypes.scalar_dtype(value)
+
+
+def _filled(array: np.ndarray, value: Any, dtype: dtypes.dtype) -> np.ndarray:
+    array[...] = scalar_as(value.item() if isinstance(value, Tensor) else value, dtype.np)
+    return array
+
+
+# -- like another tensor ---------------------------------------------------------------------
+
+
+def array_like(
+    function: str, input: Any, dtype: Any, memory_format: format_type | None
+) -> np.ndarray:
+    """An empty array of another tensor's shape and, unless told otherwise, dtype and layout."""
+    if not isinstance(input, Tensor):
+        raise errors.wrong_argument(function, "input", 1, "Tensor", input)
+    kind = read_dtype(function, dtype) or input.dtype
+    return memory_layout.empty_like_in_memory(input._array, kind.np, memory_format)
+
+
+@public(method=False, out=False)
+def empty_like(
+    input: Tensor,
+    *,
+    dtype: Dtype = None,
+    memory_format: format_type | None = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """An uninitialised tensor of the same shape."""
+    return made(
+        "empty_like", array_like("empty_like", input, dtype, memory_format), options, like=input
+    )
+
+
+@public(method=False, out=False)
+def zeros_like(
+    input: Tensor,
+    *,
+    dtype: Dtype = None,
+    memory_format: format_type | None = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """Zeros in the shape of another tensor."""
+    array = array_like("zeros_like", input, dtype, memory_format)
+    array.fill(0)
+    return made("zeros_like", array, options, like=input)
+
+
+@public(method=False, out=False)
+def ones_like(
+    input: Tensor,
+    *,
+    dtype: Dtype = None,
+    memory_format: format_type | None = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """Ones in the shape of another tensor."""
+    array = array_like("ones_like", input, dtype, memory_format)
+    array.fill(1)
+    return made("ones_like", array, options, like=input)
+
+
+@public(method=False, out=False)
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Dtype = None,
+    memory_format: format_type | None = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """One value in the shape of another tensor."""
+    array = array_like("full_like", input, dtype, memory_format)
+    return made(
+        "full_like", _filled(array, fill_value, dtypes.of_array(array)), options, like=input
+    )
+
+
+def new_empty(
+    self: Tensor, *sizes: Any, size: Any = None, dtype: Dtype = None, **options: Unpack[Options]
+) -> Tensor:
+    """An uninitialised tensor of this one's dtype."""
+    kind = read_dtype("new_empty", dtype) or self.dtype
+    return made(
+        "new_empty", np.empty(read_size("new_empty", sizes, size), kind.np), options, like=self
+    )
+
+
+def new_zeros(
+    self: Tensor, *sizes: Any, size: Any = None, dtype: Dtype = None, **options: Unpack[Options]
+) -> Tensor:
+    """Zeros of this tensor's dtype."""
+    kind = read_dtype("new_zeros", dtype) or self.dtype
+    return made(
+        "new_zeros", np.zeros(read_size("new_zeros", sizes, size), kind.np), options, like=self
+    )
+
+
+def new_ones(
+    self: Tensor, *sizes: Any, size: Any = None, dtype: Dtype = None, **options: Unpack[Options]
+) -> Tensor:
+    """Ones of this tensor's dtype."""
+    kind = read_dtype("new_ones", dtype) or self.dtype
+    return made(
+        "new_ones", np.ones(read_size("new_ones", sizes, size), kind.np), options, like=self
+    )
+
+
+def new_full(
+    self: Tensor, size: Any, fill_value: Any, *, dtype: Dtype = None, **options: Unpack[Options]
+) -> Tensor:
+    """One value, in this tensor's dtype."""
+    kind = read_dtype("new_full", dtype) or self.dtype
+    array = np.empty(checked_size("new_full", size), kind.np)
+    return made("new_full", _filled(array, fill_value, kind), options, like=self)
+
+
+def new_empty_strided(
+    self: Tensor, size: Any, stride: Any, *, dtype: Dtype = None, **options: Unpack[Options]
+) -> Tensor:
+    """An uninitialised tensor of this one's dtype with the given strides."""
+    made_strided = empty_strided(size, stride, dtype=dtype or self.dtype, **options)
+    alike: Tensor = self.alike(made_strided) if self._is_lifted else made_strided
+    return alike
+
+
+methods(
+    new_empty=new_empty, new_zeros=new_zeros, new_ones=new_ones, new_full=new_full,
+    new_empty_strided=new_empty_strided,
+)  # fmt: skip
+
+
+@public(method=False, out=False)
+def empty_strided(
+    size: Any, stride: Any, *, dtype: Dtype = None, **options: Unpack[Options]
+) -> Tensor:
+    """An uninitialised tensor with the given strides, counted in elements."""
+    shape = checked_size("empty_strided", size)
+    steps = tuple(int(step) for step in stride)
+    if len(shape) != len(steps):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
+            f"({len(steps)})" + errors.at_user_line()
+        )
+    if any(step < 0 for step in steps):
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={errors.shape_list(shape)} and "
+            f"strides={errors.shape_list(steps)}" + errors.at_user_line()
+        )
+    kind = float_dtype("empty_strided", dtype, None).np
+    reach = 1 + sum((n - 1) * step for n, step in zip(shape, steps)) if 0 not in shape else 0
+    held = np.empty(reach, kind)
+    array = np.lib.stride_tricks.as_strided(held, shape, [s * kind.itemsize for s in steps])
+    return made("empty_strided", array, options)
+
+
+@public(method=False, out=False)
+def empty_permuted(
+    size: Any, physical_layout: Any, *, dtype: Dtype = None, **options: Unpack[Options]
+) -> Tensor:
+    """An uninitialised tensor whose dimensions lie in memory in the given order."""
+    shape = checked_size("empty_permuted", size)
+    order = tuple(int(dim) for dim in physical_layout)
+    if len(order) != len(shape):
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout; "
+            f"i.e. len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
+            + errors.at_user_line()
+        )
+    if sorted(order) != list(range(len(shape))):
+        raise RuntimeError("Duplicate dim not allowed in physical_layout" + errors.at_user_line())
+    kind = float_dtype("empty_permuted", dtype, None)
+    return made("empty_permuted", memory_layout.empty_in_order(shape, order, kind.np), options)

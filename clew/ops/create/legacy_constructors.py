@@ -1,0 +1,151 @@
+"""PyTorch's older constructors: `Tensor(2, 3)`, `FloatTensor([1, 2])`, `tensor.new(...)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.backend.device import check_device
+from clew.core.public import FUNCTIONS, methods, public
+from clew.core.tensor import Size, Tensor, alias, wrap
+from clew.ops.create.from_data import array_from_data
+from clew.ops.define.options import checked_size
+from clew.ops.tensor.conversion import LEGACY_NAMES, dtype_of_legacy
+
+
+def _construct(args: tuple[Any, ...], dtype: dtypes.dtype, any_dtype: bool = False) -> Tensor:
+    """A tensor of a size (uninitialised), or with the values of a sequence or another tensor."""
+    if not args:
+        return wrap(np.empty(0, dtype.np))
+    first = args[0]
+    if len(args) == 1 and isinstance(first, Tensor):
+        if first.dtype is not dtype and not any_dtype:
+            raise TypeError(
+                f"expected a tensor of dtype {dtype!r} (got {first.dtype!r})"
+                + errors.at_user_line()
+            )
+        return alias(first)
+    if len(args) == 1 and isinstance(first, Size):
+        return wrap(np.empty(checked_size("new", first), dtype.np))
+    if all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in args):
+        return wrap(np.empty(checked_size("new", args), dtype.np))
+    if isinstance(first, (bool, float, complex, np.generic)) or first is None:
+        raise TypeError(
+            f"new(): data must be a sequence (got {type(first).__name__})" + errors.at_user_line()
+        )
+    if len(args) > 1:
+        raise TypeError(
+            "new() received an invalid combination of arguments: expected sizes, or one sequence "
+            "of data" + errors.at_user_line()
+        )
+    return wrap(array_from_data(first, dtype))
+
+
+def _new_tensor(cls: type[Tensor], *args: Any, device: Any = None, **kwargs: Any) -> Any:
+    check_device(device)
+    if kwargs:
+        raise TypeError(
+            "new() received an invalid combination of arguments: it takes no "
+            f"'{next(iter(kwargs))}', use torch.tensor" + errors.at_user_line()
+        )
+    plain = _construct(args, dtypes.get_default_dtype(), any_dtype=True)
+    return plain if cls is Tensor else retyped(plain, cls)
+
+
+def retyped(plain: Tensor, cls: type[Tensor]) -> Tensor:
+    """The same memory without history, as an object of a subclass."""
+    result: Tensor = object.__new__(cls)
+    result._array, result._storage = plain._array, plain._storage
+    result._requires_grad, result._node, result._output_nr = False, None, 0
+    result._view, result._reason, result._grad = None, plain._reason, None
+    return result
+
+
+def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
+    """The same tensor as an object of a subclass, with its history."""
+    result = retyped(self, cls)
+    result._requires_grad = self.requires_grad
+    result._node, result._output_nr, result._view = self._node, self._output_nr, self._view
+    return result
+
+
+def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Tensor:
+    """A leaf of a subclass over a tensor's memory."""
+    result = retyped(data, cls)
+    result._requires_grad = bool(require_grad)
+    return result
+
+
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """A tensor of this one's dtype, from sizes or from data."""
+    check_device(device)
+    return _construct(args, self.dtype)
+
+
+methods(
+    __new__=staticmethod(_new_tensor), new=new, as_subclass=as_subclass,
+    _make_subclass=staticmethod(_make_subclass),
+)  # fmt: skip
+
+
+class TensorType(type):
+    """The class of the legacy tensor classes: calling one makes a tensor of its dtype."""
+
+    dtype: dtypes.dtype
+    is_cuda = False
+
+    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+        check_device(device)
+        return _construct(args, cls.dtype)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+class CudaTensorType(type):
+    """The class of legacy classes for tensors on a GPU: calling one raises, and nothing is one."""
+
+    is_cuda = True
+
+    def __new__(cls, name: str) -> CudaTensorType:
+        return super().__new__(cls, name, (), {"__module__": "clew.cuda"})
+
+    def __init__(cls, name: str) -> None:
+        super().__init__(name, (), {})
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled: "
+            "tensors live on the CPU." + errors.at_user_line()
+        )
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return False
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.cuda.{cls.__name__}'>"
+
+
+FUNCTIONS.update(
+    {
+        name: TensorType(name, (), {"dtype": dtype, "__module__": "clew"})
+        for name, dtype in LEGACY_NAMES.items()
+    }
+)
+
+
+@public(method=False, out=False)
+def set_default_tensor_type(t: Any) -> None:
+    """Set the default dtype by the name or class of a legacy tensor type."""
+    kind = dtype_of_legacy(t)
+    if not kind.is_floating_point:
+        raise TypeError(
+            "only floating-point types are supported as the default type" + errors.at_user_line()
+        )
+    dtypes.set_default_dtype(kind)

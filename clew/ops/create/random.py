@@ -1,0 +1,311 @@
+"""Random tensors, and filling tensors with random numbers, in step with PyTorch's CPU streams."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Unpack
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes, mt19937
+from clew.backend import random as streams
+from clew.backend.device import CPU
+from clew.backend.device import device as device_type
+from clew.backend.layout import memory_format as format_type
+from clew.core.interception import drawn
+from clew.core.public import public
+from clew.core.state import local
+from clew.core.tensor import Tensor, wrap
+from clew.kernels.compiled.mersenne_twister import Twister
+from clew.kernels.numpy.box_muller import BOX_MULLER
+from clew.ops.create.constants import array_like
+from clew.ops.define.options import (
+    Options,
+    checked_size,
+    float_dtype,
+    made,
+    read_dtype,
+    read_size,
+)
+from clew.ops.shape import memory_layout
+
+Dtype = dtypes.dtype | None
+
+mt19937.use_engine(Twister(BOX_MULLER))
+
+
+class Generator:
+    """A random stream of its own; PyTorch's CPU generator, number for number."""
+
+    def __init__(self, device: Any = "cpu") -> None:
+        if device_type(device).type != "cpu":
+            raise RuntimeError(
+                f"Device type {device_type(device).type} is not supported for torch.Generator() "
+                "api: random numbers are made on the CPU." + errors.at_user_line()
+            )
+        self.stream = streams.Generator()
+
+    @property
+    def device(self) -> device_type:
+        return CPU
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Restart the stream from a seed."""
+        self.stream.manual_seed(seed)
+        return self
+
+    def seed(self) -> int:
+        """Restart the stream from a seed that the operating system chooses, and return it."""
+        return self.stream.seed()
+
+    def initial_seed(self) -> int:
+        """The seed that the stream was last started from."""
+        return self.stream.initial_seed()
+
+    def get_state(self) -> Tensor:
+        """The whole state as a tensor of bytes, in PyTorch's layout."""
+        return wrap(self.stream.get_state())
+
+    def forked(self) -> mt19937.Forked:
+        """A block after which the stream is as it was before."""
+        return self.stream.forked()
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Continue from a saved state."""
+        if not isinstance(new_state, Tensor):
+            raise TypeError(
+                f"expected a torch.ByteTensor, but got {type(new_state).__name__}"
+                + errors.at_user_line()
+            )
+        self.stream.set_state(new_state._array)
+        return self
+
+    def clone_state(self) -> Generator:
+        """A new generator that goes on as this one would."""
+        return Generator().set_state(self.get_state())
+
+    def __reduce__(self) -> Any:
+        return Generator, (CPU,), (self.initial_seed(), None, self.get_state())
+
+    def __setstate__(self, state: tuple[int, None, Tensor]) -> None:
+        # PyTorch's form; the seed is in the state, too.
+        self.set_state(state[2])
+
+
+def _around_default() -> Generator:
+    generator = Generator()
+    generator.stream = streams.default_generator
+    return generator
+
+
+default_generator = _around_default()
+
+
+def stream_of(generator: Generator | None) -> streams.Generator:
+    """The stream of a `generator=` argument."""
+    if generator is None:
+        return streams.default_generator
+    if not isinstance(generator, Generator):
+        raise TypeError(
+            f"expected a torch.Generator, but got {type(generator).__name__}"
+            + errors.at_user_line()
+        )
+    return generator.stream
+
+
+# -- new tensors -----------------------------------------------------------------------------
+
+
+@public(method=False, out=False)
+def rand(
+    *sizes: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """Uniform numbers from [0, 1)."""
+    shape = read_size("rand", sizes, size)
+    kind = float_dtype("rand", dtype, out)
+    stream = stream_of(generator)
+    return _drawn(
+        shape, lambda shape: made("rand", streams.uniform(stream, shape, kind.np), options, out)
+    )
+
+
+@public(method=False, out=False)
+def randn(
+    *sizes: Any,
+    size: Any = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """Standard normal numbers."""
+    shape = read_size("randn", sizes, size)
+    kind = float_dtype("randn", dtype, out)
+    stream = stream_of(generator)
+    return _drawn(
+        shape, lambda shape: made("randn", streams.normal(stream, shape, kind.np), options, out)
+    )
+
+
+@public(method=False, out=False)
+def randint(
+    *args: Any,
+    low: int | None = None,
+    high: int | None = None,
+    size: Any = None,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`."""
+    low, high, size = _randint_arguments(args, low, high, size)
+    kind = read_dtype("randint", dtype) or (dtypes.int64 if out is None else out.dtype)
+    shape = checked_size("randint", size)
+    stream = stream_of(generator)
+
+    def make(shape: tuple[int, ...]) -> Tensor:
+        return made("randint", streams.randint(stream, low, high, shape, kind.np), options, out)
+
+    return _drawn(shape, make)
+
+
+def _randint_arguments(
+    args: tuple[Any, ...], low: int | None, high: int | None, size: Any
+) -> tuple[int, int, Any]:
+    given = list(args)
+    if size is None and given and isinstance(given[-1], (tuple, list)):
+        size = given.pop()
+    if high is None and given:
+        high = given.pop()
+    if low is None and given:
+        low = given.pop()
+    if given or high is None or size is None:
+        kinds = ", ".join(type(arg).__name__ for arg in args)
+        raise TypeError(
+            f"randint() received an invalid combination of arguments - got ({kinds}), but "
+            "expected (high, size) or (low, high, size)" + errors.at_user_line()
+        )
+    return int(low or 0), int(high), size
+
+
+@public(method=False, out=False)
+def randperm(
+    n: int,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: Dtype = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """The integers below n in random order."""
+    kind = read_dtype("randperm", dtype) or (dtypes.int64 if out is None else out.dtype)
+    stream = stream_of(generator)
+
+    def make(shape: tuple[int, ...]) -> Tensor:
+        rows = [streams.randperm(stream, int(n), kind.np) for _ in range(math.prod(shape[:-1]))]
+        return made("randperm", np.reshape(rows, shape), options, out)
+
+    return _drawn((int(n),), make)
+
+
+def _filled_like(
+    function: str,
+    input: Tensor,
+    dtype: Any,
+    memory_format: format_type | None,
+    options: Options,
+    draw: Callable[..., np.ndarray],
+) -> Tensor:
+    array = array_like(function, input, dtype, memory_format)
+    if local.state.intercept is not None:
+        return _drawn(array.shape, lambda shape: made(function, draw(shape, array.dtype), options))
+    fill_in_memory_order(array, draw)
+    return made(function, array, options)
+
+
+def _drawn(shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
+    result: Tensor = drawn(shape, make, local.state.intercept)
+    return result
+
+
+def fill_in_memory_order(array: np.ndarray, draw: Callable[..., np.ndarray]) -> None:
+    """Draw in the order in which the elements lie in memory, as PyTorch walks a tensor."""
+    if array.flags.c_contiguous:
+        array[...] = draw(array.shape, array.dtype)
+        return
+    in_order = array.transpose(memory_layout.memory_order(array))
+    in_order[...] = draw(in_order.shape, array.dtype)
+
+
+@public(method=False, out=False)
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Dtype = None,
+    memory_format: format_type | None = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """Uniform numbers from [0, 1) in the shape of another tensor."""
+    stream = stream_of(generator)
+    return _filled_like(
+        "rand_like", input, dtype, memory_format, options,
+        lambda shape, kind: streams.uniform(stream, shape, kind),
+    )  # fmt: skip
+
+
+@public(method=False, out=False)
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: Dtype = None,
+    memory_format: format_type | None = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """Standard normal numbers in the shape of another tensor."""
+    array = array_like("randn_like", input, dtype, memory_format)
+    stream = stream_of(generator)
+    if local.state.intercept is not None:
+        return _drawn(
+            array.shape,
+            lambda shape: made("randn_like", streams.normal(stream, shape, array.dtype), options),
+        )
+    _fill_normal(array, stream, 0.0, 1.0)
+    return made("randn_like", array, options)
+
+
+def _fill_normal(array: np.ndarray, stream: streams.Generator, mean: float, std: float) -> None:
+    contiguous = array.flags.c_contiguous
+    fill_in_memory_order(
+        array,
+        lambda shape, kind: streams.normal(stream, shape, kind, mean, std, contiguous=contiguous),
+    )
+
+
+@public(method=False, out=False)
+def randint_like(
+    input: Tensor,
+    *args: Any,
+    low: int | None = None,
+    high: int | None = None,
+    generator: Generator | None = None,
+    dtype: Dtype = None,
+    memory_format: format_type | None = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """Integers from [low, high) in the shape of another tensor."""
+    first, last, _ = _randint_arguments(args, low, high, ())
+    stream = stream_of(generator)
+    return _filled_like(
+        "randint_like", input, dtype, memory_format, options,
+        lambda shape, kind: streams.randint(stream, first, last, shape, kind),
+    )  # fmt: skip

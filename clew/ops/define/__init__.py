@@ -1,0 +1,1 @@
+"""What operations are defined with: rows of the table, arguments, `out=`, named results."""

@@ -1,0 +1,204 @@
+"""The arguments that all functions which make tensors share: size, dtype, device and the like."""
+
+import operator
+from typing import Any, TypedDict
+
+import numpy as np
+
+from clew import errors
+from clew.backend import device as devices
+from clew.backend import dtypes
+from clew.backend.layout import layout as layout_type
+from clew.backend.layout import strided
+from clew.core.public import deliver, refuse_history
+from clew.core.tensor import Tensor, wrap
+from clew.kernels.runtime import jit
+from clew.observer import active
+from clew.ops.define.dims import require_bool
+
+
+class Options(TypedDict, total=False):
+    """Keyword arguments of a function that makes a tensor, besides dtype and out."""
+
+    layout: layout_type | None
+    device: Any
+    pin_memory: bool | None
+    requires_grad: bool
+
+
+_KNOWN = frozenset(Options.__annotations__)
+# Bytes of a tensor that will hardly be used without compiled code.
+_LARGE = 1 << 14
+_PYTHON_TYPES: dict[Any, dtypes.dtype] = {
+    float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128,
+}  # fmt: skip
+
+
+def check_options(function: str, options: Any) -> None:
+    """Refuse options that are unknown, or that this build cannot honour."""
+    if not options:
+        devices.check_device(None)
+        return
+    unknown = options.keys() - _KNOWN
+    if unknown:
+        raise TypeError(
+            f"{function}() got an unexpected keyword argument '{min(unknown)}'"
+            + errors.at_user_line()
+        )
+    devices.check_device(options.get("device"))
+    wanted = options.get("layout")
+    if wanted is not None and wanted is not strided:
+        raise RuntimeError(
+            f"{function}(): only the strided layout exists here, got {wanted!r}"
+            + errors.at_user_line()
+        )
+    if options.get("pin_memory"):
+        raise cannot_pin()
+
+
+def cannot_pin() -> RuntimeError:
+    return RuntimeError(
+        "Cannot access accelerator device when none is available. Memory is pinned for transfers "
+        "to an accelerator, and this build runs on the CPU." + errors.at_user_line()
+    )
+
+
+def read_dtype(function: str, dtype: Any) -> dtypes.dtype | None:
+    """A dtype argument; Python's own types stand for their widest dtype."""
+    if dtype is None or isinstance(dtype, dtypes.dtype):
+        return dtype
+    found = _PYTHON_TYPES.get(dtype) if isinstance(dtype, type) else None
+    if found is None:
+        raise TypeError(
+            f"{function}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
+            + errors.at_user_line()
+        )
+    return found
+
+
+def float_dtype(function: str, dtype: Any, out: Tensor | None) -> dtypes.dtype:
+    """The dtype to make: the one given, else that of `out=`, else the default."""
+    if dtype is not None:
+        return read_dtype(function, dtype) or dtypes.get_default_dtype()
+    return dtypes.get_default_dtype() if out is None else out.dtype
+
+
+def read_size(function: str, sizes: tuple[Any, ...], size: Any = None) -> tuple[int, ...]:
+    """A size given as `f(2, 3)`, `f((2, 3))`, `f(Size)` or `f(size=...)`."""
+    if size is not None:
+        sizes = (size,)
+    elif not sizes:
+        raise TypeError(
+            f'{function}() missing 1 required positional arguments: "size"' + errors.at_user_line()
+        )
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = tuple(sizes[0])
+    return checked_size(function, sizes)
+
+
+def checked_size(function: str, sizes: Any) -> tuple[int, ...]:
+    if not isinstance(sizes, (tuple, list)):
+        raise errors.wrong_argument(function, "size", 1, "tuple of ints", sizes)
+    try:
+        shape = tuple(map(operator.index, sizes))
+    except TypeError:
+        shape = tuple(_read_extent(function, position, n) for position, n in enumerate(sizes))
+    if not shape or min(shape) >= 0:
+        return shape
+    for n in shape:
+        if n < 0:
+            text = (
+                "zeros: Dimension size must be non-negative."
+                if function == "zeros"
+                else f"Trying to create tensor with negative dimension {n}: "
+                f"{errors.shape_list(shape)}"
+            )
+            raise RuntimeError(text + errors.at_user_line())
+    return shape
+
+
+def _read_extent(function: str, position: int, n: Any) -> int:
+    try:
+        return operator.index(n)
+    except TypeError:
+        raise TypeError(
+            f"{function}(): argument 'size' (position {position + 1}) must be tuple of ints, not "
+            f"{type(n).__name__}" + errors.at_user_line()
+        ) from None
+
+
+def made(
+    function: str,
+    array: np.ndarray,
+    options: Options,
+    out: Tensor | None = None,
+    like: Tensor | None = None,
+) -> Tensor:
+    """The tensor around a new array, delivered into `out=` where one was given.
+
+    Inside vmap, what is made `like` a tensor has examples of its own where that one has.
+    """
+    check_options(function, options)
+    if array.nbytes >= _LARGE:
+        # Kernels will be needed. From now on arrays begin with a line of the cache.
+        jit.machine()
+    if out is not None:
+        refuse_history((), {}, out)
+        return deliver(wrap(array), out)
+    result = wrap(array)
+    if like is not None and like._is_lifted:
+        result = like.alike(result)
+    if options and options.get("requires_grad") not in (None, False):
+        require_bool("requires_grad", options["requires_grad"])
+        require_grad(result)
+    observer = active.observer
+    if observer is not None:
+        observer.tensor_made(result)
+    return result
+
+
+def require_grad(tensor: Tensor) -> None:
+    """Make a new tensor a leaf that wants its gradient."""
+    if tensor.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "Only Tensors of floating point and complex dtype can require gradients"
+            + errors.at_user_line()
+        )
+    tensor._requires_grad = True
+
+
+def checked_number(value: Any, dtype: dtypes.dtype) -> Any:
+    """A number that `dtype` can hold; negative numbers wrap around in unsigned types."""
+    if isinstance(value, Tensor):
+        value = value.item()
+    if isinstance(value, complex) and dtype.category < dtypes.COMPLEX:
+        if value.imag:
+            raise overflow(dtype)
+        value = value.real
+    if dtype.category == dtypes.BOOL:
+        return bool(value)
+    if dtype.category == dtypes.INTEGER:
+        return _checked_integer(value, dtype)
+    if dtype.category == dtypes.FLOAT and np.isfinite(value):
+        limit = dtypes.finfo(dtype).max
+        if not -limit <= value <= limit:
+            raise overflow(dtype)
+    return value
+
+
+def _checked_integer(value: Any, dtype: dtypes.dtype) -> int:
+    limits = np.iinfo(dtype.np)
+    is_integer = isinstance(value, (int, np.integer))
+    if not is_integer and (not np.isfinite(value) or value < limits.min):
+        raise overflow(dtype)
+    number = int(value)
+    lowest = int(limits.min) if dtype.is_signed else -int(limits.max)
+    if not lowest <= number <= int(limits.max):
+        raise overflow(dtype)
+    return number if number >= limits.min else number + int(limits.max) + 1
+
+
+def overflow(dtype: dtypes.dtype) -> RuntimeError:
+    return RuntimeError(
+        f"value cannot be converted to type {dtype.name} without overflow" + errors.at_user_line()
+    )

@@ -1,0 +1,398 @@
+"""Reading and writing along a dimension with an index for every element: gather and scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.core.inplace import apply_inplace
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor
+from clew.kernels.compiled import gather_scatter
+from clew.kernels.numpy import scatter as kernel
+from clew.kernels.numpy.arrays import are_below
+from clew.ops.define import out_checks
+from clew.ops.define.dims import numpy_names, wrap_dim
+from clew.ops.index.writing import Call, WritingOp, run, run_in_place
+from clew.ops.tensor.copying import scalar_as, zeros
+
+Shape = tuple[int, ...]
+
+
+# -- kernels over arrays -------------------------------------------------------------------
+
+
+def _at_least_1d(*arrays: np.ndarray) -> list[np.ndarray]:
+    return [array.reshape(1) if not array.ndim else array for array in arrays]
+
+
+def _leading_part(array: np.ndarray, shape: Shape) -> np.ndarray:
+    """The part of an array that an index of that shape reaches."""
+    if 0 in shape:
+        return np.empty(shape, array.dtype)
+    return array if array.shape == shape else array[tuple(slice(n) for n in shape)]
+
+
+def check_bounds(index: np.ndarray, dim: int, n: int, kind: type[Exception] = RuntimeError) -> None:
+    """Refuse indices outside 0..n-1; PyTorch takes no negative ones here."""
+    if not are_below(index, n):
+        wrong = index[(index < 0) | (index >= n)].flat[0]
+        raise kind(
+            f"index {wrong} is out of bounds for dimension {dim} with size {n}"
+            + errors.at_user_line()
+        )
+
+
+def _gathered(self: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
+    if not index.size:
+        return np.empty(index.shape, self.dtype)
+    source, places = _at_least_1d(self, index)
+    check_bounds(places, dim, source.shape[dim])
+    few = kernel.take_few(source, places) if dim == source.ndim - 1 else None
+    if few is not None:
+        return few.reshape(index.shape)
+    blocks = kernel.in_blocks(source, places, dim)
+    if blocks is not None:
+        return gather_scatter.take(*blocks).reshape(index.shape)
+    reach = places.shape[:dim] + (source.shape[dim],) + places.shape[dim + 1 :]
+    taken = np.take_along_axis(_leading_part(source, reach), places, axis=dim)
+    return taken.reshape(index.shape)
+
+
+def _positions(target: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
+    if not index.size:
+        return np.empty(index.shape, np.int64)
+    check_bounds(index, dim, target.shape[dim])
+    return kernel.positions_along(target.shape, dim, index)
+
+
+def _ungathered(
+    grad_output: np.ndarray, index: np.ndarray, *, dim: int, input_sizes: Shape
+) -> np.ndarray:
+    out = np.zeros(input_sizes, grad_output.dtype)
+    if not index.size:
+        return out
+    target, places, values = _at_least_1d(out, index, grad_output)
+    blocks = kernel.in_blocks(target, places, dim, values)
+    if blocks is not None:
+        gather_scatter.add(*blocks)
+        return out
+    summed = kernel.add_flat(target, kernel.positions_along(target.shape, dim, places), values)
+    return summed.reshape(input_sizes)
+
+
+def _placed(
+    write: Callable[..., None],
+    target: np.ndarray,
+    index: np.ndarray,
+    values: np.ndarray,
+    dim: int,
+) -> bool:
+    """Write values by a kernel, if there is one for these arrays."""
+    blocks = kernel.in_blocks(target, index, dim, values)
+    if blocks is None:
+        return False
+    check_bounds(index, dim, target.shape[dim])
+    write(*blocks)
+    return True
+
+
+def _scattered(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:
+    target, places, values = _at_least_1d(self, index, src)
+    if _placed(gather_scatter.put, target, places, values, dim):
+        return
+    target.reshape(-1)[_positions(target, places, dim)] = _leading_part(values, places.shape)
+
+
+def _scattered_value(self: np.ndarray, index: np.ndarray, *, dim: int, value: Any) -> None:
+    target, places = _at_least_1d(self, index)
+    target.reshape(-1)[_positions(target, places, dim)] = scalar_as(value, self.dtype)
+
+
+def _scatter_added(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:
+    target, places, values = _at_least_1d(self, index, src)
+    if _placed(gather_scatter.add, target, places, values, dim):
+        return
+    positions = _positions(target, places, dim)
+    kernel.add_flat(target, positions, _leading_part(values, places.shape))
+
+
+def _scatter_reduced(
+    self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int, reduce: str,
+    include_self: bool,
+) -> np.ndarray:  # fmt: skip
+    target, places, values = _at_least_1d(np.array(self, order="C"), index, src)
+    positions = _positions(target, places, dim)
+    values = _leading_part(values, places.shape)
+    return kernel.reduce_flat(target, positions, values, reduce, include_self).reshape(self.shape)
+
+
+# -- operations ----------------------------------------------------------------------------
+
+GATHER = Op(
+    "gather",
+    _gathered,
+    grads={
+        "self": lambda g, index, dim, self_shape: GATHER_BACKWARD(
+            g, index, dim=dim, input_sizes=self_shape
+        )
+    },
+    linear=True,
+)
+GATHER_BACKWARD: Op = Op(
+    "gather_backward",
+    _ungathered,
+    grads={"grad_output": lambda g, index, dim: g.gather(dim, index)},
+    linear=True,
+)
+SCATTER = WritingOp(
+    "scatter",
+    _scattered,
+    grads={
+        "self": lambda g, index, dim: g.scatter(dim, index, 0),
+        "src": lambda g, index, dim: g.gather(dim, index),
+    },
+    linear=True,
+)
+SCATTER_VALUE = WritingOp(
+    "scatter_value",
+    _scattered_value,
+    grads={"self": lambda g, index, dim: g.scatter(dim, index, 0)},
+    node="ScatterBackward1",
+)
+SCATTER_ADD = WritingOp(
+    "scatter_add",
+    _scatter_added,
+    grads={"self": lambda g: g, "src": lambda g, index, dim: g.gather(dim, index)},
+    linear=True,
+)
+
+
+def _no_gradient(g: Tensor) -> Tensor:
+    raise errors.not_differentiable("scatter", "self", "use scatter_add or scatter_reduce")
+
+
+SCATTER_INTO = Op(
+    "scatter_into",
+    _scatter_reduced,
+    grads={"self": _no_gradient, "src": _no_gradient},
+    node="NotImplemented",
+)
+
+
+def _counted(g: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool) -> Tensor:
+    """How many values each result is the mean of."""
+    own = zeros(g) + 1 if include_self else zeros(g)
+    counts = own.scatter_add(dim, index, zeros(src) + 1)
+    return counts.masked_fill(counts == 0, 1)
+
+
+def _prod_gradients(
+    g: Tensor, self: Tensor, index: Tensor, src: Tensor, out: Tensor, dim: int, include_self: bool
+) -> tuple[Tensor, Tensor]:
+    def product(own: Tensor, values: Tensor) -> Tensor:
+        return own.scatter_reduce(dim, index, values, "prod", include_self=include_self)
+
+    own = self.masked_fill(self == 0, 1)
+    of_self = g * product(own, src) / own
+    zero = src == 0
+    zero_count = zeros(self).scatter_add(dim, index, zero.to(src.dtype)).gather(dim, index)
+    single_zero = zero & (zero_count == 1)
+    without = product(self, src.masked_fill(single_zero, 1))
+    of_src = (
+        (g * without)
+        .gather(dim, index)
+        .where(single_zero, (g * out).gather(dim, index) / src.masked_fill(zero, 1))
+    )
+    return of_self, of_src
+
+
+def _extreme_gradients(
+    g: Tensor, self: Tensor, index: Tensor, src: Tensor, out: Tensor, dim: int
+) -> tuple[Tensor, Tensor]:
+    """Elements that equal the result share its gradient."""
+    src_is_result = (src == out.gather(dim, index)).to(g.dtype)
+    self_is_result = (self == out).to(g.dtype)
+    share = g / self_is_result.scatter_add(dim, index, src_is_result)
+    return self_is_result * share, src_is_result * share.gather(dim, index)
+
+
+def _reduce_gradients(
+    g: Tensor, self: Tensor, index: Tensor, src: Tensor, out: Tensor, dim: int, reduce: str,
+    include_self: bool,
+) -> tuple[Tensor, None, Tensor]:  # fmt: skip
+    if reduce == "sum":
+        of_self, of_src = g, g.gather(dim, index)
+    elif reduce == "mean":
+        share = g / _counted(g, index, src, dim, include_self)
+        of_self, of_src = share, share.gather(dim, index)
+    elif reduce == "prod":
+        of_self, of_src = _prod_gradients(g, self, index, src, out, dim, include_self)
+    else:
+        of_self, of_src = _extreme_gradients(g, self, index, src, out, dim)
+    if not include_self:
+        of_self = of_self.scatter(dim, index, 0)
+    return of_self, None, of_src
+
+
+SCATTER_REDUCE = Op(
+    "scatter_reduce", _scatter_reduced, joint=_reduce_gradients,
+    kinks="equal extremes share the gradient; a lone zero of prod gets the product of the others",
+)  # fmt: skip
+
+
+# -- public functions ----------------------------------------------------------------------
+
+
+def _check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
+    ndim = input._array.ndim
+    dim = wrap_dim(dim, ndim)
+    if index._array.size and index._array.dtype not in (np.int64, np.int32):
+        raise RuntimeError(
+            f"{name}(): Expected dtype int32/int64 for index" + errors.at_user_line()
+        )
+    if index._array.size and max(index._array.ndim, 1) != max(ndim, 1):
+        of = "input" if name == "gather" else "self"
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as {of} tensor"
+            + errors.at_user_line()
+        )
+    return dim
+
+
+def _sizes(tensor: Tensor) -> Shape:
+    return tensor._array.shape or (1,)
+
+
+@public(checked=True, out=out_checks.input_dtype())
+@numpy_names
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """`out[i, j] = input[index[i, j], j]` (for dim 0)."""
+    dim = _check_index("gather", input, index, dim)
+    if not index._array.size:
+        return GATHER(input, index, dim=dim)
+    for i, (n, limit) in enumerate(zip(_sizes(index), _sizes(input), strict=True)):
+        if i != dim and n > limit:
+            raise RuntimeError(
+                f"Size does not match at dimension {i} expected index "
+                f"{errors.shape_list(index._array.shape)} to be no larger than self "
+                f"{errors.shape_list(input._array.shape)} apart from dimension {dim}"
+                + errors.at_user_line()
+            )
+    return GATHER(input, index, dim=dim)
+
+
+def _check_scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> int:
+    dim = _check_index("scatter", self, index, dim)
+    if src._array.dtype is not self._array.dtype:
+        raise RuntimeError(
+            "scatter(): Expected self.dtype to be equal to src.dtype" + errors.at_user_line()
+        )
+    if not index._array.size:
+        return dim
+    if max(src._array.ndim, 1) != max(index._array.ndim, 1):
+        raise RuntimeError(
+            "Index tensor must have the same number of dimensions as src tensor"
+            + errors.at_user_line()
+        )
+    sizes = zip(_sizes(index), _sizes(self), _sizes(src), strict=True)
+    if any((i != dim and n > own) or n > other for i, (n, own, other) in enumerate(sizes)):
+        raise RuntimeError(
+            f"Expected index {errors.shape_list(index._array.shape)} to be no larger than self "
+            f"{errors.shape_list(self._array.shape)} apart from dimension {dim} and to be no "
+            f"larger size than src {errors.shape_list(src._array.shape)}" + errors.at_user_line()
+        )
+    return dim
+
+
+def _scatter_call(input: Tensor, dim: int, index: Tensor, given: Any, reduce: str | None) -> Call:
+    if reduce is not None:
+        return _scatter_with(input, dim, index, given, reduce)
+    if isinstance(given, Tensor):
+        dim = _check_scatter(input, dim, index, given)
+        return SCATTER, (input, index, given), {"dim": dim}
+    dim = _check_index("scatter", input, index, dim)
+    _check_within(input, dim, index)
+    return SCATTER_VALUE, (input, index), {"dim": dim, "value": given}
+
+
+@public(checked=True)
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
+    reduce: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A copy with `out[index[i, j], j] = src[i, j]` (for dim 0), or with one value."""
+    return run(_scatter_call(input, dim, index, src if value is None else value, reduce))
+
+
+@public(function=False)
+def scatter_(
+    self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
+    reduce: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Write `src`, or one value, at the given indices of a dimension."""
+    return run_in_place(_scatter_call(self, dim, index, src if value is None else value, reduce))
+
+
+def _check_within(self: Tensor, dim: int, index: Tensor) -> None:
+    if not index._array.size:
+        return
+    pairs = enumerate(zip(_sizes(index), _sizes(self), strict=True))
+    if any(i != dim and n > own for i, (n, own) in pairs):
+        raise RuntimeError(
+            f"Expected index {errors.shape_list(index._array.shape)} to be no larger than self "
+            f"{errors.shape_list(self._array.shape)} apart from dimension {dim}"
+            + errors.at_user_line()
+        )
+
+
+def _scatter_with(input: Tensor, dim: int, index: Tensor, given: Any, reduce: str) -> Call:
+    """The older form of `scatter_reduce`: two reductions, no gradient."""
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError(
+            "reduce argument must be either add or multiply." + errors.at_user_line()
+        )
+    if not isinstance(given, Tensor):
+        given = zeros(input, index._array.shape).fill_(given)
+    dim = _check_scatter(input, dim, index, given)
+    name = "sum" if reduce == "add" else "prod"
+    params = {"dim": dim, "reduce": name, "include_self": True}
+    return SCATTER_INTO, (input, index, given), params
+
+
+@public(checked=True)
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy with `out[index[i, j], j] += src[i, j]` (for dim 0)."""
+    return SCATTER_ADD(input, index, src, dim=_check_scatter(input, dim, index, src))
+
+
+@public(function=False)
+def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """Add `src` at the given indices of a dimension."""
+    dim = _check_scatter(self, dim, index, src)
+    return apply_inplace(SCATTER_ADD, self, index, src, dim=dim)
+
+
+@public(checked=True, inplace=True)
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """A copy into which `src` is reduced at the given indices."""
+    dim = _check_scatter(input, dim, index, src)
+    check_reduction(reduce)
+    kind = input._array.dtype.kind
+    if (kind == "b" and reduce == "mean") or (kind == "c" and reduce in ("amax", "amin")):
+        raise errors.no_kernel(f"scatter_gather_tensor_cpu_reduce_{reduce}", input.dtype)
+    return SCATTER_REDUCE(input, index, src, dim=dim, reduce=reduce, include_self=include_self)
+
+
+def check_reduction(reduce: str) -> None:
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+            + errors.at_user_line()
+        )

@@ -1,0 +1,318 @@
+"""`x[index]` and `x[index] = value`, with PyTorch's rules.
+
+Integers, slices, None and Ellipsis are applied one after the other and give views. What remains,
+tensors and lists of integers or of bools, is then applied at once: reading gives a copy, writing
+goes through `index_put_`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.elementwise import NUMBER
+from clew.core.inplace import apply_inplace
+from clew.core.public import methods
+from clew.core.tensor import Tensor, every_value, wrap
+from clew.ops.index.index_put import (
+    ALL,
+    check_put_dtype,
+    index_op,
+    index_put_op,
+    out_of_bounds,
+    split_indices,
+)
+from clew.ops.shape.slicing import SELECT, SLICE
+from clew.ops.shape.splitting import UNBIND
+from clew.ops.shape.views import ALIAS, UNSQUEEZE
+from clew.ops.tensor.copying import copy_, fill_, scalar_as
+
+Shape = tuple[int, ...]
+INDEX_DTYPES = frozenset(np.dtype(name) for name in ("int64", "int32", "uint8", "bool"))
+
+
+# -- reading the index ---------------------------------------------------------------------
+
+
+def _as_slice(index: slice, n: int) -> tuple[int, int, int]:
+    start, stop, step = index.indices(n)
+    if step < 0:
+        raise ValueError("step must be greater than zero" + errors.at_user_line())
+    return start, stop if stop > start else start, step
+
+
+def _select(self: Tensor, dim: int, index: int, original_dim: int) -> Tensor:
+    array = self._array
+    n = array.shape[dim]
+    if not -n <= index < n:
+        raise out_of_bounds(index, original_dim, n)
+    # The ellipsis makes NumPy return an array, not a number, for the last dimension.
+    part = array[index, ...] if not dim else array[(ALL,) * dim + (index, ...)]
+    return SELECT.view.share(self, {"dim": dim, "index": index + n if index < 0 else index}, part)
+
+
+def _slice(self: Tensor, dim: int, start: int, stop: int, step: int) -> Tensor:
+    kept = slice(start, stop, step)
+    part = self._array[(ALL,) * dim + (kept,)] if dim else self._array[kept]
+    params = {"dim": dim, "start": start, "end": stop, "step": step}
+    return SLICE.view.share(self, params, part)
+
+
+def _tensor_index(index: Any) -> Tensor:
+    """A list, range or ndarray inside an index, as a tensor."""
+    if isinstance(index, Tensor):
+        return index
+    if isinstance(index, (list, tuple, range)) and any(isinstance(i, Tensor) for i in index):
+        index = [i._array if isinstance(i, Tensor) else i for i in index]
+    if isinstance(index, (list, tuple, range, np.ndarray)):
+        array = np.asarray(index)
+        if not isinstance(index, np.ndarray) and (not array.size or array.dtype.kind == "f"):
+            array = array.astype(np.int64)
+        if array.dtype in dtypes.BY_NUMPY:
+            return wrap(array)
+    if isinstance(index, str):
+        raise TypeError("new(): invalid data type 'str'" + errors.at_user_line())
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid "
+        f"indices (got {type(index).__name__})" + errors.at_user_line()
+    )
+
+
+def _as_tuple(index: Any) -> tuple[Any, ...]:
+    if isinstance(index, tuple):
+        return index
+    if isinstance(index, list) and _is_tuple_like(index):
+        return tuple(index)
+    return (index,)
+
+
+def _is_tuple_like(index: list[Any]) -> bool:
+    """A short list that holds more than numbers stands for a tuple, as in old NumPy."""
+    return len(index) < 32 and any(
+        isinstance(each, (slice, type(None), type(...), Tensor, list, tuple, np.ndarray))
+        for each in index
+    )
+
+
+def _dims_taken(index: Any) -> int:
+    """How many of the tensor's dimensions one part of an index uses up."""
+    if index is None or index is Ellipsis or isinstance(index, (bool, np.bool_)):
+        return 0
+    if isinstance(index, (Tensor, np.ndarray)):
+        array = index._array if isinstance(index, Tensor) else index
+        return array.ndim if array.dtype.kind == "b" or array.dtype == np.uint8 else 1
+    if isinstance(index, (list, tuple, range)):
+        first = _tensor_index(index)._array
+        return first.ndim if first.dtype.kind == "b" else 1
+    return 1
+
+
+def _apply_basic(self: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | None]]:
+    """Apply what gives views; the rest comes back as one entry per dimension."""
+    taken = sum(map(_dims_taken, index))
+    ndim = self._array.ndim
+    if taken > ndim and not ndim:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` "
+            "in C++ to convert a 0-dim tensor to a number" + errors.at_user_line()
+        )
+    if taken > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}" + errors.at_user_line())
+    current = self
+    advanced: list[Tensor | None] = []
+    dim = 0
+    for each in index:
+        if each is Ellipsis:
+            dim += ndim - taken
+        elif isinstance(each, slice):
+            n = current._array.shape[dim]
+            start, stop, step = _as_slice(each, n)
+            if start or stop != n or step != 1:
+                current = _slice(current, dim, start, stop, step)
+            dim += 1
+        elif each is None:
+            current = UNSQUEEZE(current, dim=dim)
+            dim += 1
+        elif isinstance(each, (bool, np.bool_)):
+            current = UNSQUEEZE(current, dim=dim)
+            _record(advanced, dim, wrap(np.zeros(int(each), np.int64)))
+            dim += 1
+        elif isinstance(each, (int, np.integer)):
+            # Selecting removes the dimension, so the user's count runs ahead.
+            original = dim + ndim - current._array.ndim
+            current = _select(current, dim, int(each), original)
+        else:
+            current, dim = _apply_tensor(current, dim, _tensor_index(each), advanced)
+    return current, advanced
+
+
+def _apply_tensor(
+    current: Tensor, dim: int, index: Tensor, advanced: list[Tensor | None]
+) -> tuple[Tensor, int]:
+    array = index._array
+    kind = array.dtype.kind
+    if array.ndim and array.dtype not in INDEX_DTYPES:
+        raise IndexError(
+            "tensors used as indices must be long, int, byte or bool tensors"
+            + errors.at_user_line()
+        )
+    is_mask = kind == "b" or array.dtype == np.uint8
+    if not array.ndim:
+        if not is_mask and every_value(index) is array:
+            return _select(current, dim, int(array), dim), dim
+        if not is_mask:
+            # Inside vmap each example has its own number.
+            _record(advanced, dim, index)
+            return current, dim + 1
+        current = UNSQUEEZE(current, dim=dim)
+        _record(advanced, dim, wrap(np.zeros(int(bool(array)), np.int64)))
+        return current, dim + 1
+    if array.dtype == np.uint8:
+        warnings.warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+            "instead.",
+            stacklevel=4,
+        )
+        index = wrap(array.astype(np.bool_))
+    _record(advanced, dim, index)
+    return current, dim + (array.ndim if is_mask else 1)
+
+
+def _record(advanced: list[Tensor | None], dim: int, index: Tensor) -> None:
+    """Note an index tensor for a dimension; masks stand for as many as they have."""
+    have = sum(1 if each is None else _dims_taken(each) for each in advanced)
+    advanced.extend([None] * (dim - have))
+    advanced.append(index)
+
+
+# -- the methods ---------------------------------------------------------------------------
+
+
+def getitem(self: Tensor, index: Any) -> Tensor:
+    """`self[index]`."""
+    if type(index) is int and self._array.ndim:
+        return _select(self, 0, index, 0)
+    part = _plain_part(self, index)
+    if part is not None:
+        return part
+    current, advanced = _apply_basic(self, _as_tuple(index))
+    if not advanced:
+        return ALIAS(self) if current is self else current
+    tensors, pattern = split_indices(advanced)
+    return index_op(len(tensors))(current, *tensors, pattern=pattern)
+
+
+def _plain_part(self: Tensor, index: Any) -> Tensor | None:
+    """The short path for `x[i]`, `x[a:b]`, `x[:, i]`; None when the index holds anything else."""
+    kind = type(index)
+    shape = self._array.shape
+    if kind is int and shape:
+        return _select(self, 0, index, 0)
+    if kind is slice and shape:
+        start, stop, step = _as_slice(index, shape[0])
+        return _slice(self, 0, start, stop, step)
+    if index is None:
+        return UNSQUEEZE(self, dim=0)
+    if kind is not tuple or not index or len(index) > len(shape):
+        return None
+    for each in index:
+        if type(each) is not int and type(each) is not slice:
+            return None
+    current = self
+    dim = 0
+    for original, each in enumerate(index):
+        if type(each) is int:
+            current = _select(current, dim, each, original)
+            continue
+        if each != ALL:
+            n = current._array.shape[dim]
+            start, stop, step = _as_slice(each, n)
+            if start or stop != n or step != 1:
+                current = _slice(current, dim, start, stop, step)
+        dim += 1
+    return ALIAS(self) if current is self else current
+
+
+def setitem(self: Tensor, index: Any, value: Any) -> None:
+    """`self[index] = value`."""
+    if not isinstance(value, (Tensor, *NUMBER)):
+        raise TypeError(
+            f"can't assign a {type(value).__name__} to a torch.{self.dtype.scalar_name}Tensor"
+            + errors.at_user_line()
+        )
+    if index is False:
+        return
+    part = _plain_part(self, None if index is True else index)
+    current, advanced = _apply_basic(self, _as_tuple(index)) if part is None else (part, [])
+    if advanced:
+        _set_advanced(current, advanced, value)
+    elif isinstance(value, Tensor):
+        copy_(current, _fitted(value, current._array.shape))
+    else:
+        fill_(current, value)
+
+
+def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Any) -> None:
+    if not isinstance(value, Tensor):
+        value = wrap(scalar_as(value, current._array.dtype))
+    check_put_dtype(current, value)
+    tensors, pattern = split_indices(advanced)
+    value = _without_leading_ones(value, current._array.ndim)
+    apply_inplace(
+        index_put_op(len(tensors)), current, value, *tensors, pattern=pattern, accumulate=False
+    )
+
+
+def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
+    shape = value._array.shape
+    extra = 0
+    while extra < len(shape) and shape[extra] == 1 and len(shape) - extra > ndim:
+        extra += 1
+    return value.reshape(shape[extra:]) if extra else value
+
+
+def _fitted(value: Tensor, shape: Shape) -> Tensor:
+    """A value that broadcasts to the part it is assigned to; extra leading ones are dropped."""
+    have = value._array.shape
+    if have == shape:
+        return value
+    trimmed = _without_leading_ones(value, len(shape))
+    have = trimmed._array.shape
+    if len(have) > len(shape) or any(
+        n not in (1, want) for n, want in zip(have[::-1], shape[::-1], strict=False)
+    ):
+        trimmed.expand(shape)
+    return trimmed
+
+
+def _length(self: Tensor) -> int:
+    if not self._array.ndim:
+        raise TypeError("len() of a 0-d tensor" + errors.at_user_line())
+    return self._array.shape[0]
+
+
+def _iterate(self: Tensor) -> Iterator[Tensor]:
+    if not self._array.ndim:
+        raise TypeError("iteration over a 0-d tensor" + errors.at_user_line())
+    return iter(UNBIND(self, dim=0))
+
+
+def _contains(self: Tensor, element: Any) -> bool:
+    if isinstance(element, (Tensor, *NUMBER)):
+        other = element._array if isinstance(element, Tensor) else element
+        return bool((self._array == other).any())
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+        + errors.at_user_line()
+    )
+
+
+methods(
+    __getitem__=getitem, __setitem__=setitem, __len__=_length, __iter__=_iterate,
+    __contains__=_contains,
+)  # fmt: skip

@@ -1,0 +1,221 @@
+"""Reading and writing at index tensors: `index`, `index_put` and their gradients.
+
+One operation for each number of index tensors, so that every index is an input of its own: it is
+saved, and overwriting it before backward is noticed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.inplace import apply_inplace
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy import scatter
+from clew.ops.index.writing import WritingOp
+from clew.ops.shape.slicing import formula
+
+Shape = tuple[int, ...]
+Pattern = tuple[bool, ...]
+ALL = slice(None)
+
+
+def _key(indices: Sequence[np.ndarray], pattern: Pattern) -> tuple[Any, ...]:
+    """What NumPy takes: a full slice for each dimension that is not indexed."""
+    given = iter(indices)
+    return tuple(next(given) if indexed else ALL for indexed in pattern)
+
+
+def _indexed(self: np.ndarray, *indices: np.ndarray, pattern: Pattern) -> np.ndarray:
+    first = indices[0]
+    try:
+        if pattern == (True,) and first.dtype.kind != "b":
+            return self.take(first, axis=0)
+        return self[_key(indices, pattern)]
+    except IndexError:
+        raise index_error(self.shape, indices, pattern) from None
+
+
+def _index_put(
+    self: np.ndarray, values: np.ndarray, *indices: np.ndarray, pattern: Pattern, accumulate: bool
+) -> None:
+    key = _key(indices, pattern)
+    try:
+        if accumulate:
+            scatter.add_at(self, key, values)
+        else:
+            self[key] = values
+    except IndexError:
+        raise index_error(self.shape, indices, pattern) from None
+    except ValueError:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {errors.shape_list(values.shape)} cannot be "
+            f"broadcast to indexing result of shape {errors.shape_list(self[key].shape)}"
+            + errors.at_user_line()
+        ) from None
+
+
+def _names(count: int) -> tuple[str, ...]:
+    return tuple(f"index{i}" for i in range(count))
+
+
+@functools.cache
+def index_op(count: int) -> Op:
+    """Reading at `count` index tensors; a fixed number, so that each is saved and checked."""
+    names = _names(count)
+
+    @formula("self_shape", "pattern", *names)
+    def gradient(g: Tensor, shape: Shape, pattern: Pattern, *indices: Tensor) -> Tensor:
+        return index_backward_op(count)(g, *indices, input_sizes=shape, pattern=pattern)
+
+    return Op(
+        "index" if count == 1 else f"index_{count}", _indexed, inputs=("self", *names),
+        grads={"self": gradient}, linear=True, node="IndexBackward0",
+    )  # fmt: skip
+
+
+@functools.cache
+def index_backward_op(count: int) -> Op:
+    """The gradient of reading: adds into zeros."""
+    names = _names(count)
+
+    def forward(
+        grad_output: np.ndarray, *indices: np.ndarray, input_sizes: Shape, pattern: Pattern
+    ) -> np.ndarray:
+        zeros = np.zeros(input_sizes, grad_output.dtype)
+        if all(index.dtype.kind == "b" for index in indices) and len(indices) == 1:
+            # A mask names no element twice.
+            zeros[_key(indices, pattern)] = grad_output
+            return zeros
+        return scatter.add_at(zeros, _key(indices, pattern), grad_output)
+
+    @formula("pattern", *names)
+    def gradient(g: Tensor, pattern: Pattern, *indices: Tensor) -> Tensor:
+        return index_op(count)(g, *indices, pattern=pattern)
+
+    return Op(
+        "index_backward" if count == 1 else f"index_backward_{count}", forward,
+        inputs=("grad_output", *names), grads={"grad_output": gradient}, linear=True,
+    )  # fmt: skip
+
+
+@functools.cache
+def index_put_op(count: int) -> Op:
+    """Writing at `count` index tensors."""
+    names = _names(count)
+
+    @formula("pattern", "accumulate", "values_dtype", *names)
+    def of_self(
+        g: Tensor, pattern: Pattern, accumulate: bool, dtype: dtypes.dtype, *indices: Tensor
+    ) -> Tensor:
+        if accumulate:
+            return g
+        zero = wrap(np.zeros((), g._array.dtype))
+        return index_put_op(count)(g, zero, *indices, pattern=pattern, accumulate=False)
+
+    @formula("pattern", *names)
+    def of_values(g: Tensor, pattern: Pattern, *indices: Tensor) -> Tensor:
+        return index_op(count)(g, *indices, pattern=pattern)
+
+    return WritingOp(
+        "index_put" if count == 1 else f"index_put_{count}", _index_put,
+        inputs=("self", "values", *names), grads={"self": of_self, "values": of_values},
+        linear=True, node="IndexPutBackward0",
+    )  # fmt: skip
+
+
+def index_error(shape: Shape, indices: Sequence[np.ndarray], pattern: Pattern) -> IndexError:
+    """Why NumPy refused an index, in PyTorch's words."""
+    given = iter(indices)
+    dim = 0
+    for indexed in pattern:
+        if not indexed:
+            dim += 1
+            continue
+        index = next(given)
+        if index.dtype.kind == "b":
+            for i, n in enumerate(index.shape):
+                if dim + i >= len(shape) or shape[dim + i] != n:
+                    return IndexError(
+                        f"The shape of the mask {errors.shape_list(index.shape)} at index {i} does "
+                        "not match the shape of the indexed tensor "
+                        f"{errors.shape_list(shape)} at index {dim + i}" + errors.at_user_line()
+                    )
+            dim += index.ndim
+            continue
+        n = shape[dim]
+        if not n and index.size:
+            return IndexError(
+                "index is out of bounds for dimension with size 0" + errors.at_user_line()
+            )
+        wrong = index[(index < -n) | (index >= n)]
+        if wrong.size:
+            return out_of_bounds(int(wrong.flat[0]), dim, n)
+        dim += 1
+    shapes = ", ".join(errors.shape_list(_index_shape(index)) for index in indices)
+    return IndexError(
+        f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        + errors.at_user_line()
+    )
+
+
+def _index_shape(index: np.ndarray) -> Shape:
+    return (int(np.count_nonzero(index)),) if index.dtype.kind == "b" else index.shape
+
+
+def out_of_bounds(index: int, dim: int, n: int) -> IndexError:
+    return IndexError(
+        f"index {index} is out of bounds for dimension {dim} with size {n}" + errors.at_user_line()
+    )
+
+
+def split_indices(advanced: Sequence[Tensor | None]) -> tuple[list[Tensor], Pattern]:
+    tensors = [each for each in advanced if each is not None]
+    return tensors, tuple(each is not None for each in advanced)
+
+
+def _put_arguments(
+    self: Tensor, indices: Any, values: Tensor
+) -> tuple[list[Tensor], Pattern, Tensor]:
+    if len(indices) > self._array.ndim:
+        raise IndexError(
+            f"too many indices for tensor of dimension {self._array.ndim} (got {len(indices)})"
+            + errors.at_user_line()
+        )
+    check_put_dtype(self, values)
+    tensors, pattern = split_indices([each for each in indices])
+    masks = [wrap(t._array.astype(np.bool_)) if t._array.dtype == np.uint8 else t for t in tensors]
+    return masks, pattern, values
+
+
+def check_put_dtype(self: Tensor, values: Tensor) -> None:
+    if values._array.dtype is not self._array.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{self.dtype.scalar_name} for the destination and {values.dtype.scalar_name} for the "
+            "source." + errors.at_user_line()
+        )
+
+
+@public(out=False)
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy with `values` written (or added) at the given indices."""
+    tensors, pattern, values = _put_arguments(input, indices, values)
+    op = index_put_op(len(tensors))
+    return op(input, values, *tensors, pattern=pattern, accumulate=accumulate)
+
+
+@public(out=False)
+def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """Write (or add) `values` at the given indices."""
+    tensors, pattern, values = _put_arguments(self, indices, values)
+    return apply_inplace(
+        index_put_op(len(tensors)), self, values, *tensors, pattern=pattern, accumulate=accumulate
+    )

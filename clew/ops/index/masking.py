@@ -1,0 +1,241 @@
+"""Masks: fill, select and scatter where a mask is true; where a tensor is not zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor, wrap
+from clew.ops.define import out_checks
+from clew.ops.define.dims import require_bool, shape_argument
+from clew.ops.define.rows import require_tensors
+from clew.ops.index.writing import Call, run, run_in_place
+from clew.ops.pointwise.clamping import chosen
+from clew.ops.tensor.copying import convert, overflow, scalar_as, zeros
+
+Shape = tuple[int, ...]
+
+
+def _filled(self: np.ndarray, mask: np.ndarray, *, value: Any) -> np.ndarray:
+    return chosen(mask, scalar_as(value, self.dtype), self)
+
+
+def _filled_tensor(self: np.ndarray, mask: np.ndarray, value: np.ndarray) -> np.ndarray:
+    return chosen(mask, convert(value, self.dtype), self)
+
+
+def _chosen(self: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    if self.shape == mask.shape:
+        return self[mask]
+    values, where = np.broadcast_arrays(self, mask)
+    return values[where]
+
+
+def _unchosen(grad_output: np.ndarray, mask: np.ndarray, *, input_sizes: Shape) -> np.ndarray:
+    shape = np.broadcast_shapes(mask.shape, input_sizes)
+    out = np.zeros(shape, grad_output.dtype)
+    out[np.broadcast_to(mask, shape)] = grad_output
+    return out
+
+
+def _masked_scattered(self: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.ndarray:
+    shape = np.broadcast_shapes(self.shape, mask.shape)
+    out = np.array(np.broadcast_to(self, shape), order="C")
+    where = np.broadcast_to(mask, shape)
+    count = int(np.count_nonzero(where))
+    if count > source.size:
+        raise RuntimeError(
+            "Number of elements of source < number of ones in mask\n"
+            f"  the mask has {count} ones, source has {source.size} elements"
+            + errors.at_user_line()
+        )
+    out[where] = source.reshape(-1)[:count]
+    return out
+
+
+def _scattered_source(
+    grad_output: np.ndarray, mask: np.ndarray, *, source_sizes: Shape
+) -> np.ndarray:
+    out = np.zeros(source_sizes, grad_output.dtype)
+    chosen = grad_output[np.broadcast_to(mask, grad_output.shape)]
+    out.reshape(-1)[: chosen.size] = chosen
+    return out
+
+
+class MaskedFill(Op):
+    """Where the mask broadcasts to the tensor, the in-place form writes only what it covers."""
+
+    def write_into(
+        self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> bool:
+        mask = inputs[1]._array
+        if np.broadcast_shapes(mask.shape, target.shape) != target.shape:
+            return False
+        value = params["value"] if params else inputs[2]._array
+        np.copyto(target, scalar_as(value, target.dtype), where=mask)
+        return True
+
+
+MASKED_FILL = MaskedFill(
+    "masked_fill",
+    _filled,
+    grads={"self": lambda g, mask: g.masked_fill(mask, 0)},
+)
+MASKED_FILL_TENSOR = MaskedFill(
+    "masked_fill_tensor",
+    _filled_tensor,
+    grads={
+        "self": lambda g, mask: g.masked_fill(mask, 0),
+        "value": lambda g, mask: g.masked_fill(~mask, 0).sum(),
+    },
+    linear=True,
+    node="MaskedFillBackward1",
+)
+MASKED_SELECT = Op(
+    "masked_select",
+    _chosen,
+    grads={
+        "self": lambda g, mask, self_shape: MASKED_SELECT_BACKWARD(g, mask, input_sizes=self_shape)
+    },
+    linear=True,
+)
+MASKED_SELECT_BACKWARD: Op = Op(
+    "masked_select_backward",
+    _unchosen,
+    grads={"grad_output": lambda g, mask: g.masked_select(mask)},
+    linear=True,
+)
+MASKED_SCATTER = Op(
+    "masked_scatter",
+    _masked_scattered,
+    grads={
+        "self": lambda g, mask: g.masked_fill(mask, 0),
+        "source": lambda g, mask, source_shape: MASKED_SCATTER_BACKWARD(
+            g, mask, source_sizes=source_shape
+        ),
+    },
+    linear=True,
+)
+MASKED_SCATTER_BACKWARD: Op = Op(
+    "masked_scatter_backward",
+    _scattered_source,
+    grads={"grad_output": lambda g, mask, grad_output_shape: zeros(g, grad_output_shape)
+           .masked_scatter(mask, g)},
+    linear=True,
+)  # fmt: skip
+NONZERO = Op("nonzero", lambda self: np.argwhere(self), non_differentiable="integer output")
+
+
+def _check_mask(name: str, mask: Tensor, words: str) -> None:
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(words + errors.at_user_line())
+
+
+def _check_broadcast(name: str, self: Tensor, mask: Tensor) -> None:
+    mismatch = errors.broadcast_mismatch(name, self._array.shape, mask._array.shape)
+    if mismatch is not None:
+        raise mismatch
+
+
+def _masked_fill_call(input: Tensor, mask: Tensor, value: Any) -> Call:
+    if not isinstance(mask, Tensor):
+        raise errors.wrong_argument("masked_fill", "mask", 2, "Tensor", mask)
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{mask.dtype.name}" + errors.at_user_line()
+        )
+    if mask._array.shape != input._array.shape:
+        _check_broadcast("masked_fill", input, mask)
+    if not isinstance(value, Tensor):
+        return MASKED_FILL, (input, mask), {"value": value}
+    if value._array.ndim:
+        raise RuntimeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value._array.ndim} dimension(s)." + errors.at_user_line()
+        )
+    if value.dtype.is_complex and not input.dtype.is_complex:
+        raise overflow(input._array.dtype)
+    return MASKED_FILL_TENSOR, (input, mask, value), {}
+
+
+@public(out=False)
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """A copy with one value wherever the mask is true."""
+    return run(_masked_fill_call(input, mask, value))
+
+
+@public(function=False)
+def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """Write one value wherever the mask is true."""
+    return run_in_place(_masked_fill_call(self, mask, value))
+
+
+@public(checked=True, out=out_checks.input_dtype(out_checks.same_scalar_type("masked_select")))
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where the mask is true, in one dimension."""
+    _check_mask("masked_select", mask, "masked_select: expected BoolTensor for mask")
+    _check_broadcast("masked_select", input, mask)
+    return MASKED_SELECT(input, mask)
+
+
+@public(checked=True, inplace=True, out=False)
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """A copy with the elements of `source`, in order, wherever the mask is true."""
+    _check_mask(
+        "masked_scatter", mask,
+        "masked_scatter_ only supports boolean masks, but got mask with dtype "
+        f"{mask.dtype.scalar_name}",
+    )  # fmt: skip
+    if source._array.dtype is not input._array.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got "
+            f"{input.dtype.scalar_name} and {source.dtype.scalar_name}" + errors.at_user_line()
+        )
+    _check_broadcast("masked_scatter", input, mask)
+    return MASKED_SCATTER(input, mask, source)
+
+
+@public(out=out_checks.long_out, differentiable=False)
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The indices of the elements that are not zero."""
+    require_bool("as_tuple", as_tuple)
+    require_tensors("nonzero", input=input)
+    places = NONZERO(input)
+    if not as_tuple:
+        return places
+    if not input._array.ndim:
+        return NONZERO(input.unsqueeze(0)).unbind(1)
+    return places.unbind(1)
+
+
+@public(method=False, out=False)
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates, one tensor per dimension, of positions in a row-major tensor."""
+    sizes = shape_argument((shape,))
+    if indices._array.dtype.kind not in "iu":
+        raise ValueError(
+            "expected 'indices' to be integer dtype, but got torch."
+            f"{indices.dtype.name}" + errors.at_user_line()
+        )
+    if any(n < 0 for n in sizes):
+        raise ValueError(
+            f"'shape' cannot have negative values, but got {sizes}" + errors.at_user_line()
+        )
+    coordinates = []
+    rest = indices._array
+    for n in reversed(sizes):
+        rest, place = np.divmod(rest, n)
+        coordinates.append(wrap(place.astype(indices._array.dtype, copy=False)))
+    return tuple(reversed(coordinates))
+
+
+@public(out=False)
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of the elements that are not zero, one row each."""
+    require_tensors("argwhere", input=input)
+    return NONZERO(input)

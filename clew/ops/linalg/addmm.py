@@ -1,0 +1,345 @@
+"""Products added to a tensor: addmm, addmv, addr, addbmm, baddbmm.
+
+Each is `beta * input + alpha * product` in one operation: one output array, one rounding. When
+beta is 0, the input is not read at all, so that its infinities and NaNs do not spread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.casting import LOWER, casts
+from clew.core.elementwise import F32, F64, NO_PARAMS
+from clew.core.op import Op
+from clew.core.public import FUNCTIONS, public
+from clew.core.state import local
+from clew.core.tensor import Tensor
+from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.products import affine, batch_product, product
+from clew.ops.define.deprecated_forms import number_first
+from clew.ops.define.rows import out_form, require_tensors
+from clew.ops.linalg.matmul import (
+    C_NAMES,
+    EXACT_OUT,
+    Array,
+    batch_times,
+    check_batches,
+    check_matrices,
+    check_mv,
+    late_of_right,
+    of_right,
+    refuse_bool,
+    require_batch,
+    require_same_scalar_type,
+    times,
+    transposed,
+)
+from clew.ops.pointwise.arithmetic import conj
+from clew.ops.shape.views import expanded_shape
+
+Number = int | float | complex
+
+
+def _combined(self: Array, product: Array, beta: Number, alpha: Number) -> Array:
+    """`beta * self + alpha * product`, written over the product."""
+    if self.dtype.kind in "iu":
+        beta, alpha = int(beta), int(alpha)  # type: ignore[arg-type]  # complex was refused
+    if alpha != 1:
+        product *= alpha
+    if beta == 1:
+        product += widened(self)
+    elif beta != 0:
+        product += widened(self) * beta
+    return product.astype(self.dtype, copy=False)
+
+
+def _scaled(g: Any, factor: Number) -> Any:
+    return g if factor == 1 else g * conj(factor)
+
+
+def _matrix_product(a: Array, b: Array) -> Array:
+    a, b = widened(a), widened(b)
+    return product(a, b) if a.dtype.kind in "fc" else np.asarray(np.matmul(a, b))
+
+
+def _batch_product(a: Array, b: Array) -> Array:
+    return np.asarray(batch_product(widened(a), widened(b)))
+
+
+def _addmm(self: Array, mat1: Array, mat2: Array) -> Array:
+    return _combined(self, _matrix_product(mat1, mat2), 1, 1)
+
+
+def _addmm_scaled(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha: Number) -> Array:
+    return _combined(self, _matrix_product(mat1, mat2), beta, alpha)
+
+
+def _addr(self: Array, vec1: Array, vec2: Array, *, beta: Number, alpha: Number) -> Array:
+    if self.dtype.kind == "b":
+        return (self & bool(beta)) | (np.logical_and.outer(vec1, vec2) & bool(alpha))
+    return _combined(self, np.multiply.outer(widened(vec1), widened(vec2)), beta, alpha)
+
+
+def _addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alpha: Number) -> Array:
+    # The sum over batches is one product of the matrices laid side by side.
+    batches, rows, inner = batch1.shape
+    side_by_side = batch1.transpose(1, 0, 2).reshape(rows, batches * inner)
+    stacked = batch2.reshape(batches * inner, batch2.shape[2])
+    return _combined(self, _matrix_product(side_by_side, stacked), beta, alpha)
+
+
+def _baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alpha: Number) -> Array:
+    return _combined(self, _batch_product(batch1, batch2), beta, alpha)
+
+
+ADDMM = Op(
+    "addmm", _addmm, bare=True,
+    grads={
+        "self": lambda g: g,
+        "mat1": lambda g, mat2: times(g, conj(mat2).T),
+        "mat2": lambda g, mat1, mat2_turned: of_right(g, mat1, mat2_turned),
+    },
+    late=("mat2", "mat1", late_of_right),
+)  # fmt: skip
+ADDMM_SCALED = Op(
+    "addmm.scaled", _addmm_scaled, node="AddmmBackward0", bare=True,
+    grads={
+        "self": lambda g, beta: _scaled(g, beta),
+        "mat1": lambda g, mat2, alpha: _scaled(times(g, conj(mat2).T), alpha),
+        "mat2": lambda g, mat1, mat2_turned, alpha: _scaled(
+            of_right(g, mat1, mat2_turned), alpha
+        ),
+    },
+)  # fmt: skip
+ADDMV = Op(
+    "addmv",
+    lambda self, mat, vec, *, beta, alpha: _combined(self, _matrix_product(mat, vec), beta, alpha),
+    bare=True,
+    grads={
+        "self": lambda g, beta: _scaled(g, beta),
+        "mat": lambda g, vec, alpha: _scaled(g[:, None] * conj(vec), alpha),
+        "vec": lambda g, mat, alpha: _scaled(times(conj(mat).T, g), alpha),
+    },
+)
+ADDR = Op(
+    "addr", _addr, bare=True,
+    grads={
+        "self": lambda g, beta: _scaled(g, beta),
+        "vec1": lambda g, vec2, alpha: _scaled(times(g, conj(vec2)), alpha),
+        "vec2": lambda g, vec1, alpha: _scaled(times(g.T, conj(vec1)), alpha),
+    },
+)  # fmt: skip
+_BATCH_GRADS: dict[str, Callable[..., Any]] = {
+    "self": lambda g, beta: _scaled(g, beta),
+    "batch1": lambda g, batch2, alpha: _scaled(batch_times(g, transposed(batch2)), alpha),
+    "batch2": lambda g, batch1, alpha: _scaled(batch_times(transposed(batch1), g), alpha),
+}
+ADDBMM = Op("addbmm", _addbmm, bare=True, grads=_BATCH_GRADS)
+BADDBMM = Op("baddbmm", _baddbmm, bare=True, grads=_BATCH_GRADS)
+
+# -- checks ------------------------------------------------------------------------------------
+
+
+def _check_factors(dtype: dtypes.dtype, beta: Any, alpha: Any) -> None:
+    if not dtype.is_complex and (isinstance(beta, complex) or isinstance(alpha, complex)):
+        raise RuntimeError(
+            f"value cannot be converted to type {C_NAMES[dtype.name]} without overflow"
+            + errors.at_user_line()
+        )
+
+
+def _refuse_bools(kernel: str, a: Tensor, b: Tensor) -> None:
+    """Bools have no sums; with nothing to add up, PyTorch stumbles over the integer `beta`."""
+    refuse_bool(kernel, a._array, b._array)
+    if a.dtype is dtypes.bool_:
+        raise errors.in_place_dtype("Long", "Bool")
+
+
+def _check_expands(self: Tensor, shape: tuple[int, ...]) -> None:
+    if self._array.shape != shape:
+        expanded_shape(self, shape)
+
+
+def _require_one_dtype(first: str, a: Tensor, b: Tensor) -> None:
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"{first} and mat2 must have the same dtype, but got {a.dtype.scalar_name} and "
+            f"{b.dtype.scalar_name}\n  Products do not convert: write x.to(y.dtype)"
+            + errors.at_user_line()
+        )
+
+
+def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+    require_tensors("addmm", input=self, mat1=mat1, mat2=mat2)
+    for name, matrix in (("mat1", mat1), ("mat2", mat2)):
+        if matrix._array.ndim != 2:
+            raise RuntimeError(
+                f"{name} must be a matrix, got {matrix._array.ndim}-D tensor"
+                + errors.at_user_line()
+            )
+    check_matrices(mat1, mat2)
+    _require_one_dtype("mat1", mat1, mat2)
+    _require_one_dtype("self", self, mat2)
+    _check_expands(self, (mat1._array.shape[0], mat2._array.shape[1]))
+    _refuse_bools("addmm_impl_cpu_", mat1, mat2)
+
+
+# -- public functions ------------------------------------------------------------------------
+
+
+def _quick(input: Any, mat1: Any, mat2: Any) -> Tensor | None:
+    """The short path for floats that fit each other; None where there is more to look at."""
+    if not (isinstance(input, Tensor) and isinstance(mat1, Tensor) and isinstance(mat2, Tensor)):
+        return None
+    state = local.state
+    added, a, b = input._array, mat1._array, mat2._array
+    dtype = a.dtype
+    if (
+        state.intercept is not None
+        or state.autocast is not None
+        or dtype is not b.dtype
+        or dtype is not added.dtype
+        or (dtype is not F32 and dtype is not F64)
+        or a.ndim != 2
+        or b.ndim != 2
+        or added.ndim > 2
+        or a.shape[1] != b.shape[0]
+    ):
+        return None
+    if added.shape == b.shape[1:]:
+        return ADDMM.output(state, (input, mat1, mat2), NO_PARAMS, affine(a, b, added))
+    total = product(a, b)
+    try:
+        total += added
+    except ValueError:
+        return None
+    return ADDMM.output(state, (input, mat1, mat2), NO_PARAMS, total)
+
+
+@public(inplace=True)
+@number_first("beta", "alpha")
+def addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1
+) -> Tensor:
+    """`beta * input + alpha * (mat1 @ mat2)`."""
+    if beta == 1 and alpha == 1:
+        quick = _quick(input, mat1, mat2)
+        if quick is not None:
+            return quick
+    autocast = local.state.autocast
+    if autocast is not None:
+        product: Tensor = autocast(LOWER, addmm, input, mat1, mat2, beta=beta, alpha=alpha)
+        return product
+    if beta == 1 and alpha == 1:
+        _check_addmm(input, mat1, mat2)
+        return ADDMM(input, mat1, mat2)
+    _check_addmm(input, mat1, mat2)
+    _check_factors(input.dtype, beta, alpha)
+    return ADDMM_SCALED(input, mat1, mat2, beta=beta, alpha=alpha)
+
+
+@public(inplace=True)
+@number_first("beta", "alpha")
+def addmv(
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1
+) -> Tensor:
+    """`beta * input + alpha * (mat @ vec)`."""
+    require_tensors("addmv", input=input, mat=mat, vec=vec)
+    check_mv(input._array.shape, mat, vec)
+    if input.dtype is not mat.dtype or input.dtype is not vec.dtype:
+        raise RuntimeError(
+            "addmv input tensors must have the same dtype, but got "
+            f"{input.dtype.scalar_name}, {mat.dtype.scalar_name}, and {vec.dtype.scalar_name}"
+            + errors.at_user_line()
+        )
+    refuse_bool("addmv_impl_cpu", mat._array, vec._array)
+    _check_factors(input.dtype, beta, alpha)
+    return ADDMV(input, mat, vec, beta=beta, alpha=alpha)
+
+
+@public(inplace=True)
+@number_first("beta", "alpha")
+def addr(
+    input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1
+) -> Tensor:
+    """`beta * input + alpha * outer(vec1, vec2)`."""
+    require_tensors("addr", input=input, vec1=vec1, vec2=vec2)
+    for name, vector in (("vec1", vec1), ("vec2", vec2)):
+        if vector._array.ndim != 1:
+            raise RuntimeError(
+                f"addr: Expected 1-D argument {name}, but got {vector._array.ndim}-D"
+                + errors.at_user_line()
+            )
+    _check_expands(input, (vec1._array.size, vec2._array.size))
+    dtype = dtypes.promote_types(dtypes.promote_types(input.dtype, vec1.dtype), vec2.dtype)
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, float) and dtype.category < dtypes.FLOAT:
+            raise RuntimeError(
+                f"For integral input tensors, argument {name} must not be a floating point number."
+                + errors.at_user_line()
+            )
+    _check_factors(dtype, beta, alpha)
+    same = (value if value.dtype is dtype else value.to(dtype) for value in (input, vec1, vec2))
+    return ADDR(*same, beta=beta, alpha=alpha)
+
+
+@public(inplace=True)
+@number_first("beta", "alpha")
+@casts(LOWER)
+def addbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
+) -> Tensor:
+    """`beta * input` plus `alpha` times the sum of the products of two batches' matrices."""
+    require_tensors("addbmm", input=input, batch1=batch1, batch2=batch2)
+    require_batch("batch1", batch1)
+    require_batch("batch2", batch2)
+    first, second = batch1._array.shape, batch2._array.shape
+    if first[0] != second[0]:
+        raise RuntimeError(
+            f"batch1 and batch2 must have same number of batches, got {first[0]} and {second[0]}"
+            + errors.at_user_line()
+        )
+    _check_expands(input, (first[1], second[2]))
+    if first[2] != second[1]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for bmm ({first[1]}x{first[2]} and "
+            f"{second[1]}x{second[2]})" + errors.at_user_line()
+        )
+    _require_one_dtype("mat1", batch1, batch2)
+    _require_one_dtype("self", input, batch2)
+    _refuse_bools("addmm_impl_cpu_", batch1, batch2)
+    _check_factors(input.dtype, beta, alpha)
+    return ADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)
+
+
+@public(inplace=True)
+@number_first("beta", "alpha")
+@casts(LOWER)
+def baddbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
+) -> Tensor:
+    """`beta * input + alpha * (batch1 @ batch2)` for batches of matrices."""
+    require_tensors("baddbmm", input=input, batch1=batch1, batch2=batch2)
+    require_batch("batch1", batch1)
+    require_batch("batch2", batch2)
+    shape = (*batch1._array.shape[:2], batch2._array.shape[2])
+    _check_expands(input, shape)
+    check_batches(batch1, batch2)
+    if input.dtype is not batch1.dtype:
+        raise RuntimeError(
+            f"Input dtypes must be the same, got: input {C_NAMES[input.dtype.name]}, batch1: "
+            f"{C_NAMES[batch1.dtype.name]}, batch2: {C_NAMES[batch2.dtype.name]}"
+            + errors.at_user_line()
+        )
+    require_same_scalar_type(batch1, batch2)
+    _refuse_bools("baddbmm", batch1, batch2)
+    _check_factors(input.dtype, beta, alpha)
+    return BADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)
+
+
+FUNCTIONS.update({each.__name__: out_form(each, EXACT_OUT) for each in (addmm, addmv, baddbmm)})

@@ -1,0 +1,410 @@
+"""Decompositions: qr, svd, eigh, eig.
+
+Singular vectors and eigenvectors are only determined up to a phase (and, for equal values, up to a
+rotation). Gradients are those of losses that do not depend on that choice; for the phase of complex
+vectors this is checked, as PyTorch does.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clew import errors
+from clew.core.casting import FLOAT32, casts
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.state import local
+from clew.core.tensor import Tensor, every_value, wrap
+from clew.ops.linalg.checks import (
+    LinAlgError,
+    require_inexact,
+    require_kernel,
+    require_matrices,
+    require_square,
+)
+from clew.ops.linalg.solve import solve, solve_triangular
+from clew.ops.shape.joining import cat
+
+Array = np.ndarray
+Grads = tuple[Tensor | None, ...]
+
+
+class qr_result(NamedTuple):
+    Q: Tensor
+    R: Tensor
+
+
+class svd_result(NamedTuple):
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+class old_svd_result(NamedTuple):
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+
+class eigh_result(NamedTuple):
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+def with_diagonal(matrices: Tensor, diagonal: Tensor | None) -> Tensor:
+    """The matrices with another diagonal; None stands for zeros."""
+    size = matrices._array.shape[-1]
+    off_diagonal = matrices.masked_fill(wrap(np.eye(size, dtype=bool)), 0)
+    return off_diagonal if diagonal is None else off_diagonal + diagonal.diag_embed()
+
+
+def differences(values: Tensor) -> Tensor:
+    """The matrix of values[k] - values[j], with ones on its diagonal, to divide by."""
+    matrix = values.unsqueeze(-2) - values.unsqueeze(-1)
+    return matrix.masked_fill(wrap(np.eye(values._array.shape[-1], dtype=bool)), 1)
+
+
+def _check_phase(name: str, kind: str, diagonal: Tensor) -> None:
+    """Refuse a loss that depends on the phase of complex vectors."""
+    phases = diagonal._array.imag
+    if not np.isfinite(phases).all() or (np.absolute(phases) <= 1e-2).all():
+        return
+    raise RuntimeError(
+        f"{name}_backward: The {kind} in the complex case are specified up to multiplication by "
+        "e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined."
+        + errors.at_user_line()
+    )
+
+
+# -- QR ------------------------------------------------------------------------------------------
+
+
+def _qr(self: Array, *, mode: str) -> tuple[Array, Array]:
+    rows, columns = self.shape[-2:]
+    if mode == "r":
+        return np.empty(0, self.dtype), _qr(self, mode="reduced")[1]
+    if not self.size:
+        size = rows if mode == "complete" else min(rows, columns)
+        Q = np.broadcast_to(np.eye(rows, size, dtype=self.dtype), (*self.shape[:-2], rows, size))
+        return Q.copy(), np.zeros((*self.shape[:-2], size, columns), self.dtype)
+    Q, R = np.linalg.qr(self, mode=mode)  # type: ignore[call-overload]  # mode is one of two here
+    return Q, R
+
+
+def _qr_grad(g: Grads, out0: Tensor, out1: Tensor, mode: str) -> Tensor | None:
+    of_q, of_r = g
+    if of_q is None and of_r is None:
+        return None
+    if mode == "r":
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
+            "use linalg.qr(A, mode='reduced') if you are going to require gradients on A."
+            + errors.at_user_line()
+        )
+    rows, columns = out0._array.shape[-2], out1._array.shape[-1]
+    if mode == "complete" and rows > columns:
+        raise RuntimeError(
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
+            + errors.at_user_line()
+        )
+    of_q = wrap(np.zeros_like(out0._array)) if of_q is None else of_q
+    of_r = wrap(np.zeros_like(out1._array)) if of_r is None else of_r
+    if columns <= rows:
+        return _square_qr_grad(of_q, of_r, out0, out1)
+    # Only the left block is decomposed; the right one is Q^H times that part of A.
+    right, of_right = out1[..., :, rows:], of_r[..., :, rows:]
+    of_q = of_q + (out0 @ right) @ of_right.mH
+    left = _square_qr_grad(of_q, of_r[..., :, :rows], out0, out1[..., :, :rows])
+    return cat([left, out0 @ of_right], -1)
+
+
+def _square_qr_grad(of_q: Tensor, of_r: Tensor, Q: Tensor, R: Tensor) -> Tensor:
+    product = (of_r @ R.mH - Q.mH @ of_q).triu()
+    mirrored = product + product.mH
+    diagonal = product.diagonal(0, -2, -1)
+    # The diagonal of R is real: only the real part of what reaches it counts, once.
+    real = diagonal.real.to(product.dtype) if product.dtype.is_complex else diagonal
+    symmetric = with_diagonal(mirrored, real)
+    return solve_triangular(R.mH, of_q + Q @ symmetric, upper=False, left=False)
+
+
+LINALG_QR = Op("linalg_qr", _qr, outputs=2, grads={"self": _qr_grad})
+
+
+@casts(FLOAT32)
+def qr(A: Tensor, mode: str = "reduced") -> qr_result:
+    """A = Q R with orthonormal columns in Q and an upper triangle R."""
+    require_matrices("linalg.qr", A)
+    require_inexact("linalg.qr", A)
+    require_kernel("geqrf_cpu", A)
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
+            "'r', or 'complete'" + errors.at_user_line()
+        )
+    return qr_result(*LINALG_QR(A, mode=mode))
+
+
+@public(name="qr")
+def _old_qr(input: Tensor, some: bool = True) -> qr_result:
+    """The QR decomposition; `linalg.qr` is its newer form."""
+    return qr(input, mode="reduced" if some else "complete")
+
+
+# -- SVD -----------------------------------------------------------------------------------------
+
+
+def _svd(self: Array, *, full_matrices: bool) -> tuple[Array, Array, Array]:
+    try:
+        U, S, Vh = np.linalg.svd(self, full_matrices=full_matrices)
+    except np.linalg.LinAlgError:
+        raise _not_converged(self) from None
+    if not np.isfinite(S).all():
+        raise _not_converged(self)
+    return U, S, Vh
+
+
+def _not_converged(matrices: Array) -> LinAlgError:
+    why = (
+        "contained non-finite values." if not np.isfinite(matrices).all()
+        else "is ill-conditioned or has too many repeated singular values."
+    )  # fmt: skip
+    return LinAlgError(
+        f"linalg.svd: The algorithm failed to converge because the input matrix {why}"
+        + errors.at_user_line()
+    )
+
+
+def _skew(matrix: Tensor) -> Tensor:
+    return matrix - matrix.mH
+
+
+def _svd_grad(
+    g: Grads, out0: Tensor, out1: Tensor, out2: Tensor, self_shape: tuple[int, ...]
+) -> Tensor | None:
+    of_u, of_s, of_vh = g
+    size = out1._array.shape[-1]
+    U, S, Vh = out0[..., :, :size], out1, out2[..., :size, :]
+    if of_u is None and of_vh is None:
+        if of_s is None:
+            return None
+        return (U * of_s.unsqueeze(-2)) @ Vh
+    of_u = None if of_u is None else of_u[..., :, :size]
+    of_vh = None if of_vh is None else of_vh[..., :size, :]
+    inner = _svd_core(of_u, of_s, of_vh, U, S, Vh)
+    rows, columns = self_shape[-2:]
+    left = U @ inner
+    if rows > size and of_u is not None:
+        scaled = of_u / S.unsqueeze(-2)
+        left = left + scaled - U @ (U.mH @ scaled)
+    result = left @ Vh
+    if columns > size and of_vh is not None:
+        scaled = of_vh / S.unsqueeze(-1)
+        result = result + U @ (scaled - (scaled @ Vh.mH) @ Vh)
+    return result
+
+
+def _svd_core(
+    of_u: Tensor | None,
+    of_s: Tensor | None,
+    of_vh: Tensor | None,
+    U: Tensor,
+    S: Tensor,
+    Vh: Tensor,
+) -> Tensor:
+    """The gradient in the basis of the singular vectors."""
+    gaps = differences(S * S)
+    inner: Any = None if of_s is None else of_s.diag_embed()
+    of_phase: Any = 0
+    if of_u is not None:
+        turn = _skew(U.mH @ of_u)
+        of_phase = turn
+        part = (turn / gaps) * S.unsqueeze(-2)
+        inner = part if inner is None else inner + part
+    if of_vh is not None:
+        turn = _skew(Vh @ of_vh.mH)
+        if U.dtype.is_complex:
+            _check_phase("svd", "singular vectors", (of_phase + turn).diagonal(0, -2, -1))
+        part = S.unsqueeze(-1) * (turn / gaps)
+        inner = part if inner is None else inner + part
+    if U.dtype.is_complex:
+        inner = _complex_diagonal(inner, of_u, of_s, of_phase, S)
+    return inner
+
+
+def _complex_diagonal(
+    inner: Tensor, of_u: Tensor | None, of_s: Tensor | None, turn: Any, S: Tensor
+) -> Tensor:
+    """The phases of a pair of complex vectors turn together; U's share stands for both."""
+    diagonal = None if of_s is None else of_s.to(inner.dtype)
+    if of_u is not None:
+        phases = turn.diagonal(0, -2, -1) / (2 * S)
+        diagonal = phases if diagonal is None else diagonal + phases
+    return with_diagonal(inner, diagonal)
+
+
+LINALG_SVD = Op("linalg_svd", _svd, outputs=3, grads={"self": _svd_grad})
+SINGULAR_VALUES = Op(
+    "_linalg_svdvals", lambda self: _svd_values(self),
+    non_differentiable="computed without singular vectors",
+)  # fmt: skip
+
+
+def _svd_values(matrices: Array) -> Array:
+    try:
+        values = np.linalg.svd(matrices, compute_uv=False)
+    except np.linalg.LinAlgError:
+        raise _not_converged(matrices) from None
+    if not np.isfinite(values).all():
+        raise _not_converged(matrices)
+    return values
+
+
+def _check_svd(A: Tensor) -> None:
+    require_matrices("linalg.svd", A)
+    require_inexact("linalg.svd", A)
+    require_kernel("linalg_svd_cpu", A)
+
+
+@casts(FLOAT32)
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> svd_result:
+    """A = U diag(S) Vh with orthonormal U and Vh and falling S >= 0."""
+    _check_svd(A)
+    if driver is not None:
+        raise RuntimeError(
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
+            "cuSOLVER backend." + errors.at_user_line()
+        )
+    return svd_result(*LINALG_SVD(A, full_matrices=bool(full_matrices)))
+
+
+@casts(FLOAT32)
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
+    """The singular values, falling."""
+    _check_svd(A)
+    if (A.requires_grad and local.state.grad_enabled) or local.state.intercept is not None:
+        return svd(A, full_matrices=False, driver=driver).S
+    return SINGULAR_VALUES(A)
+
+
+@public(name="svd")
+def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> old_svd_result:
+    """The singular value decomposition with V instead of Vh; `linalg.svd` is its newer form."""
+    ndim = input._array.ndim
+    if ndim < 2:
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {ndim} dimensions "
+            "instead" + errors.at_user_line()
+        )
+    if compute_uv:
+        U, S, Vh = svd(input, full_matrices=not some)
+        return old_svd_result(U, S, Vh.mH)
+    rows, columns = input._array.shape[-2:]
+    batch, dtype = input._array.shape[:-2], input._array.dtype
+    zeros = [wrap(np.zeros((*batch, n, n), dtype)) for n in (rows, columns)]
+    return old_svd_result(zeros[0], svdvals(input), zeros[1])
+
+
+# -- eigenvalues ---------------------------------------------------------------------------------
+
+
+def _eigh(self: Array, *, UPLO: str) -> tuple[Array, Array]:
+    try:
+        values, vectors = np.linalg.eigh(self, UPLO=UPLO)  # type: ignore[call-overload]  # L or U here
+    except np.linalg.LinAlgError:
+        raise LinAlgError(
+            "linalg.eigh: The algorithm failed to converge because the input matrix is "
+            "ill-conditioned or has too many repeated eigenvalues" + errors.at_user_line()
+        ) from None
+    return values, vectors
+
+
+def _eigh_grad(g: Grads, out0: Tensor, out1: Tensor) -> Tensor | None:
+    of_values, of_vectors = g
+    values, vectors = out0, out1
+    if of_vectors is None:
+        if of_values is None:
+            return None
+        return (vectors * of_values.unsqueeze(-2)) @ vectors.mH
+    turn = vectors.mH @ of_vectors
+    if turn.dtype.is_complex:
+        _check_phase("linalg_eigh", "eigenvectors", turn.diagonal(0, -2, -1))
+    # The matrix is taken to be Hermitian, so its gradient is.
+    inner = 0.5 * _skew(turn) / differences(values)
+    diagonal = None if of_values is None else of_values.to(inner.dtype)
+    return vectors @ with_diagonal(inner, diagonal) @ vectors.mH
+
+
+LINALG_EIGH = Op("linalg_eigh", _eigh, outputs=2, grads={"self": _eigh_grad})
+
+
+@casts(FLOAT32)
+def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
+    """Eigenvalues (rising) and eigenvectors of symmetric or Hermitian matrices."""
+    require_square("linalg.eigh", A)
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(
+            f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}" + errors.at_user_line()
+        )
+    require_kernel("linalg_eigh_cpu", A)
+    return eigh_result(*LINALG_EIGH(A, UPLO=UPLO.upper()))
+
+
+@casts(FLOAT32)
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of symmetric or Hermitian matrices, rising."""
+    return eigh(A, UPLO).eigenvalues
+
+
+def _eig(self: Array) -> tuple[Array, Array]:
+    values, vectors = np.linalg.eig(self)
+    dtype = np.result_type(self.dtype, np.complex64)
+    return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
+
+
+def _eig_grad(g: Grads, out0: Tensor, out1: Tensor) -> Tensor | None:
+    of_values, of_vectors = g
+    values, vectors = out0, out1
+    adjoint = vectors.mH
+    if of_vectors is None:
+        if of_values is None:
+            return None
+        return solve(adjoint, of_values.unsqueeze(-1) * adjoint)
+    turn = adjoint @ of_vectors
+    diagonal = turn.diagonal(0, -2, -1)
+    _check_phase("linalg_eig", "eigenvectors", diagonal)
+    # Vectors have length 1, so a change of their length has no effect on the loss.
+    inner = turn - (adjoint @ vectors) * diagonal.real.unsqueeze(-2)
+    inner = with_diagonal(inner / differences(values).conj(), of_values)
+    return solve(adjoint, inner @ adjoint)
+
+
+LINALG_EIG = Op("linalg_eig", _eig, outputs=2, grads={"self": _eig_grad})
+
+
+def _check_eig(name: str, A: Tensor) -> None:
+    require_square(name, A)
+    if A._array.dtype.kind not in "fcV":
+        raise RuntimeError(
+            f"Unknown Complex ScalarType for {A.dtype.scalar_name}" + errors.at_user_line()
+        )
+    require_kernel("linalg_eig_out_cpu", A)
+    if not np.isfinite(every_value(A)).all():
+        raise RuntimeError(
+            "torch.linalg.eig: input tensor should not contain infs or NaNs."
+            + errors.at_user_line()
+        )
+
+
+@casts(FLOAT32)
+def eig(A: Tensor) -> eigh_result:
+    """Eigenvalues and eigenvectors of square matrices, always complex."""
+    _check_eig("linalg.eig", A)
+    return eigh_result(*LINALG_EIG(A))
+
+
+@casts(FLOAT32)
+def eigvals(A: Tensor) -> Tensor:
+    """The eigenvalues of square matrices, always complex."""
+    _check_eig("linalg.eigvals", A)
+    return eigh_result(*LINALG_EIG(A)).eigenvalues

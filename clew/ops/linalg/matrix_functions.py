@@ -1,0 +1,408 @@
+"""Functions of matrices: determinants, norms, powers, exp, pseudo-inverse, least squares."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.state import local
+from clew.core.tensor import Tensor, every_value, wrap
+from clew.kernels.numpy import lapack
+from clew.kernels.numpy.arrays import widened
+from clew.ops.linalg.checks import (
+    refuse_low_precision,
+    refuse_singular,
+    require_inexact,
+    require_kernel,
+    require_matrices,
+    require_square,
+)
+from clew.ops.linalg.decompositions import eigh, svd, svdvals
+from clew.ops.linalg.solve import inv, inv_ex, solve
+
+Array = np.ndarray
+
+
+class slogdet_result(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class lstsq_result(NamedTuple):
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+# -- determinants --------------------------------------------------------------------------------
+
+
+def _cofactors(self: Array, g: Array) -> Array:
+    """g times the conjugate of the matrix of cofactors, which singular matrices have as well."""
+    U, S, Vh = np.linalg.svd(self)
+    size = S.shape[-1]
+    others = np.stack(
+        [np.delete(S, k, -1).prod(-1) for k in range(size)], -1
+    ) if size else S  # fmt: skip
+    phase = np.linalg.det(U) * np.linalg.det(Vh)
+    factor = g * phase.conj()
+    return np.asarray((U * (others * factor[..., None])[..., None, :]) @ Vh)
+
+
+COFACTORS = Op(
+    "_linalg_cofactors", _cofactors, non_differentiable="used where no further gradient is wanted"
+)
+
+
+def _det_grad(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
+    state = local.state
+    if not state.grad_enabled and state.intercept is None and not state.dual:
+        return COFACTORS(self, g)
+    adjoint = self.mH
+    scaled = (g * out.conj()).unsqueeze(-1).unsqueeze(-1)
+    identity = wrap(np.eye(self._array.shape[-1], dtype=self._array.dtype))
+    return solve(adjoint, scaled * identity)
+
+
+def _det(self: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.linalg.det(self)).astype(self.dtype, copy=False)
+
+
+LINALG_DET = Op("linalg_det", _det, grads={"self": _det_grad})
+
+
+def _slogdet(self: Array) -> tuple[Array, Array]:
+    with np.errstate(all="ignore"):
+        sign, log = np.linalg.slogdet(self)
+    return np.asarray(sign), np.asarray(log)
+
+
+def _slogdet_grad(g: tuple[Tensor | None, ...], self: Tensor, out0: Tensor) -> Tensor | None:
+    of_sign, of_log = g
+    weight = of_log
+    if self.dtype.is_complex and of_sign is not None:
+        turn = (of_sign.conj() * out0).imag * -1j
+        weight = turn if of_log is None else of_log + turn
+    if weight is None:
+        return None
+    # A singular matrix has no gradient here; inv_ex gives infinities instead of an error.
+    inverse = inv_ex(self.mH).inverse
+    return weight.unsqueeze(-1).unsqueeze(-1) * inverse
+
+
+LINALG_SLOGDET = Op("linalg_slogdet", _slogdet, outputs=2, grads={"self": _slogdet_grad})
+
+
+@public()
+def det(A: Tensor) -> Tensor:
+    """The determinant."""
+    require_square("linalg.det", A)
+    require_inexact("linalg.det", A)
+    require_kernel("lu_cpu", A)
+    return LINALG_DET(A)
+
+
+@public()
+def slogdet(A: Tensor) -> slogdet_result:
+    """The sign (or phase) of the determinant and the logarithm of its absolute value."""
+    require_square("linalg.slogdet", A)
+    require_inexact("linalg.slogdet", A)
+    refuse_low_precision("linalg.slogdet", A)
+    return slogdet_result(*LINALG_SLOGDET(A))
+
+
+@public(out=False)
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant; NaN where it is negative."""
+    require_square("logdet", input)
+    require_inexact("logdet", input)
+    refuse_low_precision("logdet", input)
+    sign, log = LINALG_SLOGDET(input)
+    if sign.dtype.is_complex:
+        return sign.log() + log
+    nan = wrap(np.full((), math.nan, log._array.dtype))
+    return nan.where(sign == -1, log)
+
+
+# -- pseudo-inverse ------------------------------------------------------------------------------
+
+
+def _pinv_grad(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
+    """Golub and Pereyra's formula, by the shorter of two ways around."""
+    adjoint, of_adjoint = out.mH, g.mH
+    rows, columns = self._array.shape[-2:]
+    if rows <= columns:
+        inner = of_adjoint @ out
+        right = inner @ adjoint
+        return (
+            -(out @ inner).mH + right - (self @ out) @ right
+            + (adjoint @ out) @ (of_adjoint - inner @ self)
+        )  # fmt: skip
+    inner = out @ of_adjoint
+    left = adjoint @ inner
+    return (
+        -(inner @ out).mH + (of_adjoint - self @ inner) @ out @ adjoint
+        + left - (left @ out) @ self
+    )  # fmt: skip
+
+
+def _tolerance(values: Array, shape: Sequence[int], atol: Any, rtol: Any) -> Array:
+    """The size below which singular values count as zero, for each matrix."""
+    if rtol is None:
+        rtol = 0.0 if atol is not None else max(shape[-2:], default=0) * np.finfo(values.dtype).eps
+    absolute = np.asarray(0.0 if atol is None else atol)
+    largest = values.max(-1, initial=0)
+    return np.maximum(absolute, np.asarray(rtol) * largest)[..., None]
+
+
+def _pinv(self: Array, *, atol: Any, rtol: Any, hermitian: bool) -> Array:
+    rows, columns = self.shape[-2:]
+    if not self.size:
+        return np.zeros((*self.shape[:-2], columns, rows), self.dtype)
+    if hermitian:
+        values, vectors = np.linalg.eigh(self)
+        keep = np.absolute(values) > _tolerance(np.absolute(values), self.shape, atol, rtol)
+        inverted = np.where(keep, 1 / np.where(keep, values, 1), 0)
+        return ((vectors * inverted[..., None, :]) @ lapack.adjoint(vectors)).astype(self.dtype)
+    U, S, Vh = svd(wrap(self), full_matrices=False)
+    u, s, vh = U._array, S._array, Vh._array
+    keep = s > _tolerance(s, self.shape, atol, rtol)
+    inverted = np.where(keep, 1 / np.where(keep, s, 1), 0)
+    return ((lapack.adjoint(vh) * inverted[..., None, :]) @ lapack.adjoint(u)).astype(self.dtype)
+
+
+LINALG_PINV = Op("linalg_pinv", _pinv, grads={"self": _pinv_grad})
+
+
+def _plain(value: Any) -> Any:
+    return value._array if isinstance(value, Tensor) else value
+
+
+def pinv(
+    A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> Tensor:
+    """The pseudo-inverse; singular values up to max(atol, rtol * largest) count as zero."""
+    if A._array.ndim < 2 or A.dtype not in dtypes_of_lapack():
+        raise RuntimeError(
+            f"linalg.pinv({A.dtype.scalar_name}{{{errors.shape_list(A._array.shape)}}}): expected "
+            "a tensor with 2 or more dimensions of float, double, cfloat or cdouble types"
+            + errors.at_user_line()
+        )
+    if hermitian:
+        require_square("linalg.pinv", A)
+    rtol = rcond if rtol is None else rtol
+    return LINALG_PINV(A, atol=_plain(atol), rtol=_plain(rtol), hermitian=bool(hermitian))
+
+
+def dtypes_of_lapack() -> tuple[dtypes.dtype, ...]:
+    """What LAPACK computes in."""
+    return dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128
+
+
+@public(out=False)
+@casts(FLOAT32)
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """The pseudo-inverse; `linalg.pinv` is its newer form."""
+    return pinv(input, rcond)
+
+
+# -- least squares -------------------------------------------------------------------------------
+
+
+def _lstsq(
+    self: Array, b: Array, *, rcond: float | None, driver: str
+) -> tuple[Array, Array, Array, Array]:
+    rows, columns = self.shape[-2:]
+    real = dtypes.BY_NUMPY[self.dtype].to_real().np
+    cut = np.finfo(real).eps * max(rows, columns) if rcond is None else rcond
+    values = np.linalg.svd(self, compute_uv=False)
+    rank = (values > cut * values.max(-1, initial=0)[..., None]).sum(-1)
+    x = _pinv(self, atol=None, rtol=cut, hermitian=False) @ b
+    residuals = np.zeros(0, real)
+    if rows > columns and driver != "gelsy" and (rank == columns).all():
+        residuals = (np.absolute(self @ x - b) ** 2).sum(-2)
+    known_rank = np.zeros(0, np.int64) if driver == "gels" else np.asarray(rank, np.int64)
+    shown = values if driver in ("gelsd", "gelss") else np.zeros(0, real)
+    return x.astype(self.dtype), residuals.astype(real), known_rank, shown
+
+
+def _lstsq_grads(
+    g: tuple[Tensor | None, ...], self: Tensor, b: Tensor, out0: Tensor, needs: tuple[bool, ...]
+) -> tuple[Tensor | None, Tensor | None]:
+    of_matrix: Any = None
+    of_right: Any = None
+    if g[0] is not None:
+        inverse = pinv(self)
+        of_matrix = _pinv_grad(g[0] @ b.mH, self, inverse) if needs[0] else None
+        of_right = inverse.mH @ g[0]
+    if g[1] is not None and g[1]._array.size:
+        # At the minimum, a change of the solution does not change the residuals.
+        rest = 2 * (self @ out0 - b) * g[1].unsqueeze(-2)
+        along = rest @ out0.mH
+        of_matrix = along if of_matrix is None else of_matrix + along
+        of_right = -rest if of_right is None else of_right - rest
+    return of_matrix, of_right
+
+
+LINALG_LSTSQ = Op("linalg_lstsq", _lstsq, outputs=4, joint=_lstsq_grads)
+
+
+@casts(FLOAT32)
+def lstsq(
+    A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
+) -> lstsq_result:
+    """X that minimises the norm of A X - B, with residuals, rank and singular values of A."""
+    if A._array.ndim < 2:
+        raise RuntimeError(
+            "torch.linalg.lstsq: input must have at least 2 dimensions." + errors.at_user_line()
+        )
+    if B._array.ndim < 1:
+        raise RuntimeError(
+            "torch.linalg.lstsq: other must have at least 1 dimension." + errors.at_user_line()
+        )
+    if A.dtype not in dtypes_of_lapack():
+        raise RuntimeError(
+            "This function doesn't handle types other than float and double" + errors.at_user_line()
+        )
+    vector = A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1]
+    right = B.unsqueeze(-1) if vector else B
+    if right._array.ndim < 2 or A._array.shape[-2] != right._array.shape[-2]:
+        raise RuntimeError(
+            "torch.linalg.lstsq: input.size(-2) should match other.size(-2)" + errors.at_user_line()
+        )
+    driver = "gelsy" if driver is None else driver
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(
+            "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
+            + errors.at_user_line()
+        )
+    result = lstsq_result(*LINALG_LSTSQ(A, right, rcond=rcond, driver=driver))
+    return result._replace(solution=result.solution.squeeze(-1)) if vector else result
+
+
+# -- powers, exp, rank ---------------------------------------------------------------------------
+
+
+@public()
+def matrix_power(A: Tensor, n: int) -> Tensor:
+    """The product of n copies of square matrices, or of their inverses."""
+    require_square("linalg.matrix_power", A)
+    if n == 0:
+        shape, dtype = A._array.shape, A._array.dtype
+        return A.clone().copy_(wrap(np.broadcast_to(np.eye(shape[-1], dtype=dtype), shape)))
+    if n == 1:
+        return A.clone()
+    if n < 0:
+        return inv(A) if n == -1 else matrix_power(inv(A), -n)
+    if n == 3:
+        return A @ A @ A
+    result, square = None, A
+    while n:
+        n, odd = divmod(n, 2)
+        if odd:
+            result = square if result is None else result @ square
+        if n:
+            square = square @ square
+    return result  # type: ignore[return-value]  # n was at least 2
+
+
+def _exp_grad(g: Tensor, self: Tensor) -> Tensor:
+    """The upper right block of exp([[A^H, g], [0, A^H]]) is the derivative of exp along g."""
+    size = self._array.shape[-1]
+    dtype = self._array.dtype
+    identity = np.eye(2 * size, dtype=dtype)
+    first, second = wrap(identity[:, :size]), wrap(identity[:, size:])
+    adjoint = self.mH
+    block = first @ adjoint @ first.mT + second @ adjoint @ second.mT + first @ g @ second.mT
+    return LINALG_MATRIX_EXP(block)[..., :size, size:]
+
+
+def _matrix_exp(self: Array) -> Array:
+    return lapack.matrix_exp(widened(self)).astype(self.dtype, copy=False)
+
+
+LINALG_MATRIX_EXP = Op("linalg_matrix_exp", _matrix_exp, grads={"self": _exp_grad})
+
+
+@public(out=False)
+def matrix_exp(A: Tensor) -> Tensor:
+    """The matrix exponential."""
+    require_square("linalg.matrix_exp", A)
+    require_inexact("linalg.matrix_exp", A)
+    return LINALG_MATRIX_EXP(A)
+
+
+COUNT_LARGE = Op(
+    "_linalg_matrix_rank",
+    lambda self, *, shape, atol, rtol: np.asarray(
+        (self > _tolerance(self, shape, atol, rtol)).sum(-1), np.int64
+    ),
+    non_differentiable="integer output",
+)
+
+
+@casts(FLOAT32)
+def matrix_rank(
+    A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> Tensor:
+    """How many singular values (or eigenvalues) are larger than max(atol, rtol * largest)."""
+    require_matrices("torch.linalg.matrix_rank", A, "input")
+    if A.dtype not in dtypes_of_lapack():
+        raise RuntimeError(
+            "This function doesn't handle types other than float and double" + errors.at_user_line()
+        )
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    if not A._array.size:
+        return wrap(np.zeros(A._array.shape[:-2], np.int64))
+    plain = A.detach()
+    values = eigh(plain).eigenvalues.abs() if hermitian else svdvals(plain)
+    options = {"shape": A._array.shape, "atol": _plain(atol), "rtol": _plain(rtol)}
+    result: Tensor = COUNT_LARGE(values, **options)
+    return result
+
+
+# -- tensors as matrices -------------------------------------------------------------------------
+
+
+@casts(FLOAT32)
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of a tensor, whose first `ind` dimensions are seen as rows."""
+    if ind <= 0:
+        raise RuntimeError(
+            f"Expected a strictly positive integer for 'ind', but got {ind}" + errors.at_user_line()
+        )
+    shape = A._array.shape
+    rows, columns = math.prod(shape[:ind]), math.prod(shape[ind:])
+    if rows != columns:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+            f"prod(self.shape[:ind]), but got {columns} != {rows}" + errors.at_user_line()
+        )
+    result = inv_ex(A.reshape(rows, columns))
+    refuse_singular("inv", every_value(result.info))
+    return result.inverse.reshape(shape[ind:] + shape[:ind])
+
+
+@casts(FLOAT32)
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
+    """X with tensordot(A, X, X.ndim) == B."""
+    if dims is not None:
+        A = A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
+    shape, ndim = A._array.shape, B._array.ndim
+    rows, columns = math.prod(shape[:ndim]), math.prod(shape[ndim:])
+    if rows != columns:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {columns} != {rows}" + errors.at_user_line()
+        )
+    solution = solve(A.reshape(rows, columns), B.reshape(-1))
+    return solution.reshape(shape[ndim:])

@@ -1,0 +1,377 @@
+"""Inverses and linear systems: inv, solve, triangular systems, Cholesky.
+
+Gradients follow from the defining equations: for A X = B, the gradient of B solves the adjoint
+system, and the gradient of A is minus its outer product with X.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clew import errors
+from clew.core.casting import FLOAT32, casts
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor, every_value
+from clew.kernels.numpy import lapack
+from clew.ops.define.rows import require_tensors
+from clew.ops.linalg.checks import (
+    refuse_indefinite,
+    refuse_low_precision,
+    refuse_singular,
+    refuse_unsolvable,
+    require_inexact,
+    require_kernel,
+    require_matrices,
+    require_square,
+)
+
+Array = np.ndarray
+
+
+class inv_ex_result(NamedTuple):
+    inverse: Tensor
+    info: Tensor
+
+
+class solve_ex_result(NamedTuple):
+    result: Tensor
+    info: Tensor
+
+
+class cholesky_ex_result(NamedTuple):
+    L: Tensor
+    info: Tensor
+
+
+class triangular_solve_result(NamedTuple):
+    solution: Tensor
+    cloned_coefficient: Tensor
+
+
+# -- inverses ------------------------------------------------------------------------------------
+
+
+def _inverse_grad(g: tuple[Tensor | None, ...], out0: Tensor) -> Tensor | None:
+    if g[0] is None:
+        return None
+    transposed = out0.mH
+    return -(transposed @ g[0] @ transposed)
+
+
+LINALG_INV_EX = Op(
+    "linalg_inv_ex", lambda self: lapack.inverse(self), outputs=2, grads={"self": _inverse_grad}
+)
+
+
+@casts(FLOAT32)
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
+    """The inverse, and for each matrix 0 or the number of its zero pivot."""
+    require_tensors("linalg_inv_ex", A=A)
+    require_square("linalg.inv", A)
+    require_inexact("linalg.inv", A)
+    refuse_low_precision("linalg.inv", A)
+    result = inv_ex_result(*LINALG_INV_EX(A))
+    if check_errors:
+        refuse_singular("linalg.inv_ex", every_value(result.info))
+    return result
+
+
+@casts(FLOAT32)
+def inv(A: Tensor) -> Tensor:
+    """The inverse of square matrices."""
+    result = inv_ex(A)
+    refuse_singular("linalg.inv", every_value(result.info))
+    return result.inverse
+
+
+@public()
+@casts(FLOAT32)
+def inverse(input: Tensor) -> Tensor:
+    """The inverse of square matrices."""
+    return inv(input)
+
+
+# -- general systems -----------------------------------------------------------------------------
+
+
+def _as_matrix(b: Array, vector: bool) -> Array:
+    return b[..., None] if vector else b
+
+
+def _solve(A: Array, B: Array, *, left: bool, vector: bool) -> tuple[Array, Array]:
+    right = _as_matrix(B, vector)
+    if left:
+        x, info = lapack.solve(A, right)
+    else:
+        x, info = lapack.solve(A.swapaxes(-2, -1), right.swapaxes(-2, -1))
+        x = x.swapaxes(-2, -1)
+    return (x[..., 0] if vector else x), info
+
+
+def _solve_grads(
+    g: tuple[Tensor | None, ...],
+    A: Tensor,
+    out0: Tensor,
+    left: bool,
+    vector: bool,
+    needs: tuple[bool, ...],
+) -> tuple[Tensor | None, Tensor | None]:
+    if g[0] is None:
+        return None, None
+    right = LINALG_SOLVE_EX(A.mH, g[0], left=left, vector=vector)[0]
+    if not needs[0]:
+        return None, right
+    if vector:
+        return -(right.unsqueeze(-1) @ out0.unsqueeze(-2).conj()), right
+    return -(right @ out0.mH if left else out0.mH @ right), right
+
+
+LINALG_SOLVE_EX = Op("linalg_solve_ex", _solve, outputs=2, joint=_solve_grads)
+
+
+def _is_vector(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    return len(b) == 1 or (len(a) - 1 == len(b) and b == a[:-1])
+
+
+def _check_system(name: str, a: tuple[int, ...], b: tuple[int, ...], left: bool) -> None:
+    fits = a[-2] == b[-2] if left else a[-1] == b[-1]
+    if not fits:
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation "
+            f"{'AX = B' if left else 'XA = B'} ({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
+            + errors.at_user_line()
+        )
+    mismatch = errors.broadcast_mismatch(name, b[:-2], a[:-2])
+    if mismatch is not None:
+        raise mismatch
+
+
+@casts(FLOAT32)
+def solve_ex(
+    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
+) -> solve_ex_result:
+    """The solution of A X = B, and for each A 0 or the number of its zero pivot."""
+    require_tensors("linalg_solve_ex", A=A, B=B)
+    require_inexact("linalg.solve", A)
+    require_square("linalg.solve", A)
+    if A.dtype is not B.dtype:
+        raise RuntimeError(
+            "linalg.solve: Expected A and B to have the same dtype, but found A of type "
+            f"{A.dtype.scalar_name} and B of type {B.dtype.scalar_name} instead"
+            + errors.at_user_line()
+        )
+    a, b = A._array.shape, B._array.shape
+    vector = _is_vector(a, b)
+    # A vector is one column, which cannot be multiplied from the left.
+    _check_system("linalg.solve", a, (*b, 1) if vector else b, left)
+    require_kernel("lu_cpu", A)
+    result = solve_ex_result(*LINALG_SOLVE_EX(A, B, left=left, vector=vector))
+    if check_errors:
+        refuse_unsolvable("torch.linalg.solve_ex", every_value(result.info))
+    return result
+
+
+@casts(FLOAT32)
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """The solution X of A X = B, or of X A = B."""
+    result = solve_ex(A, B, left=left)
+    refuse_unsolvable("torch.linalg.solve", every_value(result.info))
+    return result.result
+
+
+# -- triangular systems --------------------------------------------------------------------------
+
+
+def _solve_triangular(
+    self: Array, B: Array, *, upper: bool, left: bool, unitriangular: bool
+) -> Array:
+    if left:
+        return lapack.solve_triangular(self, B, upper, unitriangular)
+    turned = lapack.solve_triangular(
+        self.swapaxes(-2, -1), B.swapaxes(-2, -1), not upper, unitriangular
+    )
+    return turned.swapaxes(-2, -1)
+
+
+def _triangular_grads(
+    g: Tensor,
+    self: Tensor,
+    out: Tensor,
+    upper: bool,
+    left: bool,
+    unitriangular: bool,
+    needs: tuple[bool, ...],
+) -> tuple[Tensor | None, Tensor | None]:
+    right = LINALG_SOLVE_TRIANGULAR(
+        self.mH, g, upper=not upper, left=left, unitriangular=unitriangular
+    )
+    if not needs[0]:
+        return None, right
+    of_matrix = -(right @ out.mH if left else out.mH @ right)
+    off = int(unitriangular)
+    return (of_matrix.triu(off) if upper else of_matrix.tril(-off)), right
+
+
+LINALG_SOLVE_TRIANGULAR = Op("linalg_solve_triangular", _solve_triangular, joint=_triangular_grads)
+
+
+def solve_triangular(
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
+    """The solution of A X = B (or X A = B) for triangular A."""
+    require_tensors("linalg_solve_triangular", A=A, B=B)
+    require_square("linalg.solve_triangular", A)
+    require_matrices("linalg.solve_triangular", B, "B")
+    _check_system("linalg.solve_triangular", A._array.shape, B._array.shape, left)
+    require_kernel("triangular_solve_cpu", A)
+    return LINALG_SOLVE_TRIANGULAR(A, B, upper=upper, left=left, unitriangular=unitriangular)
+
+
+@public(out=False)
+@casts(FLOAT32)
+def triangular_solve(
+    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> triangular_solve_result:
+    """The solution of A X = b for triangular A, and A itself (old form of solve_triangular)."""
+    matrix = A.mT if transpose else A
+    solution = solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
+    return triangular_solve_result(solution, A.clone())
+
+
+# -- Cholesky ------------------------------------------------------------------------------------
+
+
+def _cholesky_formula(g: Tensor, factor: Tensor, upper: bool) -> Tensor:
+    lower, of_lower = (factor.mH, g.mH) if upper else (factor, g)
+    product = (lower.mH @ of_lower).tril()
+    # The triangle mirrored, its diagonal once: what a symmetric change of A can bring about.
+    symmetric = 0.5 * (product + product.tril(-1).mH)
+    half = solve_triangular(lower.mH, symmetric, upper=True)
+    return solve_triangular(lower, half, upper=False, left=False)
+
+
+def _cholesky_grad(g: tuple[Tensor | None, ...], out0: Tensor, upper: bool) -> Tensor | None:
+    return None if g[0] is None else _cholesky_formula(g[0], out0, upper)
+
+
+LINALG_CHOLESKY_EX = Op(
+    "linalg_cholesky_ex",
+    lambda self, *, upper: lapack.cholesky(self, upper),
+    outputs=2,
+    grads={"self": _cholesky_grad},
+)
+
+
+def _checked_cholesky(self: Array, *, upper: bool) -> Array:
+    factor, info = lapack.cholesky(self, upper)
+    refuse_indefinite("cholesky", info)
+    return factor
+
+
+CHOLESKY = Op(
+    "cholesky", _checked_cholesky,
+    grads={"self": lambda g, out, upper: _cholesky_formula(g, out, upper)},
+)  # fmt: skip
+
+
+@casts(FLOAT32)
+def cholesky_ex(
+    A: Tensor, *, upper: bool = False, check_errors: bool = False
+) -> cholesky_ex_result:
+    """The Cholesky factor, and for each matrix 0 or the order of the minor that is at fault."""
+    require_tensors("linalg_cholesky_ex", A=A)
+    require_square("linalg.cholesky", A)
+    require_inexact("linalg.cholesky", A)
+    require_kernel("cholesky_cpu", A)
+    result = cholesky_ex_result(*LINALG_CHOLESKY_EX(A, upper=bool(upper)))
+    if check_errors:
+        refuse_indefinite("linalg.cholesky_ex", every_value(result.info))
+    return result
+
+
+@casts(FLOAT32)
+def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+    """The triangular L with A = L L^H (or A = U^H U), for positive-definite A."""
+    result = cholesky_ex(A, upper=upper)
+    refuse_indefinite("linalg.cholesky", every_value(result.info))
+    return result.L
+
+
+@public(name="cholesky")
+@casts(FLOAT32)
+def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """The Cholesky factor; `linalg.cholesky` is its newer form."""
+    require_square("cholesky", input)
+    require_kernel("cholesky_cpu", input)
+    return CHOLESKY(input, upper=bool(upper))
+
+
+def _cholesky_solve(self: Array, input2: Array, *, upper: bool) -> Array:
+    if upper:
+        half = lapack.solve_triangular(lapack.adjoint(input2), self, False, False)
+        return lapack.solve_triangular(input2, half, True, False)
+    half = lapack.solve_triangular(input2, self, False, False)
+    return lapack.solve_triangular(lapack.adjoint(input2), half, True, False)
+
+
+def _cholesky_solve_grads(
+    g: Tensor, input2: Tensor, out: Tensor, upper: bool, needs: tuple[bool, ...]
+) -> tuple[Tensor | None, Tensor | None]:
+    right = CHOLESKY_SOLVE(g, input2, upper=upper)
+    if not needs[1]:
+        return right, None
+    common = right @ out.mH
+    common = common + common.mH
+    return right, -(input2 @ common if upper else common @ input2)
+
+
+CHOLESKY_SOLVE = Op("cholesky_solve", _cholesky_solve, joint=_cholesky_solve_grads)
+
+
+@public()
+@casts(FLOAT32)
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """The solution X of A X = B, given the Cholesky factor of A."""
+    for name, value in (("b", B), ("u", L)):
+        if value._array.ndim < 2:
+            raise RuntimeError(
+                f"{name} should have at least 2 dimensions, but has {value._array.ndim} dimensions "
+                "instead" + errors.at_user_line()
+            )
+    rows, columns = L._array.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(
+            f"A must be batches of square matrices, but they are {rows} by {columns} matrices"
+            + errors.at_user_line()
+        )
+    if rows != B._array.shape[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {rows} by {columns} "
+            f"but each b matrix is {B._array.shape[-2]} by {B._array.shape[-1]}"
+            + errors.at_user_line()
+        )
+    require_kernel("cholesky_solve_cpu", B)
+    return CHOLESKY_SOLVE(B, L, upper=bool(upper))
+
+
+def _cholesky_inverse(self: Array, *, upper: bool) -> Array:
+    eye = np.broadcast_to(np.eye(self.shape[-1], dtype=self.dtype), self.shape)
+    return _cholesky_solve(eye, self, upper=upper)
+
+
+def _cholesky_inverse_grad(g: Tensor, self: Tensor, out: Tensor, upper: bool) -> Tensor:
+    common: Any = out @ (g + g.mH) @ out
+    return -(self @ common if upper else common @ self)
+
+
+CHOLESKY_INVERSE = Op("cholesky_inverse", _cholesky_inverse, grads={"self": _cholesky_inverse_grad})
+
+
+@public()
+@casts(FLOAT32)
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of A, given its Cholesky factor."""
+    require_square("cholesky_inverse", L)
+    require_kernel("cholesky_inverse_out_cpu", L)
+    return CHOLESKY_INVERSE(L, upper=bool(upper))

@@ -1,0 +1,251 @@
+"""Activation functions made of straight pieces, and tanhshrink and softsign."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.arguments import explained, typed
+from clew.core.public import public
+from clew.core.tensor import Tensor
+from clew.kernels.codegen.ir import where as choose
+from clew.kernels.codegen.ufunc import elementwise
+from clew.ops.define.rows import FLOATS, Row
+from clew.ops.nn.activation.unary import require_tensor, run, run_kernel, with_dims
+
+Array = np.ndarray
+
+_CLAMP_REFUSALS = {
+    "b": RuntimeError("Bool inputs not supported for hardtanh"),
+    "c": NotImplementedError(f"clamp is not supported for complex types{errors.BY_PARTS}"),
+}
+
+
+def _kept(values: Array, keep: Array) -> Array:
+    """The values where `keep` holds and 0 elsewhere; a NaN that is not kept leaves no trace."""
+    return np.where(keep, values, values.dtype.type(0))
+
+
+# -- threshold, hardtanh, relu6 ------------------------------------------------------------
+
+
+def _threshold(self: Array, *, threshold: float, value: float) -> Array:
+    return np.where(self <= threshold, self.dtype.type(value), self)
+
+
+THRESHOLD_BACKWARD: Row = Row(
+    "threshold_backward",
+    lambda grad_output, self, *, threshold: _kept(grad_output, ~(self <= threshold)),
+    grads={
+        "grad_output": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)
+    },
+)
+THRESHOLD_IN_PLACE = Row(
+    "threshold_in_place", _threshold, inputs=("self",), takes="ihf", kernel="threshold_cpu",
+    grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
+    node="ThresholdBackward1",
+)  # fmt: skip
+THRESHOLD = Row(
+    "threshold", _threshold, inputs=("self",), takes="ihf",
+    grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
+    kinks="0 at the threshold",
+)  # fmt: skip
+
+
+@typed
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """`x` above the threshold, `value` up to it."""
+    op = THRESHOLD_IN_PLACE if inplace else THRESHOLD
+    return run(op, input, inplace, threshold=threshold, value=value)
+
+
+@public(method=False, out=False)
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+    """`threshold` in place."""
+    return run(THRESHOLD_IN_PLACE, input, True, threshold=threshold, value=value)
+
+
+@public(method=False, name="threshold")
+def _torch_threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+    return run(THRESHOLD, input, False, threshold=threshold, value=value)
+
+
+def _hardtanh_backward(grad_output: Array, self: Array, *, min_val: float, max_val: float) -> Array:
+    return _kept(grad_output, ~((self <= min_val) | (self >= max_val)))
+
+
+HARDTANH_BACKWARD: Row = Row(
+    "hardtanh_backward", _hardtanh_backward,
+    grads={
+        "grad_output": lambda g, self, min_val, max_val: HARDTANH_BACKWARD(
+            g, self, min_val=min_val, max_val=max_val
+        )
+    },
+)  # fmt: skip
+HARDTANH = Row(
+    "hardtanh", lambda self, *, min_val, max_val: np.clip(self, min_val, max_val),
+    inputs=("self",), takes="ihf", refusals=_CLAMP_REFUSALS, kinks="0 at both ends",
+    grads={
+        "self": lambda g, self, min_val, max_val: HARDTANH_BACKWARD(
+            g, self, min_val=min_val, max_val=max_val
+        )
+    },
+)  # fmt: skip
+
+
+def hardtanh(
+    input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
+    """`x` between the limits."""
+    require_tensor("hardtanh", input)
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val" + errors.at_user_line())
+    if input.dtype.category == dtypes.INTEGER:
+        if not input.dtype.is_signed and (min_val < 0 or max_val < 0):
+            raise RuntimeError(
+                "cannot do hardtanh on an unsigned type with negative limits"
+                + errors.at_user_line()
+            )
+        min_val, max_val = int(min_val), int(max_val)
+    return run(HARDTANH, input, inplace, min_val=min_val, max_val=max_val)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """`hardtanh` in place."""
+    return hardtanh(input, min_val, max_val, inplace=True)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """`x` between 0 and 6."""
+    require_tensor("relu6", input)
+    return hardtanh(input, 0, 6, inplace)
+
+
+# -- hardsigmoid, hardswish ----------------------------------------------------------------
+
+
+@with_dims
+def _hardsigmoid(self: Array) -> Array:
+    result = self + self.dtype.type(3)
+    np.clip(result, 0, 6, out=result)
+    result /= 6
+    return result
+
+
+HARDSIGMOID_BACKWARD: Row = Row(
+    "hardsigmoid_backward",
+    lambda grad_output, self: _kept(grad_output / 6, (self > -3) & (self < 3)),
+    grads={"grad_output": lambda g, self: HARDSIGMOID_BACKWARD(g, self)},
+)
+HARDSIGMOID = Row(
+    "hardsigmoid", _hardsigmoid, inputs=("self",), takes=FLOATS, kinks="0 at both ends",
+    grads={"self": lambda g, self: HARDSIGMOID_BACKWARD(g, self)},
+)  # fmt: skip
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """A sigmoid of three straight pieces."""
+    return run(HARDSIGMOID, input, inplace)
+
+
+_HARDSWISH_KERNEL = elementwise("hardswish", 1)(lambda x: (x + 3.0).clamp(0.0, 6.0) * x / 6.0)
+
+
+@elementwise("hardswish_backward", 2)
+def _HARDSWISH_BACKWARD_KERNEL(g: Any, x: Any) -> Any:
+    return choose(x <= -3.0, 0.0, choose(x < 3.0, g * (x / 3.0 + 0.5), g))
+
+
+def _hardswish(self: Array) -> Array:
+    return run_kernel(_HARDSWISH_KERNEL, self)
+
+
+def _hardswish_backward(grad_output: Array, self: Array) -> Array:
+    return run_kernel(_HARDSWISH_BACKWARD_KERNEL, grad_output, self)
+
+
+HARDSWISH_BACKWARD: Row = Row(
+    "hardswish_backward", _hardswish_backward,
+    grads={
+        "grad_output": lambda g, self: HARDSWISH_BACKWARD(g, self),
+        "self": lambda g, grad_output, self: g
+        * grad_output
+        * ((self > -3) & (self < 3)).to(g.dtype)
+        / 3,
+    },
+)  # fmt: skip
+HARDSWISH = Row(
+    "hardswish", _hardswish, inputs=("self",), takes=FLOATS,
+    grads={"self": lambda g, self: HARDSWISH_BACKWARD(g, self)},
+    kinks="0 at -3 and 1 at 3",
+)  # fmt: skip
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """`x * hardsigmoid(x)`."""
+    return run(HARDSWISH, input, inplace)
+
+
+# -- shrinking -----------------------------------------------------------------------------
+
+
+def _softshrink(self: Array, *, lambd: float) -> Array:
+    moved = np.where(self > 0, self - self.dtype.type(lambd), self + self.dtype.type(lambd))
+    small = (self >= -lambd) & (self <= lambd)
+    # A NaN is neither small nor large and must stay.
+    return np.where(small, self.dtype.type(0), moved)
+
+
+SHRINK_BACKWARD: Row = Row(
+    "shrink_backward",
+    lambda grad_output, self, *, lambd: _kept(grad_output, ~((self >= -lambd) & (self <= lambd))),
+    node="SoftshrinkBackwardBackward0",
+    grads={"grad_output": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd)},
+)
+SOFTSHRINK = Row(
+    "softshrink", _softshrink, inputs=("self",), takes=FLOATS, kernel="softshrink_check",
+    grads={"self": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd)},
+    kinks="0 at both ends",
+)  # fmt: skip
+HARDSHRINK = Row(
+    "hardshrink",
+    lambda self, *, lambd: _kept(self, ~((self >= -lambd) & (self <= lambd))),
+    inputs=("self",), takes=FLOATS,
+    grads={"self": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd)},
+    kinks="0 at both ends",
+)  # fmt: skip
+
+
+@explained
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """`x` moved towards 0 by `lambd`."""
+    require_tensor("softshrink", input)
+    if lambd < 0 and input.dtype.category == dtypes.FLOAT:
+        largest = dtypes.finfo(input.dtype).max
+        raise RuntimeError(
+            f"lambda must be in range [0, {largest:g}] for input dtype {input.dtype.scalar_name}, "
+            f"but found {lambd:g}" + errors.at_user_line()
+        )
+    return run(SOFTSHRINK, input, False, lambd=lambd)
+
+
+@public()
+@explained
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """`x` outside of [-lambd, lambd], 0 within."""
+    return run(HARDSHRINK, input, False, lambd=lambd)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """`x - tanh(x)`."""
+    require_tensor("tanhshrink", input)
+    return input - input.tanh()
+
+
+def softsign(input: Tensor) -> Tensor:
+    """`x / (1 + |x|)`."""
+    require_tensor("softsign", input)
+    return input / (input.abs() + 1)

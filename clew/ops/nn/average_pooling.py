@@ -1,0 +1,354 @@
+"""Average pooling, fixed and adaptive, and power-average pooling.
+
+An average is linear, and its adjoint is an operation whose gradient is the average again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.arguments import typed
+from clew.core.casting import FLOAT32, casts
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor
+from clew.kernels.numpy import average_pool as kernel
+from clew.ops.nn.spatial import (
+    Shape,
+    batch_axis,
+    check_pool_rank,
+    check_pool_sizes,
+    failure,
+    integers,
+    keeps_format,
+    located,
+    pool_sizes,
+    require_tensor,
+    size_or_default,
+)
+
+Array = np.ndarray
+# A network asks for the same few again and again.
+_known_sizes = functools.lru_cache(maxsize=256)(pool_sizes)
+_check_known = functools.lru_cache(maxsize=256)(check_pool_sizes)
+
+
+@keeps_format
+@located
+def _averaged(
+    self: Array, *, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None,
+) -> Array:  # fmt: skip
+    batch = batch_axis(self, len(kernel_size))
+    options: dict[str, Any] = {
+        "kernel_size": kernel_size, "stride": stride, "padding": padding, "ceil_mode": ceil_mode,
+        "count_include_pad": count_include_pad,
+    }  # fmt: skip
+    average = _integer_average if self.dtype.kind == "i" else kernel.avg_pool
+    result: Array = average(batch, divisor_override=divisor_override, **options)
+    return result if batch is self else result[0]
+
+
+def _integer_average(x: Array, *, divisor_override: int | None, **options: Any) -> Array:
+    """Sums divided by the number of elements, rounded towards zero."""
+    values, ones = x.astype(np.float64), np.ones((1, 1, *x.shape[2:]))
+    sums = np.rint(kernel.avg_pool(values, divisor_override=1, **options))
+    if divisor_override is not None:
+        divisors: Any = divisor_override
+    else:
+        counted = kernel.avg_pool(ones, divisor_override=1, **options)
+        divisors = np.rint(counted / kernel.avg_pool(ones, **options))
+    return np.trunc(sums / divisors).astype(x.dtype)
+
+
+@located
+def _averaged_adjoint(
+    grad_output: Array, *, input_shape: Shape, kernel_size: Shape, stride: Shape, padding: Shape,
+    ceil_mode: bool, count_include_pad: bool, divisor_override: int | None,
+) -> Array:  # fmt: skip
+    batch = batch_axis(grad_output, len(kernel_size))
+    result: Array = kernel.avg_pool_adjoint(
+        batch, input_shape=(1, *input_shape)[-batch.ndim :], kernel_size=kernel_size,
+        stride=stride, padding=padding, ceil_mode=ceil_mode, count_include_pad=count_include_pad,
+        divisor_override=divisor_override,
+    )  # fmt: skip
+    return result if batch is grad_output else result[0]
+
+
+# As in PyTorch the input is saved, although only its shape is used.
+def _of_average(
+    g: Tensor, self: Tensor, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None,
+) -> Tensor:  # fmt: skip
+    result: Tensor = ADJOINTS[len(kernel_size)](
+        g, input_shape=self._array.shape, kernel_size=kernel_size, stride=stride, padding=padding,
+        ceil_mode=ceil_mode, count_include_pad=count_include_pad,
+        divisor_override=divisor_override,
+    )  # fmt: skip
+    return result
+
+
+def _of_average_adjoint(
+    g: Tensor, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None,
+) -> Tensor:  # fmt: skip
+    result: Tensor = AVERAGES[len(kernel_size)](
+        g, kernel_size=kernel_size, stride=stride, padding=padding, ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad, divisor_override=divisor_override,
+    )  # fmt: skip
+    return result
+
+
+AVERAGES = {
+    dims: Op(
+        f"avg_pool{dims}d", _averaged, grads={"self": _of_average}, linear=True,
+        node=f"AvgPool{dims}DBackward0",
+    )
+    for dims in (2, 3)
+}  # fmt: skip
+ADJOINTS = {
+    dims: Op(
+        f"avg_pool{dims}d_backward", _averaged_adjoint, linear=True,
+        grads={"grad_output": _of_average_adjoint}, node=f"AvgPool{dims}DBackwardBackward0",
+    )
+    for dims in (2, 3)
+}  # fmt: skip
+
+
+# -- adaptive ----------------------------------------------------------------------------------
+
+
+@keeps_format
+@located
+def _adaptive(self: Array, *, output_size: Shape) -> Array:
+    batch = batch_axis(self, len(output_size))
+    result: Array = kernel.adaptive_avg_pool(batch, output_size=output_size)
+    return result if batch is self else result[0]
+
+
+@located
+def _adaptive_adjoint(grad_output: Array, *, input_shape: Shape, dims: int) -> Array:
+    batch = batch_axis(grad_output, dims)
+    shape = (1, *input_shape)[-batch.ndim :]
+    result: Array = kernel.adaptive_avg_pool_adjoint(batch, input_shape=shape)
+    return result if batch is grad_output else result[0]
+
+
+ADAPTIVE: dict[int, Op] = {
+    dims: Op(
+        f"_adaptive_avg_pool{dims}d", _adaptive, linear=True,
+        grads={
+            "self": lambda g, self, output_size: ADAPTIVE_ADJOINTS[len(output_size)](
+                g, input_shape=self._array.shape, dims=len(output_size)
+            )
+        },
+        node=f"AdaptiveAvgPool{dims}DBackward0",
+    )
+    for dims in (2, 3)
+}  # fmt: skip
+ADAPTIVE_ADJOINTS: dict[int, Op] = {
+    dims: Op(
+        f"_adaptive_avg_pool{dims}d_backward", _adaptive_adjoint, linear=True,
+        grads={
+            "grad_output": lambda g, grad_output_shape, dims: ADAPTIVE[dims](
+                g, output_size=grad_output_shape[-dims:]
+            )
+        },
+        node=f"AdaptiveAvgPool{dims}DBackwardBackward0",
+    )
+    for dims in (2, 3)
+}  # fmt: skip
+
+
+# -- functions ---------------------------------------------------------------------------------
+
+
+def _average(
+    name: str, dims: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any,
+    ceil_mode: bool, count_include_pad: bool, divisor_override: int | None,
+) -> Tensor:  # fmt: skip
+    require_tensor(name, "input", 1, input)
+    # Floats equal to integers must not find what is known of those.
+    given = (kernel_size, stride, padding)
+    plain = all(value is None or type(value) is int for value in given)
+    kernels, steps, pads, _ = (_known_sizes if plain else pool_sizes)(name, dims, *given)
+    check_pool_rank(name, dims, input)
+    _check_known(dims, input._array.shape, kernels, steps, pads, (1,) * dims, bool(ceil_mode))
+    if divisor_override == 0:
+        raise failure("divisor must be not zero")
+    if not (input.dtype.is_floating_point or input.dtype is dtypes.int64):
+        raise errors.no_kernel("avg_pool2d" if dims == 2 else "avg_pool3d_out_frame", input.dtype)
+    result: Tensor = AVERAGES[dims](
+        input, kernel_size=kernels, stride=steps, padding=pads, ceil_mode=bool(ceil_mode),
+        count_include_pad=bool(count_include_pad), divisor_override=divisor_override,
+    )  # fmt: skip
+    return result
+
+
+def one_int(name: str, argument: str, value: Any) -> Shape:
+    """The single entry that an argument of a one-dimensional pooling may have."""
+    values = integers(name, argument, value)
+    if len(values) != 1:
+        raise failure(f"{name}() argument '{argument}' should contain one int (got {len(values)})")
+    return values
+
+
+def check_line_rank(name: str, input: Tensor) -> None:
+    """One-dimensional pooling takes (N, C, L) or (C, L)."""
+    require_tensor(name, "input", 1, input)
+    if input._array.ndim not in (2, 3):
+        raise failure(
+            f"Expected 2 to 3 dimensions, but got {input._array.ndim}-dimensional tensor for "
+            f"argument #1 'self' (while checking arguments for {name})"
+        )
+
+
+@public(checked=True, method=False, out=False)
+def avg_pool1d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
+    """Averages of windows along the last dimension."""
+    kernels = one_int("avg_pool1d", "kernel_size", kernel_size)
+    steps = kernels if size_absent(stride) else one_int("avg_pool1d", "stride", stride)
+    pads = one_int("avg_pool1d", "padding", padding)
+    check_line_rank("avg_pool1d", input)
+    plane = _average(
+        "avg_pool2d", 2, input.unsqueeze(-2), (1, *kernels), (1, *steps), (0, *pads), ceil_mode,
+        count_include_pad, None,
+    )  # fmt: skip
+    return plane.squeeze(-2)
+
+
+def size_absent(stride: Any) -> bool:
+    """Whether the stride is left to be the kernel size."""
+    return stride is None or (isinstance(stride, Sequence) and not stride)
+
+
+@typed
+def avg_pool2d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    """Averages of windows over the last two dimensions."""
+    return _average(
+        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override,
+    )  # fmt: skip
+
+
+@typed
+@casts(FLOAT32)
+def avg_pool3d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+) -> Tensor:  # fmt: skip
+    """Averages of windows over the last three dimensions."""
+    return _average(
+        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override,
+    )  # fmt: skip
+
+
+def check_adaptive_input(name: str, dims: int, input: Tensor, colon: str = "") -> None:
+    """Rank of the input, and that only its batch may be empty."""
+    shape = input._array.shape
+    if len(shape) not in (dims + 1, dims + 2):
+        raise failure(
+            f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got{colon} "
+            f"{errors.shape_list(shape)}"
+        )
+    first = len(shape) - dims
+    for dim in range(first, len(shape)):
+        if shape[dim] == 0:
+            raise failure(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but "
+                f"input has sizes {errors.shape_list(shape)} with dimension {dim} being empty"
+            )
+
+
+def _adaptive_average(dims: int, input: Tensor, output_size: Any) -> Tensor:
+    name = f"adaptive_avg_pool{dims}d"
+    require_tensor(name, "input", 1, input)
+    sizes = integers(name, "output_size", size_or_default(output_size, input._array.shape))
+    if type(output_size) is int:
+        sizes = sizes * dims
+    if len(sizes) != dims:
+        raise failure(f"{name}: output_size must be {dims}")
+    if min(sizes) < 0:
+        listed = ", ".join(map(str, sizes)) if dims == 2 else "{}, {},{}".format(*sizes)
+        raise failure(
+            f"{name}: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{listed}}}"
+        )
+    # A single window is a mean, which takes inputs of any rank that has the dimensions.
+    if set(sizes) == {1}:
+        return input.mean(tuple(range(-1, -dims - 1, -1)), keepdim=True)
+    check_adaptive_input(name, dims, input)
+    if not input.dtype.is_floating_point:
+        raise errors.no_kernel(name if dims == 2 else "adaptive_avg_pool3d_cpu", input.dtype)
+    result: Tensor = ADAPTIVE[dims](input, output_size=sizes)
+    return result
+
+
+@public(method=False, out=False)
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """Averages over so many nearly equal windows along the last dimension."""
+    sizes = one_int("adaptive_avg_pool1d", "output_size", output_size)
+    check_line_rank("adaptive_avg_pool1d", input)
+    return _adaptive_average(2, input.unsqueeze(-2), (1, *sizes)).squeeze(-2)
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """Averages over so many nearly equal windows; None keeps a dimension's size."""
+    return _adaptive_average(2, input, output_size)
+
+
+@casts(FLOAT32)
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """Averages over so many nearly equal windows; None keeps a dimension's size."""
+    return _adaptive_average(3, input, output_size)
+
+
+# -- power averages ----------------------------------------------------------------------------
+
+
+def _root(averages: Tensor, norm_type: float, elements: int) -> Tensor:
+    # The sign and relu only matter for odd powers of negative averages.
+    return (averages.sign() * averages.abs().relu()).mul(elements).pow(1.0 / norm_type)
+
+
+@typed
+def lp_pool1d(
+    input: Tensor, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
+    """(sum of x ** p) ** (1 / p) over windows along the last dimension."""
+    averages = avg_pool1d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+    return _root(averages, norm_type, prod(integers("lp_pool1d", "kernel_size", kernel_size)))
+
+
+@typed
+def lp_pool2d(
+    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
+    """(sum of x ** p) ** (1 / p) over windows of the last two dimensions."""
+    averages = avg_pool2d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+    kernels = pool_sizes("lp_pool2d", 2, kernel_size, stride, 0)[0]
+    return _root(averages, norm_type, prod(kernels))
+
+
+@typed
+def lp_pool3d(
+    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+) -> Tensor:
+    """(sum of x ** p) ** (1 / p) over windows of the last three dimensions."""
+    averages = avg_pool3d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+    kernels = pool_sizes("lp_pool3d", 3, kernel_size, stride, 0)[0]
+    return _root(averages, norm_type, prod(kernels))

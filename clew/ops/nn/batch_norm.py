@@ -1,0 +1,448 @@
+"""batch_norm: normalisation of each channel over the batch, or by running statistics."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clew import errors
+from clew.core.inplace import apply_inplace
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor, tangent_of, wrap
+from clew.kernels.codegen.ufunc import elementwise, over_columns, over_rows
+from clew.kernels.numpy.arrays import widened
+from clew.ops.define.dims import require_bool
+from clew.ops.define.rows import Row
+from clew.ops.nn.layer_norm import (
+    Gradients,
+    back_through_statistics,
+    check_norm_dtypes,
+    composed_gradient,
+    composed_normal,
+    graph_is_wanted,
+    reciprocal_root,
+    statistics,
+)
+
+Array = np.ndarray
+Dims = tuple[int, ...]
+Shape = tuple[int, ...]
+
+
+def _per_channel(vector: Array, ndim: int) -> Array:
+    """A vector over channels, shaped to broadcast against (N, C, ...)."""
+    return vector.reshape(-1, *(1,) * (ndim - 2))
+
+
+def _all_but_channels(ndim: int) -> Dims:
+    return (0, *range(2, ndim))
+
+
+def affine(normal: Array, weight: Array | None, bias: Array | None, dtype: np.dtype) -> Array:
+    """Scale and shift each channel, in place, and round to the input's dtype."""
+    if weight is not None:
+        normal *= _per_channel(weight, normal.ndim)
+    if bias is not None:
+        normal += _per_channel(bias, normal.ndim)
+    return normal.astype(dtype, copy=False)
+
+
+# -- gradients through the statistics ------------------------------------------------------
+
+
+def gradients(
+    grad: Tensor | None,
+    input: Tensor,
+    weight: Tensor | None,
+    grouped: Shape,
+    dims: Dims,
+    mean: Array,
+    rstd: Array,
+    eps: float,
+    needs: tuple[bool, ...],
+) -> Gradients:
+    """Of input, weight and bias, where statistics were taken over `dims` of the grouped input."""
+    if grad is None:
+        return None, None, None
+    if graph_is_wanted():
+        return _composed_gradients(grad, input, weight, grouped, dims, eps, needs)
+    shape = input._array.shape
+    others = _all_but_channels(len(shape))
+    gradient = widened(grad._array)
+    of_bias = wrap(np.add.reduce(gradient, axis=others)) if needs[2] else None
+    values = widened(input._array).reshape(grouped) - mean
+    values *= rstd
+    of_weight = of_input = None
+    if needs[1]:
+        of_weight = wrap(np.add.reduce(gradient * values.reshape(shape), axis=others))
+    if needs[0]:
+        if weight is None:
+            weighted = gradient.copy()
+        else:
+            weighted = gradient * _per_channel(widened(weight._array), len(shape))
+        through = back_through_statistics(weighted.reshape(grouped), values, rstd, dims)
+        of_input = wrap(through.reshape(shape))
+    return of_input, of_weight, of_bias
+
+
+def _composed_gradients(
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    grouped: Shape,
+    dims: Dims,
+    eps: float,
+    needs: tuple[bool, ...],
+) -> Gradients:
+    """`gradients`, made of operations."""
+    shape = input._array.shape
+    others = _all_but_channels(len(shape))
+    normal, rstd = composed_normal(input.reshape(grouped), dims, eps)
+    of_input = None
+    if needs[0]:
+        weighted = grad
+        if weight is not None:
+            weighted = grad * weight.reshape(-1, *(1,) * (len(shape) - 2))
+        through = composed_gradient(weighted.reshape(grouped), normal, rstd, dims)
+        of_input = through.reshape(shape)
+    return (
+        of_input,
+        (grad * normal.reshape(shape)).sum(others) if needs[1] else None,
+        grad.sum(others) if needs[2] else None,
+    )
+
+
+# -- batch_norm, with the statistics of the batch ------------------------------------------
+
+# Each kernel exists twice. Over (N, C, L) it sums along the planes of each image and channel, which
+# leaves few numbers to go on with; over (N, C), or with channels last in memory, along columns.
+
+
+def _centred_affine(x: Any, mean: Any, scale: Any, shift: Any) -> Any:
+    return (x - mean) * scale + shift
+
+
+def _through(g: Any, x: Any, mean: Any, of_g: Any, of_x: Any, rest: Any) -> Any:
+    return g * of_g + (x - mean) * of_x + rest
+
+
+class _Kernels(NamedTuple):
+    sums: Any
+    squares: Any
+    affine: Any
+    gradient_sums: Any
+    gradient: Any
+
+
+PLANES = _Kernels(
+    over_rows("channel_sums", "(n)->()")(lambda x: x.row_sum()),
+    over_rows("channel_squares", "(n),()->()")(lambda x, mean: (x - mean).square().row_sum()),
+    over_rows("channel_affine", "(n),(),(),()->(n)")(_centred_affine),
+    over_rows("batch_norm_sums", "(n),(n),()->(),()")(
+        lambda g, x, mean: (g.row_sum(), (g * (x - mean)).row_sum())
+    ),
+    over_rows("batch_norm_backward", "(n),(n),(),(),(),()->(n)", cost=2)(_through),
+)
+_COLUMNS = _Kernels(
+    over_columns("column_sums", "(m,n)->(n)")(lambda x: x),
+    over_columns("column_squares", "(m,n),(n)->(n)")(lambda x, mean: (x - mean).square()),
+    elementwise("column_affine", 4)(_centred_affine),
+    over_columns("batch_norm_column_sums", "(m,n),(m,n),(n)->(n),(n)")(
+        lambda g, x, mean: (g, g * (x - mean))
+    ),
+    elementwise("batch_norm_column_backward", 6, cost=2)(_through),
+)
+
+# Rows shorter than this are quicker without a kernel.
+SHORTEST_ROW = 16
+
+
+def _layout(array: Array, *others: Array | None) -> _Kernels | None:
+    """The kernels that fit the array's place in memory, if all arrays are of a type they have."""
+    if not array.size or any(
+        other is not None and other.dtype is not array.dtype for other in others
+    ):
+        return None
+    if array.ndim == 2 or _channels_last(array).flags.c_contiguous:
+        kernels = _COLUMNS
+    elif math.prod(array.shape[2:]) >= SHORTEST_ROW:
+        kernels = PLANES
+    else:
+        return None
+    return kernels if kernels.sums.when(array) is not None else None
+
+
+def _channels_last(array: Array) -> Array:
+    return array.transpose(0, *range(2, array.ndim), 1)
+
+
+def _laid(kernels: _Kernels, array: Array) -> Array:
+    """(N, C, ...) as (N, C, L) or (M, C)."""
+    if kernels is PLANES:
+        return array.reshape(*array.shape[:2], -1)
+    return _channels_last(array).reshape(-1, array.shape[1])
+
+
+def _as_input(kernels: _Kernels, result: Array, input: Array) -> Array:
+    """What `_laid` did, undone."""
+    if kernels is PLANES or input.flags.c_contiguous:
+        return result.reshape(input.shape)
+    last = result.reshape(_channels_last(input).shape)
+    return last.transpose(0, input.ndim - 1, *range(1, input.ndim - 1))
+
+
+def _of_channels(sums: Array) -> Array:
+    """Sums over columns as they are, those of planes added up over the batch."""
+    return sums if sums.ndim == 1 else np.add.reduce(sums, axis=0)
+
+
+def _batch_norm_compiled(
+    kernels: _Kernels, input: Array, weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Array, Array, Array, Array]:
+    x = _laid(kernels, input)
+    count = x.size // input.shape[1]
+    mean = _of_channels(kernels.sums.ufunc(x)) / count
+    mean = mean.astype(input.dtype, copy=False)
+    variance = _of_channels(kernels.squares.ufunc(x, mean))
+    variance /= count
+    rstd = reciprocal_root(variance, eps)
+    scale = rstd if weight is None else rstd * weight
+    shift = np.zeros_like(mean) if bias is None else bias
+    out = kernels.affine.ufunc(x, mean, scale, shift)
+    return _as_input(kernels, out, input), mean, rstd, variance
+
+
+def _batch_norm_gradients_compiled(
+    kernels: _Kernels,
+    g: Array,
+    input: Array,
+    weight: Array | None,
+    mean: Array,
+    rstd: Array,
+    needs: tuple[bool, ...],
+) -> Gradients:
+    x, gradient = (_laid(kernels, each) for each in (input, g))
+    count = x.size // input.shape[1]
+    total, along = map(_of_channels, kernels.gradient_sums.ufunc(gradient, x, mean))
+    of_input = None
+    if needs[0]:
+        of_g = rstd if weight is None else rstd * weight
+        of_x = -of_g * rstd * rstd * along / count
+        rest = -of_g * total / count
+        through = kernels.gradient.ufunc(gradient, x, mean, of_g, of_x, rest)
+        of_input = wrap(_as_input(kernels, through, input))
+    of_weight = wrap(along * rstd) if needs[1] else None
+    return of_input, of_weight, wrap(total) if needs[2] else None
+
+
+def _batch_norm(
+    input: Array, weight: Array | None, bias: Array | None, *, eps: float
+) -> tuple[Array, Array, Array, Array]:
+    kernels = _layout(input, weight, bias)
+    if kernels is not None:
+        return _batch_norm_compiled(kernels, input, weight, bias, eps)
+    x = widened(input)
+    normal, mean, rstd, variance = statistics(x, _all_but_channels(x.ndim), eps)
+    if x is not input and (weight is None or weight.dtype == input.dtype):
+        # PyTorch keeps the statistics in the dtype of the parameters and then computes with them.
+        mean, rstd = (each.astype(input.dtype).astype(x.dtype) for each in (mean, rstd))
+        normal = x - mean
+    normal *= rstd
+    out = affine(normal, weight, bias, input.dtype)
+    return out, mean.reshape(-1), rstd.reshape(-1), variance.reshape(-1)
+
+
+def _batch_norm_gradients(
+    g: tuple[Tensor | None, ...],
+    input: Tensor,
+    weight: Tensor | None,
+    out1: Tensor,
+    out2: Tensor,
+    eps: float,
+    needs: tuple[bool, ...],
+) -> Gradients:
+    shape = input._array.shape
+    if g[0] is not None and not graph_is_wanted():
+        factor = None if weight is None else weight._array
+        kernels = _layout(input._array, g[0]._array, factor)
+        if kernels is not None:
+            return _batch_norm_gradients_compiled(
+                kernels, g[0]._array, input._array, factor, out1._array, out2._array, needs
+            )
+    mean, rstd = (_per_channel(each._array, len(shape)) for each in (out1, out2))
+    return gradients(
+        g[0], input, weight, shape, _all_but_channels(len(shape)), mean, rstd, eps, needs
+    )
+
+
+BATCH_NORM = Op(
+    "native_batch_norm", _batch_norm, joint=_batch_norm_gradients, outputs=4,
+    node="NativeBatchNormBackward0",
+)  # fmt: skip
+
+
+# -- batch_norm, with running statistics ---------------------------------------------------
+
+
+def _batch_norm_running(
+    input: Array,
+    weight: Array | None,
+    bias: Array | None,
+    running_mean: Array,
+    running_var: Array,
+    *,
+    eps: float,
+) -> Array:
+    kernels = _layout(input, weight, bias, running_mean, running_var)
+    if kernels is not None:
+        scale = reciprocal_root(running_var, eps)
+        scale = scale if weight is None else scale * weight
+        shift = np.zeros_like(scale) if bias is None else bias
+        out = kernels.affine.ufunc(_laid(kernels, input), running_mean, scale, shift)
+        return _as_input(kernels, out, input)
+    x = widened(input)
+    normal = x - _per_channel(widened(running_mean), x.ndim)
+    normal *= _per_channel(reciprocal_root(widened(running_var), eps), x.ndim)
+    return affine(normal, weight, bias, input.dtype)
+
+
+def _running_gradients(
+    g: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor,
+    running_var: Tensor,
+    eps: float,
+    needs: tuple[bool, ...],
+) -> tuple[Tensor | None, ...]:
+    ndim = g._array.ndim
+    dims, shape = _all_but_channels(ndim), (-1, *(1,) * (ndim - 2))
+    rstd = (running_var + eps).rsqrt().reshape(shape)
+    of_input = of_weight = None
+    if needs[0]:
+        of_input = g * (rstd if weight is None else rstd * weight.reshape(shape))
+    if needs[1]:
+        of_weight = (g * ((input - running_mean.reshape(shape)) * rstd)).sum(dims)
+    return of_input, of_weight, g.sum(dims) if needs[2] else None, None, None
+
+
+BATCH_NORM_RUNNING = Op(
+    "native_batch_norm_running", _batch_norm_running, joint=_running_gradients,
+    node="NativeBatchNormBackward0",
+)  # fmt: skip
+RUNNING_AVERAGE = Row(
+    "_running_average",
+    lambda self, latest, *, momentum: (1 - momentum) * self + momentum * latest,
+    non_differentiable="statistics are not trained",
+)
+
+
+def _update(running: Tensor, latest: Tensor, momentum: float) -> None:
+    if latest._array.dtype is not running._array.dtype:
+        latest = latest.to(running.dtype)
+    apply_inplace(RUNNING_AVERAGE, running, latest, momentum=momentum)
+
+
+def _check_channel_vectors(channels: int, **vectors: Tensor | None) -> None:
+    for name, vector in vectors.items():
+        if vector is None:
+            continue
+        if not isinstance(vector, Tensor):
+            raise errors.wrong_argument("batch_norm", name, None, "Tensor", vector)
+        if vector._array.size != channels:
+            raise RuntimeError(
+                f"{name} should contain {channels} elements not {vector._array.size}"
+                + errors.at_user_line()
+            )
+
+
+@public(method=False, out=False, name="batch_norm")
+def _torch_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = False,
+) -> Tensor:
+    return batch_normalized(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Mean 0 and variance 1 of each channel, over the batch or by running statistics."""
+    require_bool("training", training)
+    if not isinstance(input, Tensor):
+        raise errors.wrong_argument("batch_norm", "input", 1, "Tensor", input)
+    if training:
+        shape = input._array.shape
+        if math.prod(shape[2:]) * shape[0] == 1:
+            raise ValueError(
+                "Expected more than 1 value per channel when training, got input size "
+                f"{input.shape}" + errors.at_user_line()
+            )
+    return batch_normalized(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def batch_normalized(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Tensor:
+    if not isinstance(momentum, (int, float)):
+        raise errors.wrong_argument("batch_norm", "momentum", 7, "float", momentum)
+    if not isinstance(eps, (int, float)):
+        raise errors.wrong_argument("batch_norm", "eps", 8, "float", eps)
+    if not input._array.size:
+        return _of_nothing(input, weight, bias)
+    if input._array.ndim < 2:
+        raise errors.dimension_out_of_range(1, input._array.ndim)
+    _check_channel_vectors(
+        input._array.shape[1], running_mean=running_mean, running_var=running_var, weight=weight,
+        bias=bias,
+    )  # fmt: skip
+    for name, running in (("running_mean", running_mean), ("running_var", running_var)):
+        if running is None and not training:
+            raise RuntimeError(f"{name} must be defined in evaluation mode" + errors.at_user_line())
+    if not training and not tangent_of(running_mean) is tangent_of(running_var) is None:
+        raise RuntimeError(
+            "batch_norm is not differentiable wrt running_mean and running_var, they cannot have "
+            "forward grad defined" + errors.at_user_line()
+        )
+    check_norm_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
+    if not training:
+        result: Tensor = BATCH_NORM_RUNNING(input, weight, bias, running_mean, running_var, eps=eps)
+        return result
+    result, mean, _, variance = BATCH_NORM(input, weight, bias, eps=eps)
+    if running_mean is not None:
+        _update(running_mean, mean.detach(), momentum)
+    if running_var is not None:
+        count = input._array.size // max(input._array.shape[1], 1)
+        unbiased = variance.detach() * (count / (count - 1) if count > 1 else math.inf)
+        _update(running_var, unbiased, momentum)
+    return result
+
+
+def _of_nothing(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """An empty batch: parameters stay part of the graph, and statistics stay as they are."""
+    result: Tensor = input.clone()
+    if weight is not None:
+        result = result * weight[0]
+    return result if bias is None else result + bias[0]

@@ -1,0 +1,415 @@
+"""Convolutions and transposed convolutions over one, two and three axes.
+
+There is one trilinear form, <g, conv(x, w)>, and its three partial derivatives are the operations
+`convolution`, `convolution_transpose` and `convolution_weight`. The derivatives of each are the
+other two, so gradients of every order are convolutions again.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.casting import LOWER, casts
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor
+from clew.kernels.numpy.convolution import (
+    conv_forward,
+    conv_grad_input,
+    conv_grad_weight,
+    conv_output_shape,
+    conv_transpose_output_shape,
+)
+from clew.ops.nn.spatial import (
+    Shape,
+    batched,
+    failure,
+    integers,
+    keeps_format,
+    located,
+    require_tensor,
+    unbatched,
+)
+from clew.ops.pointwise.arithmetic import conj
+from clew.source import user_stacklevel
+
+Array = np.ndarray
+Pads = tuple[int | tuple[int, int], ...]
+Grads = tuple[Tensor | None, ...]
+
+_NODE = "ConvolutionBackward0"
+_TYPE_NAMES = {"float32": "float", "float64": "double", "int64": "long", "int32": "int"}
+
+
+# -- the three operations, and two with a bias -------------------------------------------------
+
+
+@keeps_format
+@located
+def _convolution(
+    input: Array, weight: Array, *, stride: Shape, padding: Pads, dilation: Shape, groups: int,
+    output_size: Shape | None = None,
+) -> Array:  # fmt: skip
+    return conv_forward(
+        input, weight, stride=stride, padding=padding, dilation=dilation, groups=groups,
+        output_size=output_size,
+    )  # fmt: skip
+
+
+@keeps_format
+@located
+def _convolution_bias(
+    input: Array, weight: Array, bias: Array, *, stride: Shape, padding: Pads, dilation: Shape,
+    groups: int, output_size: Shape | None = None,
+) -> Array:  # fmt: skip
+    return conv_forward(
+        input, weight, stride=stride, padding=padding, dilation=dilation, groups=groups,
+        output_size=output_size, bias=bias,
+    )  # fmt: skip
+
+
+@keeps_format
+@located
+def _transposed(
+    input: Array, weight: Array, *, output_shape: Shape, stride: Shape, padding: Pads,
+    dilation: Shape, groups: int,
+) -> Array:  # fmt: skip
+    return conv_grad_input(
+        input, weight, input_shape=output_shape, stride=stride, padding=padding,
+        dilation=dilation, groups=groups,
+    )  # fmt: skip
+
+
+@keeps_format
+@located
+def _transposed_bias(
+    input: Array, weight: Array, bias: Array, *, output_shape: Shape, stride: Shape,
+    padding: Pads, dilation: Shape, groups: int,
+) -> Array:  # fmt: skip
+    return conv_grad_input(
+        input, weight, input_shape=output_shape, stride=stride, padding=padding,
+        dilation=dilation, groups=groups, bias=bias,
+    )  # fmt: skip
+
+
+@located
+def _weight(
+    grad_output: Array, input: Array, *, weight_shape: Shape, stride: Shape, padding: Pads,
+    dilation: Shape, groups: int,
+) -> Array:  # fmt: skip
+    return conv_grad_weight(
+        grad_output, input, weight_shape=weight_shape, stride=stride, padding=padding,
+        dilation=dilation, groups=groups,
+    )  # fmt: skip
+
+
+def _of_bias(g: Tensor) -> Tensor:
+    return g.sum((0, *range(2, g._array.ndim)))
+
+
+# PyTorch saves input and weight whichever gradients are wanted, so all gradients are one formula.
+def _of_convolution(
+    g: Tensor, input: Tensor, weight: Tensor, needs: tuple[bool, ...], stride: Shape,
+    padding: Pads, dilation: Shape, groups: int,
+) -> Grads:  # fmt: skip
+    options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    grads: list[Tensor | None] = [None] * len(needs)
+    if needs[0]:
+        shape = input._array.shape
+        grads[0] = CONVOLUTION_TRANSPOSE(g, conj(weight), output_shape=shape, **options)
+    if needs[1]:
+        shape = weight._array.shape
+        grads[1] = CONVOLUTION_WEIGHT(g, conj(input), weight_shape=shape, **options)
+    if len(needs) == 3 and needs[2]:
+        grads[2] = _of_bias(g)
+    return tuple(grads)
+
+
+def _of_transposed(
+    g: Tensor, input: Tensor, weight: Tensor, needs: tuple[bool, ...], stride: Shape,
+    padding: Pads, dilation: Shape, groups: int,
+) -> Grads:  # fmt: skip
+    options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    grads: list[Tensor | None] = [None] * len(needs)
+    if needs[0]:
+        size = input._array.shape[2:]
+        grads[0] = CONVOLUTION(g, conj(weight), output_size=size, **options)
+    if needs[1]:
+        shape = weight._array.shape
+        grads[1] = CONVOLUTION_WEIGHT(conj(input), g, weight_shape=shape, **options)
+    if len(needs) == 3 and needs[2]:
+        grads[2] = _of_bias(g)
+    return tuple(grads)
+
+
+def _of_weight(
+    g: Tensor, grad_output: Tensor, input: Tensor, needs: tuple[bool, ...], stride: Shape,
+    padding: Pads, dilation: Shape, groups: int,
+) -> Grads:  # fmt: skip
+    options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    grads: list[Tensor | None] = [None, None]
+    if needs[0]:
+        size = grad_output._array.shape[2:]
+        grads[0] = CONVOLUTION(conj(input), g, output_size=size, **options)
+    if needs[1]:
+        shape = input._array.shape
+        grads[1] = CONVOLUTION_TRANSPOSE(conj(grad_output), g, output_shape=shape, **options)
+    return tuple(grads)
+
+
+CONVOLUTION = Op("convolution", _convolution, joint=_of_convolution, node=_NODE, multilinear=True)
+CONVOLUTION_TRANSPOSE = Op(
+    "convolution_transpose", _transposed, joint=_of_transposed, node=_NODE, multilinear=True
+)
+CONVOLUTION_WEIGHT = Op(
+    "convolution_weight", _weight, joint=_of_weight, node="ConvolutionBackwardBackward0",
+    multilinear=True,
+)  # fmt: skip
+# A bias makes the map affine: these two are apart because they are not multilinear.
+CONVOLUTION_BIAS = Op("convolution_bias", _convolution_bias, joint=_of_convolution, node=_NODE)
+CONVOLUTION_TRANSPOSE_BIAS = Op(
+    "convolution_transpose_bias", _transposed_bias, joint=_of_transposed, node=_NODE
+)
+
+
+# -- checks ------------------------------------------------------------------------------------
+
+
+def _per_axis(name: str, values: Shape, dims: int) -> Shape:
+    if len(values) == dims:
+        return values
+    if len(values) == 1:
+        return values * dims
+    raise failure(
+        f"expected {name} to be a single integer value or a list of {dims} values to match the "
+        f"convolution dimensions, but got {name}={errors.shape_list(values)}"
+    )
+
+
+def _check_rank(function: str, input: Tensor, dims: int) -> None:
+    if input._array.ndim not in (dims + 1, dims + 2):
+        raise failure(
+            f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {function}, but "
+            f"got input of size: {errors.shape_list(input._array.shape)}"
+        )
+
+
+def _check_operands(
+    input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool
+) -> None:
+    """Ranks, bias and dtypes, as far as the kernels do not look at them themselves."""
+    shape, size = weight._array.shape, input._array.shape
+    groups = operator.index(groups)
+    if len(shape) != len(size):
+        raise failure(
+            f"Expected {len(shape)}-dimensional input for {len(shape)}-dimensional weight "
+            f"{errors.shape_list(shape)}, but got {len(size)}-dimensional input of size "
+            f"{errors.shape_list(size)} instead"
+        )
+    if bias is not None:
+        _check_bias(input, shape, bias, groups, transposed)
+    if weight._array.dtype != input._array.dtype:
+        raise failure(
+            f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}"
+        )
+    _check_dtype(input, transposed)
+
+
+def _refuse_empty_space(size: Shape) -> None:
+    if 0 in size[2:]:
+        raise failure(
+            f"Only zero batch or zero channel inputs are supported, but got input shape: "
+            f"{errors.shape_list(size)}"
+        )
+
+
+def _check_bias(
+    input: Tensor, weight_shape: Shape, bias: Tensor, groups: int, transposed: bool
+) -> None:
+    channels = weight_shape[1] * groups if transposed else weight_shape[0]
+    if bias._array.shape != (channels,):
+        kind = "transposed=1, weight" if transposed else "weight"
+        raise failure(
+            f"Given {kind} of size {errors.shape_list(weight_shape)}, expected bias to be "
+            f"1-dimensional with {channels} elements, but got bias of size "
+            f"{errors.shape_list(bias._array.shape)} instead"
+        )
+    if bias._array.dtype != input._array.dtype:
+        have, other = (_TYPE_NAMES.get(t.dtype.name, t.dtype.name) for t in (input, bias))
+        raise failure(f"Input type ({have}) and bias type ({other}) should be the same")
+
+
+def _check_dtype(input: Tensor, transposed: bool) -> None:
+    kind = input.dtype
+    if kind.category >= dtypes.FLOAT:
+        return
+    dims = input._array.ndim - 2
+    if transposed and kind is not dtypes.int64:
+        raise errors.no_kernel(f"slow_conv_transpose{max(dims, 2)}d_out_cpu", input.dtype)
+    if kind.category == dtypes.BOOL:
+        raise errors.no_kernel("slow_conv2d_cpu" if dims < 3 else "compute_columns3d", input.dtype)
+
+
+def _same_padding(weight: Tensor, stride: Shape, dilation: Shape) -> Pads:
+    """(before, after) on each axis so that the output has the input's size."""
+    if any(step != 1 for step in stride):
+        raise failure("padding='same' is not supported for strided convolutions")
+    kernel = weight._array.shape[2:]
+    if len(dilation) not in (1, len(kernel)):
+        raise failure(f"dilation cannot broadcast to {len(kernel)} dimensions")
+    totals = [d * (k - 1) for d, k in zip(_per_axis("dilation", dilation, len(kernel)), kernel)]
+    if any(total % 2 for total in totals):
+        warnings.warn(
+            "Using padding='same' with even kernel lengths and odd dilation may require a "
+            "zero-padded copy of the input be created",
+            stacklevel=user_stacklevel(),
+        )
+    return tuple((total // 2, total - total // 2) for total in totals)
+
+
+def _read_padding(
+    function: str, padding: Any, weight: Tensor, stride: Shape, dilation: Shape
+) -> Pads:
+    if type(padding) is not str:
+        return _per_axis("padding", integers(function, "padding", padding), weight._array.ndim - 2)
+    if padding == "same":
+        return _same_padding(weight, stride, dilation)
+    if padding == "valid":
+        return (0,) * (weight._array.ndim - 2)
+    raise failure(f"Invalid padding string: '{padding}'")
+
+
+# -- the functions -----------------------------------------------------------------------------
+
+
+def _run(
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape, padding: Pads,
+    dilation: Shape, groups: int,
+) -> Tensor:  # fmt: skip
+    _check_operands(input, weight, bias, groups, transposed=False)
+    options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    if 0 in input._array.shape:
+        located(conv_output_shape)(input._array.shape, weight._array.shape, **options)
+        _refuse_empty_space(input._array.shape)
+    result: Tensor
+    if bias is None:
+        result = CONVOLUTION(input, weight, **options)
+    else:
+        result = CONVOLUTION_BIAS(input, weight, bias, **options)
+    return result
+
+
+def _run_transposed(
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape, padding: Pads,
+    output_padding: Shape, dilation: Shape, groups: int,
+) -> Tensor:  # fmt: skip
+    _check_operands(input, weight, bias, groups, transposed=True)
+    options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    shape = located(conv_transpose_output_shape)(
+        input._array.shape, weight._array.shape, output_padding=output_padding, **options
+    )
+    _refuse_empty_space(input._array.shape)
+    result: Tensor
+    if bias is None:
+        result = CONVOLUTION_TRANSPOSE(input, weight, output_shape=shape, **options)
+    else:
+        result = CONVOLUTION_TRANSPOSE_BIAS(input, weight, bias, output_shape=shape, **options)
+    return result
+
+
+def _check_tensors(function: str, input: Any, weight: Any, bias: Any) -> None:
+    require_tensor(function, "input", 1, input)
+    require_tensor(function, "weight", 2, weight)
+    if bias is not None:
+        require_tensor(function, "bias", 3, bias)
+
+
+def _forward_function(dims: int) -> Callable[..., Tensor]:
+    function = f"conv{dims}d"
+
+    def conv(
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
+        padding: Any = 0, dilation: Any = 1, groups: int = 1,
+    ) -> Tensor:  # fmt: skip
+        _check_tensors(function, input, weight, bias)
+        _check_rank(function, input, dims)
+        axes = weight._array.ndim - 2
+        steps = integers(function, "stride", stride)
+        spacing = integers(function, "dilation", dilation)
+        if len(steps) != axes or axes != dims:
+            steps = _per_axis("stride", steps if len(steps) > 1 else steps * dims, axes)
+        pads = _read_padding(function, padding, weight, steps, spacing)
+        spacing = _per_axis("dilation", spacing, axes)
+        batch, was_batched = batched(input, dims)
+        return unbatched(_run(batch, weight, bias, steps, pads, spacing, groups), was_batched)
+
+    conv.__name__ = conv.__qualname__ = function
+    conv.__doc__ = f"Cross-correlation over {dims} spatial axes of (N, C, ...) or (C, ...)."
+    return public(method=False, out=False)(casts(LOWER)(conv))
+
+
+def _transposed_function(dims: int) -> Callable[..., Tensor]:
+    function = f"conv_transpose{dims}d"
+
+    def conv_transpose(
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
+        padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+    ) -> Tensor:  # fmt: skip
+        _check_tensors(function, input, weight, bias)
+        _check_rank(function, input, dims)
+        axes = weight._array.ndim - 2
+        steps = integers(function, "stride", stride)
+        steps = _per_axis("stride", steps if len(steps) > 1 else steps * dims, axes)
+        pads = _per_axis("padding", integers(function, "padding", padding), axes)
+        extra = integers(function, "output_padding", output_padding)
+        extra = _per_axis("output_padding", extra, axes)
+        spacing = _per_axis("dilation", integers(function, "dilation", dilation), axes)
+        batch, was_batched = batched(input, dims)
+        result = _run_transposed(batch, weight, bias, steps, pads, extra, spacing, groups)
+        return unbatched(result, was_batched)
+
+    conv_transpose.__name__ = conv_transpose.__qualname__ = function
+    conv_transpose.__doc__ = f"The adjoint of a convolution over {dims} spatial axes."
+    return public(method=False, out=False)(casts(LOWER)(conv_transpose))
+
+
+conv1d, conv2d, conv3d = map(_forward_function, (1, 2, 3))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_transposed_function, (1, 2, 3))
+
+
+@public(checked=True, method=False, out=False)
+def convolution(
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any,
+    transposed: bool, output_padding: Any, groups: int,
+) -> Tensor:  # fmt: skip
+    """A convolution over any number of spatial axes, or with `transposed` its adjoint."""
+    _check_tensors("convolution", input, weight, bias)
+    dims = weight._array.ndim - 2
+    given = {
+        "stride": stride, "padding": padding, "dilation": dilation,
+        "output_padding": output_padding,
+    }  # fmt: skip
+    read = {
+        name: _per_axis(name, integers("convolution", name, value), dims)
+        for name, value in given.items()
+    }
+    if not transposed:
+        del read["output_padding"]
+        return _run(input, weight, bias, groups=groups, **read)
+    return _run_transposed(input, weight, bias, groups=groups, **read)
+
+
+@public(checked=True, method=False, out=False)
+@casts(LOWER)
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """Convolution over time of (time, batch, channels) with weight (time, in, out)."""
+    _check_tensors("conv_tbc", input, weight, bias)
+    result = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
+    return result.permute(2, 0, 1)

@@ -1,0 +1,144 @@
+"""Norms and distances of vectors: normalize, cosine_similarity, pairwise_distance, pdist."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.op import Op
+from clew.core.public import deliver, public
+from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy.arrays import widened
+from clew.observer import active
+from clew.ops.define.dims import wrap_dim
+from clew.ops.shape.views import broadcast_tensors
+
+Array = np.ndarray
+
+
+def normalize(
+    input: Tensor,
+    p: float = 2.0,
+    dim: int | tuple[int, ...] = 1,
+    eps: float = 1e-12,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The input divided by its p-norm along a dimension, which is taken to be at least `eps`."""
+    if not isinstance(input, Tensor):
+        raise errors.wrong_argument("normalize", "input", 1, "Tensor", input)
+    if input.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{input.dtype.scalar_name}" + errors.at_user_line()
+        )
+    size = input.norm(p, dim, keepdim=True).clamp_min(eps)
+    result = input / size.expand_as(input)
+    return result if out is None else deliver(result, out)
+
+
+@public(method=False, out=False)
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along a dimension."""
+    common = dtypes.promote_types(x1.dtype, x2.dtype)
+    if common.category != dtypes.FLOAT:
+        raise RuntimeError(
+            "expected common dtype to be floating point, yet common dtype is "
+            f"{common.scalar_name}" + errors.at_user_line()
+        )
+    first, second = broadcast_tensors(x1.to(common), x2.to(common))
+    wrapped = wrap_dim(dim, first._array.ndim)
+    result: Tensor = (_unit(first, wrapped, eps) * _unit(second, wrapped, eps)).sum(wrapped)
+    observer = active.observer
+    if observer is not None:
+        observer.similarity_computed(x1, x2, result)
+    return result
+
+
+def _unit(vectors: Tensor, dim: int, eps: float) -> Tensor:
+    size = vectors.norm(2, dim, keepdim=True).clone()
+    # The gradient is that of the norm itself, also where the bound applies.
+    size.detach().clamp_min_(eps)
+    return vectors / size
+
+
+@public(checked=True, method=False, out=False)
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """The p-norm of the difference, along the last dimension."""
+    difference = x1 - x2 + eps
+    return difference.norm(p, difference._array.ndim - 1, keepdim)
+
+
+# -- pdist ---------------------------------------------------------------------------------
+
+
+def _pair_indices(rows: int) -> tuple[Array, Array]:
+    first, second = np.triu_indices(rows, 1)
+    return first, second
+
+
+def _pdist(self: Array, *, p: float) -> Array:
+    first, second = _pair_indices(self.shape[0])
+    x = widened(self)
+    size = np.abs(x[first] - x[second])
+    if not size.shape[1]:
+        return np.zeros(size.shape[0], self.dtype)
+    if p == 0:
+        distance = np.count_nonzero(size, axis=1)
+    elif p == 1:
+        distance = size.sum(axis=1)
+    elif math.isinf(p):
+        distance = size.max(axis=1)
+    elif p == 2:
+        distance = np.sqrt((size * size).sum(axis=1))
+    else:
+        distance = (size**p).sum(axis=1) ** (1 / p)
+    return distance.astype(self.dtype, copy=False)
+
+
+def _pdist_gradient(g: Tensor, self: Tensor, out: Tensor, p: float) -> Tensor:
+    if p == 0:
+        return self.new_zeros(self._array.shape)
+    first, second = (wrap(indices) for indices in _pair_indices(self._array.shape[0]))
+    difference = self.index_select(0, first) - self.index_select(0, second)
+    step = _norm_slope(difference, out.unsqueeze(-1), p) * g.unsqueeze(-1)
+    zero = step.new_zeros(self._array.shape)
+    result: Tensor = zero.index_add(0, first, step).index_add(0, second, -step)
+    return result
+
+
+def _norm_slope(difference: Tensor, norm: Tensor, p: float) -> Tensor:
+    """The derivative of the p-norm of the rows; 0 where the norm is 0."""
+    if p == 1:
+        return difference.sign()
+    if math.isinf(p):
+        return difference.sign() * (difference.abs() == norm).to(difference.dtype)
+    if p == 2:
+        slope: Any = difference / norm
+    else:
+        slope = difference.sign() * (difference.abs() / norm) ** (p - 1)
+    result: Tensor = slope.masked_fill(norm == 0, 0)
+    return result
+
+
+PDIST = Op("pdist", _pdist, grads={"self": _pdist_gradient}, kinks="0 between equal rows")
+
+
+@public(method=False, out=False)
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm distances between every pair of rows."""
+    if input._array.ndim != 2:
+        raise RuntimeError(
+            f"pdist only supports 2D tensors, got: {input._array.ndim}D" + errors.at_user_line()
+        )
+    if input.dtype.category != dtypes.FLOAT:
+        raise RuntimeError("pdist only supports floating-point dtypes" + errors.at_user_line())
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values" + errors.at_user_line())
+    result: Tensor = PDIST(input, p=p)
+    return result

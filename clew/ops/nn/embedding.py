@@ -1,0 +1,171 @@
+"""Looking up rows of a table: embedding, embedding_bag, one_hot."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.arguments import typed
+from clew.core.inplace import bump_version
+from clew.core.op import Op
+from clew.core.tensor import Tensor, every_value
+from clew.kernels.numpy.arrays import are_below, widened
+from clew.kernels.numpy.scatter import add_at
+from clew.ops.batching import refusals
+from clew.ops.define.dims import require_bool
+
+Array = np.ndarray
+
+
+@typed
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """A new last dimension that is 1 at the index and 0 elsewhere."""
+    if tensor.dtype is not dtypes.int64:
+        raise RuntimeError(
+            "one_hot is only applicable to index tensor of type LongTensor." + errors.at_user_line()
+        )
+    indices = tensor._array
+    if not indices.size and num_classes <= 0:
+        raise RuntimeError(
+            "Can not infer total number of classes from empty tensor." + errors.at_user_line()
+        )
+    indices = every_value(tensor)
+    if indices.size and indices.min() < 0:
+        raise RuntimeError("Class values must be non-negative." + errors.at_user_line())
+    if num_classes == -1:
+        if indices is not tensor._array:
+            raise refusals.class_count()
+        num_classes = int(tensor._array.max()) + 1
+    elif indices.size and indices.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes." + errors.at_user_line())
+    result: Tensor = ONE_HOT(tensor, num_classes=num_classes)
+    return result
+
+
+ONE_HOT = Op(
+    "one_hot",
+    lambda self, *, num_classes: (self[..., None] == np.arange(num_classes)).astype(np.int64),
+    non_differentiable="integer output",
+)
+
+
+def _embedding(
+    weight: Array, indices: Array, *, padding_idx: int, scale_grad_by_freq: bool
+) -> Array:
+    check_rows(indices, weight.shape[0])
+    return weight.take(indices, axis=0)
+
+
+def check_rows(indices: Array, rows: int) -> None:
+    """Refuse indices outside of the table."""
+    if not are_below(indices, rows):
+        raise IndexError("index out of range in self" + errors.at_user_line())
+
+
+def _embedding_backward(
+    grad_output: Array, indices: Array, *, rows: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Array:
+    width = grad_output.shape[-1]
+    flat = indices.reshape(-1)
+    values = widened(grad_output).reshape(-1, width)
+    if scale_grad_by_freq:
+        counts = np.bincount(flat, minlength=rows)
+        values = values / counts[flat][:, None].astype(values.dtype)
+    if padding_idx >= 0:
+        keep = flat != padding_idx
+        flat, values = flat[keep], values[keep]
+    result = add_at(np.zeros((rows, width), values.dtype), (flat,), values)
+    return result.astype(grad_output.dtype, copy=False)
+
+
+def _scatter_gradient(
+    g: Tensor, indices: Tensor, padding_idx: int, scale_grad_by_freq: bool
+) -> Tensor:
+    picked: Tensor = EMBEDDING(g, indices, padding_idx=-1, scale_grad_by_freq=False)
+    if scale_grad_by_freq:
+        counts = indices.flatten().bincount(minlength=g._array.shape[0])
+        picked = picked / counts[indices].unsqueeze(-1)
+    if padding_idx >= 0:
+        picked = picked.masked_fill((indices == padding_idx).unsqueeze(-1), 0)
+    return picked
+
+
+EMBEDDING_BACKWARD = Op(
+    "embedding_dense_backward", _embedding_backward, grads={"grad_output": _scatter_gradient},
+    multilinear=True,
+)  # fmt: skip
+EMBEDDING = Op(
+    "embedding", _embedding, multilinear=True,
+    grads={
+        "weight": lambda g, indices, padding_idx, scale_grad_by_freq, weight_shape: (
+            EMBEDDING_BACKWARD(
+                g, indices, rows=weight_shape[0], padding_idx=padding_idx,
+                scale_grad_by_freq=scale_grad_by_freq,
+            )
+        )
+    },
+)  # fmt: skip
+
+
+def check_indices(indices: Tensor, function: str, name: str = "indices") -> None:
+    """Only int64 and int32 indices are taken."""
+    if not isinstance(indices, Tensor):
+        raise errors.wrong_argument(function, "indices", 2, "Tensor", indices)
+    if indices.dtype not in (dtypes.int64, dtypes.int32):
+        raise RuntimeError(
+            f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: "
+            f"Long, Int; but got torch.{indices.dtype.scalar_name}Tensor instead (while checking "
+            f"arguments for {function})" + errors.at_user_line()
+        )
+
+
+def padding_index(padding_idx: int, rows: int) -> int:
+    """A padding index counted from the front."""
+    padding_idx = operator.index(padding_idx)
+    if not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings" + errors.at_user_line())
+    return padding_idx % rows
+
+
+def renormalize_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    """Shrink, in place, the rows that are looked up and whose norm is too large."""
+    table = weight._array
+    check_rows(indices._array, table.shape[0])
+    rows = np.unique(indices._array)
+    picked = widened(table[rows])
+    # PyTorch rounds the norms to the dtype of the table.
+    norms = np.linalg.norm(picked, ord=norm_type, axis=1, keepdims=True).astype(table.dtype)
+    sizes = norms.astype(np.float64)
+    scale = np.where(sizes > max_norm, max_norm / (sizes + 1e-7), 1)
+    table[rows] = (picked * scale.astype(picked.dtype)).astype(table.dtype)
+    bump_version(weight, "embedding_renorm_")
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """Rows of `weight`. With `sparse=True` gradients are dense all the same."""
+    if not isinstance(weight, Tensor):
+        raise errors.wrong_argument("embedding", "weight", 1, "Tensor", weight)
+    if scale_grad_by_freq is not False or sparse is not False:
+        require_bool("scale_grad_by_freq", scale_grad_by_freq)
+        require_bool("sparse", sparse)
+    padding = -1 if padding_idx is None else padding_index(padding_idx, weight._array.shape[0])
+    check_indices(input, "embedding")
+    if weight._array.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D" + errors.at_user_line())
+    if max_norm is not None:
+        renormalize_rows(weight, input, max_norm, norm_type)
+    result: Tensor = EMBEDDING(
+        weight, input, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq
+    )
+    return result

@@ -1,0 +1,357 @@
+"""Maximum pooling: fixed, adaptive and fractional windows, and its partial inverse.
+
+A maximum picks elements by index. Given the indices picking is linear, and its adjoint is the
+scattering of the gradient to those places; each of the two is the other's gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor
+from clew.kernels.numpy import max_pool as kernel
+from clew.ops.nn.average_pooling import (
+    check_adaptive_input,
+    check_line_rank,
+    one_int,
+    size_absent,
+)
+from clew.ops.nn.spatial import (
+    Shape,
+    batch_axis,
+    check_pool_rank,
+    check_pool_sizes,
+    failure,
+    integers,
+    keeps_format,
+    located,
+    pool_sizes,
+    require_tensor,
+    size_or_default,
+)
+
+Array = np.ndarray
+Pair = tuple[Array, Array]
+Tensors = tuple[Tensor, Tensor]
+
+
+# -- picking and scattering --------------------------------------------------------------------
+
+
+def _picked(self: Array, indices: Array, *, spatial: Shape) -> Array:
+    dims = len(spatial)
+    batch = kernel.gather_by_index(batch_axis(self, dims), batch_axis(indices, dims))
+    return batch.reshape(indices.shape)
+
+
+def _scattered(grad_output: Array, indices: Array, *, spatial: Shape, unique: bool) -> Array:
+    dims = len(spatial)
+    batch = kernel.scatter_by_index(
+        batch_axis(grad_output, dims), batch_axis(indices, dims), spatial=spatial, unique=unique
+    )
+    return batch.reshape(*grad_output.shape[:-dims], *spatial)
+
+
+PICK: Op = Op(
+    "max_pool_pick", _picked, linear=True,
+    grads={
+        "self": lambda g, indices, spatial: SCATTER(g, indices, spatial=spatial, unique=False)
+    },
+)  # fmt: skip
+SCATTER: Op = Op(
+    "max_pool_backward", _scattered, linear=True,
+    grads={"grad_output": lambda g, indices, spatial: PICK(g, indices, spatial=spatial)},
+)  # fmt: skip
+
+
+def _pooled_op(name: str, forward: Any, dims: int, node: str, windows: bool = False) -> Op:
+    """An operation that gives values and indices; as in PyTorch it saves its input too."""
+
+    def plain(g: tuple[Tensor, ...], self: Tensor, out1: Tensor) -> Tensor:
+        result: Tensor = SCATTER(g[0], out1, spatial=self._array.shape[-dims:], unique=False)
+        return result
+
+    def windowed(
+        g: tuple[Tensor, ...], self: Tensor, out1: Tensor, kernel_size: Shape, stride: Shape,
+        dilation: Shape,
+    ) -> Tensor:  # fmt: skip
+        apart = all(
+            s >= d * (k - 1) + 1 for k, s, d in zip(kernel_size, stride, dilation, strict=True)
+        )
+        result: Tensor = SCATTER(g[0], out1, spatial=self._array.shape[-dims:], unique=apart)
+        return result
+
+    return Op(
+        name, forward, outputs=2, node=node, grads={"self": windowed if windows else plain},
+        kinks="the first of equal values gets the whole gradient",
+    )  # fmt: skip
+
+
+@keeps_format
+@located
+def _max_pooled(
+    self: Array, *, kernel_size: Shape, stride: Shape, padding: Shape, dilation: Shape,
+    ceil_mode: bool,
+) -> Pair:  # fmt: skip
+    batch = batch_axis(self, len(kernel_size))
+    values, indices = kernel.max_pool(
+        batch, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
+        ceil_mode=ceil_mode,
+    )  # fmt: skip
+    return (values, indices) if batch is self else (values[0], indices[0])
+
+
+@keeps_format
+@located
+def _adaptive_max(self: Array, *, output_size: Shape) -> Pair:
+    batch = batch_axis(self, len(output_size))
+    values, indices = kernel.adaptive_max_pool(batch, output_size=output_size)
+    return (values, indices) if batch is self else (values[0], indices[0])
+
+
+@located
+def _fractional_max(self: Array, samples: Array, *, kernel_size: Shape, output_size: Shape) -> Pair:
+    batch = batch_axis(self, len(output_size))
+    values, indices = kernel.fractional_max_pool(
+        batch, kernel_size=kernel_size, output_size=output_size, samples=samples
+    )
+    return (values, indices) if batch is self else (values[0], indices[0])
+
+
+MAX = {
+    dims: _pooled_op(
+        f"max_pool{dims}d_with_indices", _max_pooled, dims, f"MaxPool{dims}DWithIndicesBackward0",
+        windows=True,
+    )
+    for dims in (2, 3)
+}  # fmt: skip
+ADAPTIVE_MAX = {
+    dims: _pooled_op(
+        f"adaptive_max_pool{dims}d", _adaptive_max, dims, f"AdaptiveMaxPool{dims}DBackward0"
+    )
+    for dims in (2, 3)
+}
+FRACTIONAL_MAX = {
+    dims: _pooled_op(
+        f"fractional_max_pool{dims}d", _fractional_max, dims,
+        f"FractionalMaxPool{dims}DBackward0",
+    )
+    for dims in (2, 3)
+}  # fmt: skip
+
+
+# -- fixed windows -----------------------------------------------------------------------------
+
+
+def _max_pool(
+    dims: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+    ceil_mode: bool,
+) -> Tensors:  # fmt: skip
+    name = f"max_pool{dims}d"
+    require_tensor(name, "input", 1, input)
+    kernels, steps, pads, spacing = pool_sizes(name, dims, kernel_size, stride, padding, dilation)
+    check_pool_rank(name, dims, input)
+    check_pool_sizes(dims, input._array.shape, kernels, steps, pads, spacing, ceil_mode)
+    if input.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
+        raise errors.no_kernel(name, input.dtype)
+    result: Tensors = MAX[dims](
+        input, kernel_size=kernels, stride=steps, padding=pads, dilation=spacing,
+        ceil_mode=bool(ceil_mode),
+    )  # fmt: skip
+    return result
+
+
+_LINE_WORDS = {
+    "kernel_size": "an int, list of ints or tuple of ints",
+    "stride": "None, an int, list of ints, or tuple of ints",
+    "padding": "an int, list of ints, or tuple of ints",
+    "dilation": "an int, list of ints or tuple of ints",
+}
+
+
+def _line_size(argument: str, value: Any) -> int:
+    values = integers("max_pool1d", argument, value)
+    if len(values) != 1:
+        raise failure(
+            f"max_pool1d() {argument} must be {_LINE_WORDS[argument]} of size 1 but got size "
+            f"{len(values)}"
+        )
+    return values[0]
+
+
+def _check_line(
+    input: Tensor, kernel_size: int, stride: int, padding: int, dilation: int, ceil_mode: bool
+) -> None:
+    shape = input._array.shape
+    if len(shape) not in (2, 3) or 0 in shape[-2:]:
+        raise failure(
+            f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size "
+            f"for input, but got:{errors.shape_list(shape)}"
+        )
+    named = {"kernel_size": kernel_size, "stride": stride, "dilation": dilation}
+    for argument, value in named.items():
+        if value < 1:
+            raise failure(f"max_pool1d() {argument} must be greater than zero, but got {value}")
+    if padding < 0:
+        raise failure(f"max_pool1d() padding must be non-negative, but got {padding}")
+    if padding > kernel_size // 2:
+        raise failure(
+            f"max_pool1d() padding should be at most half of kernel size, but got "
+            f"padding={padding} and kernel_size={kernel_size}"
+        )
+    count = kernel.pool_output_size(
+        shape[-1], kernel_size, stride, padding, dilation, bool(ceil_mode)
+    )
+    if count < 1:
+        raise failure(f"max_pool1d() Invalid computed output size: {count}")
+    if not input.dtype.is_floating_point:
+        raise errors.no_kernel("max_pool1d_impl", input.dtype)
+
+
+@public(method=False, out=False)
+def max_pool1d_with_indices(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Tensors:  # fmt: skip
+    """Largest values of windows along the last dimension, and where they are."""
+    require_tensor("max_pool1d", "input", 1, input)
+    width = _line_size("kernel_size", kernel_size)
+    step = width if size_absent(stride) else _line_size("stride", stride)
+    pad, spacing = _line_size("padding", padding), _line_size("dilation", dilation)
+    _check_line(input, width, step, pad, spacing, ceil_mode)
+    values, indices = _max_pool(
+        2, input.unsqueeze(-2), (1, width), (1, step), (0, pad), (1, spacing), ceil_mode
+    )
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+def max_pool2d_with_indices(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Tensors:  # fmt: skip
+    """Largest values of windows over the last two dimensions, and where they are."""
+    return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d_with_indices(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Tensors:  # fmt: skip
+    """Largest values of windows over the last three dimensions, and where they are."""
+    return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+@public(checked=True, method=False, out=False)
+def max_pool1d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Tensor | Tensors:  # fmt: skip
+    """Largest values of windows along the last dimension."""
+    pair = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return pair if return_indices else pair[0]
+
+
+@public(checked=True, method=False, out=False)
+def max_pool2d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Tensor | Tensors:  # fmt: skip
+    """Largest values of windows over the last two dimensions."""
+    pair = _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return pair if return_indices else pair[0]
+
+
+@public(checked=True, method=False, out=False)
+def max_pool3d(
+    input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Tensor | Tensors:  # fmt: skip
+    """Largest values of windows over the last three dimensions."""
+    pair = _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
+    return pair if return_indices else pair[0]
+
+
+# -- adaptive windows --------------------------------------------------------------------------
+
+
+def _adaptive_max_pool(dims: int, input: Tensor, output_size: Any) -> Tensors:
+    name = f"adaptive_max_pool{dims}d"
+    require_tensor(name, "input", 1, input)
+    sizes = integers(name, "output_size", size_or_default(output_size, input._array.shape))
+    if type(output_size) is int:
+        sizes = sizes * dims
+    check_adaptive_input(name, dims, input, colon=":")
+    if len(sizes) != dims:
+        raise failure(f"{name}(): internal error: output_size.size() must be {dims}")
+    if min(sizes) < 0:
+        lead = input._array.shape[:-dims]
+        wrong = next(size for size in sizes if size < 0)
+        raise failure(
+            f"Trying to create tensor with negative dimension {wrong}: "
+            f"{errors.shape_list([*lead, *sizes])}"
+        )
+    if not input.dtype.is_floating_point:
+        raise errors.no_kernel(name if dims == 2 else f"{name}_cpu", input.dtype)
+    result: Tensors = ADAPTIVE_MAX[dims](input, output_size=sizes)
+    return result
+
+
+@public(name="adaptive_max_pool1d", method=False, out=False)
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> Tensors:
+    """Largest values of so many nearly equal windows, and where they are."""
+    sizes = one_int("adaptive_max_pool1d", "output_size", output_size)
+    check_line_rank("adaptive_max_pool1d", input)
+    shape = input._array.shape
+    if shape[-1] == 0:
+        check_adaptive_input("adaptive_max_pool1d", 1, input)
+    values, indices = _adaptive_max_pool(2, input.unsqueeze(-2), (1, *sizes))
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> Tensors:
+    """Largest values of so many nearly equal windows, and where they are."""
+    return _adaptive_max_pool(2, input, output_size)
+
+
+@casts(FLOAT32)
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> Tensors:
+    """Largest values of so many nearly equal windows, and where they are."""
+    return _adaptive_max_pool(3, input, output_size)
+
+
+def adaptive_max_pool1d(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> Tensor | Tensors:
+    """Largest values of so many nearly equal windows along the last dimension."""
+    pair = adaptive_max_pool1d_with_indices(input, output_size)
+    return pair if return_indices else pair[0]
+
+
+def adaptive_max_pool2d(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> Tensor | Tensors:
+    """Largest values of so many nearly equal windows; None keeps a dimension's size."""
+    pair = _adaptive_max_pool(2, input, output_size)
+    return pair if return_indices else pair[0]
+
+
+@casts(FLOAT32)
+def adaptive_max_pool3d(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> Tensor | Tensors:
+    """Largest values of so many nearly equal windows; None keeps a dimension's size."""
+    pair = _adaptive_max_pool(3, input, output_size)
+    return pair if return_indices else pair[0]

@@ -1,0 +1,467 @@
+"""Arithmetic: add, sub, mul, div, remainders, neg, abs, signs, and the operators.
+
+Gradients save what PyTorch's save (the inputs, not the output), so that the same programs raise
+when a saved tensor is overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.elementwise import NUMBER, binary, operands, operator
+from clew.core.inplace import apply_inplace
+from clew.core.op import OPS, Formula
+from clew.core.public import FUNCTIONS, methods, public
+from clew.core.tensor import Tensor
+from clew.ops.define.deprecated_forms import sorted_out
+from clew.ops.define.rows import (
+    FLOAT,
+    REAL,
+    SAME_OUT,
+    NativeRow,
+    Row,
+    binary_in_place,
+    binary_row,
+    out_form,
+    require_tensors,
+    unary_row,
+)
+from clew.ops.tensor.copying import scalar_as
+
+
+def conj(value: Any) -> Any:
+    """The complex conjugate; real tensors and numbers pass unchanged."""
+    if type(value) is np.ndarray:
+        return value.conj() if value.dtype.kind == "c" else value
+    if isinstance(value, Tensor):
+        return value.conj() if value._array.dtype.kind == "c" else value
+    return value.conjugate() if isinstance(value, complex) else value
+
+
+ZEROS = Row("_zeros_of", np.zeros_like, inputs=("self",), non_differentiable="constant")
+
+
+def zeros_of(g: Tensor) -> Tensor:
+    """A gradient of zeros: the result moves in steps, so its slope is 0 wherever it has one."""
+    result: Tensor = ZEROS(g)
+    return result
+
+
+def no_derivative(name: str) -> Callable[[Tensor], Tensor]:
+    """The formula of an operation that PyTorch lets into a graph but not through backward."""
+
+    def refuse(g: Tensor) -> Tensor:
+        raise NotImplementedError(
+            f"derivative for aten::{name} is not implemented\n"
+            "  Where its gradient is not wanted, detach its inputs." + errors.at_user_line()
+        )
+
+    return refuse
+
+
+NOT_IMPLEMENTED = "torch::autograd::NotImplemented"
+
+# -- add and sub -----------------------------------------------------------------------------
+
+
+def _is_bool(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return value._array.dtype.kind == "b"
+    return isinstance(value, (bool, np.bool_))
+
+
+class Subtraction(Row):
+    """Bools have no difference: neither two of them nor one beside a number."""
+
+    def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
+        bools = [_is_bool(value) for value in inputs]
+        if all(bools):
+            raise RuntimeError(
+                "Subtraction, the `-` operator, with two bool tensors is not supported. Use the "
+                "`^` or `logical_xor()` operator instead." + errors.at_user_line()
+            )
+        if any(bools):
+            raise RuntimeError(
+                "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
+                "trying to invert a mask, use the `~` or `logical_not()` operator instead."
+                + errors.at_user_line()
+            )
+        return super().result_dtype(inputs)
+
+
+def _scaled(value: Any, alpha: Any, like: Any) -> Any:
+    # In integers (and bools) the factor is first converted to their type.
+    factor = np.asarray(alpha).astype(like.dtype) if like.dtype.kind in "biu" else alpha
+    return np.multiply(value, factor)
+
+
+def _add_scaled(self: Any, other: Any, *, alpha: Any) -> Any:
+    return np.add(self, _scaled(other, alpha, self if isinstance(self, np.ndarray) else other))
+
+
+def _sub_scaled(self: Any, other: Any, *, alpha: Any) -> Any:
+    return np.subtract(self, _scaled(other, alpha, self if isinstance(self, np.ndarray) else other))
+
+
+def _rsub(self: Any, other: Any) -> Any:
+    return np.subtract(other, self)
+
+
+def _rsub_scaled(self: Any, other: Any, *, alpha: Any) -> Any:
+    return _sub_scaled(other, self, alpha=alpha)
+
+
+_SAME = {"self": lambda g: g, "other": lambda g: g}
+_MINUS = {"self": lambda g: g, "other": lambda g: -g}
+_REVERSED = {"self": lambda g: -g, "other": lambda g: g}
+ADD = Row("add", np.add, inputs=("self", "other"), grads=_SAME, bare=True)
+SUB = Subtraction("sub", np.subtract, inputs=("self", "other"), grads=_MINUS, bare=True)
+RSUB = Subtraction("rsub", _rsub, grads=_REVERSED, bare=True)
+RSUB_NUMBER = Subtraction("rsub.number", _rsub, grads=_REVERSED, node="RsubBackward1", bare=True)
+ADD_SCALED = Row(
+    "add.scaled", _add_scaled, node="AddBackward0", bare=True,
+    grads={"self": lambda g: g, "other": lambda g, alpha: g * conj(alpha)},
+)  # fmt: skip
+SUB_SCALED = Subtraction(
+    "sub.scaled", _sub_scaled, node="SubBackward0", bare=True,
+    grads={"self": lambda g: g, "other": lambda g, alpha: -g * conj(alpha)},
+)  # fmt: skip
+RSUB_SCALED = Subtraction(
+    "rsub.scaled", _rsub_scaled, node="RsubBackward1", bare=True,
+    grads={"self": lambda g, alpha: -g * conj(alpha), "other": lambda g: g},
+)  # fmt: skip
+
+_plain_add, _plain_sub = binary(ADD), binary(SUB)
+_rsub_tensor, _rsub_number = binary(RSUB), binary(RSUB_NUMBER)
+
+
+def _check_alpha(op: Row, alpha: Any, *values: Any) -> tuple[Any, ...]:
+    """The operands, once the factor fits the dtype of the result."""
+    values = operands(op, *values)
+    _, result = op.result_dtype(values)
+    if isinstance(alpha, bool) and result.category != dtypes.BOOL:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float) and result.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+            + errors.at_user_line()
+        )
+    if isinstance(alpha, complex) and result.category < dtypes.COMPLEX:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+            + errors.at_user_line()
+        )
+    scalar_as(alpha, result.np)
+    return values
+
+
+def _read_old(name: str, alpha: Any, *args: Any) -> tuple[Tensor, Tensor, Any]:
+    """A call such as `x.add_(alpha, other)`, in which alpha is not given by name, too."""
+    (input, other), given = sorted_out(name, args, 2, ("alpha",) if alpha == 1 else ())
+    return input, other, given["alpha"]
+
+
+@public()
+def add(input: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
+    """`input + alpha * other`."""
+    if old:
+        input, other, alpha = _read_old("add", alpha, input, other, *old)
+    if type(alpha) is int and alpha == 1:
+        return _plain_add(input, other)
+    return ADD_SCALED(*_check_alpha(ADD, alpha, input, other), alpha=alpha)
+
+
+@public(aliases=("subtract",))
+def sub(input: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
+    """`input - alpha * other`."""
+    if old:
+        input, other, alpha = _read_old("sub", alpha, input, other, *old)
+    if type(alpha) is int and alpha == 1:
+        return _plain_sub(input, other)
+    return SUB_SCALED(*_check_alpha(SUB, alpha, input, other), alpha=alpha)
+
+
+@public(method=False, out=False)
+def rsub(input: Tensor, other: Any, *, alpha: complex = 1) -> Tensor:
+    """`other - alpha * input`."""
+    require_tensors("rsub", input=input)
+    if type(alpha) is int and alpha == 1:
+        return (_rsub_tensor if isinstance(other, Tensor) else _rsub_number)(input, other)
+    return RSUB_SCALED(*_check_alpha(RSUB, alpha, input, other), alpha=alpha)
+
+
+def _rsub_operator(self: Tensor, other: Any) -> Any:
+    if isinstance(other, NUMBER):
+        return _rsub_number(self, other)
+    if isinstance(other, np.ndarray):
+        return _plain_sub(other, self)
+    return NotImplemented
+
+
+def _add_(self: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
+    if old:
+        self, other, alpha = _read_old("add_", alpha, self, other, *old)
+    if type(alpha) is int and alpha == 1:
+        return apply_inplace(ADD, *operands(ADD, self, other))
+    return apply_inplace(ADD_SCALED, *_check_alpha(ADD, alpha, self, other), alpha=alpha)
+
+
+def _sub_(self: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
+    if old:
+        self, other, alpha = _read_old("sub_", alpha, self, other, *old)
+    if type(alpha) is int and alpha == 1:
+        return apply_inplace(SUB, *operands(SUB, self, other))
+    return apply_inplace(SUB_SCALED, *_check_alpha(SUB, alpha, self, other), alpha=alpha)
+
+
+# -- mul and div -----------------------------------------------------------------------------
+
+mul = binary_row(
+    "mul", np.multiply, lambda g, other: g * conj(other), lambda g, self: g * conj(self),
+    aliases=("multiply",), exact_numbers=True, bare=True,
+)  # fmt: skip
+MUL = cast(Row, OPS["mul"])
+DIV = Row(
+    "div", np.divide, inputs=("self", "other"), rule=FLOAT, exact_numbers=True,
+    bare=True,
+    grads={
+        "self": lambda g, other: g / conj(other),
+        "other": lambda g, self, other: -g * conj((self / other) / other),
+    },
+)  # fmt: skip
+_plain_div = binary(DIV)
+
+
+def refuse_zero_divisor(result: Any, other: Any) -> None:
+    """Integers have no infinity to give for a division by zero.
+
+    Called after the division, whose own complaint about shapes comes first.
+    """
+    if result.dtype.kind in "iu" and result.size and not np.asarray(other).all():
+        raise RuntimeError("ZeroDivisionError" + errors.at_user_line())
+
+
+def _floor_quotient(self: Any, other: Any) -> Any:
+    quotient = np.floor_divide(self, other)
+    refuse_zero_divisor(quotient, other)
+    return quotient
+
+
+def _truncated_quotient(self: Any, other: Any) -> Any:
+    if np.asarray(self).dtype.kind in "iu":
+        quotient = _floor_quotient(self, other)
+        # Rounding down and towards zero differ where signs differ and something remains.
+        return quotient + ((quotient < 0) & (quotient * other != self))
+    return np.trunc(np.divide(self, other))
+
+
+_ROUNDED_GRADS: dict[str, Formula] = {
+    "self": lambda g, other: zeros_of(g),
+    "other": lambda g, self, other: zeros_of(g),
+}
+DIV_FLOOR = Row(
+    "div.floor", _floor_quotient, takes="ihf", kernel="div_floor_cpu", node="DivBackward2",
+    grads=_ROUNDED_GRADS,
+)  # fmt: skip
+DIV_TRUNC = NativeRow(
+    "div.trunc", _truncated_quotient, takes="ihf", kernel="div_trunc_cpu", node="DivBackward2",
+    grads=_ROUNDED_GRADS,
+)  # fmt: skip
+floor_divide = binary_row(
+    "floor_divide", _floor_quotient, no_derivative("floor_divide"), no_derivative("floor_divide"),
+    takes="ihf", kernel="div_floor_cpu", node=NOT_IMPLEMENTED,
+)  # fmt: skip
+FUNCTIONS["floor_divide"] = out_form(floor_divide, differentiable=False)
+
+
+def _division(rounding_mode: str | None) -> Row:
+    if rounding_mode is None:
+        return DIV
+    if rounding_mode == "floor":
+        return DIV_FLOOR
+    if rounding_mode == "trunc":
+        return DIV_TRUNC
+    raise RuntimeError(
+        "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+        f"'{rounding_mode}'" + errors.at_user_line()
+    )
+
+
+@public(aliases=("divide",))
+def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """`input / other`, rounded towards zero ("trunc") or down ("floor") if asked."""
+    if rounding_mode is None:
+        return _plain_div(input, other)
+    op = _division(rounding_mode)
+    return op(*operands(op, input, other))
+
+
+@public()
+def true_divide(input: Tensor, other: Any) -> Tensor:
+    """`input / other`; integers give the default float."""
+    return _plain_div(input, other)
+
+
+def _div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    op = _division(rounding_mode)
+    return apply_inplace(op, *operands(op, self, other))
+
+
+def _reciprocal_times(self: Tensor, other: Any) -> Any:
+    # PyTorch's `2 / x` is `x.reciprocal() * 2`: the same rounding, the same saved tensors.
+    if isinstance(other, (*NUMBER, np.ndarray)):
+        return self.reciprocal() * other
+    return NotImplemented
+
+
+# -- remainders ------------------------------------------------------------------------------
+
+
+def _remainder(self: Any, other: Any) -> Any:
+    result = np.remainder(self, other)
+    refuse_zero_divisor(result, other)
+    if result.dtype.kind == "f":
+        zero = result == 0
+        if zero.any():
+            # Nothing remains: the zero has the sign of the dividend, as from C's fmod.
+            result = np.where(zero, np.copysign(result, self), result)
+    return result
+
+
+def _fmod(self: Any, other: Any) -> Any:
+    result = np.fmod(self, other)
+    refuse_zero_divisor(result, other)
+    return result
+
+
+REMAINDER_NUMBER = Row(
+    "remainder.number", _remainder, node="RemainderBackward0", takes="ihf",
+    kernel="remainder_cpu", bare=True, grads={"self": lambda g: g},
+)  # fmt: skip
+REMAINDER_OF_NUMBER = Row(
+    "remainder.of_number", _remainder, node=NOT_IMPLEMENTED, takes="ihf",
+    kernel="remainder_cpu", grads={"other": no_derivative("remainder")},
+)  # fmt: skip
+REMAINDER = Row(
+    "remainder", _remainder, node="RemainderBackward1", takes="ihf",
+    grads={
+        "self": lambda g: g,
+        "other": lambda g, self, other: -g * self.div(other, rounding_mode="floor"),
+    },
+)  # fmt: skip
+FMOD_NUMBER = Row(
+    "fmod.number", _fmod, node="FmodBackward0", takes="ihf", kernel="fmod_cpu", bare=True,
+    grads={"self": lambda g: g},
+)  # fmt: skip
+FMOD = Row(
+    "fmod", _fmod, node="FmodBackward1", takes="ihf",
+    grads={
+        "self": lambda g: g,
+        "other": lambda g, self, other: -g * self.div(other, rounding_mode="trunc"),
+    },
+)  # fmt: skip
+
+
+@public()
+def remainder(input: Any, other: Any) -> Tensor:
+    """The remainder of a division that rounds down: it has the sign of the divisor."""
+    if not isinstance(input, Tensor):
+        op = REMAINDER_OF_NUMBER
+    else:
+        op = REMAINDER if isinstance(other, Tensor) else REMAINDER_NUMBER
+    return op(*operands(op, input, other))
+
+
+@public()
+def fmod(input: Tensor, other: Any) -> Tensor:
+    """The remainder of a division that rounds towards zero: it has the sign of the dividend."""
+    require_tensors("fmod", input=input)
+    op = FMOD if isinstance(other, Tensor) else FMOD_NUMBER
+    return op(*operands(op, input, other))
+
+
+def _remainder_(self: Tensor, other: Any) -> Tensor:
+    op = REMAINDER if isinstance(other, Tensor) else REMAINDER_NUMBER
+    return apply_inplace(op, *operands(op, self, other))
+
+
+def _fmod_(self: Tensor, other: Any) -> Tensor:
+    op = FMOD if isinstance(other, Tensor) else FMOD_NUMBER
+    return apply_inplace(op, *operands(op, self, other))
+
+
+# -- one operand -----------------------------------------------------------------------------
+
+neg = unary_row(
+    "neg", np.negative, lambda g: -g, aliases=("negative",), bare=True, takes="ihfc",
+    out_text=SAME_OUT,
+    refusals={"b": RuntimeError(
+        "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+        "invert a mask, use the `~` or `logical_not()` operator instead."
+    )},
+)  # fmt: skip
+abs_ = unary_row(
+    "abs", np.absolute, lambda g, self: g * self.sgn(), rule=REAL, aliases=("absolute",),
+    takes="ihfc", out_text=SAME_OUT, kinks="0 at 0",
+)  # fmt: skip
+
+
+@public(out=False)
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself."""
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError(
+            "The `+` operator, on a bool tensor is not supported." + errors.at_user_line()
+        )
+    return input
+
+
+# -- operators -------------------------------------------------------------------------------
+
+
+_OPERANDS = (Tensor, *NUMBER, np.ndarray)
+_FOREIGN_OPERANDS = (*NUMBER, np.ndarray)
+
+
+def binary_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
+    """A dunder method: unknown operand types are left to the other side."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        if isinstance(other, _OPERANDS):
+            return function(self, other)
+        return NotImplemented
+
+    return method
+
+
+def reflected_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
+    """The reflected dunder method of `function(other, self)`."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        if isinstance(other, _FOREIGN_OPERANDS):
+            return function(other, self)
+        return NotImplemented
+
+    return method
+
+
+_floor_divide_ = binary_in_place(cast(Row, OPS["floor_divide"]))
+
+methods(
+    add_=_add_, sub_=_sub_, subtract_=_sub_, div_=_div_, divide_=_div_, true_divide_=_div_,
+    remainder_=_remainder_, fmod_=_fmod_,
+    __add__=operator(ADD), __radd__=operator(ADD), __iadd__=binary_operator(_add_),
+    __sub__=operator(SUB), __rsub__=_rsub_operator, __isub__=binary_operator(_sub_),
+    __mul__=operator(MUL), __rmul__=operator(MUL), __imul__=binary_operator(binary_in_place(MUL)),
+    __truediv__=operator(DIV), __rtruediv__=_reciprocal_times, __itruediv__=binary_operator(_div_),
+    __floordiv__=binary_operator(floor_divide), __rfloordiv__=reflected_operator(floor_divide),
+    __ifloordiv__=binary_operator(_floor_divide_),
+    __mod__=binary_operator(remainder), __rmod__=reflected_operator(remainder),
+    __imod__=binary_operator(_remainder_),
+    __neg__=neg, __pos__=positive, __abs__=abs_,
+)  # fmt: skip

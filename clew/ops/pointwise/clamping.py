@@ -1,0 +1,405 @@
+"""Choosing between values: where, clamp, maximum and minimum, relu, nan_to_num."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.elementwise import F32, F64, NO_PARAMS, NUMBER, Elementwise
+from clew.core.public import FUNCTIONS, public
+from clew.core.state import local
+from clew.core.tensor import Tensor
+from clew.kernels.codegen.ir import BF16, BOOL, F16
+from clew.kernels.codegen.ir import F32 as KERNEL_F32
+from clew.kernels.codegen.ir import F64 as KERNEL_F64
+from clew.kernels.codegen.ir import where as choose
+from clew.kernels.codegen.ufunc import elementwise
+from clew.ops.define.rows import (
+    REALS,
+    SAME_OUT,
+    Row,
+    binary_row,
+    out_form,
+    require_tensors,
+    unary_row,
+)
+from clew.ops.tensor.copying import fits_all, scalar_as
+
+BOOLS = np.dtype(np.bool_)
+
+
+class Where(Elementwise):
+    """`where`: the condition takes no part in type promotion, and nothing is rounded."""
+
+    def compute(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> np.ndarray:
+        _, result = self.result_dtype(inputs[1:])
+        condition, *branches = (v._array if isinstance(v, Tensor) else v for v in inputs)
+        chosen = [
+            value if isinstance(value, np.ndarray) and value.dtype is result.np
+            else np.asarray(value).astype(result.np)
+            for value in branches
+        ]  # fmt: skip
+        try:
+            return np.asarray(self.forward(condition, *chosen))
+        except ValueError as error:
+            raise self._explain(inputs, error) from None
+
+
+_CHOSEN_KERNEL = elementwise(
+    "where", 3, types=[([each, each, BOOL], [each]) for each in (F16, KERNEL_F32, KERNEL_F64, BF16)]
+)(lambda self, other, condition: choose(condition, self, other))
+
+
+def chosen(condition: np.ndarray, self: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """`self` where the condition holds, else `other`; both of one dtype."""
+    kernel = _CHOSEN_KERNEL.when(self)
+    if kernel is None or condition.dtype is not BOOLS:
+        return np.where(condition, self, other)
+    return np.asarray(kernel(self, other, condition))
+
+
+def keep(condition: Any, g: Any) -> Any:
+    """The gradient where the condition holds, else zero; of tensors or bare arrays."""
+    if type(g) is np.ndarray:
+        return chosen(condition, g, np.zeros((), g.dtype))
+    return WHERE(condition, g, 0)
+
+
+def _drop(condition: Any, g: Any) -> Any:
+    """Zero where the condition holds, else the gradient; of tensors or bare arrays."""
+    if type(g) is np.ndarray:
+        return chosen(condition, np.zeros((), g.dtype), g)
+    return WHERE(condition, 0, g)
+
+
+WHERE: Where = Where(
+    "where", chosen, bare=True,
+    grads={
+        "self": lambda g, condition: keep(condition, g),
+        "other": lambda g, condition: _drop(condition, g),
+    },
+)  # fmt: skip
+
+
+def _quick_where(condition: Any, input: Any, other: Any) -> Tensor | None:
+    """The short path for two tensors of one float dtype; None where there is more to look at."""
+    if not (isinstance(condition, Tensor) and isinstance(input, Tensor)):
+        return None
+    if not isinstance(other, Tensor):
+        return None
+    state = local.state
+    mask, a, b = condition._array, input._array, other._array
+    dtype = a.dtype
+    if (
+        (dtype is not F32 and dtype is not F64)
+        or dtype is not b.dtype
+        or mask.dtype is not BOOLS
+        or state.intercept is not None
+        or not mask.shape == a.shape == b.shape
+    ):
+        return None
+    return WHERE.output(state, (condition, input, other), NO_PARAMS, chosen(mask, a, b))
+
+
+@public(method=False)
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
+    """`input` where the condition holds, else `other`; alone: the indices where it holds."""
+    quick = _quick_where(condition, input, other)
+    if quick is not None:
+        return quick
+    if input is None and other is None:
+        return condition.nonzero(as_tuple=True)
+    _check_where(condition, input, other)
+    _check_numbers(WHERE, condition, input, other)
+    return WHERE(condition, input, other)
+
+
+@public(function=False, name="where")
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    result: Tensor = where(condition, self, other)
+    return result
+
+
+def _check_numbers(op: Elementwise, *values: Any) -> None:
+    """Refuse numbers that the dtype of the result cannot hold."""
+    numbers = [value for value in values if isinstance(value, NUMBER) and not fits_all(value)]
+    if numbers:
+        dtype = op.result_dtype(values)[1].np
+        if op is WHERE and dtype in dtypes.LOW_PRECISION:
+            return  # such numbers become infinite
+        for number in numbers:
+            scalar_as(number, dtype)
+
+
+def _check_where(condition: Any, input: Any, other: Any) -> None:
+    if not isinstance(condition, Tensor):
+        raise errors.wrong_argument("where", "condition", 1, "Tensor", condition)
+    for position, (name, value) in enumerate((("input", input), ("other", other))):
+        if not isinstance(value, (Tensor, *NUMBER)):
+            raise errors.wrong_argument("where", name, position + 2, "Tensor", value)
+    if condition.dtype not in (dtypes.bool_, dtypes.uint8):
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{condition.dtype.scalar_name}" + errors.at_user_line()
+        )
+
+
+# -- maximum and minimum ---------------------------------------------------------------------
+
+
+def _share(g: Tensor, self: Tensor, other: Tensor, loses: Tensor) -> Tensor:
+    """The gradient of the winner; equal values get half each."""
+    return WHERE(loses, 0, WHERE(self == other, g / 2, g))
+
+
+def _no_complex(name: str) -> dict[str, Exception]:
+    return {"c": RuntimeError(f"{name} not implemented for complex tensors.")}
+
+
+maximum = binary_row(
+    "maximum", np.maximum,
+    lambda g, self, other: _share(g, self, other, self < other),
+    lambda g, self, other: _share(g, self, other, other < self),
+    takes=REALS, refusals=_no_complex("maximum"), in_place=False, numbers=False,
+    kinks="half each where equal",
+)  # fmt: skip
+minimum = binary_row(
+    "minimum", np.minimum,
+    lambda g, self, other: _share(g, self, other, self > other),
+    lambda g, self, other: _share(g, self, other, other > self),
+    takes=REALS, refusals=_no_complex("minimum"), in_place=False, numbers=False,
+    kinks="half each where equal",
+)  # fmt: skip
+fmax = binary_row(
+    "fmax", np.fmax,
+    lambda g, self, other: keep((self >= other) | other.isnan(), g),
+    lambda g, self, other: keep(~((self >= other) | other.isnan()), g),
+    takes=REALS, refusals=_no_complex("fmax"), in_place=False, numbers=False,
+    kinks="the first where equal",
+)  # fmt: skip
+fmin = binary_row(
+    "fmin", np.fmin,
+    lambda g, self, other: keep((self <= other) | other.isnan(), g),
+    lambda g, self, other: keep(~((self <= other) | other.isnan()), g),
+    takes=REALS, refusals=_no_complex("fmin"), in_place=False, numbers=False,
+    kinks="the first where equal",
+)  # fmt: skip
+
+
+# -- clamp -----------------------------------------------------------------------------------
+
+
+@elementwise("clamp", 3, scalars=(1, 2))
+def _CLAMP_KERNEL(x: Any, low: Any, high: Any) -> Any:
+    return x.maximum(low).minimum(high)
+
+
+def _clamped(self: np.ndarray, min: Any, max: Any) -> Any:
+    if min is None:
+        return np.minimum(self, max)
+    if max is None:
+        return np.maximum(self, min)
+    raised = np.asarray(np.maximum(self, min))
+    if isinstance(max, np.ndarray) and max.ndim:
+        return np.minimum(raised, max)
+    return np.minimum(raised, max, out=raised)
+
+
+def _within(self: Any, min: Any, max: Any) -> Any:
+    if min is None:
+        return self <= max
+    if max is None:
+        return self >= min
+    return (self >= min) & (self <= max)
+
+
+def _grad_of_min(g: Tensor, self: Tensor, min: Tensor, max: Tensor | None) -> Tensor:
+    below = self < min
+    return keep(below if max is None else below & (min < max), g)
+
+
+def _grad_of_max(g: Tensor, self: Tensor, min: Tensor | None, max: Tensor) -> Tensor:
+    above = self > max
+    return keep(above if min is None else above | (max < min), g)
+
+
+_REFUSED = {"c": NotImplementedError(f"clamp is not supported for complex types{errors.BY_PARTS}")}
+_INSIDE = "1 at the bounds"
+CLAMP_NUMBERS = Row(
+    "clamp.numbers", _clamped, node="ClampBackward1", takes="ihf", kernel="clamp_scalar_cpu",
+    refusals=_REFUSED, kinks=_INSIDE, bare=True,
+    grads={"self": lambda g, self, min, max: keep(_within(self, min, max), g)},
+)  # fmt: skip
+
+
+class Clamp(Row):
+    """Bools can be limited on one side, but not on both."""
+
+    def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
+        compute, result = super().result_dtype(inputs)
+        if result is dtypes.bool_ and None not in inputs:
+            self.refuse(result, inputs)
+        return compute, result
+
+
+CLAMP = Clamp(
+    "clamp", _clamped, takes=REALS, refusals=_REFUSED, kinks=_INSIDE,
+    grads={
+        "self": lambda g, self, min, max: keep(_within(self, min, max), g),
+        "min": _grad_of_min,
+        "max": _grad_of_max,
+    },
+)  # fmt: skip
+CLAMP_MIN_NUMBER = Row(
+    "clamp_min.number", np.maximum, inputs=("self", "min"), node="ClampMinBackward0",
+    takes="ihf", kernel="clamp_min_scalar_cpu", refusals=_REFUSED, kinks=_INSIDE,
+    grads={"self": lambda g, self, min: keep(self >= min, g)},
+)  # fmt: skip
+CLAMP_MIN = Row(
+    "clamp_min", np.maximum, inputs=("self", "min"), node="ClampMinBackward1",
+    takes=REALS, kernel="maximum_cpu", kinks=_INSIDE,
+    grads={
+        "self": lambda g, self, min: keep(self >= min, g),
+        "min": lambda g, self, min: keep(self < min, g),
+    },
+)  # fmt: skip
+CLAMP_MAX_NUMBER = Row(
+    "clamp_max.number", np.minimum, inputs=("self", "max"), node="ClampMaxBackward0",
+    takes="ihf", kernel="clamp_max_scalar_cpu", refusals=_REFUSED, kinks=_INSIDE,
+    grads={"self": lambda g, self, max: keep(self <= max, g)},
+)  # fmt: skip
+CLAMP_MAX = Row(
+    "clamp_max", np.minimum, inputs=("self", "max"), node="ClampMaxBackward1",
+    takes=REALS, kernel="minimum_cpu", kinks=_INSIDE,
+    grads={
+        "self": lambda g, self, max: keep(self <= max, g),
+        "max": lambda g, self, max: keep(self > max, g),
+    },
+)  # fmt: skip
+
+
+_PLAIN_BOUNDS = (float, int)
+
+
+def _quick_clamp(input: Tensor, min: float, max: float) -> Tensor | None:
+    """The short path for floats between two numbers; None where there is more to look at."""
+    state = local.state
+    array = input._array
+    dtype = array.dtype
+    if (dtype is not F32 and dtype is not F64) or state.intercept is not None:
+        return None
+    try:
+        low, high = dtypes.as_scalar(min, dtype), dtypes.as_scalar(max, dtype)
+        limited = _CLAMP_KERNEL.when(array)(array, low, high)
+    except OverflowError:
+        return None
+    return CLAMP_NUMBERS.output(state, (input, min, max), NO_PARAMS, limited)
+
+
+@public(inplace=True, out=False, aliases=("clip",))
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Elements limited to [min, max]; the bounds are both numbers or both tensors."""
+    require_tensors("clamp", input=input)
+    if type(min) in _PLAIN_BOUNDS and type(max) in _PLAIN_BOUNDS:
+        quick = _quick_clamp(input, min, max)
+        if quick is not None:
+            return quick
+    if min is None and max is None:
+        raise RuntimeError(
+            "torch.clamp: At least one of 'min' or 'max' must not be None" + errors.at_user_line()
+        )
+    tensors = [isinstance(bound, Tensor) for bound in (min, max) if bound is not None]
+    if not any(tensors):
+        _check_numbers(CLAMP_NUMBERS, input, min, max)
+        return CLAMP_NUMBERS(input, min, max)
+    if not all(tensors):
+        raise TypeError(
+            "clamp() received an invalid combination of arguments - got "
+            f"({type(min).__name__}, {type(max).__name__}), but the bounds must be both numbers "
+            "or both tensors" + errors.at_user_line()
+        )
+    return CLAMP(input, min, max)
+
+
+@public(inplace=True, out=False)
+def clamp_min(input: Tensor, min: Any) -> Tensor:
+    """Elements that are at least `min`."""
+    require_tensors("clamp_min", input=input)
+    if isinstance(min, Tensor):
+        return CLAMP_MIN(input, min)
+    _check_numbers(CLAMP_MIN_NUMBER, input, min)
+    return CLAMP_MIN_NUMBER(input, min)
+
+
+@public(inplace=True, out=False)
+def clamp_max(input: Tensor, max: Any) -> Tensor:
+    """Elements that are at most `max`."""
+    require_tensors("clamp_max", input=input)
+    if isinstance(max, Tensor):
+        return CLAMP_MAX(input, max)
+    _check_numbers(CLAMP_MAX_NUMBER, input, max)
+    return CLAMP_MAX_NUMBER(input, max)
+
+
+def _bounded_form(function: Any) -> Any:
+    """With numbers for bounds, the dtype of `out=` must be that of the result."""
+    exact, any_dtype = out_form(function, SAME_OUT), out_form(function)
+
+    @functools.wraps(function)
+    def with_out(*args: Any, **kwargs: Any) -> Any:
+        bounds = (*args[1:], kwargs.get("min"), kwargs.get("max"))
+        chosen = any_dtype if any(isinstance(b, Tensor) for b in bounds) else exact
+        return chosen(*args, **kwargs)
+
+    return with_out
+
+
+FUNCTIONS.update(
+    clamp=_bounded_form(clamp), clip=_bounded_form(clamp), clamp_min=_bounded_form(clamp_min),
+    clamp_max=_bounded_form(clamp_max),
+)  # fmt: skip
+
+# -- relu ------------------------------------------------------------------------------------
+
+
+_RELU_KERNEL = elementwise("relu", 1, half=True)(lambda x: choose(x < 0.0, 0.0, x))
+_RELU_BACKWARD_KERNEL = elementwise("relu_backward", 2, half=True)(
+    lambda g, y: choose(y <= 0.0, 0.0, g)
+)
+
+
+def _relu(self: np.ndarray) -> np.ndarray:
+    kernel = _RELU_KERNEL.when(self)
+    return np.maximum(self, 0) if kernel is None else kernel(self)
+
+
+def _relu_backward(grad_output: np.ndarray, result: np.ndarray) -> np.ndarray:
+    kernel = _RELU_BACKWARD_KERNEL.when(result)
+    if kernel is not None and grad_output.dtype is result.dtype:
+        return kernel(grad_output, result)
+    return np.where(result <= 0, np.zeros((), grad_output.dtype), grad_output)
+
+
+RELU_BACKWARD: Row = Row(
+    "relu_backward", _relu_backward, node="ThresholdBackwardBackward0",
+    grads={"grad_output": lambda g, result: RELU_BACKWARD(g, result)},
+)  # fmt: skip
+
+
+def relu_backward(g: Any, out: Any) -> Any:
+    """The gradient of `relu`, from its result; of tensors or bare arrays."""
+    return _relu_backward(g, out) if type(g) is np.ndarray else RELU_BACKWARD(g, out)
+
+
+relu = unary_row(
+    "relu", _relu, relu_backward, takes="ihf",
+    out=False, bare=True, kinks="0 at 0", takes_halves=True,
+    refusals={
+        "b": RuntimeError("Boolean inputs not supported for relu"),
+        "c": _REFUSED["c"],
+    },
+)  # fmt: skip

@@ -1,0 +1,253 @@
+"""Combining two or three tensors: lerp, addcmul, addcdiv, hypot, atan2, logaddexp, nan_to_num."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.elementwise import NUMBER
+from clew.core.public import FUNCTIONS, public
+from clew.core.state import local
+from clew.core.tensor import Tensor
+from clew.ops.define.deprecated_forms import number_first
+from clew.ops.define.rows import (
+    FLOAT,
+    FLOATS,
+    INEXACT,
+    REALS,
+    SAME_OUT,
+    Row,
+    binary_row,
+    out_form,
+    require_tensors,
+)
+from clew.ops.pointwise.arithmetic import conj
+from clew.ops.pointwise.clamping import WHERE, keep
+from clew.ops.tensor.copying import fits_all, scalar_as
+
+hypot = binary_row(
+    "hypot", np.hypot,
+    lambda g, self, out: g * (self / out),
+    lambda g, other, out: g * (other / out),
+    takes=FLOATS, numbers=False,
+)  # fmt: skip
+
+
+def _over_square(self: Tensor, other: Tensor) -> Tensor:
+    """1 / (self² + other²), and 0 at the origin."""
+    square = self * self + other * other
+    return WHERE(square == 0, 0, square.reciprocal())
+
+
+atan2 = binary_row(
+    "atan2", np.arctan2,
+    lambda g, self, other: g * other * _over_square(self, other),
+    lambda g, self, other: g * -self * _over_square(self, other),
+    rule=FLOAT, takes=REALS, aliases=("arctan2",), numbers=False, kinks="0 at the origin",
+)  # fmt: skip
+
+
+# -- logaddexp -------------------------------------------------------------------------------
+
+
+def _log_add_exp(self: Any, other: Any) -> Any:
+    if self.dtype.kind != "c":
+        return np.logaddexp(self, other)
+    first = self.real >= other.real
+    larger, smaller = np.where(first, self, other), np.where(first, other, self)
+    return larger + np.log1p(np.exp(smaller - larger))
+
+
+logaddexp = binary_row(
+    "logaddexp", _log_add_exp,
+    lambda g, self, other: g / conj(1 + (other - self).exp()),
+    lambda g, self, other: g / conj(1 + (self - other).exp()),
+    takes=INEXACT, in_place=False, numbers=False,
+)  # fmt: skip
+logaddexp2 = binary_row(
+    "logaddexp2", np.logaddexp2,
+    lambda g, self, other: g / (1 + (other - self).exp2()),
+    lambda g, self, other: g / (1 + (self - other).exp2()),
+    takes=FLOATS, in_place=False, numbers=False,
+)  # fmt: skip
+
+
+# -- lerp ------------------------------------------------------------------------------------
+
+
+def _interpolated(self: Any, end: Any, weight: Any) -> Any:
+    """From the nearer end, so that weight 1 gives `end` exactly."""
+    difference = end - self
+    if not isinstance(weight, np.ndarray):
+        if abs(weight) < 0.5:
+            return self + weight * difference
+        return end - difference * (1 - weight)
+    near = np.abs(weight) < 0.5
+    return np.where(near, self + weight * difference, end - difference * (1 - weight))
+
+
+_OF_ENDS = {
+    "self": lambda g, weight: g * conj(1 - weight),
+    "end": lambda g, weight: g * conj(weight),
+}
+LERP_NUMBER = Row(
+    "lerp.number", _interpolated, takes=INEXACT, kernel="lerp_kernel_scalar", exact_numbers=True,
+    node="LerpBackward0", grads=_OF_ENDS,
+)  # fmt: skip
+LERP = Row(
+    "lerp", _interpolated, takes=INEXACT, kernel="lerp_kernel_tensor", node="LerpBackward1",
+    grads={**_OF_ENDS, "weight": lambda g, self, end: g * conj(end - self)},
+)  # fmt: skip
+
+
+@public(inplace=True, out=False)
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """`input + weight * (end - input)`."""
+    require_tensors("lerp", input=input, end=end)
+    if not isinstance(weight, (Tensor, *NUMBER)):
+        raise errors.wrong_argument("lerp", "weight", 3, "Tensor or Number", weight)
+    for name, value in (("end", end), ("weight", weight)):
+        if isinstance(value, Tensor) and value.dtype is not input.dtype:
+            raise RuntimeError(
+                f"expected dtype {_c_name(input.dtype)} for `{name}` but got dtype "
+                f"{_c_name(value.dtype)}" + errors.at_user_line()
+            )
+    op = LERP if isinstance(weight, Tensor) else LERP_NUMBER
+    if input.dtype.category < dtypes.FLOAT:
+        op.refuse(input.dtype, (input, end))
+    return op(input, end, weight)
+
+
+def _lerp_function(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
+    # Only among tensors with dimensions must the dtype of `out=` be that of the result.
+    exact = isinstance(weight, Tensor) and weight._array.ndim > 0
+    form = out_form(lerp, SAME_OUT if exact else "")
+    result: Tensor = form(input, end, weight, out=out)
+    return result
+
+
+FUNCTIONS["lerp"] = _lerp_function
+
+# The words for dtypes in PyTorch's message, which are C++'s.
+_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
+
+
+def _c_name(dtype: dtypes.dtype) -> str:
+    return _C_NAMES.get(dtype.name, dtype.name)
+
+
+# -- addcmul, addcdiv ------------------------------------------------------------------------
+
+
+def _plus_product(self: Any, tensor1: Any, tensor2: Any, *, value: Any) -> Any:
+    factor = np.asarray(value).astype(self.dtype) if self.dtype.kind in "biu" else value
+    return self + factor * tensor1 * tensor2
+
+
+def _plus_quotient(self: Any, tensor1: Any, tensor2: Any, *, value: Any) -> Any:
+    return self + value * (tensor1 / tensor2)
+
+
+ADDCMUL = Row(
+    "addcmul", _plus_product, takes="ihfc", kernel="addcmul_cpu_out",
+    grads={
+        "self": lambda g: g,
+        "tensor1": lambda g, tensor2, value: g * conj(tensor2 * value),
+        "tensor2": lambda g, tensor1, value: g * conj(tensor1 * value),
+    },
+)  # fmt: skip
+ADDCDIV = Row(
+    "addcdiv", _plus_quotient, takes=INEXACT, kernel="addcdiv_cpu_out",
+    grads={
+        "self": lambda g: g,
+        "tensor1": lambda g, tensor2, value: g * conj(value / tensor2),
+        "tensor2": lambda g, tensor1, tensor2, value: -g
+        * conj(value * tensor1 / (tensor2 * tensor2)),
+    },
+)  # fmt: skip
+
+
+@public(inplace=True)
+@number_first("value")
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`input + value * tensor1 * tensor2`."""
+    require_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
+    if not fits_all(value):
+        dtype = ADDCMUL.result_dtype((input, tensor1, tensor2))[1]
+        if dtype.np not in dtypes.LOW_PRECISION:
+            scalar_as(value, dtype.np)
+    return ADDCMUL(input, tensor1, tensor2, value=value)
+
+
+@public(inplace=True)
+@number_first("value")
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`input + value * tensor1 / tensor2`."""
+    require_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)
+    if tensor1.dtype.category < dtypes.FLOAT and tensor2.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release "
+            "addcdiv will perform a true division of tensor1 and tensor2. Use div(tensor1, "
+            "tensor2) and add it, with the rounding that is meant." + errors.at_user_line()
+        )
+    return ADDCDIV(input, tensor1, tensor2, value=value)
+
+
+# -- nan_to_num ------------------------------------------------------------------------------
+
+
+def _replaced(
+    self: np.ndarray, *, nan: float | None, posinf: float | None, neginf: float | None,
+    limit: float,
+) -> Any:  # fmt: skip
+    if self.dtype.kind in "biu":
+        return self.copy()
+    if self.dtype.kind == "c":
+        result = np.empty_like(self)
+        for part in ("real", "imag"):
+            replaced = _replaced(
+                getattr(self, part), nan=nan, posinf=posinf, neginf=neginf, limit=limit
+            )
+            setattr(result, part, replaced)
+        return result
+    result = np.where(np.isnan(self), self.dtype.type(0.0 if nan is None else nan), self)
+    result[self == np.inf] = limit if posinf is None else posinf
+    result[self == -np.inf] = -limit if neginf is None else neginf
+    return result
+
+
+def _grad_of_nan_to_num(g: Tensor, self: Tensor) -> Tensor:
+    return keep(self.isfinite(), g)
+
+
+NAN_TO_NUM = Row(
+    "nan_to_num", _replaced, grads={"self": _grad_of_nan_to_num}, kinks="0 where replaced"
+)
+
+
+@public(inplace=True, out=False)
+def nan_to_num(
+    input: Tensor,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Tensor:
+    """NaN and infinities replaced by numbers: by default 0 and the largest finite ones."""
+    require_tensors("nan_to_num", input=input)
+    if input.dtype.is_complex and input.requires_grad and local.state.grad_enabled:
+        raise RuntimeError(
+            "nan_to_num does not support automatic differentiation for outputs with complex dtype."
+            + errors.at_user_line()
+        )
+    real = input.dtype.to_real()
+    limit = float(dtypes.finfo(real).max) if real.is_floating_point else math.inf
+    return NAN_TO_NUM(input, nan=nan, posinf=posinf, neginf=neginf, limit=limit)
+
+
+FUNCTIONS["nan_to_num"] = out_form(
+    nan_to_num, "nan_to_num: dtype of out: {found} should be same as input: {expected}"
+)

@@ -1,0 +1,130 @@
+"""Comparisons: elementwise to bool, and whole tensors to a Python bool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.core.op import camel
+from clew.core.public import FUNCTIONS, methods, public
+from clew.core.tensor import Tensor
+from clew.ops.define.rows import (
+    BOOL,
+    EVERYTHING,
+    REALS,
+    Row,
+    binary_in_place,
+    binary_row,
+    out_form,
+    require_tensors,
+)
+from clew.ops.pointwise.arithmetic import binary_operator, zeros_of
+
+WHY = "bool output"
+
+
+def _comparison(name: str, forward: Any, takes: str, aliases: tuple[str, ...]) -> Any:
+    function = binary_row(
+        name, forward, rule=BOOL, takes=takes, aliases=aliases, in_place=False,
+        non_differentiable=WHY,
+    )  # fmt: skip
+    # The result is bool and has no history, but `x.eq_(y)` stores it in a float tensor.
+    stored = Row(
+        f"{name}.in_place", forward, inputs=("self", "other"), rule=BOOL, takes=takes,
+        node=f"{camel(name)}Backward0",
+        grads={"self": lambda g: zeros_of(g), "other": lambda g: zeros_of(g)},
+    )  # fmt: skip
+    method = binary_in_place(stored)
+
+    def compare(input: Tensor, other: Any) -> Tensor:
+        if not isinstance(input, Tensor):
+            raise errors.wrong_argument(name, "input", 1, "Tensor", input)
+        return function(input, other)
+
+    for each in (name, *aliases):
+        FUNCTIONS[each] = out_form(compare, differentiable=False)
+        methods(**{f"{each}_": method})
+    return function
+
+
+eq = _comparison("eq", np.equal, EVERYTHING, ())
+ne = _comparison("ne", np.not_equal, EVERYTHING, ("not_equal",))
+lt = _comparison("lt", np.less, REALS, ("less",))
+le = _comparison("le", np.less_equal, REALS, ("less_equal",))
+gt = _comparison("gt", np.greater, REALS, ("greater",))
+ge = _comparison("ge", np.greater_equal, REALS, ("greater_equal",))
+
+
+methods(
+    __eq__=binary_operator(eq), __ne__=binary_operator(ne),
+    __lt__=binary_operator(lt), __le__=binary_operator(le),
+    __gt__=binary_operator(gt), __ge__=binary_operator(ge),
+)  # fmt: skip
+
+
+# -- closeness -------------------------------------------------------------------------------
+
+
+def _is_close(
+    self: np.ndarray, other: np.ndarray, *, rtol: float, atol: float, equal_nan: bool
+) -> Any:
+    close = self == other
+    if equal_nan and self.dtype.kind in "fc":
+        close |= np.isnan(self) & np.isnan(other)
+    if rtol == 0 and atol == 0:
+        return close
+    if self.dtype.kind in "biu":
+        self, other = self.astype(np.float64), other.astype(np.float64)
+    allowed = atol + np.abs(rtol * other)
+    actual = np.abs(self - other)
+    return close | (np.isfinite(actual) & (actual <= allowed))
+
+
+ISCLOSE = Row("isclose", _is_close, rule=BOOL, non_differentiable=WHY)
+
+
+@public(checked=True, out=False)
+def isclose(
+    input: Tensor,
+    other: Tensor,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> Tensor:
+    """Where |input - other| <= atol + rtol · |other|."""
+    require_tensors("isclose", input=input, other=other)
+    if input.dtype is not other.dtype:
+        raise RuntimeError(
+            f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}"
+            + errors.at_user_line()
+        )
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if not value >= 0:
+            raise RuntimeError(
+                f"{name} must be greater than or equal to zero, but got {value:g}"
+                + errors.at_user_line()
+            )
+    return ISCLOSE(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+@public(checked=True, out=False)
+def allclose(
+    input: Tensor,
+    other: Tensor,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
+    equal_nan: bool = False,
+) -> bool:
+    """Whether all elements are close, in the sense of `isclose`."""
+    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+
+
+@public(out=False)
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and the same elements."""
+    require_tensors("equal", input=input, other=other)
+    # (NumPy's own `array_equal` takes an exception of a signal's handler for a no.)
+    a, b = input._array, other._array
+    return a.shape == b.shape and bool((a == b).all())

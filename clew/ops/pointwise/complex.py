@@ -1,0 +1,287 @@
+"""Complex numbers: their parts, their conjugate, and tensors made of parts.
+
+Gradients follow PyTorch's convention: for a real loss L of z = a + ib, the gradient of z is
+dL/da + i dL/db, so a holomorphic step multiplies by the conjugate of its derivative.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.arguments import explained
+from clew.core.casting import FLOAT32, casts
+from clew.core.inplace import become
+from clew.core.op import Op, ViewOp
+from clew.core.public import FUNCTIONS, methods, public
+from clew.core.tensor import Tensor
+from clew.ops.define.rows import SAME_OUT, Row, out_form, require_tensors
+from clew.ops.pointwise.arithmetic import zeros_of
+from clew.ops.pointwise.clamping import WHERE
+
+# -- parts as views --------------------------------------------------------------------------
+
+
+def _pairs(self: np.ndarray) -> np.ndarray:
+    real = dtypes.BY_NUMPY[self.dtype].to_real().np
+    strides = (*self.strides, real.itemsize)
+    first = self.real
+    return np.lib.stride_tricks.as_strided(first, (*self.shape, 2), strides)
+
+
+def _from_pairs(self: np.ndarray) -> np.ndarray:
+    dtype = dtypes.BY_NUMPY[self.dtype].to_complex().np
+    return np.ndarray(self.shape[:-1], dtype, self, 0, self.strides[:-1]) if self.size else (
+        np.empty(self.shape[:-1], dtype)
+    )  # fmt: skip
+
+
+VIEW_AS_REAL: ViewOp = ViewOp(
+    "view_as_real", _pairs, grads={"self": lambda g: VIEW_AS_COMPLEX(g.contiguous())}, linear=True
+)
+VIEW_AS_COMPLEX: ViewOp = ViewOp(
+    "view_as_complex", _from_pairs, grads={"self": lambda g: VIEW_AS_REAL(g)}, linear=True
+)
+REAL_PART: ViewOp = ViewOp(
+    "real", lambda self: self.real, node="SelectBackward0", linear=True,
+    grads={"self": lambda g: COMPLEX(g, zeros_of(g))},
+)  # fmt: skip
+IMAGINARY_PART: ViewOp = ViewOp(
+    "imag", lambda self: self.imag, node="SelectBackward0", linear=True,
+    grads={"self": lambda g: COMPLEX(zeros_of(g), g)},
+)  # fmt: skip
+
+
+@public(method=False, out=False)
+def view_as_real(input: Tensor) -> Tensor:
+    """A real view of a complex tensor, with real and imaginary part as a last dimension."""
+    if not input.dtype.is_complex:
+        raise RuntimeError(
+            "view_as_real is only supported for complex tensors" + errors.at_user_line()
+        )
+    return VIEW_AS_REAL(input)
+
+
+@public(method=False, out=False)
+@casts(FLOAT32)
+def view_as_complex(input: Tensor) -> Tensor:
+    """A complex view of a real tensor, whose last dimension holds the two parts."""
+    array = input._array
+    problem = ""
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        problem = (
+            "view_as_complex is only supported for half, float and double tensors, but got a "
+            f"tensor of scalar type: {input.dtype.scalar_name}"
+        )
+    elif not array.ndim:
+        problem = "Input tensor must have one or more dimensions"
+    elif array.shape[-1] != 2:
+        problem = "Tensor must have a last dimension of size 2"
+    elif array.strides[-1] != array.itemsize:
+        problem = "Tensor must have a last dimension with stride 1"
+    elif any(stride % (2 * array.itemsize) for stride in array.strides[:-1]):
+        problem = "Tensor must have a stride divisible by 2 for all but last dimension"
+    if problem:
+        raise RuntimeError(problem + errors.at_user_line())
+    return VIEW_AS_COMPLEX(input)
+
+
+def real(input: Tensor) -> Tensor:
+    """The real part, as a view; a real tensor itself."""
+    return REAL_PART(input) if input.dtype.is_complex else input
+
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part of a complex tensor, as a view."""
+    if not input.dtype.is_complex:
+        raise RuntimeError(
+            "imag is not implemented for tensors with non-complex dtypes." + errors.at_user_line()
+        )
+    return IMAGINARY_PART(input)
+
+
+def _set_real(self: Tensor, value: Any) -> None:
+    real(self).copy_(value)
+
+
+def _set_imag(self: Tensor, value: Any) -> None:
+    imag(self).copy_(value)
+
+
+FUNCTIONS.update(real=explained(real), imag=explained(imag))
+methods(real=property(real, _set_real), imag=property(imag, _set_imag))
+
+# -- conjugates ------------------------------------------------------------------------------
+
+CONJ = Op("conj", lambda self: np.conjugate(self), grads={"self": lambda g: g.conj()}, linear=True)
+CONJ_PHYSICAL = Op(
+    "conj_physical", lambda self: np.conjugate(self),
+    grads={"self": lambda g: g.conj_physical()}, linear=True,
+)  # fmt: skip
+
+
+@public(out=False)
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor itself."""
+    require_tensors("conj", input=input)
+    return CONJ(input) if input.dtype.is_complex else input
+
+
+@public(out=False)
+def conj_physical(input: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor itself."""
+    require_tensors("conj_physical", input=input)
+    return CONJ_PHYSICAL(input) if input.dtype.is_complex else input
+
+
+@public(out=False)
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself: a conjugate is always computed at once."""
+    return input
+
+
+@public(out=False)
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: a negation is always computed at once."""
+    return input
+
+
+@public(out=False)
+def is_conj(input: Tensor) -> bool:
+    """False: a conjugate is always computed at once."""
+    return False
+
+
+@public(out=False)
+def is_neg(input: Tensor) -> bool:
+    """False: a negation is always computed at once."""
+    return False
+
+
+def _conj_physical_(self: Tensor) -> Tensor:
+    return become(self, conj_physical, "conj_physical_")
+
+
+def _conj_physical_function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    if out is None:
+        return conj_physical(input)
+    differentiable = input.dtype.is_complex
+    return out_form(conj_physical, SAME_OUT, differentiable)(input, out=out)
+
+
+methods(conj_physical_=_conj_physical_)
+FUNCTIONS["conj_physical"] = _conj_physical_function
+
+# -- tensors made of parts -------------------------------------------------------------------
+
+
+def _complex(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
+    dtype = dtypes.BY_NUMPY[real.dtype].to_complex().np
+    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtype)
+    result.real = real
+    result.imag = imag
+    return result
+
+
+COMPLEX: Op = Op(
+    "complex", _complex, linear=True,
+    grads={"real": lambda g, real: g.real, "imag": lambda g, imag: g.imag},
+)  # fmt: skip
+
+
+def _polar(abs: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    return _complex(abs * np.cos(angle), abs * np.sin(angle))
+
+
+POLAR = Op(
+    "polar", _polar,
+    grads={
+        "abs": lambda g, out: (g.conj() * out.sgn()).real,
+        "angle": lambda g, out: (g.conj() * (out * 1j)).real,
+    },
+)  # fmt: skip
+
+
+def _check_parts(name: str, first: Tensor, second: Tensor, names: tuple[str, str]) -> None:
+    require_tensors(name, **dict(zip(names, (first, second), strict=True)))
+    halves = (dtypes.float16, dtypes.float32, dtypes.float64)
+    if first.dtype not in halves or second.dtype not in halves:
+        raise RuntimeError(
+            "Expected both inputs to be Half, Float or Double tensors but got "
+            f"{first.dtype.scalar_name} and {second.dtype.scalar_name}" + errors.at_user_line()
+        )
+    if first.dtype is not second.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {first.dtype.scalar_name} but got scalar type "
+            f"{second.dtype.scalar_name} for second argument" + errors.at_user_line()
+        )
+    if first.dtype is dtypes.float16:
+        raise NotImplementedError(
+            f"\"{name}_cpu\" not implemented for 'Half': NumPy has no complex numbers of half "
+            "precision\n  Convert first: x.float()" + errors.at_user_line()
+        )
+    mismatch = errors.broadcast_mismatch(name, first._array.shape, second._array.shape)
+    if mismatch is not None:
+        raise mismatch
+
+
+@public(method=False, out=False)
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """A complex tensor from its real and imaginary part."""
+    _check_parts("complex", real, imag, ("real", "imag"))
+    return COMPLEX(real, imag)
+
+
+@public(method=False, out=False)
+@casts(FLOAT32)
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """A complex tensor from its absolute value and angle."""
+    _check_parts("polar", abs, angle, ("abs", "angle"))
+    return POLAR(abs, angle)
+
+
+_OUT = "Expected object of scalar type {expected} but got scalar type {found} for argument 'out'"
+FUNCTIONS.update(complex=out_form(complex, _OUT), polar=out_form(polar, _OUT))
+
+# -- angle -----------------------------------------------------------------------------------
+
+
+def _angle(self: np.ndarray) -> Any:
+    if self.dtype.kind == "c":
+        return np.angle(self)
+    result = np.where(self < 0, np.asarray(np.pi, self.dtype), np.zeros((), self.dtype))
+    return np.where(np.isnan(self), self, result)
+
+
+def _grad_of_angle(g: Tensor, self: Tensor) -> Tensor:
+    if not self.dtype.is_complex:
+        return zeros_of(g)
+    size = self.abs()
+    return WHERE(size == 0, 0, self * 1j / (size * size) * g)
+
+
+class Angle(Row):
+    """Integers have angles in the default float, complex numbers in their real type."""
+
+    def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
+        compute, result = super().result_dtype(inputs)
+        return compute, result.to_real()
+
+
+ANGLE = Angle("angle", _angle, rule="float", grads={"self": _grad_of_angle}, kinks="0 at 0")
+
+
+@public()
+def angle(input: Tensor) -> Tensor:
+    """The angle of complex numbers; 0 or pi for real ones."""
+    require_tensors("angle", input=input)
+    return ANGLE(input)
+
+
+@public(out=False)
+def is_complex(input: Tensor) -> bool:
+    """Whether the elements are complex numbers."""
+    return input.dtype.is_complex

@@ -1,0 +1,222 @@
+"""Powers: pow in all its combinations of tensors and numbers, float_power, square."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.elementwise import binary, operands
+from clew.core.inplace import apply_inplace
+from clew.core.public import FUNCTIONS, methods, public
+from clew.core.tensor import Tensor
+from clew.kernels.compiled.threaded_ufuncs import LARGE_FOR, quick
+from clew.ops.define.rows import Row, out_form
+from clew.ops.pointwise.arithmetic import binary_operator, conj, reflected_operator, zeros_of
+from clew.ops.pointwise.clamping import WHERE
+from clew.ops.tensor.copying import scalar_as
+
+_TAKES = "ihfc"
+# Fewer elements than these are left to NumPy anyway, which need not be looked up.
+_FEW = LARGE_FOR[np.power]
+
+
+def _raise_to(self: Any, exponent: Any) -> Any:
+    """Any array to any array or number."""
+    base_kind = np.asarray(self).dtype.kind
+    if base_kind in "iu" and np.asarray(exponent).dtype.kind in "iu":
+        return _integer_power(np.asarray(self), np.asarray(exponent))
+    return np.power(self, exponent)
+
+
+def _raise_tensor(self: np.ndarray, exponent: np.ndarray) -> Any:
+    """Any array to another of its dtype."""
+    if self.dtype.kind in "iu":
+        return _integer_power(self, exponent)
+    if self.size < _FEW:
+        return np.power(self, exponent)
+    return quick(np.power, self, exponent)
+
+
+def _integer_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+    """Integers to integer powers; to a negative power only 1 and -1 do not vanish."""
+    negative = exponent < 0
+    result = np.power(base, np.where(negative, 0, exponent).astype(exponent.dtype))
+    if negative.any():
+        of_minus_one = np.where(exponent % 2 == 0, 1, -1)
+        vanishing = np.where(base == 1, 1, np.where(base == -1, of_minus_one, 0))
+        result = np.where(negative, vanishing, result).astype(result.dtype)
+    return result
+
+
+def _raise_to_number(self: np.ndarray, exponent: Any) -> Any:
+    """An array to a number: the usual exponents by multiplications, which are far faster."""
+    if self.dtype.kind in "iu":
+        return np.power(self, exponent)
+    if exponent == 2:
+        return quick(np.square, self)
+    if exponent == 1:
+        return self.copy()
+    if exponent == 0.5:
+        return quick(np.sqrt, self)
+    if exponent == 3:
+        return quick(np.square, self) * self
+    if exponent == -1:
+        return quick(np.reciprocal, self)
+    if exponent == -2:
+        return quick(np.reciprocal, quick(np.square, self))
+    if exponent == -0.5:
+        return quick(np.reciprocal, quick(np.sqrt, self))
+    return quick(np.power, self, exponent)
+
+
+def _grad_of_base(g: Tensor, self: Tensor, exponent: Any) -> Tensor:
+    """x^0 is constant, also at x = 0, where the general formula would give 0 · inf."""
+    if not isinstance(exponent, Tensor):
+        if exponent == 0:
+            return zeros_of(g)
+        return g * conj(exponent * self.pow(exponent - 1))
+    slope = g * conj(exponent * self.pow(exponent - 1))
+    return WHERE(exponent == 0, 0, slope)
+
+
+def _grad_of_exponent(g: Tensor, self: Any, exponent: Tensor, out: Tensor) -> Tensor:
+    """0^y is constant for y >= 0, where the general formula would give 0 · -inf."""
+    if exponent.dtype.is_complex:
+        constant = (exponent.imag == 0) & (exponent.real >= 0)
+    else:
+        constant = exponent >= 0
+    if isinstance(self, Tensor):
+        return g * conj(WHERE((self == 0) & constant, 0, out * self.log()))
+    if self == 0:
+        return g * conj(WHERE(constant, 0, out * -math.inf))
+    return g * conj(out * _log_of_number(self))
+
+
+def _log_of_number(value: float | complex) -> float | complex:
+    if isinstance(value, complex):
+        return cmath.log(value)
+    return math.log(value) if value > 0 else math.nan
+
+
+class IntegerPower(Row):
+    """A whole tensor of integers to one negative power would vanish: PyTorch refuses."""
+
+    def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
+        base, exponent = inputs
+        if type(exponent) is bool and base.dtype is dtypes.bool_:
+            return dtypes.bool_, dtypes.bool_
+        compute, result = super().result_dtype(inputs)
+        if result.category < dtypes.FLOAT and exponent < 0:
+            raise RuntimeError(
+                "Integers to negative integer powers are not allowed." + errors.at_user_line()
+            )
+        if result.category == dtypes.INTEGER:
+            scalar_as(exponent, result.np)
+        return compute, result
+
+
+POW_NUMBER = IntegerPower(
+    "pow", _raise_to_number, inputs=("self", "exponent"), takes=_TAKES, kernel="pow",
+    grads={"self": _grad_of_base}, kinks="0 at x^0",
+)  # fmt: skip
+POW = Row(
+    "pow.tensor", _raise_tensor, inputs=("self", "exponent"), takes=_TAKES, kernel="pow",
+    node="PowBackward1", grads={"self": _grad_of_base, "exponent": _grad_of_exponent},
+    kinks="0 at x^0 for the base, 0 at 0^y for the exponent",
+)  # fmt: skip
+POW_OF_NUMBER = Row(
+    "pow.of_number", _raise_to, inputs=("self", "exponent"), takes=_TAKES, kernel="pow",
+    node="PowBackward2", grads={"exponent": _grad_of_exponent},
+)  # fmt: skip
+
+
+def _pow_op(input: Any, exponent: Any) -> Row:
+    if not isinstance(exponent, Tensor):
+        return POW_NUMBER
+    return POW if isinstance(input, Tensor) else POW_OF_NUMBER
+
+
+_to_number, _to_tensor = binary(POW_NUMBER), binary(POW)
+
+
+@public(out=False)
+def pow(input: Any, exponent: Any) -> Tensor:
+    """`input ** exponent`; either may be a number."""
+    if isinstance(input, Tensor):
+        return (_to_tensor if isinstance(exponent, Tensor) else _to_number)(input, exponent)
+    op = _pow_op(input, exponent)
+    return op(*operands(op, input, exponent))
+
+
+_pow_out_form = out_form(pow)
+
+
+def _pow_function(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+    if out is None and isinstance(input, Tensor) and isinstance(exponent, Tensor):
+        return _to_tensor(input, exponent)
+    if out is not None and not isinstance(input, Tensor) and input == 1:
+        # Powers of one are ones, whatever `out` holds.
+        exponent = exponent.to(out.dtype)
+    return _pow_out_form(input, exponent, out=out)
+
+
+FUNCTIONS["pow"] = _pow_function
+
+
+def _pow_(self: Tensor, exponent: Any) -> Tensor:
+    op = _pow_op(self, exponent)
+    return apply_inplace(op, *operands(op, self, exponent))
+
+
+@public(inplace=True)
+def square(input: Tensor) -> Tensor:
+    """`input ** 2`."""
+    return POW_NUMBER(input, 2)
+
+
+def _double(value: Any, dtype: dtypes.dtype) -> Any:
+    return value.to(dtype) if isinstance(value, Tensor) else value
+
+
+def _is_complex(value: Any) -> bool:
+    return value.dtype.is_complex if isinstance(value, Tensor) else isinstance(value, complex)
+
+
+def _float_power_dtype(input: Any, exponent: Any) -> dtypes.dtype:
+    if _is_complex(input) or _is_complex(exponent):
+        return dtypes.complex128
+    return dtypes.float64
+
+
+@public(out=False)
+def float_power(input: Any, exponent: Any) -> Tensor:
+    """`input ** exponent` in double precision."""
+    dtype = _float_power_dtype(input, exponent)
+    return pow(_double(input, dtype), _double(exponent, dtype))
+
+
+def _float_power_(self: Tensor, exponent: Any) -> Tensor:
+    dtype = _float_power_dtype(self, exponent)
+    if self.dtype is not dtype:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {self.dtype.scalar_name} but the "
+            f"operation's result requires dtype {dtype.scalar_name}" + errors.at_user_line()
+        )
+    return _pow_(self, _double(exponent, dtype))
+
+
+FUNCTIONS["float_power"] = out_form(
+    float_power,
+    "the output given to float_power has dtype {found} but the operation's result requires dtype "
+    "{expected}",
+)
+
+methods(
+    pow_=_pow_, float_power_=_float_power_, __pow__=binary_operator(pow),
+    __rpow__=reflected_operator(pow), __ipow__=binary_operator(_pow_),
+)  # fmt: skip

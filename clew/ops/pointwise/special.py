@@ -1,0 +1,329 @@
+"""Special functions as operations: error function, gamma and Bessel families, entropy terms.
+
+The numerics are in `clew.kernels.numpy.special_functions`; here are types, gradients and names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.elementwise import operands
+from clew.core.op import OPS
+from clew.core.public import public
+from clew.core.tensor import Tensor
+from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.numpy import incomplete_gamma
+from clew.kernels.numpy import special_functions as kernel
+from clew.ops.define.rows import FLOAT, FLOATS, REALS, Row, binary_row, require_tensors, unary_row
+from clew.ops.pointwise.arithmetic import conj
+from clew.ops.pointwise.clamping import WHERE
+
+SQRT_PI = math.sqrt(math.pi)
+_WIDE = "bif"  # half precision is refused
+
+
+def _row(name: str, forward: Any, grad: Any, kernel_name: str, **options: Any) -> Any:
+    options = {"takes": REALS, **options}
+    return unary_row(name, forward, grad, rule=FLOAT, kernel=kernel_name, **options)
+
+
+def _hidden(name: str, forward: Any, grad: Any, kernel_name: str, **options: Any) -> Any:
+    """A row that PyTorch offers as `special.name` only; its op is named `special_name`."""
+    return _row(
+        f"special_{name}", forward, grad, kernel_name,
+        method=False, in_place=False, function=False, **options,
+    )  # fmt: skip
+
+
+# -- the error function ----------------------------------------------------------------------
+
+
+def _compiled(name: str) -> Callable[[np.ndarray], Any]:
+    """A forward over floats by a kernel, which has the function as its formula."""
+    compiled = elementwise(name, 1, cost=8, half=True)(lambda x: getattr(x, name)())
+    return lambda self: compiled.when(self)(self)
+
+
+erf = _row(
+    "erf",
+    _compiled("erf"),
+    lambda g, self: (2 / SQRT_PI) * (-(self.pow(2))).exp() * g,
+    "erf_vml_cpu",
+    takes_halves=True,
+)
+erfc = _row(
+    "erfc", _compiled("erfc"), lambda g, self: (-2 / SQRT_PI) * (-(self.pow(2))).exp() * g,
+    "erfc_vml_cpu", takes_halves=True,
+)  # fmt: skip
+erfinv = _row(
+    "erfinv", _compiled("erfinv"), lambda g, self: (SQRT_PI / 2) * self.erfinv().pow(2).exp() * g,
+    "erfinv_vml_cpu", takes_halves=True,
+)  # fmt: skip
+erfcx = _hidden(
+    "erfcx", kernel.erfcx, lambda g, self, out: (2 * self * out - 2 / SQRT_PI) * g, "erfcx_cpu",
+    takes=_WIDE,
+)  # fmt: skip
+ndtri = _hidden(
+    "ndtri", kernel.ndtri, lambda g, out: g * math.sqrt(2 * math.pi) * (out.square() / 2).exp(),
+    "ndtri_cpu", takes=_WIDE,
+)  # fmt: skip
+log_ndtr = _hidden(
+    "log_ndtr", kernel.log_ndtr,
+    lambda g, self: g / erfcx(self * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
+    "log_ndtr_cpu", takes=_WIDE,
+)  # fmt: skip
+
+
+def ndtr(input: Tensor) -> Tensor:
+    """The normal distribution function."""
+    require_tensors("special_ndtr", input=input)
+    return (1 + erf(input * math.sqrt(0.5))) * 0.5
+
+
+# -- the gamma family ------------------------------------------------------------------------
+
+lgamma = _row("lgamma", kernel.lgamma, lambda g, self: g * self.digamma(), "lgamma_vml_cpu")
+digamma: Any = _row("digamma", kernel.digamma, lambda g, self: g * POLYGAMMA(self, n=1), "digamma")
+
+
+def _polygamma(self: np.ndarray, *, n: int) -> np.ndarray:
+    return kernel.polygamma(n, self)
+
+
+POLYGAMMA: Row = Row(
+    "polygamma", _polygamma, rule=FLOAT, takes=REALS,
+    grads={"self": lambda g, self, n: g * POLYGAMMA(self, n=n + 1)},
+)  # fmt: skip
+
+
+@public(method=False)
+def polygamma(n: int, input: Tensor) -> Tensor:
+    """The n-th derivative of the digamma function."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n." + errors.at_user_line())
+    require_tensors("polygamma", input=input)
+    return POLYGAMMA(input, n=n)
+
+
+@public(function=False, name="polygamma", inplace=True)
+def _polygamma_method(self: Tensor, n: int) -> Tensor:
+    return polygamma(n, self)
+
+
+def _mvlgamma(self: np.ndarray, *, p: int) -> np.ndarray:
+    halves = np.arange(p) * -0.5
+    raised = self[..., np.newaxis].astype(np.float64) + halves
+    constant = p * (p - 1) * 0.25 * math.log(math.pi)
+    return (kernel.lgamma(raised).sum(-1) + constant).astype(self.dtype)
+
+
+def _grad_of_mvlgamma(g: Tensor, self: Tensor, p: int) -> Tensor:
+    slope = self.digamma()
+    for k in range(1, p):
+        slope = slope + (self - 0.5 * k).digamma()
+    return g * slope
+
+
+MVLGAMMA = Row("mvlgamma", _mvlgamma, rule=FLOAT, takes=REALS, grads={"self": _grad_of_mvlgamma})
+
+
+@public(checked=True, inplace=True)
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """The multivariate log-gamma function of dimension p."""
+    require_tensors("mvlgamma", input=input)
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor." + errors.at_user_line())
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1" + errors.at_user_line())
+    return MVLGAMMA(input, p=p)
+
+
+def _not_by_first(g: Tensor) -> Tensor:
+    raise RuntimeError(
+        "the derivative for 'self' of 'zeta' is not implemented." + errors.at_user_line()
+    )
+
+
+ZETA = Row(
+    "special_zeta", kernel.zeta, inputs=("self", "other"), rule=FLOAT, takes=_WIDE,
+    kernel="zeta_cpu",
+    grads={
+        "self": _not_by_first,
+        "other": lambda g, self, other: g * -self * zeta(self + 1, other),
+    },
+)  # fmt: skip
+
+
+def zeta(input: Any, other: Any) -> Tensor:
+    """The Hurwitz zeta function."""
+    return ZETA(*operands(ZETA, input, other))
+
+
+def _incomplete_gamma(name: str, forward: Any, sign: float) -> Any:
+    def not_by_first(g: Tensor) -> Tensor:
+        raise NotImplementedError(
+            f"the derivative for '{name}: input' is not implemented.\n"
+            "  Only the one by `other` is: detach `input`." + errors.at_user_line()
+        )
+
+    def by_second(g: Tensor, self: Tensor, other: Tensor) -> Tensor:
+        return g * (sign * ((self - 1) * other.log() - other - self.lgamma()).exp())
+
+    return binary_row(name, forward, not_by_first, by_second, takes=FLOATS, numbers=False)
+
+
+igamma = _incomplete_gamma("igamma", incomplete_gamma.igamma, 1.0)
+igammac = _incomplete_gamma("igammac", incomplete_gamma.igammac, -1.0)
+
+
+# -- Bessel functions ------------------------------------------------------------------------
+
+
+def _grad_of_i1(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
+    return g * _slope_at_zero(self, lambda x: i0(x) - out / x)
+
+
+def _grad_of_i1e(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
+    return g * _slope_at_zero(self, lambda x: i0e(x) - out * (x.sgn() + x.reciprocal()))
+
+
+def _slope_at_zero(self: Tensor, slope: Callable[[Tensor], Tensor]) -> Tensor:
+    """The slope is 1/2 at 0, where its formula divides by 0."""
+    tiny = self.abs() <= np.finfo(self._array.dtype).eps
+    safe = WHERE(tiny, float(np.finfo(self._array.dtype).eps), self)
+    return WHERE(tiny, 0.5, slope(safe))
+
+
+i0: Any = _row("i0", kernel.i0, lambda g, self: g * i1(self), "i0_vml_cpu")
+i0e: Any = _hidden(
+    "i0e", kernel.i0e, lambda g, self, out: g * (i1e(self) - self.sgn() * out), "i0e_cpu",
+    node="SpecialI0EBackward0",
+)  # fmt: skip
+i1: Any = _hidden("i1", kernel.i1, _grad_of_i1, "i1_cpu")
+i1e: Any = _hidden("i1e", kernel.i1e, _grad_of_i1e, "i1e_cpu", node="SpecialI1EBackward0")
+
+# -- entropy terms ---------------------------------------------------------------------------
+
+
+def _entr(self: np.ndarray) -> np.ndarray:
+    inside = np.where(self > 0, -self * np.log(self), self)
+    return np.where(self == 0, 0, np.where(self < 0, -np.inf, inside)).astype(self.dtype)
+
+
+entr = _hidden("entr", _entr, lambda g, self: g * (-(1 + self.log())), "entr_cpu")
+
+
+def _product_with(log: Any) -> Callable[[Any, Any], Any]:
+    """`self · log(other)`, which is 0 where self is, unless other is NaN."""
+
+    def forward(self: Any, other: Any) -> Any:
+        product = np.asarray(self * log(other))
+        zero = (np.asarray(self) == 0) & ~np.isnan(other)
+        return np.where(zero, np.zeros((), product.dtype), product)
+
+    return forward
+
+
+def _grad_of_factor(g: Tensor, self: Any, other: Any, name: str, pole: float) -> Tensor:
+    # The same product again: it is 0 where the gradient is, also at the pole.
+    op = OPS[name if isinstance(other, Tensor) else f"{name}.number"]
+    return WHERE((self == 0) & (other <= pole), 0, op(g, other))
+
+
+def _entropy_rows(name: str, forward: Any, pole: float, node: str) -> tuple[Row, ...]:
+    """For tensors, for a number on the left, for a number on the right."""
+    # Formulas are lambdas: an operation reads the names of their arguments.
+    of_self = lambda g, self, other: _grad_of_factor(g, self, other, name, pole)  # noqa: E731
+    of_other = lambda g, self, other: g * self / (other - pole)  # noqa: E731
+    kinds = (("", {"self": of_self, "other": of_other}), (".of_number", {"other": of_other}),
+             (".number", {"self": of_self}))  # fmt: skip
+    return tuple(
+        Row(
+            name + suffix,
+            forward,
+            inputs=("self", "other"),
+            rule=FLOAT,
+            takes=REALS,
+            kernel=f"{name.removeprefix('special_')}_cpu",
+            node=f"{node}Backward{index}",
+            grads=grads,
+            kinks="0 at self = 0",
+        )
+        for index, (suffix, grads) in enumerate(kinds)
+    )
+
+
+XLOGY = _entropy_rows("xlogy", _product_with(np.log), 0.0, "Xlogy")
+XLOG1PY = _entropy_rows("special_xlog1py", _product_with(np.log1p), -1.0, "SpecialXlog1Py")
+
+
+def _of_kind(rows: tuple[Row, ...], input: Any, other: Any) -> Tensor:
+    if isinstance(input, Tensor):
+        op = rows[0] if isinstance(other, Tensor) else rows[2]
+    else:
+        op = rows[1]
+    return op(*operands(op, input, other))
+
+
+@public(inplace=True)
+def xlogy(input: Any, other: Any) -> Tensor:
+    """`input * log(other)`, and 0 where input is 0."""
+    return _of_kind(XLOGY, input, other)
+
+
+def xlog1py(input: Any, other: Any) -> Tensor:
+    """`input * log1p(other)`, and 0 where input is 0."""
+    return _of_kind(XLOG1PY, input, other)
+
+
+# -- logit, sinc -----------------------------------------------------------------------------
+
+
+def _logit(self: np.ndarray, *, eps: float | None) -> Any:
+    if eps is not None:
+        self = np.minimum(np.maximum(self, eps), 1 - eps)
+    return np.log(self / (1 - self))
+
+
+def _grad_of_logit(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
+    slope = g / (self * (1 - self))
+    if eps is None:
+        outside: float = math.nan
+        low, high = 0.0, 1.0
+    else:
+        outside = 0.0
+        low, high = eps, 1 - eps
+    return WHERE((self < low) | (self > high), outside, slope)
+
+
+LOGIT = Row(
+    "logit", _logit, rule=FLOAT, takes=REALS, grads={"self": _grad_of_logit},
+    kinks="0 outside of [eps, 1 - eps]",
+)  # fmt: skip
+
+
+@public(inplace=True)
+def logit(input: Tensor, eps: float | None = None) -> Tensor:
+    """log(x / (1 - x)), with x limited to [eps, 1 - eps] if eps is given."""
+    require_tensors("logit", input=input)
+    return LOGIT(input, eps=eps)
+
+
+def _sinc(self: np.ndarray) -> Any:
+    scaled = self * math.pi
+    return np.where(self == 0, np.ones((), scaled.dtype), np.sin(scaled) / scaled)
+
+
+def _grad_of_sinc(g: Tensor, self: Tensor) -> Tensor:
+    scaled = self * math.pi
+    slope = g * conj((scaled * scaled.cos() - scaled.sin()) / (scaled * self))
+    return WHERE(self == 0, 0, slope)
+
+
+sinc = unary_row("sinc", _sinc, _grad_of_sinc, rule=FLOAT, kinks="0 at 0")

@@ -1,0 +1,64 @@
+"""Reductions of truth values: any, all, count_nonzero."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor
+from clew.ops.define.dims import numpy_names
+from clew.ops.reduce.reductions import DimArgument, Dims, fold, reduced_dims
+
+
+def _truth(ufunc: np.ufunc, self: np.ndarray, dims: Dims | None, keepdim: bool) -> np.ndarray:
+    result = fold(ufunc, self, dims, keepdim, np.bool_)
+    # For uint8, which once stood for bool, PyTorch keeps the dtype.
+    return result.astype(np.uint8) if self.dtype == np.uint8 else result
+
+
+ANY = Op(
+    "any",
+    lambda self, *, dims, keepdim: _truth(np.logical_or, self, dims, keepdim),
+    non_differentiable="boolean output",
+)
+ALL = Op(
+    "all",
+    lambda self, *, dims, keepdim: _truth(np.logical_and, self, dims, keepdim),
+    non_differentiable="boolean output",
+)
+
+
+def _logic_dims(dim: DimArgument, ndim: int, keepdim: bool) -> Dims:
+    if isinstance(dim, (tuple, list)) and not dim:
+        # Unlike the sums, an empty list reduces nothing here.
+        return ()
+    return reduced_dims(dim, ndim, keepdim)
+
+
+@public()
+@numpy_names
+def any(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor:
+    """Whether some element is nonzero."""
+    return ANY(input, dims=_logic_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)
+
+
+@public()
+@numpy_names
+def all(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor:
+    """Whether all elements are nonzero."""
+    return ALL(input, dims=_logic_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)
+
+
+def _count_nonzero(self: np.ndarray, *, dims: Dims) -> np.ndarray:
+    return fold(np.add, self != 0, dims, False, np.int64)
+
+
+COUNT_NONZERO = Op("count_nonzero", _count_nonzero, non_differentiable="integer output")
+
+
+@public(checked=True)
+@numpy_names
+def count_nonzero(input: Tensor, dim: DimArgument = None) -> Tensor:
+    """How many elements are not zero."""
+    return COUNT_NONZERO(input, dims=reduced_dims(dim, input._array.ndim))

@@ -1,0 +1,433 @@
+"""Largest and smallest: max, min, amax, amin, aminmax, argmax, argmin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.elementwise import F32, F64, NO_PARAMS
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.state import local
+from clew.core.tensor import Tensor, every_value
+from clew.kernels.compiled import gather_scatter
+from clew.kernels.numpy.reduce import extreme_of_all, extreme_of_rows
+from clew.kernels.numpy.scatter import in_blocks, take_few
+from clew.ops.define import out_checks, return_types
+from clew.ops.define.dims import numpy_names, require_bool, wrap_dim
+from clew.ops.reduce.reductions import DimArgument, Dims, fold, reduced_dims, restore_dims
+
+# -- elements chosen by index ----------------------------------------------------------------
+
+
+def _kept(indices: np.ndarray, dim: int, keepdim: bool) -> np.ndarray:
+    return indices if keepdim else np.expand_dims(indices, dim)
+
+
+def _take(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:
+    if not self.ndim:
+        return self.copy()
+    kept = _kept(indices, dim, keepdim)
+    if dim == self.ndim - 1:
+        taken = take_few(self, kept)
+        if taken is not None:
+            return taken.reshape(indices.shape)
+    blocks = in_blocks(self, kept, dim)
+    if blocks is not None:
+        return gather_scatter.take(*blocks).reshape(indices.shape)
+    return np.take_along_axis(self, kept, dim).reshape(indices.shape)
+
+
+def _put(
+    grad: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool, sizes: Dims
+) -> np.ndarray:
+    if not sizes:
+        return grad.copy()
+    spread = np.zeros(sizes, grad.dtype)
+    kept, values = _kept(indices, dim, keepdim), _kept(grad, dim, keepdim)
+    blocks = in_blocks(spread, kept, dim, values)
+    if blocks is not None:
+        gather_scatter.put(*blocks)
+    else:
+        np.put_along_axis(spread, kept, values, dim)
+    return spread
+
+
+VALUE_SELECTING_REDUCTION_BACKWARD = Op(
+    "value_selecting_reduction_backward",
+    _put,
+    grads={"grad": lambda g, indices, dim, keepdim: _chosen(g, indices, dim, keepdim)},
+    multilinear=True,
+)
+
+
+def _chosen(values: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Tensor:
+    return _CHOSEN(values, indices, dim=dim, keepdim=keepdim)
+
+
+def choosing_op(name: str, node: str) -> Op:
+    """An operation whose values are elements of its input, at `indices` along `dim`.
+
+    The indices are found before, by another operation; saving them, and neither the input nor the
+    values, is what backward needs. Each index occurs at most once along `dim`.
+    """
+    return Op(
+        name,
+        _take,
+        grads={
+            "self": lambda g, indices, dim, keepdim, self_shape: VALUE_SELECTING_REDUCTION_BACKWARD(
+                g, indices, dim=dim, keepdim=keepdim, sizes=self_shape
+            )
+        },
+        node=node,
+        multilinear=True,
+        kinks="the chosen element gets all of the gradient",
+    )
+
+
+_CHOSEN = choosing_op("_chosen", "GatherBackward0")
+MAX_DIM = choosing_op("max_dim", "MaxBackward0")
+MIN_DIM = choosing_op("min_dim", "MinBackward0")
+
+
+def found_op(name: str, forward: Callable[..., np.ndarray]) -> Op:
+    """An operation that finds indices."""
+    return Op(name, forward, non_differentiable="integer output")
+
+
+# -- argmax, argmin --------------------------------------------------------------------------
+
+
+def orderable(array: np.ndarray) -> np.ndarray:
+    """The same order in a dtype for which NumPy finds extremes quickly."""
+    return array.astype(np.float32) if array.dtype in dtypes.LOW_PRECISION else array
+
+
+def _argmax(self: np.ndarray, *, dim: int | None, keepdim: bool) -> np.ndarray:
+    if not self.ndim:
+        return np.zeros((), np.int64)
+    values: Any = orderable(self)
+    return np.asarray(values.argmax(dim, keepdims=keepdim))
+
+
+def _argmin(self: np.ndarray, *, dim: int | None, keepdim: bool) -> np.ndarray:
+    if not self.ndim:
+        return np.zeros((), np.int64)
+    values: Any = orderable(self)
+    return np.asarray(values.argmin(dim, keepdims=keepdim))
+
+
+ARGMAX = found_op("argmax", _argmax)
+ARGMIN = found_op("argmin", _argmin)
+
+
+def _find_extreme(op: Op, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    name = op.name
+    dtype = input.dtype
+    if dtype.is_complex or dtype is dtypes.bool_:
+        kind = "complex" if dtype.is_complex else "bool"
+        raise RuntimeError(f"{name}(): does not support {kind} input" + errors.at_user_line())
+    if keepdim is not False:
+        require_bool("keepdim", keepdim)
+    if dim is not None:
+        dim = wrap_dim(dim, input._array.ndim)
+        require_elements(name, input, dim)
+    elif not input._array.size:
+        raise IndexError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
+            "the reduction dim with the 'dim' argument." + errors.at_user_line()
+        )
+    return op(input, dim=dim, keepdim=keepdim)
+
+
+# Quicker than NumPy's functions of these names, which look for the method first.
+_argmax_of, _argmin_of = np.ndarray.argmax, np.ndarray.argmin
+
+
+def _place_of_all(op: Op, find: Callable[..., Any], input: Tensor) -> Tensor | None:
+    """The short path for all elements of floats; None where there is more to look at."""
+    array, state = input._array, local.state
+    if (array.dtype is not F32 and array.dtype is not F64) or not array.size:
+        return None
+    if state.intercept is not None:
+        return None
+    return op.output(state, (input,), {"dim": None, "keepdim": False}, find(array))
+
+
+@public()
+@numpy_names
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """The index of the largest element (the first one; NaN counts as largest)."""
+    if dim is None and keepdim is False:
+        quick = _place_of_all(ARGMAX, _argmax_of, input)
+        if quick is not None:
+            return quick
+    return _find_extreme(ARGMAX, input, dim, keepdim)
+
+
+@public()
+@numpy_names
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """The index of the smallest element (the first one; NaN counts as smallest)."""
+    if dim is None and keepdim is False:
+        quick = _place_of_all(ARGMIN, _argmin_of, input)
+        if quick is not None:
+            return quick
+    return _find_extreme(ARGMIN, input, dim, keepdim)
+
+
+def require_elements(name: str, input: Tensor, dim: int) -> None:
+    """A dimension without elements has no extreme."""
+    shape = input._array.shape
+    if shape and shape[dim] == 0:
+        raise IndexError(
+            f"{name}(): Expected reduction dim {dim} to have non-zero size." + errors.at_user_line()
+        )
+
+
+def require_any_element(name: str, input: Tensor) -> None:
+    if not input._array.size:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument." + errors.at_user_line()
+        )
+
+
+def refuse_complex_history(name: str, input: Tensor) -> None:
+    """Complex numbers have no order; those that pass as they are still have no derivative."""
+    if input.requires_grad and local.state.grad_enabled:
+        raise RuntimeError(
+            f"{name} does not support automatic differentiation for outputs with complex dtype."
+            + errors.at_user_line()
+        )
+
+
+# -- amax, amin, and the extreme of all elements -----------------------------------------------
+
+
+def _extreme(ufunc: np.ufunc, self: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+    if len(dims) == 1 and dims[0] == self.ndim - 1 and self.size:
+        largest = extreme_of_rows(ufunc, self)
+        if largest is not None:
+            return largest[..., None] if keepdim else largest
+    result = fold(ufunc, orderable(self), dims, keepdim)
+    return result if result.dtype is self.dtype else result.astype(self.dtype)
+
+
+def _shared_evenly(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: bool) -> Tensor:
+    """All the elements that equal the extreme share its gradient."""
+    is_extreme = restore_dims(out, dims, keepdim) == self
+    count = is_extreme.sum(dims or None, keepdim=True)
+    return restore_dims(g, dims, keepdim) * is_extreme / count
+
+
+def all_shared_evenly(g: Any, self: Any, out: Any) -> Any:
+    """All the elements that equal the extreme share its gradient; of tensors or bare arrays."""
+    if type(g) is np.ndarray:
+        places = np.isnan(self) if np.isnan(out) else np.equal(self, out)
+        share = np.divide(g, np.count_nonzero(places), dtype=g.dtype)
+        # Chosen, not multiplied by 0 and 1: the gradient may be infinite.
+        return np.where(places, share, np.zeros((), g.dtype))
+    is_extreme = self == out
+    if np.isnan(every_value(out)).any():
+        is_extreme = is_extreme | (self.isnan() & out.isnan())
+    return (g / is_extreme.sum()).expand(self._array.shape).masked_fill(~is_extreme, 0)
+
+
+_TIES = "shared evenly among equal elements"
+AMAX = Op(
+    "amax",
+    lambda self, *, dims, keepdim: _extreme(np.maximum, self, dims, keepdim),
+    grads={"self": _shared_evenly},
+    kinks=_TIES,
+)
+AMIN = Op(
+    "amin",
+    lambda self, *, dims, keepdim: _extreme(np.minimum, self, dims, keepdim),
+    grads={"self": _shared_evenly},
+    kinks=_TIES,
+)
+MAX_ALL = Op(
+    "max",
+    lambda self: _extreme(np.maximum, self, tuple(range(self.ndim)), False),
+    grads={"self": all_shared_evenly},
+    node="MaxBackward1",
+    bare=True,
+    kinks=_TIES,
+)
+MIN_ALL = Op(
+    "min",
+    lambda self: _extreme(np.minimum, self, tuple(range(self.ndim)), False),
+    grads={"self": all_shared_evenly},
+    node="MinBackward1",
+    bare=True,
+    kinks=_TIES,
+)
+
+
+def _reduce_extreme(op: Op, input: Tensor, dim: DimArgument, keepdim: bool) -> Tensor:
+    array, state = input._array, local.state
+    dims = reduced_dims(dim, array.ndim, keepdim)
+    if (array.dtype is F32 or array.dtype is F64) and array.size and state.intercept is None:
+        params = {"dims": dims, "keepdim": keepdim}
+        return op.output(state, (input,), params, op.forward(array, **params))
+    if dim is None or (isinstance(dim, tuple) and not dim):
+        require_any_element(op.name, input)
+    for each in dims:
+        require_elements(op.name, input, each)
+    if input.dtype.is_complex:
+        if input._array.size:
+            raise errors.no_kernel(f"{op.name[1:]}_values_cpu", input.dtype)
+        refuse_complex_history(op.name, input)
+    return op(input, dims=dims, keepdim=keepdim)
+
+
+@public(out=out_checks.input_dtype(out_checks.extreme_words))
+@numpy_names
+def amax(input: Tensor, dim: DimArgument = (), keepdim: bool = False) -> Tensor:
+    """The largest value over some dimensions; equal ones share the gradient."""
+    return _reduce_extreme(AMAX, input, dim, keepdim)
+
+
+@public(out=out_checks.input_dtype(out_checks.extreme_words))
+@numpy_names
+def amin(input: Tensor, dim: DimArgument = (), keepdim: bool = False) -> Tensor:
+    """The smallest value over some dimensions; equal ones share the gradient."""
+    return _reduce_extreme(AMIN, input, dim, keepdim)
+
+
+def _aminmax(self: np.ndarray, *, dims: Dims, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
+    return (
+        _extreme(np.minimum, self, dims, keepdim),
+        _extreme(np.maximum, self, dims, keepdim),
+    )
+
+
+def _aminmax_grad(
+    g: tuple[Tensor | None, Tensor | None],
+    self: Tensor,
+    out: tuple[Tensor, Tensor],
+    dims: Dims,
+    keepdim: bool,
+) -> Tensor:
+    parts = [
+        _shared_evenly(grad, self, result, dims, keepdim)
+        for grad, result in zip(g, out, strict=True)
+        if grad is not None
+    ]
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+AMINMAX = Op("aminmax", _aminmax, grads={"self": _aminmax_grad}, outputs=2, kinks=_TIES)
+
+
+@public(out=out_checks.pair_of_input_dtype)
+@numpy_names
+def aminmax(
+    input: Tensor, *, dim: int | None = None, keepdim: bool = False
+) -> return_types.aminmax:
+    """The smallest and the largest value, over one dimension or over all."""
+    shape = input._array.shape
+    if dim is None and not input._array.size:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+            "identity." + errors.at_user_line()
+        )
+    if dim is not None and shape and shape[wrap_dim(dim, len(shape))] == 0:
+        raise IndexError(
+            f"aminmax: Expected reduction dim {wrap_dim(dim, len(shape))} to have non-zero size."
+            + errors.at_user_line()
+        )
+    if input.dtype.is_complex:
+        raise errors.no_kernel("aminmax_cpu", input.dtype)
+    dims = reduced_dims(dim, len(shape), keepdim)
+    return return_types.aminmax(*AMINMAX(input, dims=dims, keepdim=keepdim))
+
+
+# -- max, min ----------------------------------------------------------------------------------
+
+
+def _along(
+    name: str, find: Op, choose: Op, input: Tensor, dim: int, keepdim: bool
+) -> tuple[Tensor, Tensor]:
+    array, state = input._array, local.state
+    if (
+        (array.dtype is F32 or array.dtype is F64)
+        and array.size
+        and array.ndim
+        and type(keepdim) is bool
+        and state.intercept is None
+    ):
+        params: dict[str, Any] = {"dim": wrap_dim(dim, array.ndim), "keepdim": keepdim}
+        places = find.output(state, (input,), params, find.forward(array, **params))
+        values = _take(array, places._array, **params)
+        return choose.output(state, (input, places), params, values), places
+    if input.dtype.is_complex:
+        raise RuntimeError(f"{name}(): does not support complex input" + errors.at_user_line())
+    require_bool("keepdim", keepdim)
+    dim = wrap_dim(dim, input._array.ndim)
+    require_elements(name, input, dim)
+    indices = find(input, dim=dim, keepdim=keepdim)
+    return choose(input, indices, dim=dim, keepdim=keepdim), indices
+
+
+# To look for the place of the largest of fewer numbers is quicker than to reduce.
+_SOUGHT = 1 << 15
+
+
+def _of_all(op: Op, ufunc: Any, input: Tensor) -> Tensor:
+    array, state = input._array, local.state
+    if (array.dtype is F32 or array.dtype is F64) and array.size and state.intercept is None:
+        return op.output(state, (input,), NO_PARAMS, extreme_of_all(ufunc, array))
+    require_any_element(op.name, input)
+    if input.dtype.is_complex:
+        raise errors.no_kernel(f"{op.name}_all", input.dtype)
+    return op(input)
+
+
+def _extreme_function(
+    name: str, words: str, op: Op, ufunc: Any, sought: Any, along: tuple[Op, Op]
+) -> Callable[..., Any]:
+    """`max` or `min`, from the operations for all elements and along a dimension."""
+    result = getattr(return_types, name)
+
+    def extreme(
+        input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
+    ) -> Any:
+        if not isinstance(input, Tensor):
+            raise errors.wrong_argument(name, "input", 1, "Tensor", input)
+        if dim is None and other is None and keepdim is False:
+            array, state = input._array, local.state
+            dtype = array.dtype
+            if (
+                (dtype is F32 or dtype is F64)
+                and array.ndim == 1
+                and 0 < array.size < _SOUGHT
+                and state.intercept is None
+            ):
+                # A NaN is found first, too.
+                found = array[sought(array), ...].copy()
+                return op.output(state, (input,), NO_PARAMS, found)
+            return _of_all(op, ufunc, input)
+        if isinstance(dim, Tensor):
+            other, dim = dim, None
+        if other is not None:
+            return getattr(input, f"{name}imum")(other)
+        return result(*_along(name, *along, input, dim, keepdim))
+
+    extreme.__name__ = extreme.__qualname__ = name
+    extreme.__doc__ = f"The {words} element; with `dim`, the {words} along it and where; or of two."
+    return extreme
+
+
+max, min = (
+    public(out=out_checks.own_memory)(numpy_names(_extreme_function(*given)))
+    for given in (
+        ("max", "largest", MAX_ALL, np.maximum, _argmax_of, (ARGMAX, MAX_DIM)),
+        ("min", "smallest", MIN_ALL, np.minimum, _argmin_of, (ARGMIN, MIN_DIM)),
+    )
+)

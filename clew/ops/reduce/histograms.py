@@ -1,0 +1,197 @@
+"""Counting values: histc, histogram, bincount."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor, every_value, wrap
+from clew.ops.batching import refusals
+from clew.ops.define import return_types
+
+
+def _is_of_examples(tensor: Tensor) -> bool:
+    """Whether a tensor has values of its own for each example of a vmap."""
+    return every_value(tensor) is not tensor._array
+
+
+# -- bincount --------------------------------------------------------------------------------------
+
+
+def _bincount(self: np.ndarray, weights: np.ndarray | None, *, minlength: int) -> np.ndarray:
+    if weights is None:
+        return np.bincount(self, minlength=minlength).astype(np.int64, copy=False)
+    counts = np.bincount(self, weights=weights, minlength=minlength)
+    return counts.astype(np.float32 if weights.dtype == np.float32 else np.float64, copy=False)
+
+
+BINCOUNT = Op("bincount", _bincount, non_differentiable="a count of integers")
+
+
+@public(out=False)
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each non-negative integer occurs, or the sum of its weights."""
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0" + errors.at_user_line())
+    if input.dtype.category != dtypes.INTEGER:
+        raise errors.no_kernel("bincount_cpu", input.dtype, "It counts integers: x.long()")
+    if _is_of_examples(input):
+        raise refusals.dynamic_shape("bincount")
+    if input._array.ndim != 1 or (input._array.size and input._array.min() < 0):
+        raise RuntimeError(
+            "bincount only supports 1-d non-negative integral inputs." + errors.at_user_line()
+        )
+    if weights is not None and weights._array.shape != input._array.shape:
+        raise RuntimeError(
+            "weights should be 1-d and have the same length as input" + errors.at_user_line()
+        )
+    return BINCOUNT(input, weights, minlength=minlength)
+
+
+# -- histogram -------------------------------------------------------------------------------------
+
+
+def _binned(
+    self: np.ndarray, weight: np.ndarray | None, *, edges: np.ndarray, density: bool
+) -> np.ndarray:
+    """Weighted counts between the edges; the last bin holds its right edge too."""
+    values = self.reshape(-1)
+    inside = (values >= edges[0]) & (values <= edges[-1])
+    places = np.searchsorted(edges, values[inside], side="right") - 1
+    places = np.minimum(places, len(edges) - 2)
+    weights = None if weight is None else weight.reshape(-1)[inside]
+    counts = np.bincount(places, weights=weights, minlength=len(edges) - 1)
+    counts = counts.astype(self.dtype)
+    if density:
+        counts = counts / (counts.sum() * np.diff(edges))
+    return counts.astype(self.dtype, copy=False)
+
+
+def _no_gradient(g: Any) -> Tensor:
+    raise errors.not_differentiable("histogram", "self", "counts are piecewise constant")
+
+
+HISTOGRAM = Op("histogram", _binned, grads={"self": _no_gradient}, node="NotImplemented")
+
+
+def _evenly_binned(self: np.ndarray, *, bins: int, low: float, high: float) -> np.ndarray:
+    """Counts in equal intervals; each element's place is computed in the input's own dtype."""
+    values, kind = self.reshape(-1), self.dtype.type
+    inside = values[(values >= kind(low)) & (values <= kind(high))]
+    places = (inside - kind(low)) * kind(bins) / (kind(high) - kind(low))
+    counts = np.bincount(np.minimum(places.astype(np.int64), bins - 1), minlength=bins)
+    return counts.astype(self.dtype)
+
+
+HISTC = Op("histc", _evenly_binned, non_differentiable="counts are piecewise constant")
+
+
+def _outer_edges(name: str, input: Tensor, low: float, high: float) -> tuple[float, float]:
+    """The range given, or else that of the data; never of width zero."""
+    array = input._array
+    if low == high and _is_of_examples(input):
+        raise refusals.no_rule(name, "each example has a range; pass `min` and `max`")
+    if low == high and array.size:
+        low, high = float(array.min()), float(array.max())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(
+            f"torch.{name}: range of [{low:g}, {high:g}] is not finite" + errors.at_user_line()
+        )
+    return (low - 1, high + 1) if low == high else (low, high)
+
+
+def _check_bins(bins: int) -> None:
+    if bins <= 0:
+        raise RuntimeError(
+            f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0"
+            + errors.at_user_line()
+        )
+
+
+@public()
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+    """Counts of elements in `bins` equal intervals between `min` and `max`."""
+    if input.dtype.category != dtypes.FLOAT:
+        raise errors.no_kernel("histogram_cpu", input.dtype)
+    _check_bins(bins)
+    low, high = _outer_edges("histc", input, float(min), float(max))
+    if low > high:
+        raise RuntimeError("torch.histc: max must be larger than min" + errors.at_user_line())
+    return HISTC(input, bins=bins, low=low, high=high)
+
+
+def _even_edges(low: float, high: float, bins: int, input: Tensor) -> np.ndarray:
+    return np.linspace(low, high, bins + 1).astype(input._array.dtype)
+
+
+@public()
+def histogram(
+    input: Tensor,
+    bins: int | Tensor = 100,
+    *,
+    range: tuple[float, float] | None = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+) -> return_types.histogram:
+    """Counts (or densities) of elements between edges, and the edges."""
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise errors.no_kernel("histogramdd", input.dtype)
+    if weight is not None and weight._array.shape != input._array.shape:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the "
+            "input tensor excluding its innermost dimension, but got input with shape "
+            f"[{input._array.size}, 1] and weight with shape "
+            f"{errors.shape_list(weight._array.shape)}" + errors.at_user_line()
+        )
+    edges = _histogram_edges(input, bins, range)
+    counts = HISTOGRAM(input, weight, edges=edges._array, density=density)
+    return return_types.histogram(counts, edges)
+
+
+def _histogram_edges(
+    input: Tensor, bins: int | Tensor, range: tuple[float, float] | None
+) -> Tensor:
+    if isinstance(bins, Tensor):
+        if _is_of_examples(bins):
+            raise refusals.no_rule("histogram", "the edges of each example's bins differ")
+        if bins.dtype is not input.dtype:
+            raise RuntimeError(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but "
+                f"got input with dtype {input.dtype.name} and bins for dimension 0 with dtype "
+                f"{bins.dtype.name}" + errors.at_user_line()
+            )
+        return bins.detach().clone()
+    _check_bins(bins)
+    if range is None:
+        low, high = _data_range(input)
+    else:
+        low, high = range
+        if low > high:
+            raise RuntimeError(
+                f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} "
+                "for dimension 0" + errors.at_user_line()
+            )
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return wrap(_even_edges(low, high, bins, input))
+
+
+def _data_range(input: Tensor) -> tuple[float, float]:
+    array = input._array
+    if _is_of_examples(input):
+        raise refusals.no_rule("histogram", "each example has a range; pass `range`")
+    if not array.size:
+        return 0.0, 1.0
+    low, high = float(array.min()), float(array.max())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(
+            f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite"
+            + errors.at_user_line()
+        )
+    return low, high

@@ -1,0 +1,311 @@
+"""Vector norms and what is made of them: norm, dist, renorm."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.elementwise import F32, F64
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.state import local
+from clew.core.tensor import Tensor
+from clew.ops.define.dims import numpy_names, wrap_dim
+from clew.ops.reduce.reductions import (
+    DimArgument,
+    Dims,
+    accumulator_dtype,
+    add_up,
+    convert,
+    fold,
+    reduced_dims,
+    restore_dims,
+)
+
+# NumPy's stubs do not know the axis of generalised ufuncs.
+_vecdot: Any = np.vecdot
+
+
+def _vector_norm(
+    self: np.ndarray, *, ord: float, dims: Dims, keepdim: bool, dtype: np.dtype
+) -> np.ndarray:
+    real = dtypes.BY_NUMPY[dtype].to_real().np
+    values = convert(self, accumulator_dtype(dtype))
+    result = _norm_of(values, ord, dims, keepdim)
+    return np.asarray(result).astype(real, copy=False)
+
+
+def _norm_of(values: np.ndarray, ord: float, dims: Dims, keepdim: bool) -> np.ndarray:
+    if ord == 2:
+        if len(dims) == 1:
+            total = np.asarray(_vecdot(values, values, axis=dims[0]).real)
+            return np.sqrt(np.expand_dims(total, dims[0]) if keepdim else total)
+        if values.dtype.kind == "c":
+            squares = values.real**2 + values.imag**2
+        elif len(dims) == values.ndim and values.flags.c_contiguous and not keepdim:
+            flat = values.reshape(-1)
+            return np.sqrt(np.dot(flat, flat))
+        else:
+            squares = values * values
+        return np.sqrt(add_up(squares, dims, keepdim))
+    if ord == 0:
+        return fold(np.add, values != 0, dims, keepdim, np.float64)
+    sizes = np.absolute(values)
+    if ord == math.inf:
+        return fold(np.maximum, sizes, dims, keepdim)
+    if ord == -math.inf:
+        return fold(np.minimum, sizes, dims, keepdim)
+    if ord == 1:
+        return add_up(sizes, dims, keepdim)
+    return add_up(sizes**ord, dims, keepdim) ** (1.0 / ord)
+
+
+def norm_grad(
+    g: Tensor, self: Tensor, out: Tensor, ord: float, dims: Dims, keepdim: bool
+) -> Tensor | None:
+    """The gradient of a vector norm; 0 wherever it is not defined."""
+    g, norm = restore_dims(g, dims, keepdim), restore_dims(out, dims, keepdim)
+    if ord == 0:
+        return None
+    if ord == 1:
+        return self.sgn() * g
+    if ord == 2:
+        return g * (self / norm).masked_fill(norm == 0, 0)
+    if math.isinf(ord):
+        sizes = self.abs()
+        is_extreme = (sizes == norm).logical_or(sizes.isnan().logical_and(norm.isnan()))
+        return self.sgn() * (is_extreme / is_extreme.sum(dims or None, keepdim=True) * g)
+    if ord < 1:
+        scaled = self.sgn() * self.abs().pow(ord - 1).masked_fill(self == 0, 0)
+        return scaled * (g * norm.pow(1 - ord))
+    share = (g / norm.pow(ord - 1)).masked_fill(norm == 0, 0)
+    if ord < 2:
+        return self.sgn() * self.abs().pow(ord - 1) * share
+    return self * self.abs().pow(ord - 2) * share
+
+
+LINALG_VECTOR_NORM = Op(
+    "linalg_vector_norm",
+    _vector_norm,
+    grads={"self": norm_grad},
+    kinks="0 at the zero vector; shared evenly among equal extremes for inf and -inf",
+)
+
+
+def vector_norm(
+    input: Tensor,
+    ord: float = 2,
+    dim: DimArgument = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:
+    """The norm of vectors along some dimensions (`linalg.vector_norm`)."""
+    ord = float(ord)
+    if ord == 2 and dim is None and dtype is None and keepdim is False:
+        quick = _quick_length(input)
+        if quick is not None:
+            return quick
+    _check_norm_dtype(input.dtype, dtype)
+    dims = reduced_dims(dim, input._array.ndim, keepdim)
+    if ord < 0 or ord == math.inf:
+        _check_norm_identity(input, ord, dim, dims)
+    wanted = input.dtype if dtype is None else dtype
+    return LINALG_VECTOR_NORM(input, ord=ord, dims=dims, keepdim=keepdim, dtype=wanted.np)
+
+
+def _quick_length(input: Tensor) -> Tensor | None:
+    """The short path to the 2-norm of all elements; None where there is more to look at."""
+    array, state = input._array, local.state
+    dtype = array.dtype
+    if (
+        (dtype is not F32 and dtype is not F64)
+        or not array.flags.c_contiguous
+        or state.intercept is not None
+    ):
+        return None
+    flat = array.reshape(-1)
+    params = {"ord": 2.0, "dims": tuple(range(array.ndim)), "keepdim": False, "dtype": dtype}
+    return LINALG_VECTOR_NORM.output(state, (input,), params, np.sqrt(flat.dot(flat)))
+
+
+def _check_norm_dtype(have: dtypes.dtype, dtype: dtypes.dtype | None) -> None:
+    if have.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{have.scalar_name}\n  Convert first: x.float()" + errors.at_user_line()
+        )
+    if dtype is None:
+        return
+    if dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "linalg.vector_norm: dtype should be floating point or complex, but got "
+            f"{dtype.scalar_name}" + errors.at_user_line()
+        )
+    if have.is_complex != dtype.is_complex:
+        expected = "complex" if have.is_complex else "real"
+        raise RuntimeError(
+            f"linalg.vector_norm: dtype should be {expected} for {expected} inputs, but got "
+            f"{dtype.scalar_name}" + errors.at_user_line()
+        )
+    if dtypes.promote_types(have, dtype) is not dtype:
+        raise RuntimeError(
+            f"linalg.vector_norm: the dtype of the input ({have.scalar_name}) should be "
+            f"convertible without narrowing to the specified dtype ({dtype.scalar_name})"
+            + errors.at_user_line()
+        )
+
+
+def _check_norm_identity(input: Tensor, ord: float, dim: DimArgument, dims: Dims) -> None:
+    if input._array.size:
+        return
+    text = f"linalg.vector_norm cannot compute the {ord:g} norm on "
+    if dim is None or dim in ((), []):
+        raise RuntimeError(
+            text
+            + "an empty tensor because the operation does not have an identity"
+            + errors.at_user_line()
+        )
+    for each in dims:
+        if input._array.shape[each] == 0:
+            raise RuntimeError(
+                f"{text}the dimension {each} because this dimension is empty and the operation "
+                "does not have an identity" + errors.at_user_line()
+            )
+
+
+@public()
+@numpy_names
+def norm(
+    input: Tensor,
+    p: float | str | None = "fro",
+    dim: DimArgument = None,
+    keepdim: bool = False,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:
+    """The norm over all elements, or over some dimensions."""
+    if p == "nuc":
+        return _nuclear_norm(input, dim, keepdim, dtype)
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(
+            f"linalg.matrix_norm: Order {p} not supported. Strings that name a norm are 'fro' and "
+            "'nuc'." + errors.at_user_line()
+        )
+    order: Any = 2.0 if p is None or p == "fro" else p
+    return vector_norm(input, order, dim, keepdim, dtype=dtype)
+
+
+def _nuclear_norm(
+    input: Tensor, dim: DimArgument, keepdim: bool, dtype: dtypes.dtype | None
+) -> Tensor:
+    if dtype is not None:
+        raise ValueError("dtype argument is not supported in nuclear norm" + errors.at_user_line())
+    ndim = input._array.ndim
+    dims = (-2, -1) if dim is None and ndim == 2 else dim
+    if not isinstance(dims, (tuple, list)) or len(dims) != 2:
+        raise RuntimeError(
+            f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}" + errors.at_user_line()
+        )
+    rows, columns = (wrap_dim(each, ndim) for each in dims)
+    rest = tuple(i for i in range(ndim) if i not in (rows, columns))
+    matrices = input.permute(*rest, rows, columns)
+    total = matrices.svd(compute_uv=False)[1].sum(-1)
+    if not keepdim:
+        return total
+    return total.reshape(
+        tuple(1 if i in (rows, columns) else n for i, n in enumerate(input._array.shape))
+    )
+
+
+# -- dist ----------------------------------------------------------------------------------------
+
+
+def _dist(self: np.ndarray, other: np.ndarray, *, p: float) -> np.ndarray:
+    dtype = dtypes.promote_types(dtypes.BY_NUMPY[self.dtype], dtypes.BY_NUMPY[other.dtype]).np
+    accumulate = accumulator_dtype(dtype)
+    difference = convert(self, accumulate) - convert(other, accumulate)
+    dims = tuple(range(difference.ndim))
+    return _vector_norm(difference.astype(dtype), ord=p, dims=dims, keepdim=False, dtype=dtype)
+
+
+def _dist_grad(g: Tensor, self: Tensor, other: Tensor, out: Tensor, p: float) -> Tensor | None:
+    difference = self - other
+    return norm_grad(g, difference, out, p, tuple(range(difference._array.ndim)), False)
+
+
+def _dist_other_grad(
+    g: Tensor, self: Tensor, other: Tensor, out: Tensor, p: float
+) -> Tensor | None:
+    of_self = _dist_grad(g, self, other, out, p)
+    return None if of_self is None else -of_self
+
+
+DIST = Op(
+    "dist",
+    _dist,
+    grads={"self": _dist_grad, "other": _dist_other_grad},
+    kinks="0 where both are equal",
+)
+
+
+@public(checked=True)
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of `input - other`."""
+    dtype = dtypes.promote_types(input.dtype, other.dtype)
+    if dtype.category < dtypes.FLOAT:
+        if dtype is dtypes.bool_:
+            return input - other  # which raises and says why
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. Got "
+            f"{dtype.scalar_name} instead." + errors.at_user_line()
+        )
+    mismatch = errors.broadcast_mismatch("dist", input._array.shape, other._array.shape)
+    if mismatch is not None:
+        raise mismatch
+    return DIST(input, other, p=float(p))
+
+
+# -- renorm --------------------------------------------------------------------------------------
+
+
+def _renorm(self: np.ndarray, *, p: float, dim: int, maxnorm: float) -> np.ndarray:
+    rest = tuple(i for i in range(self.ndim) if i != dim)
+    values = convert(self, accumulator_dtype(self.dtype))
+    norms = _norm_of(values, p, rest, keepdim=True)
+    factor = np.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)
+    return (values * factor).astype(self.dtype)
+
+
+def _renorm_grad(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    rest = tuple(i for i in range(self._array.ndim) if i != dim)
+    norm = vector_norm(self, p, rest, keepdim=True)
+    along = (g * self.conj() if self.dtype.is_complex else g * self).sum(rest, keepdim=True)
+    along = along.real if self.dtype.is_complex else along
+    by_norm: Any = norm_grad(along, self, norm, p, rest, True)
+    scale = (norm + 1e-7).reciprocal()
+    shrunk = maxnorm * scale * (g - scale * by_norm)
+    return shrunk.where(norm > maxnorm, g)
+
+
+RENORM = Op("renorm", _renorm, grads={"self": _renorm_grad})
+
+
+@public(inplace=True)
+def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
+    """Scale each slice along `dim` down to a norm of at most `maxnorm`."""
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported" + errors.at_user_line())
+    if maxnorm < 0:
+        raise RuntimeError(
+            f"renorm: expected maxnorm to be >= 0 but got {maxnorm}" + errors.at_user_line()
+        )
+    if input._array.ndim < 2:
+        raise RuntimeError(
+            f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions"
+            + errors.at_user_line()
+        )
+    return RENORM(input, p=float(p), dim=wrap_dim(dim, input._array.ndim), maxnorm=float(maxnorm))

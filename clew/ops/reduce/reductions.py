@@ -1,0 +1,487 @@
+"""Reductions that combine all elements: sum, mean, prod, logsumexp, any, all."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
+from clew.core.elementwise import F32, F64, NO_PARAMS
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.state import local
+from clew.core.tensor import Tensor, every_value, wrap
+from clew.kernels.numpy import reduce
+from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.conversion import converted
+from clew.ops.define.dims import numpy_names, require_bool, shape_argument, wrap_dim, wrap_dims
+from clew.ops.pointwise.arithmetic import conj
+from clew.ops.shape.views import expanded
+
+Dims = tuple[int, ...]
+DimArgument = int | Dims | list[int] | None
+
+# Below this many elements the order of additions does not matter.
+_SHORT = 4096
+_add_all: Any = np.add.reduce
+
+
+def reduced_dims(dim: DimArgument, ndim: int, keepdim: Any = False) -> Dims:
+    """The dimensions to reduce, counted from the front; a 0-dim tensor has none."""
+    if keepdim is not False and keepdim is not True:
+        require_bool("keepdim", keepdim)
+    if type(dim) is int and -ndim <= dim < ndim:
+        return (dim % ndim,)
+    dims = wrap_dims(dim, ndim)
+    return dims if ndim else ()
+
+
+def restore_dims(g: Any, dims: Dims, keepdim: bool) -> Any:
+    """A reduced tensor with the reduced dimensions put back as size 1, where that matters.
+
+    Bare arrays are taken as well.
+    """
+    if keepdim or dims == tuple(range(len(dims))):
+        # Missing leading dimensions are broadcast anyway.
+        return g
+    shape = list((g if type(g) is np.ndarray else g._array).shape)
+    for dim in sorted(dims):
+        shape.insert(dim, 1)
+    return g.reshape(shape)
+
+
+def accumulator_dtype(dtype: np.dtype) -> np.dtype:
+    """Low-precision floats are summed in float32."""
+    return F32 if dtype in dtypes.LOW_PRECISION else dtype
+
+
+def convert(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The array in another dtype; complex numbers lose their imaginary part silently."""
+    if array.dtype is dtype:
+        return array
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
+        array = array.real
+    return converted(array, dtype)
+
+
+def fold(
+    ufunc: Any, array: np.ndarray, dims: Dims | int | None, keepdim: bool, dtype: Any = None
+) -> np.ndarray:
+    """`ufunc.reduce`, always with an array as its result."""
+    return np.asarray(ufunc.reduce(array, axis=dims, keepdims=keepdim, dtype=dtype))
+
+
+# -- sum -----------------------------------------------------------------------------------
+
+
+def add_up(array: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+    """The sum over `dims` in the array's own dtype, with errors that do not grow with the size.
+
+    Low-precision floats give a float32.
+    """
+    if array.size > _SHORT and dims:
+        total = reduce.add_up(array, dims, keepdim)
+        if total is not None:
+            return total
+    return fold(np.add, array, dims, keepdim, accumulator_dtype(array.dtype))
+
+
+def _summed(self: np.ndarray, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
+    """The sum in the dtype that is right for adding up numbers of `dtype`."""
+    wide = accumulator_dtype(dtype)
+    return add_up(
+        self if accumulator_dtype(self.dtype) is wide else convert(self, wide), dims, keepdim
+    )
+
+
+def _sum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
+    total = _summed(self, dims, keepdim, dtype)
+    return converted(total, dtype)
+
+
+def _sum_all(self: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
+    return _sum(self, dims=tuple(range(self.ndim)), keepdim=False, dtype=dtype)
+
+
+SUM = Op(
+    "sum_dim",
+    _sum,
+    grads={
+        "self": lambda g, dims, keepdim, self_shape: expanded(
+            restore_dims(g, dims, keepdim), self_shape
+        )
+    },
+    node="SumBackward1",
+    linear=True,
+    bare=True,
+)
+SUM_ALL = Op(
+    "sum",
+    _sum_all,
+    grads={"self": lambda g, self_shape: expanded(g, self_shape)},
+    linear=True,
+    bare=True,
+)
+
+
+def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
+    """Integers and bools are summed as int64 unless a dtype is asked for."""
+    if dtype is not None:
+        return dtype.np
+    have = input.dtype
+    return dtypes.int64.np if have.category < dtypes.FLOAT else have.np
+
+
+@public()
+@numpy_names
+def sum(
+    input: Tensor,
+    dim: DimArgument = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:
+    """The sum over some dimensions, or over all."""
+    if dim is None and keepdim is False:
+        if dtype is None:
+            out = _total(input, SUM_ALL)
+            if out is not None:
+                return out
+        return SUM_ALL(input, dtype=sum_dtype(input, dtype))
+    dims = reduced_dims(dim, input._array.ndim, keepdim)
+    if dtype is None and dims:
+        out = _partial(input, SUM, dims, keepdim)
+        if out is not None:
+            return out
+    return SUM(input, dims=dims, keepdim=keepdim, dtype=sum_dtype(input, dtype))
+
+
+def _total(input: Tensor, op: Op) -> Tensor | None:
+    """The sum or mean of all elements by a short path; None where it does not apply.
+
+    For small tensors the path is what a reduction costs.
+    """
+    state = local.state
+    array = input._array
+    dtype, size = array.dtype, array.size
+    if (dtype is not F32 and dtype is not F64) or state.intercept is not None or not size:
+        return None
+    if array.flags.c_contiguous:
+        total = reduce.all_by(reduce.SUM, array)
+    else:
+        total = add_up(array, tuple(range(array.ndim)), False)
+    if op is not SUM_ALL:
+        np.true_divide(total, dtypes.as_scalar(float(size), dtype), total)
+    return op.output(state, (input,), NO_PARAMS, total)
+
+
+def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
+    """The sum or mean over some dimensions by a short path; None where it does not apply."""
+    state = local.state
+    array = input._array
+    dtype = array.dtype
+    if (dtype is not F32 and dtype is not F64) or not array.size or state.intercept is not None:
+        return None
+    if array.size > _SHORT:
+        total: Any = reduce.add_up(array, dims, keepdim)
+    else:
+        total = np.asarray(_add_all(array, dims, None, None, keepdim))
+    if op is not SUM:
+        np.true_divide(total, array.size // total.size, total)
+    params = {"dims": dims, "keepdim": keepdim, "dtype": dtype}
+    return op.output(state, (input,), params, total)
+
+
+# -- mean ----------------------------------------------------------------------------------
+
+
+def _mean(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
+    total = _summed(self, dims, keepdim, dtype)
+    count = math.prod(self.shape[dim] for dim in dims)
+    return np.asarray(total / total.dtype.type(count)).astype(dtype, copy=False)
+
+
+def _mean_all(self: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
+    return _mean(self, dims=tuple(range(self.ndim)), keepdim=False, dtype=dtype)
+
+
+def _divided(g: Any, count: int) -> Any:
+    """A gradient divided by the number of elements that share it; a tensor or a bare array."""
+    if not count:
+        return g
+    if type(g) is np.ndarray:
+        return np.asarray(widened(g) / count).astype(g.dtype, copy=False)
+    return g / count
+
+
+def _mean_grad(g: Any, dims: Dims, keepdim: bool, self_shape: Dims) -> Any:
+    count = math.prod([self_shape[dim] for dim in dims])
+    return _divided(expanded(restore_dims(g, dims, keepdim), self_shape), count)
+
+
+def _mean_all_grad(g: Any, self_shape: Dims) -> Any:
+    return expanded(_divided(g, math.prod(self_shape)), self_shape)
+
+
+MEAN = Op(
+    "mean_dim", _mean, grads={"self": _mean_grad}, node="MeanBackward1", linear=True, bare=True
+)
+MEAN_ALL = Op("mean", _mean_all, grads={"self": _mean_all_grad}, linear=True, bare=True)
+
+
+def _mean_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
+    wanted = input.dtype if dtype is None else dtype
+    if wanted.category < dtypes.FLOAT:
+        whose = "Input" if dtype is None else "Optional"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {whose} dtype must be either a floating point "
+            f"or complex dtype. Got: {wanted.scalar_name}\n  Convert first: x.float().mean(), or "
+            "x.mean(dtype=torch.float32)" + errors.at_user_line()
+        )
+    return wanted.np
+
+
+@public()
+@numpy_names
+def mean(
+    input: Tensor,
+    dim: DimArgument = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:
+    """The mean over some dimensions, or over all."""
+    if dim is None and keepdim is False:
+        if dtype is None:
+            out = _total(input, MEAN_ALL)
+            if out is not None:
+                return out
+        return MEAN_ALL(input, dtype=_mean_dtype(input, dtype))
+    dims = reduced_dims(dim, input._array.ndim, keepdim)
+    if dtype is None and dims:
+        out = _partial(input, MEAN, dims, keepdim)
+        if out is not None:
+            return out
+    return MEAN(input, dims=dims, keepdim=keepdim, dtype=_mean_dtype(input, dtype))
+
+
+# -- ignoring NaN --------------------------------------------------------------------------
+
+
+def _nansum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
+    values = self if self.dtype.kind in "biu" else np.where(np.isnan(self), 0, self)
+    return _sum(values, dims=dims, keepdim=keepdim, dtype=dtype)
+
+
+NANSUM = Op(
+    "nansum",
+    _nansum,
+    grads={
+        "self": lambda g, self, dims, keepdim, self_shape: (
+            restore_dims(g, dims, keepdim).expand(self_shape) * self.isnan().logical_not()
+        )
+    },
+    kinks="0 at NaN",
+)
+
+
+@public()
+@numpy_names
+def nansum(
+    input: Tensor,
+    dim: DimArgument = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:
+    """The sum of the elements that are not NaN."""
+    if input.dtype.is_complex:
+        raise RuntimeError("nansum on CPU does not support complex inputs" + errors.at_user_line())
+    dims = reduced_dims(dim, input._array.ndim, keepdim)
+    return NANSUM(input, dims=dims, keepdim=keepdim, dtype=sum_dtype(input, dtype))
+
+
+@public()
+@numpy_names
+def nanmean(
+    input: Tensor,
+    dim: DimArgument = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:
+    """The mean of the elements that are not NaN."""
+    if input.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "nanmean(): expected input to have floating point or complex dtype but got "
+            f"{input.dtype.scalar_name}" + errors.at_user_line()
+        )
+    count = input.detach().isnan().logical_not().sum(dim, keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / count
+
+
+# -- prod ----------------------------------------------------------------------------------
+
+
+def _multiplied(self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtype) -> np.ndarray:
+    values = convert(self, accumulator_dtype(dtype))
+    product = None
+    if dim is None or dim == self.ndim - 1:
+        product = reduce.multiply(values, dim is None, keepdim)
+    if product is None:
+        product = fold(np.multiply, values, dim, keepdim)
+    return product.astype(dtype, copy=False)
+
+
+def _prod(self: np.ndarray, *, dim: int, keepdim: bool, dtype: np.dtype) -> np.ndarray:
+    return _multiplied(self, dim if self.ndim else None, keepdim, dtype)
+
+
+def _prod_all(self: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
+    return _multiplied(self, None, False, dtype)
+
+
+def product_of_others(x: Tensor, dim: int) -> Tensor:
+    """For each element, the product of all the others along `dim`; zeros need no care."""
+    places = np.arange(x._array.shape[dim]).reshape((-1,) + (1,) * (x._array.ndim - dim - 1))
+    is_first, is_last = wrap(places == 0), wrap(places == len(places) - 1)
+    before = x.roll(1, dim).masked_fill(is_first, 1).cumprod(dim)
+    after = x.roll(-1, dim).masked_fill(is_last, 1).flip(dim).cumprod(dim).flip(dim)
+    return before * after
+
+
+def _prod_grad(
+    g: Tensor, self: Tensor, out: Tensor, dim: int, keepdim: bool, dtype: np.dtype
+) -> Tensor:
+    if not self._array.ndim:
+        return g
+    g, result = (g, out) if keepdim else (g.unsqueeze(dim), out.unsqueeze(dim))
+    factors = self.to(dtypes.BY_NUMPY[dtype])
+    if every_value(factors).all():
+        return g * conj(result / factors)
+    return g * conj(product_of_others(factors, dim))
+
+
+def _prod_all_grad(g: Tensor, self: Tensor, out: Tensor, dtype: np.dtype) -> Tensor:
+    if not self._array.ndim:
+        return g
+    factors = self.to(dtypes.BY_NUMPY[dtype])
+    if every_value(factors).all():
+        return g * conj(out / factors)
+    return g * conj(product_of_others(factors.reshape(-1), 0).reshape(self._array.shape))
+
+
+def _product_of_all(input: Tensor) -> Tensor | None:
+    """The short path for all elements of floats; None where there is more to look at."""
+    array, state = input._array, local.state
+    dtype = array.dtype
+    if (dtype is not F32 and dtype is not F64) or not array.flags.c_contiguous:
+        return None
+    if state.intercept is not None or state.autocast is not None:
+        return None
+    product = reduce.all_by(reduce.PROD, array)
+    return PROD_ALL.output(state, (input,), {"dtype": dtype}, product)
+
+
+PROD = Op("prod_dim", _prod, grads={"self": _prod_grad}, node="ProdBackward1")
+PROD_ALL = Op("prod", _prod_all, grads={"self": _prod_all_grad})
+
+
+@public()
+@numpy_names
+def prod(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:
+    """The product over one dimension, or over all."""
+    if dim is None and dtype is None and keepdim is False:
+        quick = _product_of_all(input)
+        if quick is not None:
+            return quick
+    return _any_product(input, dim, keepdim, dtype)
+
+
+@casts(FLOAT32)
+def _any_product(
+    input: Tensor, dim: int | None, keepdim: bool, dtype: dtypes.dtype | None
+) -> Tensor:
+    wanted = sum_dtype(input, dtype)
+    require_bool("keepdim", keepdim)
+    if dim is None:
+        return PROD_ALL(input, dtype=wanted)
+    return PROD(input, dim=wrap_dim(dim, input._array.ndim), keepdim=keepdim, dtype=wanted)
+
+
+# -- logsumexp -----------------------------------------------------------------------------
+
+
+def _logsumexp(self: np.ndarray, *, dims: Dims, keepdim: bool) -> np.ndarray:
+    values = convert(self, accumulator_dtype(self.dtype))
+    rows = reduce.in_rows(values, dims)
+    if rows is not None:
+        total = reduce.logsumexp(rows)
+        if keepdim:
+            total = np.expand_dims(total, dims)
+    elif values.size == 0:
+        total = np.log(fold(np.add, np.exp(values), dims, keepdim))
+    else:
+        # Shifting by the largest (real) value keeps exp from overflowing.
+        largest = fold(np.maximum, values.real, dims, keepdim=True)
+        largest = np.where(np.isinf(largest), 0, largest)
+        shifted = add_up(np.exp(values - largest), dims, keepdim=True)
+        total = np.log(shifted) + largest
+        if not keepdim:
+            total = total.squeeze(dims)
+    return np.asarray(total).astype(self.dtype, copy=False)
+
+
+def _logsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: bool) -> Tensor:
+    result = restore_dims(out, dims, keepdim)
+    # Where every term is exp(-inf), the difference would be NaN.
+    finite = result.masked_fill(result == -math.inf, 0.0)
+    return restore_dims(g, dims, keepdim) * conj((self - finite).exp())
+
+
+LOGSUMEXP = Op("logsumexp", _logsumexp, grads={"self": _logsumexp_grad})
+
+
+@public(checked=True)
+@numpy_names
+def logsumexp(input: Tensor, dim: DimArgument, keepdim: bool = False) -> Tensor:
+    """log(sum(exp(input))), computed without overflow."""
+    if dim is None:
+        raise errors.wrong_argument("logsumexp", "dim", 2, "tuple of ints", dim)
+    if input.dtype.category < dtypes.FLOAT:
+        input = input.to(dtypes.get_default_dtype())
+    return LOGSUMEXP(input, dims=reduced_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)
+
+
+# -- sum_to_size -----------------------------------------------------------------------------------
+
+
+@public(function=False)
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """Sum the dimensions away that broadcasting from `size` would have added or stretched."""
+    wanted, have = shape_argument(size), self._array.shape
+    extra = len(have) - len(wanted)
+    fits = extra >= 0 and builtins.all(
+        n in (1, m) for n, m in zip(wanted, have[extra:], strict=True)
+    )
+    if not fits:
+        raise RuntimeError(
+            f"size {{{errors.shape_list(wanted)}}} is not expandable to size "
+            f"{{{errors.shape_list(have)}}}." + errors.at_user_line()
+        )
+    if not wanted:
+        return self.sum()
+    stretched = [i for i in range(extra, len(have)) if wanted[i - extra] == 1 != have[i]]
+    dims = (*range(extra), *stretched)
+    return self.sum(dims, keepdim=True).reshape(wanted) if dims else self

@@ -1,0 +1,347 @@
+"""Scans: cumsum, cumprod, logcumsumexp, cummax, cummin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.elementwise import F32, F64
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.state import local
+from clew.core.tensor import Tensor, every_value, wrap
+from clew.kernels.codegen.ufunc import Scan, scan
+from clew.kernels.compiled import cumulative_extrema
+from clew.ops.define import out_checks, return_types
+from clew.ops.define.dims import numpy_names, wrap_dim
+from clew.ops.pointwise.arithmetic import conj
+from clew.ops.reduce.extrema import found_op, orderable, refuse_complex_history
+from clew.ops.reduce.reductions import Dims, convert, sum_dtype
+
+# Running totals are kept in more digits than the results, so that their errors do not pile up.
+_RUNNING: dict[np.dtype, np.dtype] = {
+    dtypes.float16.np: F32, dtypes.bfloat16.np: F32, F32: F64,
+    np.dtype(np.complex64): np.dtype(np.complex128),
+}  # fmt: skip
+
+
+_KERNELS: dict[Any, Scan] = {
+    np.add: scan("running_sum", is_associative=True)(lambda total, x: total + x),
+    np.multiply: scan("running_product", start=1.0, is_associative=True)(
+        lambda total, x: total * x
+    ),
+}
+
+
+def _accumulate(ufunc: np.ufunc, self: np.ndarray, dim: int, dtype: np.dtype) -> np.ndarray:
+    values = convert(self, dtype)
+    if not values.ndim:
+        return values.copy()
+    kernel = _KERNELS[ufunc].when(values)
+    if kernel is not None:
+        return _scanned(kernel, values, dim=dim)
+    running = _RUNNING.get(dtype, dtype)
+    return ufunc.accumulate(values, axis=dim, dtype=running).astype(dtype, copy=False)
+
+
+def _scanned(kernel: Any, *arrays: np.ndarray, dim: int, backwards: bool = False) -> np.ndarray:
+    """What a scan makes of arrays along a dimension, from its start or from its end."""
+    if dim == arrays[-1].ndim - 1 and not backwards:
+        return np.asarray(kernel(*arrays))
+    result = np.empty(arrays[-1].shape, arrays[-1].dtype)
+    operands = [*arrays, result]
+    if dim != result.ndim - 1:
+        operands = [each.swapaxes(dim, -1) for each in operands]
+    if backwards:
+        operands = [each[..., ::-1] for each in operands]
+    kernel(*operands)
+    return result
+
+
+def _reversed_cumsum(g: Any, dim: int) -> Any:
+    """Sums from each element to the end; of tensors or bare arrays."""
+    if type(g) is not np.ndarray:
+        return g.flip(dim).cumsum(dim).flip(dim) if g._array.size > 1 else g
+    if not g.ndim:
+        return g
+    kernel = _KERNELS[np.add].when(g)
+    if kernel is not None:
+        return _scanned(kernel, g, dim=dim, backwards=True)
+    return np.flip(_accumulate(np.add, np.flip(g, dim), dim, g.dtype), dim)
+
+
+def _quick_scan(op: Op, ufunc: np.ufunc, input: Tensor, dim: int) -> Tensor | None:
+    """The short path for floats; None where there is more to look at."""
+    array, state = input._array, local.state
+    dtype = array.dtype
+    if (dtype is not F32 and dtype is not F64) or not array.ndim or state.intercept is not None:
+        return None
+    last = array.ndim - 1
+    kernel = _KERNELS[ufunc].when(array)
+    # A look at what is usual is shorter than calls.
+    if type(dim) is int and (dim == last or dim == -1):
+        return op.output(state, (input,), {"dim": last, "dtype": dtype}, kernel(array))
+    dim = wrap_dim(dim, array.ndim)
+    result = _scanned(kernel, array, dim=dim)
+    return op.output(state, (input,), {"dim": dim, "dtype": dtype}, result)
+
+
+CUMSUM = Op(
+    "cumsum",
+    lambda self, *, dim, dtype: _accumulate(np.add, self, dim, dtype),
+    grads={"self": lambda g, dim: _reversed_cumsum(g, dim)},
+    linear=True,
+    bare=True,
+)
+
+
+@public(inplace=True, out=out_checks.decides_dtype)
+@numpy_names
+def cumsum(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
+    """Running sums along a dimension."""
+    quick = _quick_scan(CUMSUM, np.add, input, dim) if dtype is None else None
+    if quick is not None:
+        return quick
+    return CUMSUM(input, dim=wrap_dim(dim, input._array.ndim), dtype=sum_dtype(input, dtype))
+
+
+# -- linear recurrences, which gradients of scans are --------------------------------------------
+
+
+@scan("recurrence", 2)
+def _RECURRENCE(following: Any, factor: Any, term: Any) -> Any:
+    return term + factor * following
+
+
+def _recurrence(factors: np.ndarray, terms: np.ndarray, *, dim: int) -> np.ndarray:
+    """r[i] = terms[i] + factors[i] r[i+1]; for complex numbers in log2(length) doubling steps."""
+    kernel = _RECURRENCE.when(terms)
+    if kernel is not None and factors.dtype is terms.dtype and terms.ndim:
+        return _scanned(
+            kernel, np.broadcast_to(factors, terms.shape), terms, dim=dim, backwards=True
+        )
+    result = np.moveaxis(np.array(terms), dim, 0)
+    factors = np.moveaxis(np.array(np.broadcast_to(factors, terms.shape)), dim, 0)
+    step, length = 1, len(result)
+    while step < length:
+        result[:-step] += factors[:-step] * result[step:]
+        factors[:-step] *= factors[step:].copy()
+        step *= 2
+    return np.moveaxis(result, 0, dim)
+
+
+def _only(length: int, place: int, ndim: int, dim: int) -> Tensor:
+    """A mask that is true at one place along `dim` and broadcasts along the others."""
+    mask = np.zeros((length,) + (1,) * (ndim - dim - 1), np.bool_)
+    mask[place] = True
+    return wrap(mask)
+
+
+def shifted_left(x: Tensor, dim: int, fill: float) -> Tensor:
+    """x[i + 1] at i, and `fill` at the end."""
+    array = x._array
+    return x.roll(-1, dim).masked_fill(_only(array.shape[dim], -1, array.ndim, dim), fill)
+
+
+def shifted_right(x: Tensor, dim: int, fill: float) -> Tensor:
+    """x[i - 1] at i, and `fill` at the start."""
+    array = x._array
+    return x.roll(1, dim).masked_fill(_only(array.shape[dim], 0, array.ndim, dim), fill)
+
+
+def _terms_grad(g: Tensor, factors: Tensor, dim: int) -> Tensor:
+    # The transpose of the recurrence runs the other way.
+    return LINEAR_RECURRENCE(
+        conj(shifted_right(factors, dim, 0)).flip(dim), g.flip(dim), dim=dim
+    ).flip(dim)
+
+
+LINEAR_RECURRENCE = Op(
+    "_linear_recurrence",
+    _recurrence,
+    grads={
+        "factors": lambda g, factors, out, dim: (
+            _terms_grad(g, factors, dim) * conj(shifted_left(out, dim, 0))
+        ),
+        "terms": _terms_grad,
+    },
+)
+
+
+# -- cumprod ---------------------------------------------------------------------------------
+
+
+def _cumprod_grad(g: Tensor, self: Tensor, out: Tensor, dim: int, dtype: np.dtype) -> Tensor:
+    if not self._array.ndim or self._array.size <= 1:
+        return g
+    if every_value(self).all():
+        return _reversed_cumsum(g * conj(out), dim) / conj(self)
+    # With zeros nothing can be divided by; the same sum as a recurrence.
+    x = conj(self.to(dtypes.BY_NUMPY[dtype]))
+    before = shifted_right(x, dim, 1).cumprod(dim)
+    return before * LINEAR_RECURRENCE(shifted_left(x, dim, 0), g, dim=dim)
+
+
+CUMPROD = Op(
+    "cumprod",
+    lambda self, *, dim, dtype: _accumulate(np.multiply, self, dim, dtype),
+    grads={"self": _cumprod_grad},
+)
+
+
+@public(inplace=True, out=out_checks.decides_dtype)
+@numpy_names
+def cumprod(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
+    """Running products along a dimension."""
+    quick = _quick_scan(CUMPROD, np.multiply, input, dim) if dtype is None else None
+    if quick is not None:
+        return quick
+    return CUMPROD(input, dim=wrap_dim(dim, input._array.ndim), dtype=sum_dtype(input, dtype))
+
+
+# -- logcumsumexp ------------------------------------------------------------------------------
+
+
+def _logcumsumexp(self: np.ndarray, *, dim: int) -> np.ndarray:
+    if not self.ndim or not self.size:
+        return self.copy()
+    running = self.astype(_RUNNING.get(self.dtype, self.dtype))
+    if running.dtype.kind == "c":
+        _complex_logcumsumexp(np.moveaxis(running, dim, 0))
+    else:
+        running = np.logaddexp.accumulate(running, axis=dim)
+    return running.astype(self.dtype, copy=False)
+
+
+def _complex_logcumsumexp(rows: np.ndarray) -> None:
+    for i in range(1, len(rows)):
+        a, b = rows[i - 1], rows[i]
+        swap = a.real < b.real
+        large, small = np.where(swap, b, a), np.where(swap, a, b)
+        rows[i] = large + np.log1p(np.exp(small - large))
+
+
+def _logcumsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor:
+    # Each result is at least the one before it, so no factor exceeds one.
+    if not self._array.ndim or not self._array.size:
+        return g
+    last = _only(self._array.shape[dim], -1, self._array.ndim, dim)
+    following = shifted_left(out, dim, 0)
+    # Equal infinities have no difference.
+    factors = (out - following).masked_fill(last | (out == following), 0).exp()
+    return LINEAR_RECURRENCE(conj(factors), g, dim=dim) * conj((self - out).exp())
+
+
+LOGCUMSUMEXP = Op("logcumsumexp", _logcumsumexp, grads={"self": _logcumsumexp_grad})
+
+
+@public(out=out_checks.input_dtype(out_checks.scan_words))
+@numpy_names
+def logcumsumexp(input: Tensor, dim: int) -> Tensor:
+    """log of the running sums of exp, computed without overflow."""
+    dim = wrap_dim(dim, input._array.ndim)
+    if input.dtype.category < dtypes.FLOAT:
+        raise errors.no_kernel("logcumsumexp_out_cpu", input.dtype)
+    return LOGCUMSUMEXP(input, dim=dim)
+
+
+# -- cummax, cummin ------------------------------------------------------------------------------
+
+
+_EXTREMES: dict[Any, cumulative_extrema.RunningExtreme] = {
+    np.maximum: cumulative_extrema.CUMMAX, np.minimum: cumulative_extrema.CUMMIN,
+}  # fmt: skip
+# With so many elements at every step it is quicker to go across.
+_WIDE = 64
+
+
+def _running_extreme(
+    ufunc: np.ufunc, self: np.ndarray, dim: int
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Values and places; None if there is no kernel for the dtype."""
+    running = _EXTREMES[ufunc]
+    kernel = running.when(self) if self.ndim else None
+    if kernel is None:
+        return None
+    values, places = np.empty(self.shape, self.dtype), np.empty(self.shape, np.int64)
+    operands = self, values, places
+    if dim == self.ndim - 1 or self.size <= _WIDE * self.shape[dim]:
+        kernel(*(each.swapaxes(dim, -1) for each in operands))
+        return values, places
+    x, best, found = (each.swapaxes(dim, 0) for each in operands)
+    best[0], found[0] = x[0], 0
+    go_on = running.step.when(self)
+    for j in range(1, len(x)):
+        go_on(x[j], best[j - 1], found[j - 1], j, best[j], found[j])
+    return values, places
+
+
+def _running_places(ufunc: np.ufunc, self: np.ndarray, dim: int) -> np.ndarray:
+    if not self.ndim:
+        return np.zeros((), np.int64)
+    found = _running_extreme(ufunc, self, dim)
+    if found is not None:
+        return found[1]
+    values = orderable(self)
+    running = ufunc.accumulate(values, axis=dim)
+    is_new = running == values
+    if values.dtype.kind == "f":
+        is_new |= np.isnan(values)
+    places = np.arange(self.shape[dim]).reshape((-1,) + (1,) * (self.ndim - dim - 1))
+    return np.maximum.accumulate(np.where(is_new, places, 0), axis=dim)
+
+
+def _at(self: np.ndarray, indices: np.ndarray, *, dim: int) -> np.ndarray:
+    return np.take_along_axis(self, indices, dim) if self.ndim else self.copy()
+
+
+def _gathered_grad(g: Tensor, indices: Tensor, dim: int, self_shape: Dims) -> Tensor:
+    return g.new_zeros(self_shape).scatter_add(dim, indices, g)
+
+
+def _running_op(name: str) -> Op:
+    return Op(name, _at, grads={"self": _gathered_grad}, multilinear=True)
+
+
+ARGCUMMAX = found_op("_argcummax", lambda self, *, dim: _running_places(np.maximum, self, dim))
+ARGCUMMIN = found_op("_argcummin", lambda self, *, dim: _running_places(np.minimum, self, dim))
+CUMMAX, CUMMIN = _running_op("cummax"), _running_op("cummin")
+
+
+def _running(
+    find: Op, choose: Op, ufunc: np.ufunc, input: Tensor, dim: int
+) -> tuple[Tensor, Tensor]:
+    if not input._array.ndim and dim not in (0, -1):
+        raise IndexError(
+            f"{choose.name}(): Expected reduction dim -1 or 0 for scalar but got {dim}"
+            + errors.at_user_line()
+        )
+    dim, state = wrap_dim(dim, input._array.ndim), local.state
+    found = _running_extreme(ufunc, input._array, dim) if state.intercept is None else None
+    if found is not None:
+        params = {"dim": dim}
+        indices = find.output(state, (input,), params, found[1])
+        return choose.output(state, (input, indices), params, found[0]), indices
+    if input.dtype.is_complex:
+        if input._array.ndim and input._array.size:
+            raise errors.no_kernel(f"{choose.name}_cpu", input.dtype)
+        refuse_complex_history(choose.name, input)
+    indices = find(input, dim=dim)
+    return choose(input, indices, dim=dim), indices
+
+
+@public()
+@numpy_names
+def cummax(input: Tensor, dim: int) -> return_types.cummax:
+    """The largest element so far along a dimension, and where (the latest of equals)."""
+    return return_types.cummax(*_running(ARGCUMMAX, CUMMAX, np.maximum, input, dim))
+
+
+@public()
+@numpy_names
+def cummin(input: Tensor, dim: int) -> return_types.cummin:
+    """The smallest element so far along a dimension, and where (the latest of equals)."""
+    return return_types.cummin(*_running(ARGCUMMIN, CUMMIN, np.minimum, input, dim))

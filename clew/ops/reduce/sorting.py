@@ -1,0 +1,298 @@
+"""Order: sort, argsort, topk, kthvalue, median, mode.
+
+Each finds indices first and then takes the elements, so that backward needs the indices only.
+NaN is greater than every number.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.tensor import Tensor
+from clew.kernels.numpy import argsort as argsort_kernels
+from clew.ops.define import out_checks, return_types
+from clew.ops.define.dims import numpy_names, wrap_dim
+from clew.ops.reduce.extrema import (
+    all_shared_evenly,
+    choosing_op,
+    found_op,
+    orderable,
+    refuse_complex_history,
+    require_elements,
+)
+
+# -- sort ----------------------------------------------------------------------------------------
+
+
+def _argsort(self: np.ndarray, *, dim: int, descending: bool) -> np.ndarray:
+    if not self.ndim:
+        return np.zeros((), np.int64)
+    values = orderable(self)
+    found = argsort_kernels.argsort(values, dim, descending)
+    if found is not None:
+        return found
+    if not descending:
+        return np.argsort(values, axis=dim, kind="stable")
+    # Sorting the reversed array keeps equal elements in order after the result is reversed.
+    order = np.argsort(np.flip(values, dim), axis=dim, kind="stable")
+    return np.flip(self.shape[dim] - 1 - order, dim)
+
+
+ARGSORT = found_op("argsort", _argsort)
+SORT = choosing_op("sort", "SortBackward0")
+
+
+def _order(input: Tensor, dim: int, descending: bool) -> tuple[Tensor, int]:
+    if input.dtype.is_complex:
+        raise RuntimeError(" Sort does not support complex dtypes on CPU" + errors.at_user_line())
+    dim = wrap_dim(dim, input._array.ndim)
+    return ARGSORT(input, dim=dim, descending=bool(descending)), dim
+
+
+@public(checked=True)
+@numpy_names
+def sort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False
+) -> return_types.sort:
+    """The elements in order along a dimension, and where they were; always stable."""
+    indices, dim = _order(input, dim, descending)
+    return return_types.sort(SORT(input, indices, dim=dim, keepdim=True), indices)
+
+
+@public(checked=True)
+@numpy_names
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The indices that sort a dimension; always stable."""
+    return _order(input, dim, descending)[0]
+
+
+@public()
+def msort(input: Tensor) -> Tensor:
+    """The elements in ascending order along the first dimension."""
+    return sort(input, 0).values
+
+
+# -- topk and kthvalue -----------------------------------------------------------------------------
+
+# NumPy says of every element where it belongs, in twice the memory of the elements: not of all at
+# once, when a few are wanted.
+_ELEMENTS_AT_ONCE = 1 << 20
+
+
+def _part_by_part(find: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Look for indices along `dim` in some of the first dimension's entries after others."""
+
+    @functools.wraps(find)
+    def function(self: np.ndarray, *, dim: int, **params: Any) -> np.ndarray:
+        count = len(self) if dim and self.ndim else 1
+        if count == 1 or self.size <= _ELEMENTS_AT_ONCE:
+            return find(self, dim=dim, **params)
+        step = max(_ELEMENTS_AT_ONCE * count // self.size, 1)
+        parts = [self[start : start + step] for start in range(0, count, step)]
+        return np.concatenate([find(part, dim=dim, **params) for part in parts])
+
+    return function
+
+
+@_part_by_part
+def _top(self: np.ndarray, *, k: int, dim: int, largest: bool) -> np.ndarray:
+    if not self.ndim:
+        return np.zeros((), np.int64)
+    values = orderable(self)
+    found = argsort_kernels.argtop(values, k, dim, largest)
+    if found is not None:
+        return found
+    length = self.shape[dim]
+    if not k or length < 64 or k * 8 > length:
+        return _argsort(self, dim=dim, descending=largest).take(np.arange(k), axis=dim)
+    border = length - k if largest else k - 1
+    parts = np.argpartition(values, border, axis=dim)
+    chosen = parts.take(np.arange(border, length) if largest else np.arange(k), axis=dim)
+    chosen.sort(axis=dim)
+    order = _argsort(np.take_along_axis(self, chosen, dim), dim=dim, descending=largest)
+    return np.take_along_axis(chosen, order, dim)
+
+
+ARGTOPK = found_op("_argtopk", _top)
+TOPK = choosing_op("topk", "TopkBackward0")
+
+
+@public(checked=True, out=out_checks.own_memory)
+@numpy_names
+def topk(
+    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> return_types.topk:
+    """The k largest (or smallest) elements along a dimension, in order, and where."""
+    dim = wrap_dim(dim, input._array.ndim)
+    if not 0 <= k <= (input._array.shape[dim] if input._array.ndim else 1):
+        raise RuntimeError("selected index k out of range" + errors.at_user_line())
+    if input.dtype.is_complex:
+        raise RuntimeError(" topk does not support complex dtypes on CPU" + errors.at_user_line())
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError("topk does not support bool dtypes on CPU" + errors.at_user_line())
+    indices = ARGTOPK(input, k=k, dim=dim, largest=bool(largest))
+    return return_types.topk(TOPK(input, indices, dim=dim, keepdim=True), indices)
+
+
+@_part_by_part
+def _ranked(self: np.ndarray, *, k: int, dim: int, keepdim: bool) -> np.ndarray:
+    """Where the element of rank k is."""
+    if not self.ndim:
+        return np.zeros((), np.int64)
+    values = orderable(self)
+    places = argsort_kernels.argrank(values, k, dim)
+    if places is None:
+        places = np.argpartition(values, k, axis=dim).take([k], axis=dim)
+    return places if keepdim else places.squeeze(dim)
+
+
+ARGKTHVALUE = found_op("_argkthvalue", _ranked)
+KTHVALUE = choosing_op("kthvalue", "KthvalueBackward0")
+
+
+@public(checked=True, out=out_checks.own_memory)
+@numpy_names
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.kthvalue:
+    """The k-th smallest element (k counts from 1) along a dimension, and where."""
+    dim = wrap_dim(dim, input._array.ndim)
+    require_elements("kthvalue", input, dim)
+    if not 1 <= k <= (input._array.shape[dim] if input._array.ndim else 1):
+        raise RuntimeError(
+            f"kthvalue(): selected number k out of range for dimension {dim}"
+            + errors.at_user_line()
+        )
+    if input._array.ndim and (input.dtype.is_complex or input.dtype is dtypes.bool_):
+        raise errors.no_kernel("kthvalue_cpu", input.dtype)
+    if input.dtype.is_complex:
+        refuse_complex_history("kthvalue", input)
+    indices = ARGKTHVALUE(input, k=k - 1, dim=dim, keepdim=keepdim)
+    return return_types.kthvalue(KTHVALUE(input, indices, dim=dim, keepdim=keepdim), indices)
+
+
+# -- median ----------------------------------------------------------------------------------------
+
+
+def _median_place(self: np.ndarray, *, dim: int, keepdim: bool, skip_nan: bool) -> np.ndarray:
+    if not self.ndim:
+        return np.zeros((), np.int64)
+    values = orderable(self)
+    is_nan = np.isnan(values) if values.dtype.kind == "f" else None
+    if is_nan is None or not is_nan.any():
+        return _ranked(values, k=(self.shape[dim] - 1) // 2, dim=dim, keepdim=keepdim)
+    order = _argsort(values, dim=dim, descending=False)
+    nans = is_nan.sum(axis=dim, keepdims=True)
+    numbers = self.shape[dim] - nans
+    rank = np.maximum(numbers - 1, 0) // 2
+    if not skip_nan:
+        # The first NaN in the sorted order stands for all of them.
+        rank = np.where(nans > 0, numbers, rank)
+    places = np.take_along_axis(order, rank, dim)
+    return places if keepdim else places.squeeze(dim)
+
+
+def _median_of_all(self: np.ndarray, skip_nan: bool) -> np.ndarray:
+    flat = self.reshape(-1)
+    if not flat.size:
+        # What PyTorch's NaN becomes when it is converted to the dtype.
+        is_wide = flat.dtype.kind == "i" and flat.dtype.itemsize >= 4
+        fill = np.iinfo(flat.dtype).min if is_wide else 0 if flat.dtype.kind in "iu" else np.nan
+        return np.asarray(fill).astype(flat.dtype)
+    place = _median_place(flat, dim=0, keepdim=False, skip_nan=skip_nan)
+    return flat[place].reshape(())
+
+
+ARGMEDIAN = found_op("_argmedian", _median_place)
+MEDIAN = Op(
+    "median",
+    lambda self: _median_of_all(self, skip_nan=False),
+    grads={"self": all_shared_evenly},
+    kinks="shared evenly among equal elements",
+)
+NANMEDIAN = Op(
+    "nanmedian",
+    lambda self: _median_of_all(self, skip_nan=True),
+    grads={"self": all_shared_evenly},
+    kinks="shared evenly among equal elements",
+)
+MEDIAN_DIM = choosing_op("median_dim", "MedianBackward1")
+NANMEDIAN_DIM = choosing_op("nanmedian_dim", "NanmedianBackward1")
+
+
+def _median(
+    of_all: Op, choose: Op, input: Tensor, dim: int | None, keepdim: bool
+) -> Tensor | tuple[Tensor, Tensor]:
+    unordered = input.dtype.is_complex or input.dtype is dtypes.bool_
+    if dim is None:
+        if unordered and input._array.size:
+            raise errors.no_kernel("median_cpu", input.dtype)
+        if input.dtype.is_complex:
+            refuse_complex_history(of_all.name, input)
+        return of_all(input)
+    dim = wrap_dim(dim, input._array.ndim)
+    require_elements("median", input, dim)
+    if unordered:
+        raise errors.no_kernel("median_out", input.dtype)
+    indices = ARGMEDIAN(input, dim=dim, keepdim=keepdim, skip_nan=choose is NANMEDIAN_DIM)
+    return choose(input, indices, dim=dim, keepdim=keepdim), indices
+
+
+@public(checked=True, out=out_checks.own_memory)
+@numpy_names
+def median(
+    input: Tensor, dim: int | None = None, keepdim: bool = False
+) -> Tensor | return_types.median:
+    """The (lower) median of all elements, or along a dimension, then also where it is."""
+    found = _median(MEDIAN, MEDIAN_DIM, input, dim, keepdim)
+    return return_types.median(*found) if isinstance(found, tuple) else found
+
+
+@public(checked=True, out=out_checks.own_memory)
+@numpy_names
+def nanmedian(
+    input: Tensor, dim: int | None = None, keepdim: bool = False
+) -> Tensor | return_types.nanmedian:
+    """The (lower) median of the elements that are not NaN."""
+    found = _median(NANMEDIAN, NANMEDIAN_DIM, input, dim, keepdim)
+    return return_types.nanmedian(*found) if isinstance(found, tuple) else found
+
+
+# -- mode ------------------------------------------------------------------------------------------
+
+
+def _mode_place(self: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:
+    """The last place of the most frequent element, the smallest one among equally frequent."""
+    if not self.ndim:
+        return np.zeros((), np.int64)
+    order = np.moveaxis(np.argsort(orderable(self), axis=dim, kind="stable"), dim, -1)
+    ordered = np.take_along_axis(np.moveaxis(self, dim, -1), order, -1)
+    places = np.arange(self.shape[dim])
+    starts = np.zeros(ordered.shape, np.int64)
+    starts[..., 1:] = np.where(ordered[..., 1:] != ordered[..., :-1], places[1:], 0)
+    run_lengths = places - np.maximum.accumulate(starts, axis=-1)
+    last = np.argmax(run_lengths, axis=-1, keepdims=True)
+    result = np.moveaxis(np.take_along_axis(order, last, -1), -1, dim)
+    return result if keepdim else result.squeeze(dim)
+
+
+ARGMODE = found_op("_argmode", _mode_place)
+MODE = choosing_op("mode", "ModeBackward0")
+
+
+@public(checked=True, out=out_checks.own_memory)
+@numpy_names
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mode:
+    """The most frequent element along a dimension, and where (the last place)."""
+    dim = wrap_dim(dim, input._array.ndim)
+    require_elements("mode", input, dim)
+    if input.dtype.is_complex:
+        raise errors.no_kernel("mode", input.dtype)
+    indices = ARGMODE(input, dim=dim, keepdim=keepdim)
+    return return_types.mode(MODE(input, indices, dim=dim, keepdim=keepdim), indices)

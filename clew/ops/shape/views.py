@@ -1,0 +1,426 @@
+"""Views that keep every element: other shapes, expansion, dimensions of size 1.
+
+The forward maps an ndarray to an ndarray over the same memory; the gradient is another view.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.backend.layout import contiguous_format
+from clew.core.op import Op, ViewOp
+from clew.core.public import public
+from clew.core.tensor import Size, Tensor
+from clew.kernels.numpy.strides import restride
+from clew.ops.define.dims import infer_shape, numpy_names, shape_argument, wrap_dim, wrap_dims
+from clew.ops.tensor.copying import CLONE
+
+Shape = tuple[int, ...]
+
+
+def _viewed(self: np.ndarray, *, shape: Shape) -> np.ndarray:
+    try:
+        result = self.reshape(shape, copy=False)
+    except ValueError:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one "
+            "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+            + errors.at_user_line()
+        ) from None
+    return result
+
+
+VIEW = ViewOp(
+    "view", _viewed, grads={"self": lambda g, self_shape: g.reshape(self_shape)}, linear=True,
+    bare=True,
+)  # fmt: skip
+ALIAS = ViewOp(
+    "alias", lambda self: self.view(), grads={"self": lambda g: g}, linear=True, bare=True
+)
+
+
+def _unsqueezed(self: np.ndarray, *, dim: int) -> np.ndarray:
+    # NumPy would give the new dimension stride 0, which says "expanded" elsewhere.
+    shape, strides = self.shape, self.strides
+    if 0 not in shape and 1 not in shape and self.flags.c_contiguous:
+        return self.reshape(shape[:dim] + (1,) + shape[dim:])
+    step = shape[dim] * strides[dim] if dim < len(shape) else self.itemsize
+    return _same_elements(
+        self, shape[:dim] + (1,) + shape[dim:], strides[:dim] + (step,) + strides[dim:]
+    )
+
+
+def _same_elements(array: np.ndarray, shape: Shape, strides: Shape) -> np.ndarray:
+    """A view that reaches the same elements, so that a buffer without gaps holds all of it."""
+    if array.flags.c_contiguous:
+        return np.ndarray(shape, array.dtype, array, 0, strides)
+    return restride(array, shape, strides)
+
+
+UNSQUEEZE = ViewOp(
+    "unsqueeze",
+    _unsqueezed,
+    grads={"self": lambda g, dim: g.squeeze(dim)},
+    linear=True,
+    bare=True,
+)
+
+
+def _squeezed(self: np.ndarray, *, dims: Shape) -> np.ndarray:
+    shape = self.shape
+    return self.squeeze(tuple([dim for dim in dims if shape and shape[dim] == 1]))
+
+
+def _squeeze_op(name: str, node: str) -> ViewOp:
+    """PyTorch gives each form of squeeze its own node."""
+    gradient = lambda g, self_shape: g.reshape(self_shape)  # noqa: E731  # a formula is a lambda
+    return ViewOp(name, _squeezed, grads={"self": gradient}, linear=True, node=node, bare=True)
+
+
+SQUEEZE_ALL = _squeeze_op("squeeze", "SqueezeBackward0")
+SQUEEZE_DIM = _squeeze_op("squeeze_dim", "SqueezeBackward1")
+SQUEEZE_DIMS = _squeeze_op("squeeze_dims", "SqueezeBackward2")
+
+
+def _expanded(self: np.ndarray, *, shape: Shape) -> np.ndarray:
+    extra = len(shape) - self.ndim
+    strides = [0] * extra
+    for stride, size, wanted in zip(self.strides, self.shape, shape[extra:], strict=True):
+        strides.append(stride if size == wanted else 0)
+    return _same_elements(self, shape, tuple(strides))
+
+
+EXPAND = ViewOp("expand", _expanded, grads={"self": lambda g: g}, linear=True, bare=True)
+VIEW_DTYPE = ViewOp(
+    "view_dtype",
+    lambda self, *, dtype: self.view(dtype),
+    non_differentiable="reinterprets the bits of the elements",
+)
+UNSAFE_RESHAPE = Op(
+    "_unsafe_view",
+    lambda self, *, shape: self.reshape(shape),
+    grads={"self": lambda g, self_shape: g.reshape(self_shape)},
+    node="UnsafeViewBackward0",
+    linear=True,
+    bare=True,
+)
+
+
+# -- other shapes --------------------------------------------------------------------------
+
+
+@public(function=False)
+def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
+    """The same elements in another shape, or the same bits as another dtype, without a copy."""
+    if dtype is None and size is None:
+        part = _read_by_numpy(self._array, shape)
+        if part is not None:
+            return VIEW.share(self, {"shape": part.shape}, part)
+    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
+        return _view_as_dtype(self, shape[0] if dtype is None else dtype)
+    return VIEW(self, shape=infer_shape(shape_argument(shape, size), self._array.size))
+
+
+def _read_by_numpy(array: np.ndarray, args: tuple[Any, ...]) -> np.ndarray | None:
+    """The short way to a view of another shape; None when there is more to say about the shape."""
+    shape = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+    try:
+        # Asking for no copy takes as long as the rest; here there is none in any case.
+        in_order = array.flags.c_contiguous
+        part = array.reshape(shape) if in_order else array.reshape(shape, copy=False)
+    except (ValueError, TypeError):
+        return None
+    # NumPy takes any negative number for an unknown size, but only one.
+    return part if part.shape == shape or -1 in shape else None
+
+
+def _view_as_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
+    have, array = self.dtype, self._array
+    if dtype is have:
+        return ALIAS(self)
+    if dtype.itemsize != have.itemsize:
+        what = f"to view {have.scalar_name} as {dtype.scalar_name} (different element sizes)"
+        if not array.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 {what}" + errors.at_user_line())
+        ratio = max(dtype.itemsize // have.itemsize, 1)
+        if array.shape[-1] % ratio:
+            raise RuntimeError(
+                f"self.size(-1) must be divisible by {ratio} {what}, but got {array.shape[-1]}"
+                + errors.at_user_line()
+            )
+        if array.strides[-1] != array.itemsize and array.size:
+            raise RuntimeError(
+                f"self.stride(-1) must be 1 {what}, but got {array.strides[-1] // array.itemsize}"
+                + errors.at_user_line()
+            )
+    return VIEW_DTYPE(self, dtype=dtype.np)
+
+
+@public(function=False)
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """The same elements in the shape of another tensor, without a copy."""
+    return view(self, _shape_of("view_as", other))
+
+
+def _shape_of(function: str, other: Tensor) -> Shape:
+    if not isinstance(other, Tensor):
+        raise errors.wrong_argument(function, "other", 1, "Tensor", other)
+    return other._array.shape
+
+
+@public(out=False)
+def reshape(input: Tensor, *args: Any, shape: Any = None) -> Tensor:
+    """The same elements in another shape: a view where possible, else a copy."""
+    array = input._array
+    if shape is None:
+        part = _read_by_numpy(array, args)
+        if part is not None:
+            return VIEW.share(input, {"shape": part.shape}, part)
+    wanted = infer_shape(shape_argument(args, shape), array.size)
+    if _can_view(array, wanted):
+        return VIEW(input, shape=wanted)
+    return UNSAFE_RESHAPE(CLONE(input, memory_format=contiguous_format), shape=wanted)
+
+
+def _can_view(array: np.ndarray, shape: Shape) -> bool:
+    try:
+        array.reshape(shape, copy=False)
+    except ValueError:
+        return False
+    return True
+
+
+@public(function=False)
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """The same elements in the shape of another tensor."""
+    return reshape(self, _shape_of("reshape_as", other))
+
+
+@public(out=False)
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Join the dimensions from `start_dim` to `end_dim` into one."""
+    shape = input._array.shape
+    ndim = len(shape)
+    start, end = wrap_dim(start_dim, ndim), wrap_dim(end_dim, ndim)
+    if start > end:
+        raise RuntimeError(
+            "flatten() has invalid args: start_dim cannot come after end_dim"
+            + errors.at_user_line()
+        )
+    if not ndim:
+        return reshape(input, (1,))
+    if start == end:
+        return input
+    joined = 1
+    for n in shape[start : end + 1]:
+        joined *= n
+    return reshape(input, shape[:start] + (joined,) + shape[end + 1 :])
+
+
+@public(out=False)
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """Split one dimension into several."""
+    shape = input._array.shape
+    dim = wrap_dim(dim, len(shape))
+    sizes = shape_argument((sizes,))
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty" + errors.at_user_line())
+    if not shape:
+        return view(input, sizes)
+    known = 1
+    for n in sizes:
+        known *= abs(n) if n == -1 else n
+    if sizes.count(-1) == 1 and known and shape[dim] % known == 0:
+        sizes = infer_shape(sizes, shape[dim])
+    elif -1 in sizes or known != shape[dim]:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {errors.shape_list(sizes)} don't multiply up to the size "
+            f"of dim {dim} ({shape[dim]}) in the input tensor" + errors.at_user_line()
+        )
+    return view(input, shape[:dim] + sizes + shape[dim + 1 :])
+
+
+@public(out=False)
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension."""
+    return view(input.contiguous(), (-1,))
+
+
+# -- expansion -----------------------------------------------------------------------------
+
+
+@public(function=False)
+def expand(self: Tensor, *args: Any, size: Any = None, implicit: bool = False) -> Tensor:
+    """Repeat dimensions of size 1 (and new leading ones) without a copy; -1 keeps a size."""
+    shape = expanded_shape(self, shape_argument(args, size))
+    return EXPAND.share(self, {"shape": shape}, _expanded(self._array, shape=shape))
+
+
+def expanded(g: Any, shape: Shape) -> Any:
+    """`g.expand(shape)` for a shape that is known to fit; of tensors or bare arrays."""
+    return _expanded(g, shape=shape) if type(g) is np.ndarray else g.expand(shape)
+
+
+def expanded_shape(self: Tensor, wanted: Shape) -> Shape:
+    """The shape that `expand` gives, or the error that PyTorch raises."""
+    have = self._array.shape
+    extra = len(wanted) - len(have)
+    if extra < 0:
+        raise RuntimeError(
+            f"expand(torch.{self.dtype.scalar_name}Tensor{{{errors.shape_list(have)}}}, "
+            f"size={errors.shape_list(wanted)}): the number of sizes provided ({len(wanted)}) must "
+            f"be greater or equal to the number of dimensions in the tensor ({len(have)})"
+            + errors.at_user_line()
+        )
+    sizes = []
+    for index, n in enumerate(wanted):
+        old = have[index - extra] if index >= extra else 1
+        if n == -1 and index >= extra:
+            n = old
+        elif n == -1:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) isn't allowed in a leading, non-existing "
+                f"dimension {index}" + errors.at_user_line()
+            )
+        elif n < 0 or (old != 1 and n != old):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({old}) at "
+                f"non-singleton dimension {index}.  Target sizes: {errors.shape_list(wanted)}.  "
+                f"Tensor sizes: {errors.shape_list(have)}" + errors.at_user_line()
+            )
+        sizes.append(n)
+    return tuple(sizes)
+
+
+@public(function=False)
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """Expand to the shape of another tensor."""
+    return expand(self, _shape_of("expand_as", other))
+
+
+@public(out=False)
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """Expand to a shape."""
+    return expand(input, size)
+
+
+@public(method=False, out=False)
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that tensors of these shapes broadcast to."""
+    result: list[int] = []
+    for position, shape in enumerate(shapes):
+        sizes = [operator.index(shape)] if not isinstance(shape, Sequence) else list(shape)
+        result = [1] * (len(sizes) - len(result)) + result
+        for back, n in enumerate(reversed(sizes), 1):
+            if n < 0:
+                raise RuntimeError(
+                    f"Trying to create tensor with negative dimension ({n}): ({n})"
+                    + errors.at_user_line()
+                )
+            if n != 1 and result[-back] not in (1, n):
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {n} at {-back}! Mismatching "
+                    f"argument at index {position} had {tuple(sizes)}; but expected shape should "
+                    f"be broadcastable to {errors.shape_list(result)}" + errors.at_user_line()
+                )
+            result[-back] = n if result[-back] == 1 else result[-back]
+    return Size(result)
+
+
+@public(method=False, out=False)
+def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """All tensors expanded to their common shape."""
+    listed: Any = tensors
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        listed = tensors[0]
+    shape: Shape = ()
+    for tensor in listed:
+        other = tensor._array.shape
+        mismatch = errors.broadcast_mismatch("broadcast_tensors", shape, other)
+        if mismatch is not None:
+            raise mismatch
+        shape = tuple(broadcast_shapes(shape, other))
+    return tuple(each if each._array.shape == shape else expand(each, shape) for each in listed)
+
+
+# -- dimensions of size 1 ------------------------------------------------------------------
+
+
+@public(out=False)
+@numpy_names
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """Insert a dimension of size 1."""
+    array = input._array
+    dim = wrap_dim(dim, array.ndim + 1)
+    return UNSQUEEZE.share(input, {"dim": dim}, _unsqueezed(array, dim=dim))
+
+
+@public(out=False)
+@numpy_names
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Remove dimensions of size 1: all, one, or some."""
+    array = input._array
+    if type(dim) is int and array.ndim:
+        dim = wrap_dim(dim, array.ndim)
+        part = array.squeeze(dim if array.shape[dim] == 1 else ())
+        return SQUEEZE_DIM.share(input, {"dims": (dim,)}, part)
+    op, dims = squeeze_form(input, dim)
+    return op.share(input, {"dims": dims}, _squeezed(array, dims=dims))
+
+
+def squeeze_form(input: Tensor, dim: Any) -> tuple[ViewOp, Shape]:
+    ndim = input._array.ndim
+    if dim is None:
+        return SQUEEZE_ALL, tuple(range(ndim))
+    if isinstance(dim, (tuple, list)):
+        return SQUEEZE_DIMS, wrap_dims(dim, ndim) if dim else ()
+    return SQUEEZE_DIM, (wrap_dim(dim, ndim),)
+
+
+def _at_least(ndim: int, tensors: tuple[Any, ...]) -> Any:
+    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
+        return _with_dims(tensors[0], ndim)
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    for position, each in enumerate(tensors):
+        if not isinstance(each, Tensor):
+            raise errors.wrong_argument(
+                f"atleast_{ndim}d", "tensors", position + 1, "tuple of Tensors", each
+            )
+    return tuple(_with_dims(each, ndim) for each in tensors)
+
+
+def _with_dims(input: Tensor, ndim: int) -> Tensor:
+    have = input._array.ndim
+    if have >= ndim:
+        return input
+    if have == 0:
+        return reshape(input, (1,) * ndim)
+    if have == 2:
+        return unsqueeze(input, -1)
+    row = unsqueeze(input, 0)
+    return row if ndim == 2 else unsqueeze(row, -1)
+
+
+@public(method=False, out=False)
+def atleast_1d(*tensors: Any) -> Any:
+    """Numbers become vectors."""
+    return _at_least(1, tensors)
+
+
+@public(method=False, out=False)
+def atleast_2d(*tensors: Any) -> Any:
+    """Numbers and vectors become matrices of one row."""
+    return _at_least(2, tensors)
+
+
+@public(method=False, out=False)
+def atleast_3d(*tensors: Any) -> Any:
+    """Up to three dimensions, as NumPy places them."""
+    return _at_least(3, tensors)

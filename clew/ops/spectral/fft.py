@@ -1,0 +1,394 @@
+"""Discrete Fourier transforms: three operations (complex to complex, real to complex, complex to
+real) with a scale each, and the functions of `clew.fft` made of them.
+
+A transform's gradient is the transform in the other direction with the same scale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.arguments import typed
+from clew.core.op import Op
+from clew.core.state import local
+from clew.core.tensor import Tensor, wrap
+from clew.ops.define.dims import wrap_dim
+from clew.ops.define.options import Options, float_dtype, made
+from clew.ops.nn.padding import constant_pad_nd
+
+Array = np.ndarray
+Dims = tuple[int, ...]
+
+# -- the three operations ------------------------------------------------------------------------
+
+# Lengths or dimensions, as they may be given.
+Axes = int | Sequence[int] | None
+
+
+def _scaled(values: Array, scale: float) -> Array:
+    return values if scale == 1 else values * scale
+
+
+def _c2c(self: Array, *, dims: Dims, scale: float, forward: bool) -> Array:
+    # NumPy's "backward" leaves the forward transform unscaled, "forward" the inverse one.
+    if forward:
+        return _scaled(np.fft.fftn(self, axes=dims, norm="backward"), scale)
+    return _scaled(np.fft.ifftn(self, axes=dims, norm="forward"), scale)
+
+
+def _r2c(self: Array, *, dims: Dims, scale: float, onesided: bool) -> Array:
+    transform = np.fft.rfftn if onesided else np.fft.fftn
+    return _scaled(transform(self, axes=dims, norm="backward"), scale)
+
+
+def _c2r(self: Array, *, dims: Dims, scale: float, last_size: int) -> Array:
+    if len(dims) > 1:
+        self = np.fft.ifftn(self, axes=dims[:-1], norm="forward")
+    return _scaled(np.fft.irfft(self, n=last_size, axis=dims[-1], norm="forward"), scale)
+
+
+def _r2c_grad(g: Tensor, self_shape: Dims, dims: Dims, scale: float, onesided: bool) -> Tensor:
+    if onesided:
+        g = _resized(g, dims[-1:], (self_shape[dims[-1]],))
+    return FFT_C2C(g, dims=dims, scale=scale, forward=False).real
+
+
+def _c2r_grad(g: Tensor, self_shape: Dims, dims: Dims, scale: float, last_size: int) -> Tensor:
+    spectrum = FFT_R2C(g, dims=dims, scale=scale, onesided=True)
+    last = dims[-1]
+    # Every frequency between the first and the middle one stands for its mirror image as well.
+    weights = np.ones(self_shape[last], g._array.dtype)
+    weights[1 : 1 + last_size - self_shape[last]] = 2
+    shape = [1] * len(self_shape)
+    shape[last] = -1
+    return spectrum * wrap(weights.reshape(shape))
+
+
+FFT_C2C: Op = Op(
+    "_fft_c2c", _c2c, linear=True, node="FftC2CBackward0",
+    grads={
+        "self": lambda g, dims, scale, forward: FFT_C2C(
+            g, dims=dims, scale=scale, forward=not forward
+        )
+    },
+)  # fmt: skip
+FFT_R2C = Op("_fft_r2c", _r2c, linear=True, node="FftR2CBackward0", grads={"self": _r2c_grad})
+FFT_C2R = Op("_fft_c2r", _c2r, linear=True, node="FftC2RBackward0", grads={"self": _c2r_grad})
+
+# -- reading arguments -------------------------------------------------------------------------
+
+
+def _scale(norm: str | None, forward: bool, size: int) -> float:
+    """The factor that a normalization mode asks for in one direction."""
+    if norm is None or norm == "backward":
+        return 1.0 if forward else 1.0 / size
+    if norm == "forward":
+        return 1.0 / size if forward else 1.0
+    if norm == "ortho":
+        return 1.0 / math.sqrt(size)
+    raise RuntimeError(f'Invalid normalization mode: "{norm}"' + errors.at_user_line())
+
+
+def _promoted(input: Tensor, to_complex: bool) -> Tensor:
+    """The input in a dtype that can be transformed: integers become the default float."""
+    dtype = input.dtype
+    if dtype in (dtypes.float16, dtypes.bfloat16):
+        if local.state.autocast is not None:
+            return _promoted(input.float(), to_complex)
+        raise RuntimeError(f"Unsupported dtype {dtype.scalar_name}" + errors.at_user_line())
+    wanted = dtypes.get_default_dtype() if dtype.category < dtypes.FLOAT else dtype
+    if to_complex:
+        wanted = wanted.to_complex()
+    return input if wanted is dtype else input.to(wanted)
+
+
+def _require_real(name: str, input: Tensor, words: str = "a real input tensor") -> None:
+    if input.dtype.is_complex:
+        raise RuntimeError(
+            f"{name} expects {words}, but got {input.dtype.scalar_name}" + errors.at_user_line()
+        )
+
+
+def _check_size(size: int) -> int:
+    if size < 1:
+        raise RuntimeError(
+            f"Invalid number of data points ({size}) specified" + errors.at_user_line()
+        )
+    return size
+
+
+def _one_dim(input: Tensor, dim: int) -> int:
+    if not input._array.ndim:
+        raise IndexError(
+            f"Dimension specified as {dim} but tensor has no dimensions" + errors.at_user_line()
+        )
+    return wrap_dim(dim, input._array.ndim)
+
+
+def _resized(input: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    """Cut off or filled with zeros at the end of each dimension."""
+    ndim = input._array.ndim
+    pad = [0] * (2 * ndim)
+    for dim, size in zip(dims, sizes, strict=True):
+        have = input._array.shape[dim]
+        if size < have:
+            input = input.narrow(dim, 0, size)
+        elif size > have:
+            pad[2 * (ndim - 1 - dim) + 1] = size - have
+    return constant_pad_nd(input, pad) if any(pad) else input
+
+
+def _dims_and_sizes(input: Tensor, s: Any, dim: Any) -> tuple[Dims, list[int]]:
+    """The dimensions to transform and the size wanted for each; -1 keeps a size."""
+    shape = input._array.shape
+    ndim = len(shape)
+    given = None if s is None else [s] if isinstance(s, int) else list(s)
+    if dim is not None:
+        dims = tuple(wrap_dim(d, ndim) for d in ([dim] if isinstance(dim, int) else dim))
+        if len(set(dims)) != len(dims):
+            raise RuntimeError("FFT dims must be unique" + errors.at_user_line())
+        if given is not None and len(given) != len(dims):
+            raise RuntimeError(
+                "When given, dim and shape arguments must have the same length"
+                + errors.at_user_line()
+            )
+    elif given is None:
+        dims = tuple(range(ndim))
+    else:
+        if len(given) > ndim:
+            raise RuntimeError(
+                f"Got shape with {len(given)} values but input tensor only has {ndim} dimensions."
+                + errors.at_user_line()
+            )
+        dims = tuple(range(ndim - len(given), ndim))
+    sizes = [shape[d] for d in dims]
+    if given is not None:
+        sizes = [have if n == -1 else n for n, have in zip(given, sizes, strict=True)]
+    return dims, sizes
+
+
+# -- one dimension -----------------------------------------------------------------------------
+
+
+def _complex_transform(
+    input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool
+) -> Tensor:
+    dim = _one_dim(input, dim)
+    input = _promoted(input, to_complex=False)
+    size = _check_size(input._array.shape[dim] if n is None else n)
+    input = _resized(input, (dim,), (size,))
+    scale = _scale(norm, forward, size)
+    if input.dtype.is_complex:
+        return FFT_C2C(input, dims=(dim,), scale=scale, forward=forward)
+    result: Tensor = FFT_R2C(input, dims=(dim,), scale=scale, onesided=False)
+    return result if forward else result.conj()
+
+
+def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The discrete Fourier transform along a dimension."""
+    return _complex_transform(input, n, dim, norm, forward=True)
+
+
+def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of `fft`."""
+    return _complex_transform(input, n, dim, norm, forward=False)
+
+
+def _half_spectrum(
+    name: str, input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool
+) -> Tensor:
+    _require_real(name, input)
+    dim = _one_dim(input, dim)
+    input = _promoted(input, to_complex=False)
+    size = _check_size(input._array.shape[dim] if n is None else n)
+    input = _resized(input, (dim,), (size,))
+    return FFT_R2C(input, dims=(dim,), scale=_scale(norm, forward, size), onesided=True)
+
+
+def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The first half of the transform of real values; the rest is its mirror image."""
+    return _half_spectrum("rfft", input, n, dim, norm, forward=True)
+
+
+def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of `hfft`."""
+    return _half_spectrum("ihfft", input, n, dim, norm, forward=False).conj()
+
+
+def _from_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
+    dim = _one_dim(input, dim)
+    input = _promoted(input, to_complex=True)
+    size = _check_size(2 * (input._array.shape[dim] - 1) if n is None else n)
+    input = _resized(input, (dim,), (size // 2 + 1,))
+    input = input.conj() if forward else input
+    return FFT_C2R(input, dims=(dim,), scale=_scale(norm, forward, size), last_size=size)
+
+
+def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of `rfft`: real values of length `n`, an even number unless given."""
+    return _from_half(input, n, dim, norm, forward=False)
+
+
+def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    """The real transform of a conjugate-symmetric signal."""
+    return _from_half(input, n, dim, norm, forward=True)
+
+
+# -- several dimensions ------------------------------------------------------------------------
+
+
+def _complex_transforms(input: Tensor, s: Any, dim: Any, norm: str | None, forward: bool) -> Tensor:
+    dims, sizes = _dims_and_sizes(input, s, dim)
+    for size in sizes:
+        _check_size(size)
+    input = _resized(_promoted(input, to_complex=True), dims, sizes)
+    if not dims:
+        return input.clone()
+    scale = _scale(norm, forward, math.prod(sizes))
+    return FFT_C2C(input, dims=dims, scale=scale, forward=forward)
+
+
+@typed
+def fftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
+    """The Fourier transform over several dimensions."""
+    return _complex_transforms(input, s, dim, norm, forward=True)
+
+
+@typed
+def ifftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
+    """The inverse of `fftn`."""
+    return _complex_transforms(input, s, dim, norm, forward=False)
+
+
+def _require_axis(name: str, dims: Dims) -> None:
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis" + errors.at_user_line())
+
+
+@typed
+def rfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
+    """The transform of real values; the last dimension keeps its first half."""
+    _require_real("rfftn", input, "a real-valued input tensor")
+    dims, sizes = _dims_and_sizes(input, s, dim)
+    _require_axis("rfftn", dims)
+    for size in sizes:
+        _check_size(size)
+    input = _resized(_promoted(input, to_complex=False), dims, sizes)
+    scale = _scale(norm, True, math.prod(sizes))
+    return FFT_R2C(input, dims=dims, scale=scale, onesided=True)
+
+
+def _last_size(input: Tensor, dims: Dims, sizes: list[int], s: Any) -> list[int]:
+    """The sizes of a real result: the last one follows from the half spectrum unless given."""
+    given = None if s is None else ([s] if isinstance(s, int) else list(s))
+    if given is None or given[-1] == -1:
+        sizes = [*sizes[:-1], 2 * (input._array.shape[dims[-1]] - 1)]
+    for size in sizes:
+        _check_size(size)
+    return sizes
+
+
+@typed
+def irfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
+    """The inverse of `rfftn`."""
+    dims, sizes = _dims_and_sizes(input, s, dim)
+    _require_axis("irfftn", dims)
+    sizes = _last_size(input, dims, sizes, s)
+    halved = [*sizes[:-1], sizes[-1] // 2 + 1]
+    input = _resized(_promoted(input, to_complex=True), dims, halved)
+    scale = _scale(norm, False, math.prod(sizes))
+    return FFT_C2R(input, dims=dims, scale=scale, last_size=sizes[-1])
+
+
+@typed
+def hfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
+    """The real transform of a signal that is conjugate-symmetric in its last dimension."""
+    dims, sizes = _dims_and_sizes(input, s, dim)
+    _require_axis("hfftn", dims)
+    sizes = _last_size(input, dims, sizes, s)
+    halved = [*sizes[:-1], sizes[-1] // 2 + 1]
+    input = _resized(_promoted(input, to_complex=True), dims, halved)
+    if len(dims) > 1:
+        scale = _scale(norm, True, math.prod(sizes[:-1]))
+        input = FFT_C2C(input, dims=dims[:-1], scale=scale, forward=True)
+    return FFT_C2R(
+        input.conj(), dims=dims[-1:], scale=_scale(norm, True, sizes[-1]), last_size=sizes[-1]
+    )
+
+
+@typed
+def ihfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
+    """The inverse of `hfftn`."""
+    _require_real("ihfftn", input, "a real-valued input tensor")
+    dims, sizes = _dims_and_sizes(input, s, dim)
+    _require_axis("ihfftn", dims)
+    for size in sizes:
+        _check_size(size)
+    input = _resized(_promoted(input, to_complex=False), dims, sizes)
+    half = FFT_R2C(
+        input, dims=dims[-1:], scale=_scale(norm, False, sizes[-1]), onesided=True
+    ).conj_physical()
+    if len(dims) == 1:
+        return half
+    scale = _scale(norm, False, math.prod(sizes[:-1]))
+    return FFT_C2C(half, dims=dims[:-1], scale=scale, forward=False)
+
+
+# -- helpers for spectra -------------------------------------------------------------------------
+
+
+def fftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """The frequency of each element of a transform of length `n`, for a sample spacing `d`."""
+    kind = float_dtype("fft_fftfreq", dtype, out)
+    frequencies = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
+    return made("fft_fftfreq", (frequencies * (1.0 / (n * d))).astype(kind.np), options, out)
+
+
+def rfftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Tensor | None = None,
+    dtype: Any = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """The frequencies of the half spectrum that `rfft` gives."""
+    kind = float_dtype("fft_rfftfreq", dtype, out)
+    frequencies = np.arange(n // 2 + 1) * (1.0 / (n * d))
+    return made("fft_rfftfreq", frequencies.astype(kind.np), options, out)
+
+
+def _shifted(input: Tensor, dim: Any, sign: int) -> Tensor:
+    shape = input._array.shape
+    if dim is None:
+        dims = tuple(range(len(shape)))
+    else:
+        dims = tuple(wrap_dim(d, len(shape)) for d in ([dim] if isinstance(dim, int) else dim))
+    # The way back moves by the rest, so that both cancel for odd lengths.
+    shifts = tuple(shape[d] // 2 if sign > 0 else (shape[d] + 1) // 2 for d in dims)
+    return input.roll(shifts, dims)
+
+
+@typed
+def fftshift(input: Tensor, dim: Axes = None) -> Tensor:
+    """Move the zero frequency to the middle."""
+    return _shifted(input, dim, 1)
+
+
+@typed
+def ifftshift(input: Tensor, dim: Axes = None) -> Tensor:
+    """The inverse of `fftshift`."""
+    return _shifted(input, dim, -1)

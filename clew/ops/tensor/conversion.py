@@ -1,0 +1,205 @@
+"""Changing dtype, device and memory format."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import device as devices
+from clew.backend import dtypes
+from clew.backend.device import device as device_type
+from clew.backend.layout import memory_format as format_type
+from clew.backend.layout import preserve_format
+from clew.core.op import Op
+from clew.core.public import methods, public
+from clew.core.tensor import Tensor
+from clew.kernels.numpy.conversion import converted
+from clew.ops.define.options import cannot_pin, read_dtype
+from clew.ops.shape import memory_layout
+
+
+def _cast(self: np.ndarray, *, dtype: np.dtype, memory_format: Any = None) -> np.ndarray:
+    if self.dtype.kind == "c" and dtype.kind not in "cb":
+        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=6)
+        self = self.real
+    if self.flags.c_contiguous and memory_format is None:
+        return self.astype(dtype) if self.dtype is dtype else converted(self, dtype)
+    return memory_layout.copy_in_format(self, dtype, memory_format)
+
+
+def _cast_back(g: Tensor, self_dtype: dtypes.dtype) -> Tensor:
+    """Of a complex gradient, a real tensor takes the real part: nothing to warn of."""
+    if g.dtype.is_complex and not self_dtype.is_complex:
+        g = g.real
+    return g.to(self_dtype)
+
+
+TO_COPY = Op("_to_copy", _cast, grads={"self": _cast_back}, linear=True, node="ToCopyBackward0")
+
+
+def to_dtype(
+    self: Tensor,
+    dtype: dtypes.dtype,
+    copy: bool = False,
+    memory_format: format_type | None = None,
+) -> Tensor:
+    """The tensor itself when nothing changes, else a converted copy."""
+    if self._array.dtype is dtype.np and not copy:
+        if memory_format is None or memory_format is preserve_format:
+            return self
+        if memory_layout.is_contiguous_in(self._array, memory_format):
+            return self
+    if memory_format is None:
+        return TO_COPY(self, dtype=dtype.np)
+    return TO_COPY(self, dtype=dtype.np, memory_format=memory_format)
+
+
+def to(
+    self: Tensor,
+    *args: Any,
+    device: Any = None,
+    dtype: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: format_type | None = None,
+    other: Tensor | None = None,
+) -> Tensor:
+    """The tensor in another dtype or on another device: itself when nothing changes.
+
+    Forms: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`; then `non_blocking`, `copy`.
+    """
+    if args:
+        device, dtype, flags = read_target(args, device, dtype)
+        if len(flags) > 2:
+            raise _bad_to_arguments(args)
+        if len(flags) > 1:
+            copy = bool(flags[1])
+    if other is not None:
+        dtype = other.dtype
+    if device is not None:
+        devices.check_device(device)
+    kind = self.dtype if dtype is None else read_dtype("to", dtype)
+    assert kind is not None
+    if memory_format is None:
+        return to_dtype(self, kind, copy)
+    return to_dtype(self, kind, copy, memory_format)
+
+
+def read_target(args: tuple[Any, ...], device: Any, dtype: Any) -> tuple[Any, Any, Any]:
+    """Device, dtype and the flags that follow them."""
+    first, *rest = args
+    if isinstance(first, Tensor):
+        return None, first.dtype, rest
+    if isinstance(first, (dtypes.dtype, type)):
+        return device, first, rest
+    if first is None or isinstance(first, (str, device_type, int)):
+        if rest and (rest[0] is None or isinstance(rest[0], (dtypes.dtype, type))):
+            return first, rest[0], rest[1:]
+        return first, dtype, rest
+    raise _bad_to_arguments(args)
+
+
+def _bad_to_arguments(args: tuple[Any, ...]) -> TypeError:
+    kinds = ", ".join(type(arg).__name__ for arg in args)
+    return TypeError(
+        f"to() received an invalid combination of arguments - got ({kinds}), but expected a "
+        "device, a dtype, a device and a dtype, or a tensor, then non_blocking and copy"
+        + errors.at_user_line()
+    )
+
+
+def _caster(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
+    def method(self: Tensor, memory_format: format_type | None = None) -> Tensor:
+        return to_dtype(self, dtype, memory_format=memory_format)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"The tensor in {dtype.name}."
+    return method
+
+
+_CASTS = {
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64,
+    "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
+    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+}  # fmt: skip
+methods(**{name: _caster(name, dtype) for name, dtype in _CASTS.items()})
+
+LEGACY_NAMES = {
+    "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
+    "BFloat16Tensor": dtypes.bfloat16, "IntTensor": dtypes.int32, "LongTensor": dtypes.int64,
+    "ShortTensor": dtypes.int16, "CharTensor": dtypes.int8, "ByteTensor": dtypes.uint8,
+    "BoolTensor": dtypes.bool_, "ComplexFloatTensor": dtypes.complex64,
+    "ComplexDoubleTensor": dtypes.complex128,
+}  # fmt: skip
+
+
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The legacy name of the tensor's type, or the tensor converted to another type."""
+    if dtype is None:
+        return f"torch.{self.dtype.scalar_name}Tensor"
+    return to_dtype(self, dtype_of_legacy(dtype))
+
+
+def dtype_of_legacy(kind: Any) -> dtypes.dtype:
+    """The dtype that a dtype, a legacy tensor class or its name stands for."""
+    if isinstance(kind, dtypes.dtype):
+        return kind
+    if getattr(kind, "is_cuda", False) or str(kind).startswith("torch.cuda."):
+        raise devices.no_such_device(device_type("cuda"))
+    if isinstance(kind, str):
+        found = LEGACY_NAMES.get(kind.removeprefix("torch."))
+        if found is None:
+            raise ValueError(f"invalid type: '{kind}'" + errors.at_user_line())
+        return found
+    named = getattr(kind, "dtype", None)
+    if isinstance(named, dtypes.dtype):
+        return named
+    found = read_dtype("type", kind)
+    assert found is not None
+    return found
+
+
+def to_dense(
+    self: Tensor, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None
+) -> Tensor:
+    """The tensor itself, all tensors being dense, in another dtype if one is given."""
+    return self if dtype is None else to_dtype(self, dtype)
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of another."""
+    if not isinstance(other, Tensor):
+        raise errors.wrong_argument("type_as", "other", 1, "Tensor", other)
+    return to_dtype(self, other.dtype)
+
+
+def cpu(self: Tensor, memory_format: format_type | None = None) -> Tensor:
+    """The tensor on the CPU, where it is."""
+    return to_dtype(self, self.dtype, memory_format=memory_format)
+
+
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """Raises: this build has no CUDA."""
+    raise devices.no_such_device(device_type("cuda"))
+
+
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """Raises: memory is pinned for an accelerator, and there is none."""
+    raise cannot_pin()
+
+
+@public(method=False, out=False)
+def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
+    """Whether promotion allows storing results of one dtype in another."""
+    return dtypes.can_cast(from_, to)
+
+
+methods(
+    to=to, to_dense=to_dense, type=type_, type_as=type_as, cpu=cpu, cuda=cuda,
+    pin_memory=pin_memory,
+)  # fmt: skip

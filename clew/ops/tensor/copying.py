@@ -1,0 +1,192 @@
+"""Copies into new and into existing memory: clone, contiguous, copy_, fill_, zero_."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.backend.layout import contiguous_format
+from clew.backend.layout import memory_format as format_type
+from clew.core.elementwise import NUMBER
+from clew.core.inplace import apply_inplace
+from clew.core.op import Op
+from clew.core.public import methods, public
+from clew.core.tensor import Tensor
+from clew.kernels.numpy.arrays import row_by_row
+from clew.ops.shape import memory_layout
+
+NARROW_FLOATS = frozenset({*dtypes.LOW_PRECISION, np.dtype(np.float32)})
+
+
+def convert(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """An array as another dtype, by C's rules; the imaginary part is dropped with a warning."""
+    if array.dtype is dtype:
+        return array
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
+        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=6)
+        array = array.real
+    with np.errstate(all="ignore"):
+        return array.astype(dtype)
+
+
+def _copied(self: np.ndarray, src: np.ndarray) -> np.ndarray:
+    return convert(src, self.dtype)
+
+
+def _everywhere(self: np.ndarray, *, value: Any) -> np.ndarray:
+    """One value as an array of the target's shape, without memory for each element."""
+    one = scalar_as(value, self.dtype)
+    return np.ndarray(self.shape, one.dtype, one, strides=(0,) * self.ndim)
+
+
+def fits_all(value: Any) -> bool:
+    """Whether every dtype can hold a number: the short answer for the usual ones."""
+    return not isinstance(value, complex) and 0 <= value < 128
+
+
+def scalar_as(value: Any, dtype: np.dtype) -> np.ndarray:
+    """A Python number as a 0-dim array of a dtype, refused where PyTorch refuses it."""
+    if isinstance(value, np.ndarray):
+        return convert(value, dtype)
+    if not isinstance(value, NUMBER):
+        # NumPy would read a number out of text and make NaN of None.
+        raise TypeError(
+            f"value must be a number or a Tensor, not {type(value).__name__}"
+            + errors.at_user_line()
+        )
+    if isinstance(value, int) and value.bit_length() > 64:
+        raise OverflowError("int too big to convert")
+    if isinstance(value, complex) and dtype.kind not in "cb":
+        if value.imag:
+            raise overflow(dtype)
+        value = value.real
+    if isinstance(value, float) and dtype.kind in "iu":
+        value = _integer_part(value, dtype)
+    if dtype.kind == "V" and isinstance(value, int):
+        value = float(value)
+    try:
+        with np.errstate(all="ignore"):
+            result = np.array(value, dtype)
+        if dtype in NARROW_FLOATS and abs(float(result)) == np.inf != abs(float(value)):
+            raise overflow(dtype)
+        return result
+    except OverflowError:
+        if dtype.kind == "u" and value < 0 and -value <= np.iinfo(dtype).max:
+            return np.array(value).astype(dtype)
+        raise overflow(dtype) from None
+
+
+def _integer_part(value: float, dtype: np.dtype) -> int:
+    # Negative integers wrap around in unsigned types; what has a fraction, or could have, does not.
+    if value != value or value in (np.inf, -np.inf) or (dtype.kind == "u" and value < 0):
+        raise overflow(dtype)
+    return int(value)
+
+
+def overflow(dtype: np.dtype) -> RuntimeError:
+    """The error for a number that a dtype cannot hold."""
+    names = {
+        "int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "int8_t",
+        "uint8": "uint8_t", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
+        "float64": "double", "complex64": "c10::complex<float>",
+    }  # fmt: skip
+    name = dtypes.BY_NUMPY[dtype].name
+    return RuntimeError(
+        f"value cannot be converted to type {names.get(name, name)} without overflow"
+        + errors.at_user_line()
+    )
+
+
+def _cloned(self: np.ndarray, *, memory_format: format_type | None = None) -> np.ndarray:
+    if memory_format is contiguous_format or (memory_format is None and self.flags.c_contiguous):
+        return self.copy() if self.flags.c_contiguous else row_by_row(self)
+    return memory_layout.copy_in_format(self, self.dtype, memory_format)
+
+
+CLONE = Op("clone", _cloned, grads={"self": lambda g: g}, linear=True)
+COPY = Op(
+    "copy", _copied, grads={"self": lambda g: zeros(g), "src": lambda g: g}, node="CopyBackwards",
+)  # fmt: skip
+FILL = Op(
+    "fill", _everywhere, grads={"self": lambda g: zeros(g)}, node="FillBackward2", uniform=True
+)
+FILL_TENSOR = Op(
+    "fill_tensor",
+    lambda self, value: _everywhere(self, value=value),
+    grads={"self": lambda g: zeros(g), "value": lambda g: g.sum()},
+    node="FillBackward3",
+    uniform=True,
+)
+ZERO = Op(
+    "zero", lambda self: _everywhere(self, value=0), grads={"self": lambda g: zeros(g)},
+    uniform=True,
+)  # fmt: skip
+ZEROS = Op(
+    "zeros_for_gradient", lambda self, *, shape: np.zeros(shape, self.dtype),
+    non_differentiable="constant output",
+)  # fmt: skip
+
+
+def zeros(like: Tensor, shape: tuple[int, ...] | None = None) -> Tensor:
+    """Zeros in the dtype of a tensor, and in its shape or another, without its history."""
+    return ZEROS(like, shape=like._array.shape if shape is None else shape)
+
+
+@public(out=False)
+def clone(input: Tensor, *, memory_format: format_type | None = None) -> Tensor:
+    """A copy that is part of the graph."""
+    return CLONE(input, memory_format=memory_format)
+
+
+@public(function=False)
+def contiguous(self: Tensor, memory_format: format_type = contiguous_format) -> Tensor:
+    """The tensor itself when its memory is in order, else a copy that is."""
+    if memory_layout.is_contiguous_in(self._array, memory_format):
+        return self
+    return CLONE(self, memory_format=memory_format)
+
+
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write another tensor's values, broadcast and converted, into this one."""
+    if not isinstance(src, Tensor):
+        if not isinstance(src, NUMBER):
+            raise errors.wrong_argument("copy_", "other", 1, "Tensor", src)
+        return fill_(self, src)
+    mismatch = errors.broadcast_mismatch("copy_", self._array.shape, src._array.shape)
+    if mismatch is not None:
+        raise mismatch
+    return apply_inplace(COPY, self, src)
+
+
+@public(out=False)
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Set every element to one value."""
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                "fill_ only supports 0-dimension value tensor but got tensor with "
+                f"{value._array.ndim} dimensions." + errors.at_user_line()
+            )
+        if value.requires_grad:
+            return apply_inplace(FILL_TENSOR, self, value)
+        value = value._array
+    return apply_inplace(FILL, self, value=value)
+
+
+@public(out=False)
+def zero_(self: Tensor) -> Tensor:
+    """Set every element to zero."""
+    return apply_inplace(ZERO, self)
+
+
+@public(method=False, out=False)
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A copy of the tensor's shape and dtype with every element set to one value."""
+    return fill_(clone(input), value)
+
+
+methods(copy_=copy_)

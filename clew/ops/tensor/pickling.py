@@ -1,0 +1,98 @@
+"""copy, deepcopy and pickle."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.public import methods
+from clew.core.tensor import Tensor, alias, wrap
+from clew.ops.create.legacy_constructors import retyped
+from clew.ops.shape import memory_layout
+
+
+def _rebuild(
+    kind: type[Tensor],
+    data: Any,
+    dtype: dtypes.dtype,
+    shape: tuple[int, ...],
+    order: tuple[int, ...],
+    requires_grad: bool,
+    attributes: dict[str, Any] | None,
+) -> Tensor:
+    """The tensor back from what `_reduce` wrote."""
+    flat = np.frombuffer(data, dtype.np)
+    if not flat.flags.writeable:
+        flat = flat.copy()
+    laid_out = flat.reshape([shape[dim] for dim in order])
+    result = retyped(wrap(laid_out.transpose(np.argsort(order)) if order else laid_out), kind)
+    result._requires_grad = requires_grad
+    if attributes:
+        result.__dict__.update(attributes)
+    return result
+
+
+def _reduce(self: Tensor, protocol: int) -> Any:
+    order = memory_layout.memory_order(self._array)
+    in_order = np.ascontiguousarray(self._array.transpose(order))
+    # From protocol 5 on whoever pickles may take the memory as it is, without a copy.
+    data: Any = in_order.reshape(-1).view(np.uint8)
+    data = pickle.PickleBuffer(data) if protocol >= 5 else data.tobytes()
+    return _rebuild, (
+        type(self), data, self.dtype, tuple(self._array.shape), order, self.requires_grad,
+        dict(self.__dict__) or None,
+    )  # fmt: skip
+
+
+def _copy(self: Tensor) -> Tensor:
+    """A leaf over the same memory."""
+    result = retyped(alias(self), type(self))
+    result._requires_grad = self.requires_grad
+    result.__dict__.update(self.__dict__)
+    return result
+
+
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A leaf with a copy of the memory; tensors that share memory go on sharing it."""
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+            "protocol at the moment.  A copy of a computed tensor would need a copy of its graph: "
+            "deepcopy tensor.detach() for the values alone." + errors.at_user_line()
+        )
+    if id(self) in memo:
+        return memo[id(self)]
+    result = retyped(_copied_memory(self, memo), type(self))
+    memo[id(self)] = result
+    result._requires_grad = self.requires_grad
+    if self._grad is not None:
+        result._grad = _deepcopy(self._grad, memo)
+    for name, value in self.__dict__.items():
+        result.__dict__[name] = copy.deepcopy(value, memo)
+    return result
+
+
+def _copied_memory(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    """A tensor at the same place of a copy of the whole storage, which is copied only once."""
+    array = self._array
+    owner = memory_layout.owner_of(array)
+    key = id(self._storage)
+    if key not in memo:
+        memo[key] = wrap(owner.ravel(order="K").view(np.uint8).copy())
+    whole: Tensor = memo[key]
+    copied = np.ndarray(
+        array.shape,
+        array.dtype,
+        buffer=whole._array,
+        offset=memory_layout.address(array) - memory_layout.address(owner),
+        strides=array.strides,
+    )
+    return alias(whole, copied)
+
+
+methods(__reduce_ex__=_reduce, __copy__=_copy, __deepcopy__=_deepcopy)
