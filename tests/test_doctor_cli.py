@@ -20,8 +20,8 @@ import pytest
 
 import clew
 from clew import nn
-from clew.doctor.graphview import graph
-from clew.doctor.live import LiveServer
+from clew.doctor.report.graph_view import graph
+from clew.doctor.report.live import LiveServer
 
 HEAD = "import torch\nfrom torch import nn\n"
 LOOP = """

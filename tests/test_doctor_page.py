@@ -13,8 +13,8 @@ import pytest
 import clew
 from clew import nn
 from clew.doctor import watch
-from clew.doctor.graphview import graph
-from clew.doctor.page import json_in_script, page
+from clew.doctor.report.graph_view import graph
+from clew.doctor.report.page import json_in_script, page
 
 NAMES = [
     "<!--<script>",

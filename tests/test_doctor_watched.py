@@ -23,7 +23,7 @@ import pytest
 import clew
 from clew import nn
 from clew.doctor import Session, watch
-from clew.doctor.places import locals_of, tree_of
+from clew.doctor.facts.places import locals_of, tree_of
 from clew.observer import EVENTS, Observer, active, install, observing, remove
 from tests import watched
 

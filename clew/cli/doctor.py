@@ -14,11 +14,11 @@ from rich.console import Console
 import clew
 from clew import aliasing, doctor
 from clew.cli.run import _chain, _Ending, _module, _NotFound, _script
-from clew.doctor.findings import Report
-from clew.doctor.live import LiveServer
-from clew.doctor.page import page
-from clew.doctor.session import Session
-from clew.doctor.terminal import show
+from clew.doctor.observe.session import Session
+from clew.doctor.report.findings import Report
+from clew.doctor.report.live import LiveServer
+from clew.doctor.report.page import page
+from clew.doctor.report.terminal import show
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

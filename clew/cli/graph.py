@@ -11,8 +11,8 @@ from typing import Any
 from clew.cli.doctor import add_program, load
 from clew.cli.run import _Ending, _NotFound
 from clew.core.recording import OpNode
-from clew.doctor.flow import FlowWatch
-from clew.doctor.graphview import GraphView, parameter_names, snapshot
+from clew.doctor.facts.flow import FlowWatch
+from clew.doctor.report.graph_view import GraphView, parameter_names, snapshot
 from clew.observer import Observer, observing
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.doctor.course import prepare
-from clew.doctor.findings import Finding, ordered
+from clew.doctor.facts.course import prepare
+from clew.doctor.report.findings import Finding, ordered
 from clew.doctor.rules import exceptions, graph, initial, loop, loss, numeric, repeats, setup
 from clew.doctor.rules.base import Rule
 
 if TYPE_CHECKING:
-    from clew.doctor.session import Session
+    from clew.doctor.observe.session import Session
 
 # Causes come before what they explain: a rule may mark parameters as explained.
 RULES: tuple[Rule, ...] = (

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from clew.doctor.facts import OptimizerFacts, ParamFacts, number_mark
-from clew.doctor.findings import Finding
-from clew.doctor.places import Line
+from clew.doctor.facts.places import Line
+from clew.doctor.facts.records import OptimizerFacts, ParamFacts, number_mark
+from clew.doctor.report.findings import Finding
 
 if TYPE_CHECKING:
-    from clew.doctor.session import Session
+    from clew.doctor.observe.session import Session
 
 
 class Rule:

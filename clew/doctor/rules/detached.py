@@ -6,14 +6,14 @@ import ast
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from clew.doctor.facts import ParamFacts
-from clew.doctor.findings import Finding
-from clew.doctor.places import Line, line_of, statement_at
-from clew.doctor.recorder import Cut
+from clew.doctor.facts.places import Line, line_of, statement_at
+from clew.doctor.facts.recorder import Cut
+from clew.doctor.facts.records import ParamFacts
+from clew.doctor.report.findings import Finding
 from clew.doctor.rules.base import Rule, active_optimizers, listed, most, names_of, was_moved
 
 if TYPE_CHECKING:
-    from clew.doctor.session import Session
+    from clew.doctor.observe.session import Session
 
 
 class DetachedGraph(Rule):

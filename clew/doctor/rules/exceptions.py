@@ -7,9 +7,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from clew.core.tensor import NoHistory, Tensor
-from clew.doctor.facts import ParamFacts
-from clew.doctor.findings import Finding
-from clew.doctor.places import (
+from clew.doctor.facts.places import (
     Line,
     _is_users,
     assigned_at,
@@ -18,13 +16,15 @@ from clew.doctor.places import (
     statement_at,
     tree_of,
 )
+from clew.doctor.facts.records import ParamFacts
+from clew.doctor.report.findings import Finding
 from clew.doctor.rules.base import Rule
 from clew.nn.modules.module import Module
 from clew.source import INTERNAL_PACKAGES
 from clew.utils.checkpoint import CheckpointError
 
 if TYPE_CHECKING:
-    from clew.doctor.session import Session
+    from clew.doctor.observe.session import Session
 
 _MISSPELLED = frozenset(
     {"require_grad", "requires_grads", "required_grad", "requiers_grad", "requires_gradient",

@@ -6,15 +6,15 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from clew.doctor.facts import OptimizerFacts, ParamFacts
-from clew.doctor.findings import Finding
-from clew.doctor.places import Line, line_of
+from clew.doctor.facts.places import Line, line_of
+from clew.doctor.facts.records import OptimizerFacts, ParamFacts
+from clew.doctor.report.findings import Finding
 from clew.doctor.rules.base import Rule, active_optimizers, listed, names_of, was_moved
 from clew.doctor.rules.detached import RULES as DETACHED
 from clew.doctor.rules.exceptions import misspelled_in
 
 if TYPE_CHECKING:
-    from clew.doctor.session import Session
+    from clew.doctor.observe.session import Session
 
 # Names of what is deliberately left as it is.
 _INTENDED = re.compile(

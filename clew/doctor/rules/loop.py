@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from clew.doctor.facts import OptimizerFacts, ParamFacts
-from clew.doctor.findings import Finding
-from clew.doctor.places import Line, line_of
+from clew.doctor.facts.places import Line, line_of
+from clew.doctor.facts.records import OptimizerFacts, ParamFacts
+from clew.doctor.report.findings import Finding
 from clew.doctor.rules.base import Rule, listed, most, names_of
 
 if TYPE_CHECKING:
-    from clew.doctor.session import Session
+    from clew.doctor.observe.session import Session
 
 
 class MissingZeroGrad(Rule):

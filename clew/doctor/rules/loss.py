@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from clew.doctor.facts import ParamFacts
-from clew.doctor.findings import Finding
-from clew.doctor.losses import LossSite
-from clew.doctor.places import Line, line_of
+from clew.doctor.facts.losses import LossSite
+from clew.doctor.facts.places import Line, line_of
+from clew.doctor.facts.records import ParamFacts
+from clew.doctor.report.findings import Finding
 from clew.doctor.rules.base import Rule, names_of
 
 if TYPE_CHECKING:
-    from clew.doctor.session import Session
+    from clew.doctor.observe.session import Session
 
 
 class LossActivationMismatch(Rule):

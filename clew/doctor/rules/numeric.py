@@ -7,14 +7,14 @@ import statistics
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from clew.doctor.facts import Activity, OptimizerFacts, ParamFacts
-from clew.doctor.findings import Finding
-from clew.doctor.numbers import CLAMPS
-from clew.doctor.places import Line, line_of
+from clew.doctor.facts.numerics import CLAMPS
+from clew.doctor.facts.places import Line, line_of
+from clew.doctor.facts.records import Activity, OptimizerFacts, ParamFacts
+from clew.doctor.report.findings import Finding
 from clew.doctor.rules.base import Rule, layered, most, names_of
 
 if TYPE_CHECKING:
-    from clew.doctor.session import Session
+    from clew.doctor.observe.session import Session
 
 
 def main_optimizer(session: Session) -> OptimizerFacts | None:

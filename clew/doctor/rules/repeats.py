@@ -5,12 +5,12 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
-from clew.doctor.findings import Finding
-from clew.doctor.places import line_of
+from clew.doctor.facts.places import line_of
+from clew.doctor.report.findings import Finding
 from clew.doctor.rules.base import Rule, most
 
 if TYPE_CHECKING:
-    from clew.doctor.session import Session
+    from clew.doctor.observe.session import Session
 
 
 class ShuffledLabels(Rule):

@@ -6,14 +6,14 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from clew.doctor.findings import Finding
-from clew.doctor.losses import LossSite
-from clew.doctor.places import Line, enclosing_functions, line_of
+from clew.doctor.facts.losses import LossSite
+from clew.doctor.facts.places import Line, enclosing_functions, line_of
+from clew.doctor.facts.schedulers import SchedulerFacts
+from clew.doctor.report.findings import Finding
 from clew.doctor.rules.base import Rule, most
-from clew.doctor.schedules import SchedulerFacts
 
 if TYPE_CHECKING:
-    from clew.doctor.session import Session
+    from clew.doctor.observe.session import Session
 
 _EVALUATES = re.compile(r"eval|valid|test|accuracy|predict|score|metric", re.IGNORECASE)
 

@@ -1,0 +1,1 @@
+"""What the doctor keeps of a run: facts about parameters, losses, data, passes and modes."""

@@ -1,0 +1,174 @@
+"""Backward passes, as the recorder sees them: which leaves they reach, and what becomes of it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from clew.core.engine import Run
+from clew.core.node import ACCUMULATE_SEQUENCE, AccumulateGrad
+from clew.core.tensor import Tensor
+from clew.doctor.facts.graphs import divided_by
+from clew.doctor.facts.places import Line, line_of, stack_here
+from clew.doctor.facts.records import BackwardSite, number_mark
+
+if TYPE_CHECKING:
+    from clew.doctor.facts.recorder import Recorder
+
+# How many backward passes may add to one gradient before their places are no longer listed.
+_MANY = 256
+
+
+def backward_begins(
+    recorder: Recorder, run: Run, roots: list[Any], tensors: tuple[Any, ...]
+) -> Any:
+    """The leaves that this pass will reach, with what is known of them."""
+    stack = stack_here()
+    place = stack[0] if stack else None
+    line = line_of(place)
+    site = recorder.sites.get(stack)
+    if site is None:
+        site = recorder.sites[stack] = BackwardSite(place)
+    site.count += 1
+    site.sizes.add(site.count, len(run.accounts))
+    _note_kept(recorder, run, site)
+    leaves = []
+    for node in run.accounts:
+        if isinstance(node, AccumulateGrad):
+            tensor = node._variable()
+            if tensor is not None:
+                known = recorder.facts(tensor)
+                known.first_use = known.first_use or node._where
+                known.use_order = ACCUMULATE_SEQUENCE - node._seq
+                known.see(tensor)
+                leaves.append((known, tensor, node))
+    scale = recorder.loss_scale
+    if run.accumulate:
+        for known, tensor, _ in leaves:
+            recorder.settle(known, tensor, line)
+        _note_early(recorder, run, line)
+        _note_loss(recorder, site, tensors)
+        if roots and roots[0][0].is_accumulator and tensors:
+            _note_lonely(recorder, tensors[0])
+    elif run.targets and not recorder.optimizers:
+        for known, tensor, node in leaves:
+            if node in run.targets and not tensor._is_lifted:
+                recorder.note_update(known, tensor)
+    factor = divided_by(roots[0][0], scale) if roots and run.accumulate else None
+    return site, stack, leaves, factor
+
+
+def _note_loss(recorder: Recorder, site: BackwardSite, tensors: tuple[Any, ...]) -> None:
+    root = tensors[0] if tensors else None
+    if isinstance(root, Tensor) and root._array.size == 1:
+        value = float(root._array.reshape(-1)[0].real) / recorder.loss_scale
+        recorder.loss_scale = 1.0
+        recorder.last_loss = value
+        site.losses.add(site.count, value)
+        recorder.loss.add(recorder.backwards, value)
+
+
+def _note_lonely(recorder: Recorder, root: Any) -> None:
+    """Backward from a leaf: a loss that was wrapped anew, or asked for a gradient too late."""
+    if not isinstance(root, Tensor):
+        return
+    entry = recorder.overridden.get(id(root))
+    reason = entry[1] if entry is not None and entry[0]() is root else root._reason
+    cut = None if reason is None else line_of(reason.where)
+    left = line_of(getattr(reason, "left_at", None))
+    recorder.lonely[recorder.born_at(root), left or cut] += 1
+
+
+def _note_early(recorder: Recorder, run: Run, line: Line | None) -> None:
+    """Was a step taken between the building of this graph and its backward?"""
+    if not recorder.optimizers:
+        return
+    users: dict[int, int] = {}
+    for node in run.accounts:
+        for edge in node._edges:
+            if edge is not None and edge[0].is_accumulator:
+                key = id(edge[0])
+                users[key] = min(users.get(key, node._seq), node._seq)
+    first_use = {
+        id(tensor): users[id(node)]
+        for node in run.accounts
+        if isinstance(node, AccumulateGrad)
+        and id(node) in users
+        and (tensor := node._variable()) is not None
+    }
+    for facts in recorder.optimizers.values():
+        hit = 0
+        reached = False
+        for number in facts.params:
+            tensor = recorder.params[number].ref()
+            used = first_use.get(id(tensor)) if tensor is not None else None
+            if used is not None:
+                reached = True
+                if used < facts.seq:
+                    hit += 1
+        if reached:
+            facts.backwards += 1
+            facts.backward_at[line] += 1
+            if hit and recorder.stepping is not facts:
+                facts.early_backwards += 1
+                facts.early_at[facts.step_at.most_common(1)[0][0]] += 1
+
+
+def _note_kept(recorder: Recorder, run: Run, site: BackwardSite) -> None:
+    """Graphs that were kept for a second backward: did it come?"""
+    waiting = []
+    for reference, keeper, when in recorder.kept:
+        node = reference()
+        if node is not None and node in run.accounts:
+            keeper.kept_needed += 1
+        elif recorder.steps - when < 3:
+            waiting.append((reference, keeper, when))
+    recorder.kept = waiting[-256:]
+    if run.keep_graph and not run.create_graph:
+        site.asked += not run.accumulate
+        site.kept += 1
+        inner = [n for n in run.accounts if not n.is_accumulator and hasattr(n, "plan")]
+        # Any node with something saved would do; the oldest is the likeliest to be shared.
+        inner.sort(key=lambda n: n._seq)
+        for node in inner[:1] + inner[len(inner) // 2 : len(inner) // 2 + 1] + inner[-1:]:
+            recorder.kept.append((weakref.ref(node), site, recorder.steps))
+
+
+def backward_ends(recorder: Recorder, run: Run, begun: Any) -> None:
+    site, stack, leaves, factor = begun
+    recorder.backwards += 1
+    now = recorder.tick()
+    closure = recorder.stepping is not None
+    if run.accumulate and run.create_graph:
+        _note_graph_of_gradients(recorder, site, leaves)
+    if run.accumulate and leaves and all(known.optimizers for known, _, _ in leaves):
+        recorder.passes[now] = [site, len(leaves), 0]
+        if len(recorder.passes) > 64:
+            del recorder.passes[next(iter(recorder.passes))]
+    for known, tensor, node in leaves:
+        if not run.accumulate or (run.targets and node not in run.targets):
+            if run.targets and node in run.targets:
+                known.asked += 1
+            continue
+        if tensor._grad is None:
+            continue
+        known.reached += 1
+        known.last_reached = now
+        if len(known.pending) < _MANY:
+            known.pending.append((stack, factor, now))
+        known.grad_mark = number_mark(tensor._grad)
+        known.value_mark = number_mark(tensor)
+        if closure:
+            known.consumed = True
+            if known.stale:
+                known.stale_steps += 1
+            known.steps += 1
+
+
+def _note_graph_of_gradients(recorder: Recorder, site: BackwardSite, leaves: list[Any]) -> None:
+    """`create_graph=True`: the gradients have graphs of their own. Does anybody use them?"""
+    site.kept += 1
+    for _, tensor, _ in leaves[:3]:
+        grad = tensor._grad
+        if grad is not None and grad._node is not None:
+            recorder.kept.append((weakref.ref(grad._node), site, recorder.steps))

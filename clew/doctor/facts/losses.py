@@ -1,0 +1,460 @@
+"""What goes into losses: shapes that broadcast, activations in front, targets with history."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from clew.core.node import AccumulateGrad, Node
+from clew.core.tensor import Tensor
+from clew.doctor.facts.batch_mixing import POOLS, WHOLE, MixWatch
+from clew.doctor.facts.graphs import (
+    inputs_of,
+    is_layers_output,
+    kept,
+    linear_part,
+    number_saved,
+    op_name,
+    through_moves,
+    walk,
+)
+from clew.doctor.facts.places import Line, Place, here, line_of
+from clew.doctor.facts.recorder import Recorder
+from clew.doctor.facts.targets import TargetWatch
+from clew.source import INTERNAL_PACKAGES
+
+PAIRED = frozenset({"mse_loss", "smooth_l1_loss", "huber_loss"})
+WATCHED = PAIRED | POOLS | WHOLE | {
+    "sub", "rsub", "log_softmax", "nll_loss", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "softmax", "mul", "xlogy", "cumsum", "cumprod",
+    "logcumsumexp", "cummax", "cummin", "addmm", "mm", "sort", "div",
+}  # fmt: skip
+
+
+class LossSite:
+    """A line that feeds a loss in a questionable way."""
+
+    def __init__(self, kind: str, line: Line | None, other: Line | None, text: str) -> None:
+        self.kind = kind
+        self.line = line
+        self.other = other
+        self.text = text
+        self.count = 0
+        self.used = 0  # in how many backward passes its node took part
+        self.facts: dict[str, Any] = {}
+
+
+class LossWatch:
+    """Sees the operations that losses are made of."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.sites: dict[tuple[str, Line | None], LossSite] = {}
+        self.nodes: dict[int, LossSite] = {}
+        self.functions: Counter[str] = Counter()
+        self.mixing = MixWatch(self.note)
+        self.targets = TargetWatch(recorder)
+        self.in_module: Callable[[], bool] = lambda: False
+        self.target_given: Callable[[Any], None] = lambda target: None
+        self.rows: Counter[int] = Counter()  # how many targets losses had
+
+    def note(
+        self, kind: str, place: Place | None, text: str, other: Place | None = None,
+        node: Node | None = None,
+    ) -> LossSite:  # fmt: skip
+        line = line_of(place)
+        site = self.sites.get((kind, line))
+        if site is None:
+            site = self.sites[kind, line] = LossSite(kind, line, line_of(other), text)
+        site.count += 1
+        if node is not None:
+            self.nodes[node._seq] = site
+            if len(self.nodes) > 512:
+                self.nodes = dict(list(self.nodes.items())[-64:])
+        return site
+
+    def op_ran(self, name: str, inputs: tuple[Any, ...], params: Any, out: Tensor) -> None:
+        if name == "mul":
+            self._product(inputs[0], inputs[1], out)
+            self._outer(inputs[0], inputs[1], out)
+        elif name in ("sub", "rsub") or name in PAIRED:
+            self._pair(name, inputs, out)
+            self.mixing.combined(name, inputs[0], inputs[1])
+        elif name == "div":
+            self.mixing.combined(name, inputs[0], inputs[1])
+        elif name == "linalg_vector_norm":
+            self.mixing.reduced(inputs[0], params, out, name)
+            if self.in_module():
+                self._softmax(inputs[0], params, out, "normalisation")
+            elif out._node is not None:
+                self.note("unit-length", out._node._where, "", node=out._node)
+        elif name in POOLS or name in WHOLE:
+            self.mixing.reduced(inputs[0], params, out, name)
+        elif name in ("addmm", "mm"):
+            self.mixing.layer(inputs)
+            if name == "mm":
+                self.mixing.affine(inputs[0], inputs[1], out)
+                self.mixing.attended(inputs[0], inputs[1])
+        elif name == "sort":
+            if self.in_module():
+                self._softmax(inputs[0], params, out, "sort")
+        elif name in ("cumsum", "cumprod", "logcumsumexp", "cummax", "cummin"):
+            self._softmax(inputs[0], params, out, name)
+        elif name == "log_softmax":
+            self._log_softmax(inputs[0], out)
+            self._softmax(inputs[0], params, out, "log_softmax")
+        elif name == "nll_loss":
+            self._nll(inputs[0], out)
+            self._count_rows(inputs[1])
+        elif name == "binary_cross_entropy":
+            self._count_rows(inputs[1])
+        elif name == "binary_cross_entropy_with_logits":
+            self._with_logits(inputs[0], out)
+            self._count_rows(inputs[1])
+        elif name == "softmax":
+            self._softmax(inputs[0], params, out)
+        elif name == "xlogy":
+            self._kl(inputs, out)
+
+    # -- shapes --------------------------------------------------------------------------------
+
+    def _pair(self, name: str, inputs: tuple[Any, ...], out: Tensor) -> None:
+        a, b = inputs[0], inputs[1]
+        if not isinstance(a, Tensor) or not isinstance(b, Tensor) or out._node is None:
+            return
+        shape_a, shape_b = a._array.shape, b._array.shape
+        size = a._array.size
+        if shape_a == shape_b and 0 in a._array.strides and self._expanded_pair(name, a, b):
+            shape_a, shape_b = _base_shape(a), _base_shape(b)
+            size = int(np.prod(shape_a))
+        if (
+            shape_a != shape_b
+            and size > 1
+            and size == b._array.size
+            and (len(shape_a) != len(shape_b))
+            and out._array.size > size
+        ) or self._expanded_pair(name, a, b):
+            site = self.note(
+                "broadcast", out._node._where,
+                f"{list(shape_a)} against {list(shape_b)}", node=out._node,
+            )  # fmt: skip
+            site.facts = {"shapes": [list(shape_a), list(shape_b)], "pairs": size * size}
+        if name in PAIRED:
+            self._count_rows(b)
+        if name in PAIRED or name == "sub":
+            self._target(name, a, b, out)
+
+    def _count_rows(self, target: Any) -> None:
+        self.target_given(target)
+        if isinstance(target, Tensor) and len(self.rows) < 100:
+            shape = target._array.shape
+            self.rows[shape[0] if shape else 1] += 1
+
+    def _outer(self, a: Any, b: Any, out: Tensor) -> None:
+        """(N, 1) times (N,), where one of them is data: a target that broadcasts."""
+        if isinstance(a, Tensor) and isinstance(b, Tensor) and out._node is not None:
+            size = a._array.size
+            if (
+                size > 1
+                and b._array.size == size
+                and out._array.size == size * size
+                and a._array.ndim != b._array.ndim
+                and a._requires_grad != b._requires_grad
+            ):
+                shapes = list(a._array.shape), list(b._array.shape)
+                text = f"{shapes[0]} against {shapes[1]}"
+                site = self.note("broadcast", out._node._where, text, node=out._node)
+                site.facts = {"shapes": list(shapes), "pairs": size * size}
+
+    def _expanded_pair(self, name: str, a: Tensor, b: Tensor) -> bool:
+        """Whether a loss function has expanded both of its operands."""
+        if a._array.shape != b._array.shape:
+            return False
+        if not (_is_expanded(a._array) and _is_expanded(b._array)):
+            return False
+        if name in PAIRED:
+            return True
+        frame: FrameType | None = sys._getframe(3)
+        for _ in range(6):
+            if frame is None:
+                return False
+            if frame.f_code.co_name == "l1_loss":
+                return True
+            frame = frame.f_back
+        return False
+
+    def similarity(self, a: Any, b: Any, out: Any) -> None:
+        """`cosine_similarity` of two tensors with history."""
+        if isinstance(out, Tensor) and isinstance(a, Tensor) and isinstance(b, Tensor):
+            self._target("cosine_similarity", a, b, out)
+
+    def _product(self, a: Any, b: Any, out: Tensor) -> None:
+        """A log-probability times something that has a history, too."""
+        if not isinstance(a, Tensor) or not isinstance(b, Tensor) or out._node is None:
+            return
+        if not a._requires_grad or not b._requires_grad or a._node is b._node:
+            return
+        node = out._node
+        if self.targets.is_open:
+            self.targets.product(a, b, out)
+        site = self.note("product", node._where, "mul", node=node)
+        if site.count <= 2:
+            site.facts["left"], site.facts["right"] = ops_behind(a._node), ops_behind(b._node)
+            site.facts["left_leaves"] = _leaf_numbers(self.recorder, a)
+            site.facts["right_leaves"] = _leaf_numbers(self.recorder, b)
+            site.facts["steps"] = self.recorder.steps
+            for side, tensor in (("left", a), ("right", b)):
+                source = through_moves(tensor._node)
+                site.facts[f"{side}_difference"] = (
+                    op_name(source) in ("sub", "rsub")
+                    and source is not None
+                    and any(edge is None for edge in source._edges)
+                )
+                site.facts[f"{side}_line"] = line_of(source._where) if source is not None else None
+
+    def _target(self, name: str, a: Tensor, b: Tensor, out: Tensor) -> None:
+        if name == "sub" and not _is_users_call():
+            return
+        if a._requires_grad and b._requires_grad and out._node is not None:
+            key = "difference" if name == "sub" else "both-sides"
+            if name == "cosine_similarity":
+                key = "similarity"
+            elif name != "sub" and self.targets.is_open:
+                self.targets.compared("paired", out._node._where, a, b)
+            site = self.note(key, out._node._where, name, node=out._node)
+            if site.count <= 3:
+                site.facts["steps"] = self.recorder.steps
+                site.facts["target"] = _leaf_numbers(self.recorder, b)
+                site.facts["input"] = _leaf_numbers(self.recorder, a)
+                site.facts["bootstrap"] = is_bootstrap(b._node) or is_bootstrap(a._node)
+                same = name == "sub" and out._array.size > 1 and not out._array.any()
+                site.facts["cancels"] = same and site.facts.get("cancels", True)
+                site.facts["target_line"] = line_of(b._node._where) if b._node else None
+                site.facts["input_line"] = line_of(a._node._where) if a._node else None
+
+    # -- activations ---------------------------------------------------------------------------
+
+    def _log_softmax(self, scores: Tensor, out: Tensor) -> None:
+        before = through_moves(scores._node)
+        name = op_name(before)
+        if name in ("softmax", "sigmoid", "_safe_softmax") and out._node is not None:
+            assert before is not None
+            self.note("activation", out._node._where, name, before._where, out._node)
+
+    def _with_logits(self, scores: Tensor, out: Tensor) -> None:
+        before = through_moves(scores._node)
+        name = op_name(before)
+        if name in ("sigmoid", "softmax") and out._node is not None:
+            assert before is not None
+            self.note("activation.logits", out._node._where, name, before._where, out._node)
+
+    def _nll(self, scores: Tensor, out: Tensor) -> None:
+        before = through_moves(scores._node)
+        name = op_name(before)
+        self.functions["nll_loss"] += 1
+        if out._node is None or name in ("log_softmax", "log_sigmoid", "log"):
+            return
+        array = scores._array
+        if array.ndim < 2 or array.size == 0 or self.functions["nll_loss"] > 200:
+            return
+        totals = np.exp(array.astype(np.float64)).sum(axis=1)
+        if not np.allclose(totals, 1.0, atol=0.05):
+            kind = "probabilities" if name == "softmax" else "scores"
+            place = before._where if name == "softmax" and before is not None else None
+            site = self.note("nll", out._node._where, kind, place, out._node)
+            site.facts["sum_of_exp"] = round(float(np.median(totals)), 3)
+
+    def _kl(self, inputs: tuple[Any, ...], out: Tensor) -> None:
+        """`kl_div` is made of other operations; its own frame knows its arguments."""
+        frame: FrameType | None = sys._getframe(4)
+        for _ in range(6):
+            if frame is None:
+                return
+            if frame.f_code.co_name == "kl_div" and "log_target" in frame.f_locals:
+                names = frame.f_locals
+                self.kl_div(names["input"], names["target"])
+                return
+            frame = frame.f_back
+
+    def kl_div(self, input: Tensor, target: Tensor) -> None:
+        """`kl_div` wants log-probabilities, which are never positive."""
+        array = input._array
+        if not input._requires_grad or array.ndim < 1 or not array.size:
+            return
+        if target._requires_grad:
+            if self.targets.is_open:
+                self.targets.compared("soft", here(), input, target)
+            site = self.note("both-sides", here(), "kl_div")
+            site.used = site.count
+            if site.count <= 3:
+                site.facts["steps"] = self.recorder.steps
+                site.facts["target"] = _leaf_numbers(self.recorder, target)
+                site.facts["input"] = _leaf_numbers(self.recorder, input)
+                node = target._node
+                site.facts["target_line"] = line_of(node._where) if node is not None else None
+        name = op_name(through_moves(input._node))
+        totals = np.exp(array.astype(np.float64)).sum(axis=-1)
+        if name in ("softmax", "sigmoid") or (
+            name != "log_softmax"
+            and (array >= 0).all()
+            and np.allclose(array.sum(axis=-1), 1, atol=1e-3)
+        ):
+            before = through_moves(input._node)
+            site = self.note("kl", here(), "probabilities", before._where if before else None)
+            site.facts["sum_of_exp"] = round(float(np.median(totals)), 3)
+            site.used = site.count
+        elif name not in ("log_softmax", "log") and not (array <= 1e-6).all():
+            site = self.note("kl", here(), "scores")
+            site.facts["sum_of_exp"] = round(float(np.median(totals)), 3)
+            site.used = site.count
+
+    def _softmax(self, scores: Tensor, params: Any, out: Tensor, name: str = "softmax") -> None:
+        array = scores._array
+        dim = params.get("dim", params.get("dims")) if params else None
+        if isinstance(dim, tuple | list):
+            dim = dim[0] if len(dim) == 1 else None
+        if dim is None or array.ndim < 2 or (out._node is None and not self.in_module()):
+            return
+        source = through_moves(scores._node)
+        if source is not None and source.is_accumulator:
+            return  # weights: no samples of a batch
+        if dim % array.ndim == 0 and array.shape[0] > 1:
+            place = here() if out._node is None else out._node._where
+            site = self.note("over-batch", place, name, node=out._node)
+            if out._node is None:
+                site.used = site.count
+            site.facts.setdefault("shapes", Counter())[array.shape] += 1
+            if array.shape[0] == array.shape[1] and "features" not in site.facts:
+                site.facts["features"] = is_layers_output(scores._node, array.shape)
+
+    # -- at backward -----------------------------------------------------------------------------
+
+    def backward_begins(self, run: Any, roots: Any) -> None:
+        """Which of the noted operations take part in this backward."""
+        if not self.nodes:
+            return
+        starts = [node for node, _ in roots]
+        near = {id(node) for node in near_root(starts)}
+        summed = linear_part(starts)[1]
+        for node in run.accounts:
+            site = self.nodes.get(node._seq)
+            if site is None or (site.kind == "broadcast" and id(node) not in near):
+                continue
+            # A difference that is only summed up is no error: nothing makes it small.
+            if site.kind != "difference" or id(node) not in summed:
+                site.used += 1
+
+
+def _is_users_call() -> bool:
+    """Whether the running operation was asked for by the user, not by a function of clew's."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        package = frame.f_globals.get("__package__") or ""
+        if not package.startswith(("clew.doctor", "clew.core")):
+            return package not in INTERNAL_PACKAGES
+        frame = frame.f_back
+    return False
+
+
+def near_root(roots: list[Node]) -> list[Node]:
+    """The nodes between a loss and the last layers with weights."""
+    found, seen = list(roots), set(map(id, roots))
+    todo = list(roots)
+    while todo and len(found) < 400:
+        behind = inputs_of(todo.pop())
+        if any(
+            (leaf := through_moves(each)) is not None
+            and leaf.is_accumulator
+            and len(leaf._shape) >= 2
+            for each in behind
+        ):
+            continue
+        for each in behind:
+            if id(each) not in seen and not each.is_accumulator:
+                seen.add(id(each))
+                found.append(each)
+                todo.append(each)
+    return found
+
+
+def is_bootstrap(node: Node | None) -> bool:
+    """Whether a target is a reward plus a discounted estimate: r + gamma * v."""
+    node = through_moves(node)
+    if op_name(node) in ("stack", "cat", "where") and node is not None:
+        return any(is_bootstrap(each) for each in inputs_of(node))
+    if op_name(node) not in ("add", "add.scaled") or node is None:
+        return False
+    if not any(edge is None for edge in node._edges):
+        return False
+    for _ in range(4):
+        behind = [through_moves(each) for each in inputs_of(node)]
+        node = next((each for each in behind if op_name(each) == "mul"), None)
+        if node is None:
+            return False
+        if _is_discount(node):
+            return True
+    return False
+
+
+def _is_discount(node: Node) -> bool:
+    """Whether a node multiplies by a number, or by numbers, between 0.3 and 1, or by zeros."""
+    number = number_saved(node)
+    if number is not None:
+        return 0.3 < number <= 1.0
+    saved = getattr(node, "saved", ())
+    for value in saved if type(saved) is tuple else ():
+        array = value[0] if type(value) is tuple else None
+        if isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.size:
+            factors = array[array != 0]
+            return bool(factors.size) and bool((factors > 0.3).all() and (factors <= 1.0).all())
+    return False
+
+
+def _is_expanded(array: np.ndarray) -> bool:
+    return any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape))
+
+
+def _base_shape(tensor: Tensor) -> tuple[int, ...]:
+    base = tensor._base
+    return tensor._array.shape if base is None else base._array.shape
+
+
+def _leaf_numbers(recorder: Recorder, tensor: Tensor) -> frozenset[int]:
+    if tensor._node is None:
+        return frozenset({recorder.facts(tensor).number})
+    found = set()
+    for node in walk([tensor._node], 4000):
+        if isinstance(node, AccumulateGrad):
+            leaf = node._variable()
+            if leaf is not None:
+                found.add(recorder.facts(leaf).number)
+    return frozenset(found)
+
+
+def ops_behind(node: Node | None, depth: int = 12) -> list[str]:
+    """The names of the last operations behind a node, newest first."""
+    if node is None:
+        return []
+    names: list[str] = []
+    todo = [node]
+    while todo and len(names) < depth:
+        current = todo.pop(0)
+        names.append(op_name(current))
+        todo += [each for each in inputs_of(current) if not each.is_accumulator]
+    return names
+
+
+def reduction_of(node: Node) -> str | None:
+    """Whether a node takes the mean or the sum; None when it does neither."""
+    name = op_name(node)
+    if name in ("mean", "mean_dim"):
+        return "mean"
+    if name in ("sum", "sum_dim"):
+        return "sum"
+    given = kept(node, "reduction")
+    return given if given in ("mean", "sum") else None

@@ -1,0 +1,1 @@
+"""What the doctor sees: the session that observes a run, and the events that it hands on."""
