@@ -12,6 +12,7 @@ from clew.backend import random as _random
 from clew.kernels.codegen import ufunc as _ufunc
 from clew.core import elementwise as _elementwise
 from clew.core import public as _public
+from clew import moved as _moved
 from clew import ops as _ops
 
 # isort: on
@@ -163,4 +164,5 @@ def __getattr__(name: str) -> _Any:
 
 
 _explain_missing(__name__)
+_moved.install()
 _collector.resume()

@@ -201,8 +201,8 @@ def test_tiling_does_not_change_results(
 ) -> None:
     rng = np.random.default_rng(0)
     for name in ("convolution", "conv_scatter"):
-        monkeypatch.setattr(f"clew.kernels.{name}._TILE_BYTES", tile_bytes)
-        monkeypatch.setattr(f"clew.kernels.{name}._MIN_COLUMNS", 16)
+        monkeypatch.setattr(f"clew.kernels.numpy.{name}._TILE_BYTES", tile_bytes)
+        monkeypatch.setattr(f"clew.kernels.numpy.{name}._MIN_COLUMNS", 16)
     monkeypatch.setattr("clew.kernels.numpy.conv_depthwise._BLOCK_BYTES", tile_bytes)
     x = rng.standard_normal((batch, 4, 11, 7))
     for groups, params in ((1, {"stride": 2}), (2, {"padding": 2}), (4, {"dilation": 2})):

@@ -37,7 +37,7 @@ _ELSEWHERE = {
     "torch.cuda.amp.autocast": "torch.cuda.amp.autocast_mode.autocast",
     "torch.cpu.amp": "torch.cpu.amp.grad_scaler",
     "torch.cpu.amp.autocast": "torch.cpu.amp.autocast_mode.autocast",
-    "torch.ops.return_types": "torch.return_types",
+    "torch.ops.define.return_types": "torch.return_types",
 }  # fmt: skip
 _WHOLE_MODULES = ("torch.optim.lr_scheduler", "torch.distributions.transforms")
 # The same, from PyTorch's names to those of clew's modules.

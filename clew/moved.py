@@ -1,0 +1,93 @@
+"""Where operations were before they had folders: pickles name the modules of functions and classes.
+
+Importing such a name gives a module with the names of the present one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+# By folder of clew/ops: what was a module of that name directly in it, and its name now.
+_FOLDERS = {
+    "define": "rows dims options out_checks return_types old_forms:deprecated_forms",
+    "pointwise": (
+        "arithmetic clamping combining comparison complex logic powers rounding special "
+        "transcendental callables:apply"
+    ),
+    "spectral": "fft spectrograms:stft windows",
+    "reduce": (
+        "extrema reductions scans statistics truth:any_all norms sorting searching histograms "
+        "differences"
+    ),
+    "shape": (
+        "joining splitting views strided slicing transposing rearranging view_inplace "
+        "memory:memory_layout"
+    ),
+    "index": (
+        "gathering:gather_scatter index_rows:index_select index_tensors:index_put "
+        "indexing:getitem masking taking:take writing"
+    ),
+    "linalg": (
+        "addmm cdist decompositions einsum linalg:matrix_functions linalg_checks:checks lu "
+        "matmul matrix_norms products reflections:householder solving:solve"
+    ),
+    "nn": (
+        "attention attention_blocks multihead:multihead_attention average_pooling "
+        "pooling:max_pooling unpooling batch_normalization:batch_norm "
+        "group_normalization:group_norm normalization:layer_norm rms_normalization:rms_norm "
+        "convolution dropout embedding embedding_bag folding:fold grid_sampling:grid_sample "
+        "linear padding recurrent recurrent_functions resample:interpolate spatial distance"
+    ),
+    "nn.loss": (
+        "loss:elementwise loss_class:classification loss_ctc:ctc loss_kernels:kernels "
+        "loss_margin:margin reduction_argument:reduction"
+    ),
+    "nn.activation": (
+        "activation:unary activation_gates:gated activation_pieces:piecewise "
+        "activation_slopes:leaky softmax"
+    ),
+    "create": (
+        "creation:constants ranges random sampling "
+        "implicit_sampling:implicit_reparameterization from_data legacy:legacy_constructors"
+    ),
+    "tensor": "info text pickling conversion copying leaving:to_numpy sharing:shared_memory",
+}
+
+
+def _moved() -> dict[str, str]:
+    found = {}
+    for folder, names in _FOLDERS.items():
+        for each in names.split():
+            before, _, now = each.partition(":")
+            found[f"clew.ops.{before}"] = f"clew.ops.{folder}.{now or before}"
+    return found
+
+
+class _Finder:
+    """Is asked for what nobody else finds."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, str] = {}
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if not name.startswith("clew.ops."):
+            return None
+        self.names = self.names or _moved()
+        return ModuleSpec(name, self) if name in self.names else None  # type: ignore[arg-type]  # a loader by its methods
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        now = importlib.import_module(self.names[module.__name__])
+        own = {"__name__", "__spec__", "__loader__", "__package__"}
+        vars(module).update({name: each for name, each in vars(now).items() if name not in own})
+
+
+def install() -> None:
+    """Let the import system find moved modules."""
+    sys.meta_path.append(_Finder())  # type: ignore[arg-type]  # a finder by its methods
