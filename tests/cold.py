@@ -251,9 +251,10 @@ def child(table: str, program: str, *calls: str) -> None:
 
 def table_of_calls() -> list[bytes]:
     """The calls that the table of operations has samples for, pickled one by one."""
+    from tests.ops.test_ops import CASES
+
     from . import oracle
     from .sampling import WIDE_FLOATS, Maker
-    from .test_ops import CASES
 
     calls = []
     for case in CASES:

@@ -1,7 +1,7 @@
 """The row format of the op table, and the sample inputs that whole families share.
 
-A family file `tests/cases/<family>.py` defines `CASES: list[OpCase]`; tests/test_ops.py runs every
-check over every row it finds. A row says what is particular to one op:
+A family file `tests/cases/<family>.py` defines `CASES: list[OpCase]`; tests/ops/test_ops.py runs
+every check over every row it finds. A row says what is particular to one op:
 
     OpCase(
         "atan2",                              # torch.atan2; dotted names: "nn.functional.gelu"

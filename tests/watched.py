@@ -32,7 +32,8 @@ from clew.core.state import local
 from clew.core.tensor import CUTS
 from clew.doctor import Session
 from clew.ops.tensor import to_numpy
-from tests import test_programs, user_programs, watched_programs
+from tests import user_programs, watched_programs
+from tests.core import test_programs
 from tests.doctor_score import programs as doctor_programs
 
 TESTS = Path(__file__).resolve().parent
@@ -152,12 +153,11 @@ def of_users() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def of_scenarios() -> Iterator[tuple[str, Callable[[], Any]]]:
     """What `tests.twice` compares with torch."""
-    for path in sorted(TESTS.glob("test_*.py")):
-        if "from tests.twice import" not in path.read_text(encoding="utf-8"):
+    for path in sorted(TESTS.rglob("test_*.py")):
+        if "twice import" not in path.read_text(encoding="utf-8") or path.stem in _TIMED:
             continue
-        if path.stem in _TIMED:
-            continue
-        for name, test in list(vars(importlib.import_module(f"tests.{path.stem}")).items()):
+        module = ".".join(path.relative_to(TESTS.parent).with_suffix("").parts)
+        for name, test in list(vars(importlib.import_module(module)).items()):
             scenario = getattr(test, "scenario", None)
             if isinstance(test, FunctionType) and scenario is not None:
                 yield f"{path.stem}.{name}", lambda scenario=scenario: scenario(clew)
@@ -171,7 +171,7 @@ def of_random_steps(count: int) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def random_program(steps: list[tuple[int, ...]]) -> Any:
-    """As in `tests.test_programs`, with clew alone."""
+    """As in `tests.core.test_programs`, with clew alone."""
     tensors = test_programs.start(clew)
     seen: list[Any] = []
     for which, a, b, k in steps:

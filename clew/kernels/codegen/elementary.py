@@ -2,8 +2,8 @@
 
 They are written in the primitives of the IR, without branches, so that loops over them become
 vector code on any machine. Errors are a few units in the last place over the whole range
-(tests/test_native_functions.py measures them); infinities, NaNs and subnormal numbers come out
-right. Polynomial coefficients were fitted to 40-digit values.
+(tests/kernels/codegen/test_elementary_functions.py measures them); infinities, NaNs and subnormal
+numbers come out right. Polynomial coefficients were fitted to 40-digit values.
 """
 
 from __future__ import annotations

@@ -1,0 +1,112 @@
+"""`autograd.grad` with all its options, and gradients of gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.core.test_backward import leaf
+from tests.twice import raised, twice
+
+# ---------------------------------------------------------------- autograd.grad
+
+
+@twice
+def test_grad_options(torch: Any) -> Any:
+    a, b, c = leaf(torch, [1.0, 2.0]), leaf(torch, [3.0, 4.0]), leaf(torch, [5.0, 6.0])
+    grad = torch.autograd.grad
+    y = (a * b).sum()
+    plain = torch.ones(2)
+    return [
+        grad(y, [a, b], retain_graph=True),
+        grad(y, a, retain_graph=True),
+        raised(grad, y, [a, c], retain_graph=True, words=9),
+        grad(y, [a, c], allow_unused=True, retain_graph=True),
+        grad(y, [a, c], materialize_grads=True, retain_graph=True),
+        raised(grad, y, [c], allow_unused=False, materialize_grads=True, words=8),
+        grad(y, [a, a, b], retain_graph=True),
+        raised(grad, y, [plain], words=8),
+        raised(grad, plain.sum(), [a], words=8),
+        raised(grad, y, [], words=2),
+        grad([a * 2, b * 3], [a, b], [torch.ones(2).double(), torch.ones(2).double() * 2]),
+        grad([y, (b * c).sum()], [b], [None, None]),
+        raised(grad, [a * b], [a], [None], words=8),
+        raised(grad, [a.sum(), b.sum()], [a], [None], words=4),
+        a.grad is None and b.grad is None,
+    ]
+
+
+@twice
+def test_grad_of_an_output_by_itself(torch: Any) -> Any:
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 2
+    one = torch.autograd.grad(y.sum(), y, retain_graph=True)
+    self_grad = torch.autograd.grad(x.sum(), x)
+    identity = torch.autograd.grad(y, y, torch.ones(2).double() * 3, retain_graph=True)
+    both = torch.autograd.grad((y * x).sum(), [y, x])
+    return one, self_grad, identity, both
+
+
+@twice
+def test_grad_only_inputs_warns(torch: Any) -> Any:
+    x = leaf(torch, [1.0, 2.0])
+    return torch.autograd.grad((x * 2).sum(), x, only_inputs=False)
+
+
+@twice
+def test_batched_gradients(torch: Any) -> Any:
+    x, unused = leaf(torch, [1.0, 2.0, 3.0]), leaf(torch, [1.0])
+    y = x * x * 2
+    rows = torch.eye(3, dtype=torch.float64)
+    found = torch.autograd.grad(y, [x], rows, is_grads_batched=True, retain_graph=True)
+    second = torch.autograd.grad(
+        [y, x * 3], [x, unused], [rows, rows * 2], is_grads_batched=True, allow_unused=True
+    )
+    return found, second
+
+
+@twice
+def test_grad_runs_only_what_is_needed(torch: Any) -> Any:
+    a, b = leaf(torch, [1.0]), leaf(torch, [2.0])
+    ran: list[str] = []
+    left, right = a.exp(), b.exp()
+    left.grad_fn.register_hook(lambda *_: ran.append("left"))
+    right.grad_fn.register_hook(lambda *_: ran.append("right"))
+    torch.autograd.grad((left * right).sum(), a)
+    return ran
+
+
+@twice
+def test_tuple_results(torch: Any) -> Any:
+    x = leaf(torch, [1.0])
+    found = torch.autograd.grad(x * 2, x)
+    return type(found).__name__, len(found)
+
+
+# ---------------------------------------------------------------- higher orders
+
+
+@twice
+def test_fourth_order(torch: Any) -> Any:
+    x = leaf(torch, [0.3, -0.7, 1.2])
+    values = []
+    y = (x.sin() * x.exp() + x**5 / (1 + x * x)).sum()
+    for _ in range(4):
+        (y,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        values.append(y.detach())
+    return values
+
+
+@twice
+def test_second_order_by_backward(torch: Any) -> Any:
+    x, w = leaf(torch, [1.0, 2.0]), leaf(torch, [[1.0, 0.5], [-0.5, 2.0]])
+    hidden = (w * x).tanh().sum(1)
+    (gradient,) = torch.autograd.grad((hidden**2).sum(), x, create_graph=True)
+    (gradient**2).sum().backward()
+    return x.grad, w.grad
+
+
+@twice
+def test_gradient_with_respect_to_the_seed(torch: Any) -> Any:
+    x, v = leaf(torch, [1.0, 2.0]), leaf(torch, [3.0, 4.0])
+    (g,) = torch.autograd.grad(x.exp(), x, v, create_graph=True)
+    return torch.autograd.grad(g.sum(), [x, v])

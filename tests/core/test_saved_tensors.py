@@ -1,0 +1,198 @@
+"""`autograd.graph`: hooks on saved tensors and on several gradients, edges, versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.core.test_hooks import leaf
+from tests.twice import raised, twice
+
+# ---------------------------------------------------------------- saved tensors
+
+
+@twice
+def test_saved_tensors_hooks(torch: Any) -> Any:
+    x, w = leaf(torch, [1.0, 2.0]), leaf(torch, [3.0, 4.0])
+    log: list[Any] = []
+
+    def pack(t: Any) -> Any:
+        log.append(("pack", t.tolist()))
+        return t.tolist()
+
+    def unpack(values: Any) -> Any:
+        log.append(("unpack", values))
+        return torch.tensor(values, dtype=torch.float64)
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        y = (x * w).exp()
+    z = y * 2
+    z.sum().backward()
+    return log, x.grad, w.grad
+
+
+@twice
+def test_the_innermost_hooks_apply(torch: Any) -> Any:
+    x = leaf(torch, [2.0])
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    log: list[str] = []
+
+    def named(name: str) -> Any:
+        return hooks(lambda t: (log.append(name), t)[1], lambda t: t)
+
+    with named("outer"):
+        a = x.exp()
+        with named("inner"):
+            b = a.exp()
+        c = b.exp()
+    c.backward()
+    return log, x.grad
+
+
+@twice
+def test_saved_tensors_hook_errors(torch: Any) -> Any:
+    x = leaf(torch, [2.0])
+    graph = torch.autograd.graph
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: 3):
+        wrong_type = x.exp()
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: t[:0]):
+        wrong_shape = x.exp()
+
+    def disabled() -> None:
+        refused = graph.disable_saved_tensors_hooks("not here")
+        with refused, graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            x.exp()
+
+    def fails(t: Any) -> None:
+        raise KeyError("pack")
+
+    def packing() -> None:
+        with graph.saved_tensors_hooks(fails, lambda t: t):
+            x.exp()
+
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        nested = raised(lambda: graph.disable_saved_tensors_hooks("inner").__enter__())
+    return [
+        raised(wrong_type.backward, words=6),
+        raised(wrong_shape.sum().backward, words=0) != "nothing raised",
+        raised(disabled),
+        raised(packing),
+        nested,
+    ]
+
+
+@twice
+def test_pack_hook_that_writes(torch: Any) -> Any:
+    x = leaf(torch, [2.0]) * 1
+
+    def run() -> None:
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t.mul_(2), lambda t: t):
+            x.sin()
+
+    return raised(run, words=10)
+
+
+@twice
+def test_save_on_cpu(torch: Any) -> Any:
+    x = leaf(torch, [1.0, 2.0])
+    with torch.autograd.graph.save_on_cpu():
+        y = (x * x).sin()
+    y.sum().backward()
+    return x.grad
+
+
+@twice
+def test_double_backward_through_hooks(torch: Any) -> Any:
+    x = leaf(torch, [0.5, 0.7])
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    with hooks(lambda t: t.clone(), lambda t: t):
+        y = (x.exp() * x).sum()
+        (g,) = torch.autograd.grad(y, x, create_graph=True)
+    g.sum().backward()
+    return g.detach(), x.grad
+
+
+@twice
+def test_raw_saved_tensors(torch: Any) -> Any:
+    x = leaf(torch, [1.0, 2.0])
+    y = x.sin()
+    saved = y.grad_fn._raw_saved_self
+    saved.register_hooks(lambda t: t.tolist(), lambda v: torch.tensor(v).double())
+    again = raised(saved.register_hooks, lambda t: t, lambda t: t, words=11)
+    y.sum().backward()
+    freed = raised(y.grad_fn._raw_saved_self.register_hooks, lambda t: t, lambda t: t, words=11)
+    return x.grad, again, freed
+
+
+# ---------------------------------------------------------------- several tensors, edges
+
+
+@twice
+def test_multi_grad_hook(torch: Any) -> Any:
+    a, b, c = leaf(torch, [1.0]), leaf(torch, [2.0]), leaf(torch, [3.0])
+    log: list[Any] = []
+    register = torch.autograd.graph.register_multi_grad_hook
+
+    def all_of(grads: Any) -> None:
+        log.append(["all", *[g if g is None else g.item() for g in grads]])
+
+    first = register((a, b, c), all_of)
+    handle = register((a, b, c), lambda g: log.append(["any", g.item()]), mode="any")
+    (a * b * c).backward()
+    (a * b).backward()
+    handle.remove()
+    first.remove()
+    (a * c).backward()
+    y, z = a * 2, b * 3
+    register((y, z), all_of)
+    torch.autograd.grad(y * z, [a], retain_graph=True)
+    torch.autograd.grad(y * z, [a, b])
+    return log, raised(register, (a,), print, mode="most")
+
+
+@twice
+def test_gradient_edges(torch: Any) -> Any:
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 3
+    edge = torch.autograd.graph.get_gradient_edge(y)
+    leaf_edge = torch.autograd.graph.get_gradient_edge(x)
+    out = (y * y).sum()
+    found = torch.autograd.grad(out, [edge, leaf_edge], retain_graph=True)
+    root = torch.autograd.graph.get_gradient_edge(out)
+    from_edge = torch.autograd.grad(root, [x], torch.tensor(2.0).double(), retain_graph=True)
+    torch.autograd.backward(root, torch.tensor(1.0).double())
+    return [
+        edge.node is y.grad_fn, edge.output_nr, leaf_edge.node.name(), found, from_edge, x.grad,
+        raised(torch.autograd.graph.get_gradient_edge, torch.ones(1), words=6),
+    ]  # fmt: skip
+
+
+@twice
+def test_increment_version(torch: Any) -> Any:
+    x = leaf(torch, [1.0])
+    y = x * 1
+    z = y.sin()
+    before = y._version
+    torch.autograd.graph.increment_version(y)
+    return y._version - before, raised(z.backward, words=10)
+
+
+@twice
+def test_allow_mutation(torch: Any) -> Any:
+    x = leaf(torch, [1.0, 2.0])
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        y = x * 1
+        z = y.sin()
+        y.mul_(100)
+        w = y**2
+        y[0] = 0
+        (z + w).sum().backward()
+    return x.grad
+
+
+@twice
+def test_mutation_is_refused_outside(torch: Any) -> Any:
+    x = leaf(torch, [1.0, 2.0])
+    y = x * 1
+    z = y.sin()
+    y.mul_(100)
+    return raised(z.sum().backward, words=10)
