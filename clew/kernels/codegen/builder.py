@@ -1,4 +1,4 @@
-"""LLVM IR written as Python: arithmetic on sizes and addresses, branches and loops."""
+"""An IR builder: sizes, addresses, branches and loops of LLVM IR, written as Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of images in kernels: elements side by side, or some apart, in vectors.
+"""Rows of images as vectors, contiguous or strided: what convolution and pooling share.
 
 Lines are short, and often no multiple of a vector: what is left goes in shorter vectors, and the
 last elements one by one. Masks would do for all of it, but processors from AMD take ten times as

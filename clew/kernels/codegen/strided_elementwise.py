@@ -1,4 +1,4 @@
-"""Elementwise kernels for operands of any layout, in LLVM IR.
+"""Elementwise kernels over strided operands, which are copied to buffers, in LLVM IR.
 
 A kernel is compiled for operands whose elements follow each other in memory. Elements that lie
 apart are copied to a buffer that stays in the nearest cache, some hundred at a time, and results

@@ -1,4 +1,4 @@
-"""Row kernels for rows that lie across memory: along another axis than the last.
+"""Row kernels along another axis than the last, where the elements of a row are strided.
 
 The formula is that of a kernel over rows. Here vectors run over neighbouring rows instead of along
 one: every lane goes through the passes of a row of its own, and what is one number for a row is a

@@ -1,4 +1,4 @@
-"""Kernels over rows and matrices for operands of any layout.
+"""Kernels over rows and matrices with strided operands, which are copied to buffers.
 
 A kernel is compiled for operands whose elements follow each other along the last core dimension.
 Those of other operands are copied, as many as are worth a thread at a time, and results are copied

@@ -1,4 +1,4 @@
-"""Formulas become expressions: elementary functions as methods, and tracing."""
+"""Tracing: a Python formula becomes an expression of the kernel IR."""
 
 from __future__ import annotations
 

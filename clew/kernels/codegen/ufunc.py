@@ -2,7 +2,7 @@
 
 NumPy does what it does for its own functions: broadcasting, strides, `out=`, choosing the loop by
 dtype. A loop is compiled when it is first needed: until then NumPy's table points to a function
-that asks for it (on_demand.py) and goes on there.
+that asks for it (lazy_compilation.py) and goes on there.
 
 A kernel that asks for it has loops for float16 and bfloat16 as well: elements are widened to
 float32 as they are loaded, and rounded as they are stored.

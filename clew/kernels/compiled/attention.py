@@ -1,8 +1,8 @@
 """Attention without a mask as generalized ufuncs: one head after another, in blocks of queries.
 
-A block's scores stay in the cache, between products (product.py) and kernels over their rows, which
+A block's scores stay in the cache, between products (gemm.py) and kernels over their rows, which
 are given by name. The scores of a key lie side by side, so that vectors run over queries: rows of
-scores lie across memory (strips.py). What is kept of a row is the logarithm of its normaliser.
+scores are strided (strided_reductions.py). What is kept of a row is the logarithm of its normaliser.
 """
 
 from __future__ import annotations

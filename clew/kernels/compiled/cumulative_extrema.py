@@ -1,4 +1,4 @@
-"""The largest or smallest element so far, and where it is: one formula, along rows and across."""
+"""cummax and cummin with their indices: one formula, along rows and across."""
 
 from __future__ import annotations
 

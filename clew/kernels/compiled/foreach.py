@@ -1,4 +1,4 @@
-"""A formula over many groups of arrays in one call: what an optimizer does to its parameters.
+"""Multi-tensor apply: a formula over many arrays in one call, as optimizers need it.
 
 A group is the arrays that belong together, e.g. a parameter, its gradient and what is remembered of
 it; the formula is computed for each element of a group, and numbers that are the same for all. A

@@ -1,4 +1,4 @@
-"""Elements read from and written to places that an index names, compiled.
+"""Gather and scatter, compiled.
 
 Arrays are (outer, length, inner), row by row. A piece of work is a block of inner positions of one
 outer position: what it writes is its own, and the order of additions is that of the index.

@@ -1,4 +1,4 @@
-"""Compiled twins of NumPy's own functions: the same results on large arrays, on all threads.
+"""Threaded ufuncs: NumPy's own functions on large arrays, on all threads, with the same bits.
 
 For small arrays NumPy's are as quick, and already loaded. How large is large depends on the
 function, and on the vectors that NumPy uses for it on this processor.

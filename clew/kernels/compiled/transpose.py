@@ -1,4 +1,4 @@
-"""Copies of arrays whose rows are columns in memory: squares of numbers are turned in registers.
+"""Transposed copies: square tiles are transposed in registers.
 
 NumPy copies them number by number, and fetches each line of memory again for every one of its
 numbers where the lines push each other out of the cache, as they do if a row has a power of two of

@@ -1,4 +1,4 @@
-"""Parts of matrix products: blocks of k after another, and what is packed for each.
+"""Cache blocking of GEMM: blocks of k after another, and what is packed for each.
 
 What is here runs once for many tiles: little time is spent on compiling it.
 """

@@ -1,7 +1,7 @@
-"""Matrix products as a generalized ufunc: any strides, batches, threads, and a row to add.
+"""GEMM as a generalized ufunc: any strides, batches, threads, and a row to add.
 
-The result is made of tiles (tiles.py) over blocks of k that stay in the cache. Columns of the
-second factor become vectors: they are read where they are if they lie side by side and are used
+The result is made of tiles (microkernels.py) over blocks of k that stay in the cache. Columns of
+the second factor become vectors: they are read where they are if they lie side by side and are used
 seldom, and are packed otherwise. Where the result lies column by column in memory, the transposed
 product is made.
 
@@ -52,7 +52,7 @@ TURNED_PAIRS = (
 )  # fmt: skip
 # The ufuncs, and whether they add a row. A late product may be made after the call has returned.
 ENTRIES = {"product": False, "affine": True, "late_product": False}
-# What is of use for products inside of other kernels (product_inside.py).
+# What is of use for products inside of other kernels (inline_gemm.py).
 SHARED = ("run", "panel", "pack_all")
 
 

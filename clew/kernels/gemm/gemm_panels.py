@@ -1,4 +1,4 @@
-"""Panels of matrix products: the tiles below each other, and where their numbers go to.
+"""GEMM panels: microkernels down the rows of a panel, and their epilogue.
 
 Little time is spent on compiling panels: what they do between two tiles is not felt.
 """

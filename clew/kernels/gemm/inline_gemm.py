@@ -1,4 +1,4 @@
-"""Matrix products inside of other kernels: a function that they call.
+"""GEMM inside of other kernels: a function that they call.
 
 Where nothing has to be packed, there is not much to decide.
 """

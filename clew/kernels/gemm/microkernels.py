@@ -1,4 +1,4 @@
-"""The innermost part of matrix products: tiles of the result that stay in registers.
+"""GEMM microkernels: tiles of the result that stay in registers.
 
 A tile has some rows, and columns for some vector registers. For every k its columns take vectors
 from `b`, and each of its rows one number from `a`, repeated in all lanes. Rows of `a` may lie

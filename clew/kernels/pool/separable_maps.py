@@ -1,4 +1,4 @@
-"""Linear maps along both axes of planes, compiled: averages, interpolation, and their adjoints.
+"""Separable linear maps over planes, compiled: average pooling, interpolation, their adjoints.
 
 Each row of the result is made in two steps: some rows of the input, weighted, are added up in a
 buffer that stays in the nearest cache, and elements of that buffer in the row of the result.

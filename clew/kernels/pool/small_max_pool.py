@@ -1,4 +1,4 @@
-"""Max pooling with small windows, compiled for each size of window: neighbours at once.
+"""Max pooling with small windows, specialized for each window size.
 
 With the window's size known, its elements are compared one after the other for many windows
 together, without a branch. Where windows reach over the edge, they are taken from a copy with

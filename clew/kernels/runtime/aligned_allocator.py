@@ -1,4 +1,4 @@
-"""Arrays that begin with a line of the cache.
+"""NumPy arrays in cache-line aligned memory.
 
 The C library gives memory at multiples of 16 bytes. A vector of 64 bytes then mostly lies in two
 lines of the cache: reading it takes twice as long, and two threads that write parts of one array

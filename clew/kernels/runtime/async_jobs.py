@@ -1,4 +1,4 @@
-"""Work that nobody waits for, in LLVM IR: a worker does it while the calling thread goes on.
+"""Asynchronous jobs, in LLVM IR: a worker does them while the calling thread goes on.
 
 A late job is a function and a copy of what it is told. Workers take one when the team has nothing
 else for them; whoever needs the results calls `clew_finish`, does what is left, and waits for what

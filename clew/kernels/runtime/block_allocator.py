@@ -1,4 +1,4 @@
-"""Large blocks of memory that arrays gave back, for the next arrays of about their size.
+"""A caching allocator of large blocks: freed ones are kept for arrays of about their size.
 
 The C library maps blocks from 32 MiB on anew each time, and no setting changes that: every page is
 faulted in and cleared again, which takes longer than to fill it. So some are kept. A block that

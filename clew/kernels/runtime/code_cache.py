@@ -1,4 +1,4 @@
-"""Compiled code on disk, per user, so that a second process need not compile.
+"""The cache of compiled code on disk, per user, so that a second process need not compile.
 
 An entry's name is a hash of everything that the code depends on, and its content begins with a hash
 of that name and the code. A file that is damaged, renamed, or that somebody else could have written

@@ -1,7 +1,7 @@
-"""The compiler thread: one thread does all that LLVM is needed for, and everybody else waits.
+"""The compile thread: one thread does all that LLVM is needed for, and everybody else waits.
 
 Whoever needs code asks for it and waits, in Python (`Compiler.run`) or inside of compiled code
-(on_demand.py), without Python's lock and without any lock of ours. So nobody can hold what the
+(lazy_compilation.py), without the GIL and without any lock of ours. So nobody can hold what the
 compiler needs: no order of locks is to be kept, and a signal handler, which Python runs in the main
 thread, never finds LLVM in the middle of something.
 

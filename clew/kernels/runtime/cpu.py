@@ -1,4 +1,4 @@
-"""What is known of this machine's processor.
+"""The CPU: its identity for the code cache, and the width of its vector registers.
 
 Without LLVM, which takes longer to load than all of clew: a program whose kernels are in the cache
 does not need it.

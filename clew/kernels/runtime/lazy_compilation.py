@@ -1,9 +1,9 @@
-"""Functions that are compiled when compiled code first calls them.
+"""Lazy compilation: functions that are compiled when compiled code first calls them.
 
 They are called through a table of records. A record has the function's address or null, the record
 that was asked for before it, and whether it has been asked for. Who finds no address asks the
-compiler thread for it (compiler.py) and waits, and has let go of Python's lock before: any thread
-may be the first to call, a worker of the team too, and whoever compiles needs that lock.
+compile thread for it (compile_thread.py) and waits, and has released the GIL before: any thread may
+be the first to call, a worker of the thread pool too, and whoever compiles needs the GIL.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiled code into memory, without LLVM.
+"""The object loader: ELF objects into memory, relocated, without LLVM.
 
 LLVM links what it has compiled, too. But a program whose kernels are in the cache has nothing to
 compile, and LLVM's library takes longer to load than all of its kernels. What the code generator

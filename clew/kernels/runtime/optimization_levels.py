@@ -1,4 +1,4 @@
-"""Modules of which a part is compiled in a hurry.
+"""Optimization levels: modules of which a part is compiled at -O0.
 
 LLVM takes ten times as long to make good code as to make some. A function that runs once for many
 elements is marked by `QUICK` among its attributes: those of a module become a module of their own.

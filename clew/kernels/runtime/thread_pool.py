@@ -1,9 +1,9 @@
-"""The thread team, in LLVM IR: runs a kernel's body over the pieces of a range on all cores.
+"""The thread pool, in LLVM IR: runs a kernel's body over the parts of a range on all cores.
 
 The calling thread publishes a job and then takes pieces itself; workers that are awake take pieces,
 too. Nobody waits for a worker that sleeps: if none wakes in time, the caller does all the work. A
 worker looks for more work for a millisecond after a job, then sleeps until it is woken. What nobody
-waits for (late.py) is done when there is nothing else to do.
+waits for (async_jobs.py) is done when there is nothing else to do.
 
 The caller takes pieces from the front and workers from the back: with two threads, each has mostly
 the same part of the arrays in one kernel after another, and finds it in its cache. How many are

@@ -1,4 +1,4 @@
-"""Products of Householder reflections."""
+"""householder_product: products of Householder reflections."""
 
 from __future__ import annotations
 
