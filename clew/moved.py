@@ -90,4 +90,4 @@ class _Finder:
 
 def install() -> None:
     """Let the import system find moved modules."""
-    sys.meta_path.append(_Finder())  # type: ignore[arg-type]  # a finder by its methods
+    sys.meta_path.append(_Finder())

@@ -2,7 +2,7 @@
 
 A block's scores stay in the cache, between products (gemm.py) and kernels over their rows, which
 are given by name. The scores of a key lie side by side, so that vectors run over queries: rows of
-scores are strided (strided_reductions.py). What is kept of a row is the logarithm of its normaliser.
+scores are strided (strided_reductions.py). Of a row, the logarithm of its normaliser is kept.
 """
 
 from __future__ import annotations
