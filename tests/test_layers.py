@@ -46,7 +46,7 @@ RANKS: tuple[frozenset[str], ...] = (
     frozenset({"doctor"}),
     frozenset({"__init__"}),
     frozenset({"bench"}),
-    frozenset({"cli"}),
+    frozenset({"__main__", "cli"}),
 )
 # A single module directly in clew/ that no rank names belongs to the library.
 LIBRARY = next(i for i, parts in enumerate(RANKS) if "nn" in parts)

@@ -1,1 +1,1 @@
-"""Activation functions."""
+"""Activation functions: unary, gated, piecewise, leaky, and softmax."""

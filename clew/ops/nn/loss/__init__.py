@@ -1,1 +1,1 @@
-"""Losses."""
+"""Losses: elementwise, over classes, with margins, and CTC."""
