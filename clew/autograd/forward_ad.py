@@ -356,7 +356,7 @@ def _sum(terms: list[Tensor]) -> Tensor | None:
 
 
 def _conj(value: Tensor) -> Tensor:
-    return value.conj() if value._array.dtype.kind == "c" else value
+    return value.conj_physical() if value._array.dtype.kind == "c" else value
 
 
 def _elementwise(

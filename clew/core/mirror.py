@@ -1,0 +1,125 @@
+"""Mirrors: memory that holds the conjugates or negatives of other memory, kept equal to it.
+
+A conjugate view shares memory with its base in PyTorch, and kernels conjugate what they read. NumPy
+has no such arrays. Here the view's array lies in a `Mirror`, laid out as the memory behind it; after
+a write to either, `reflect` brings the other up to date. Views of the view are ordinary views of the
+mirror's memory, so an array says by its owner whether it is conjugated.
+"""
+
+from __future__ import annotations
+
+import weakref
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from clew.kernels.striding import address_of, owner_of, restride
+
+CONJ, NEG = 1, 2
+
+
+class Mirror(np.ndarray):
+    """The owner of a conjugate or negative view's memory, as bytes."""
+
+    # The memory that is mirrored, which is no mirror itself, and how: CONJ, NEG or both.
+    source: np.ndarray
+    bits: int
+    # Where the source's first element has its image.
+    start: int
+
+    def image_of_source(self) -> np.ndarray:
+        source = self.source
+        return np.ndarray(source.shape, source.dtype, self, self.start, source.strides)
+
+    def behind(self, array: np.ndarray) -> np.ndarray:
+        """The part of the source whose image an array in this memory is."""
+        offset = address_of(array) - address_of(self) - self.start
+        return restride(self.source, array.shape, array.strides, offset)
+
+    def refresh(self) -> None:
+        """Copy the source once more."""
+        _copy(self.source, self.image_of_source(), self.bits)
+
+
+# The mirrors of each piece of memory, by the identity of its owner, which a mirror keeps alive.
+MIRRORS: dict[int, list[weakref.ref[Mirror]]] = {}
+
+
+def _copy(source: np.ndarray, target: np.ndarray, bits: int) -> None:
+    if bits & CONJ:
+        np.conjugate(source, out=target)
+        source = target
+    if bits & NEG:
+        np.negative(source, out=target)
+
+
+def mirror_of(array: np.ndarray) -> Mirror | None:
+    """The mirror that an array lies in, if it does."""
+    owner = owner_of(array)
+    return owner if type(owner) is Mirror else None
+
+
+def bits_of(array: np.ndarray) -> int:
+    """How an array differs from the memory behind it: 0 if it is that memory."""
+    mirror = mirror_of(array)
+    return 0 if mirror is None else mirror.bits
+
+
+def memory_behind(array: np.ndarray) -> np.ndarray:
+    """The array itself, or for one in a mirror the memory that it stands for."""
+    mirror = mirror_of(array)
+    return array if mirror is None else mirror.behind(array)
+
+
+def with_bits(array: np.ndarray, bits: int) -> np.ndarray:
+    """The conjugate or negative of an array, or both, that goes on being so."""
+    if not bits:
+        return array
+    low = high = 0
+    for n, stride in zip(array.shape, array.strides, strict=True):
+        if stride > 0:
+            high += (n - 1) * stride
+        else:
+            low += (n - 1) * stride
+    size = high - low + array.itemsize if array.size else 0
+    mirror = Mirror(size, np.uint8)
+    mirror.source = array
+    mirror.bits = bits
+    mirror.start = -low if array.size else 0
+    # Known before it is filled: nothing that is written meanwhile is missed.
+    key = id(owner_of(array))
+    MIRRORS.setdefault(key, []).append(weakref.ref(mirror, partial(_drop, key)))
+    image = mirror.image_of_source()
+    _copy(array, image, bits)
+    return image
+
+
+def flipped(array: np.ndarray, bit: int) -> np.ndarray:
+    """The conjugate or negative of an array; the memory itself if that is what it comes to."""
+    mirror = mirror_of(array)
+    if mirror is None:
+        return with_bits(array, bit)
+    return with_bits(mirror.behind(array), mirror.bits ^ bit)
+
+
+def reflect(array: np.ndarray) -> None:
+    """Bring mirrors up to date after a write to an array, be it in a mirror or in front of one."""
+    written = mirror_of(array)
+    if written is not None:
+        memory = written.behind(array)
+        _copy(array, memory, written.bits)
+        array = memory
+    for reference in tuple(MIRRORS.get(id(owner_of(array)), ())):
+        mirror = reference()
+        if mirror is None or mirror is written or not np.may_share_memory(mirror.source, array):
+            continue
+        mirror.refresh()
+
+
+def _drop(key: int, reference: Any) -> None:
+    mirrors = MIRRORS.get(key)
+    if mirrors is not None:
+        mirrors.remove(reference)
+        if not mirrors:
+            del MIRRORS[key]
