@@ -1,9 +1,9 @@
 """Mirrors: memory that holds the conjugates or negatives of other memory, kept equal to it.
 
-A conjugate view shares memory with its base in PyTorch, and kernels conjugate what they read. NumPy
-has no such arrays. Here the view's array lies in a `Mirror`, laid out as the memory behind it; after
-a write to either, `reflect` brings the other up to date. Views of the view are ordinary views of the
-mirror's memory, so an array says by its owner whether it is conjugated.
+A conjugate view shares memory with its base in PyTorch, whose kernels conjugate what they read.
+NumPy has no such arrays. Here the view's array lies in a `Mirror`, laid out as the memory behind
+it; after a write to either, `reflect` brings the other up to date. Views of the view are ordinary
+views of the mirror's memory, so an array says by its owner whether it is conjugated.
 """
 
 from __future__ import annotations
@@ -54,6 +54,15 @@ def _copy(source: np.ndarray, target: np.ndarray, bits: int) -> None:
         np.negative(source, out=target)
 
 
+def _memory_of(array: np.ndarray) -> int:
+    """The identity of what owns an array's memory."""
+    owner = owner_of(array)
+    # What `as_strided` makes of memory with gaps hides the owner behind an object of its own.
+    while isinstance(getattr(owner.base, "base", None), np.ndarray):
+        owner = owner_of(owner.base.base)  # type: ignore[union-attr]  # that object's array
+    return id(owner)
+
+
 def mirror_of(array: np.ndarray) -> Mirror | None:
     """The mirror that an array lies in, if it does."""
     owner = owner_of(array)
@@ -88,7 +97,7 @@ def with_bits(array: np.ndarray, bits: int) -> np.ndarray:
     mirror.bits = bits
     mirror.start = -low if array.size else 0
     # Known before it is filled: nothing that is written meanwhile is missed.
-    key = id(owner_of(array))
+    key = _memory_of(array)
     MIRRORS.setdefault(key, []).append(weakref.ref(mirror, partial(_drop, key)))
     image = mirror.image_of_source()
     _copy(array, image, bits)
@@ -110,7 +119,7 @@ def reflect(array: np.ndarray) -> None:
         memory = written.behind(array)
         _copy(array, memory, written.bits)
         array = memory
-    for reference in tuple(MIRRORS.get(id(owner_of(array)), ())):
+    for reference in tuple(MIRRORS.get(_memory_of(array), ())):
         mirror = reference()
         if mirror is None or mirror is written or not np.may_share_memory(mirror.source, array):
             continue
