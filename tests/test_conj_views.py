@@ -319,6 +319,17 @@ def test_a_random_fill_is_seen() -> None:
     assert y.tolist() == x.conj_physical().tolist()
 
 
+@twice
+def test_writes_from_outside_are_seen_by_new_views(torch: Any) -> Any:
+    x = base(torch)
+    y, array = x.conj(), x.numpy()
+    array[0] = 5 + 5j
+    first = y[0].clone()
+    y.mul_(2)
+    array[1] += 1
+    return first, x, torch.from_numpy(array), y[1], y.conj()
+
+
 def test_mirrors_go_with_their_views() -> None:
     gc.collect()
     before = len(MIRRORS)

@@ -65,6 +65,8 @@ def _memory_of(array: np.ndarray) -> int:
 
 def mirror_of(array: np.ndarray) -> Mirror | None:
     """The mirror that an array lies in, if it does."""
+    if not MIRRORS:
+        return None
     owner = owner_of(array)
     return owner if type(owner) is Mirror else None
 
@@ -81,21 +83,25 @@ def memory_behind(array: np.ndarray) -> np.ndarray:
     return array if mirror is None else mirror.behind(array)
 
 
+def _extent(array: np.ndarray) -> tuple[int, int]:
+    """The bytes before an array's first element, where strides are negative, and all of them."""
+    ways = [(n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True)]
+    before = -sum(way for way in ways if way < 0)
+    return before, before + sum(way for way in ways if way > 0) + array.itemsize
+
+
 def with_bits(array: np.ndarray, bits: int) -> np.ndarray:
     """The conjugate or negative of an array, or both, that goes on being so."""
     if not bits:
         return array
-    low = high = 0
-    for n, stride in zip(array.shape, array.strides, strict=True):
-        if stride > 0:
-            high += (n - 1) * stride
-        else:
-            low += (n - 1) * stride
-    size = high - low + array.itemsize if array.size else 0
+    if array.flags.c_contiguous:
+        before, size = 0, array.nbytes
+    else:
+        before, size = _extent(array)
     mirror = Mirror(size, np.uint8)
     mirror.source = array
     mirror.bits = bits
-    mirror.start = -low if array.size else 0
+    mirror.start = before
     # Known before it is filled: nothing that is written meanwhile is missed.
     key = _memory_of(array)
     MIRRORS.setdefault(key, []).append(weakref.ref(mirror, partial(_drop, key)))
