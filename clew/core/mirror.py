@@ -59,7 +59,7 @@ def _memory_of(array: np.ndarray) -> int:
     owner = owner_of(array)
     # What `as_strided` makes of memory with gaps hides the owner behind an object of its own.
     while isinstance(getattr(owner.base, "base", None), np.ndarray):
-        owner = owner_of(owner.base.base)  # type: ignore[union-attr]  # that object's array
+        owner = owner_of(owner.base.base)  # type: ignore[union-attr, arg-type]  # that object
     return id(owner)
 
 
