@@ -200,7 +200,7 @@ def test_copies_are_plain(torch: Any) -> Any:
         "to": y.to(torch.complex64), "contiguous": y.t().contiguous(), "deepcopy": copy.deepcopy(y),
         "deepcopy_imag": copy.deepcopy(y.imag), "copied": y.to(torch.complex128, copy=True),
         "forced": torch.from_numpy(y.numpy(force=True)), "sum": y + y, "cat": torch.cat([y, y]),
-        "empty": torch.empty_like(y) * 0, "index": y[[0, 1]],
+        "zeros": torch.zeros_like(y), "index": y[[0, 1]],
     }  # fmt: skip
     x.zero_()
     return {
@@ -308,6 +308,19 @@ def test_random_fills_and_memory_of_another_kind(torch: Any) -> Any:
     filled.t_()
     filled.mul_(2)
     return strided, y, y.stride(), shared, z, z.stride(), w
+
+
+@twice
+def test_small_writes_to_large_memory(torch: Any) -> Any:
+    """Written parts may lie inside, across and outside of what a view covers."""
+    x = torch.arange(24).reshape(4, 6) * (1 + 1j)
+    views = [x.conj(), x[1:3].conj(), x.H, x[:, 1:3].conj(), x.t()[2:4].conj(), x[2, ::2].conj()]
+    views.append(x[0].conj().expand(2, 6))
+    for part in (x[1], x[:, 2], x[0:2, 1:4], x[3, 5], x.t()[2:3], views[2][1], views[1].imag[0]):
+        part += 3 - (1j if part.is_complex() else 0)
+    torch.view_as_real(x)[2].mul_(2)
+    x[3:3].zero_()
+    return x, views
 
 
 def test_a_random_fill_is_seen() -> None:

@@ -37,9 +37,17 @@ class Mirror(np.ndarray):
         offset = address_of(array) - address_of(self) - self.start
         return restride(self.source, array.shape, array.strides, offset)
 
-    def refresh(self) -> None:
-        """Copy the source once more."""
-        _copy(self.source, self.image_of_source(), self.bits)
+    def refresh(self, written: np.ndarray) -> None:
+        """Copy what has been written to the source: that part if it is one, or else everything."""
+        source, flags = self.source, self.source.flags
+        if written.dtype is source.dtype and (flags.c_contiguous or flags.f_contiguous):
+            first = address_of(written) - address_of(source)
+            before, size = _extent(written)
+            if written.size and before <= first <= source.nbytes - size + before:
+                image = np.ndarray(written.shape, written.dtype, self, first, written.strides)
+                _copy(written, image, self.bits)
+                return
+        _copy(source, self.image_of_source(), self.bits)
 
 
 # The mirrors of each piece of memory, by the identity of its owner, which a mirror keeps alive.
@@ -129,7 +137,7 @@ def reflect(array: np.ndarray) -> None:
         mirror = reference()
         if mirror is None or mirror is written or not np.may_share_memory(mirror.source, array):
             continue
-        mirror.refresh()
+        mirror.refresh(array)
 
 
 def _drop(key: int, reference: Any) -> None:
@@ -137,4 +145,4 @@ def _drop(key: int, reference: Any) -> None:
     if mirrors is not None:
         mirrors.remove(reference)
         if not mirrors:
-            del MIRRORS[key]
+            MIRRORS.pop(key, None)

@@ -113,11 +113,15 @@ def view_as_complex(input: Tensor) -> Tensor:
     return VIEW_AS_COMPLEX(input)
 
 
+def _bits(input: Tensor) -> int:
+    return bits_of(every_value(input))
+
+
 def real(input: Tensor) -> Tensor:
     """The real part, as a view; a real tensor itself."""
     if not input.dtype.is_complex:
         return input
-    return REAL_PART(CONJ(input) if is_conj(input) else input)
+    return REAL_PART(CONJ(input) if _bits(input) & CONJ_BIT else input)
 
 
 def imag(input: Tensor) -> Tensor:
@@ -127,7 +131,7 @@ def imag(input: Tensor) -> Tensor:
             "imag is not implemented for tensors with non-complex dtypes." + errors.at_user_line()
         )
     # Of a conjugate view, the negative of what the memory has: gradients are then no such views.
-    return IMAGINARY_PART(NEG_VIEW(CONJ(input)) if is_conj(input) else input)
+    return IMAGINARY_PART(NEG_VIEW(CONJ(input)) if _bits(input) & CONJ_BIT else input)
 
 
 def _set_real(self: Tensor, value: Any) -> None:
@@ -184,13 +188,15 @@ def resolve_neg(input: Tensor) -> Tensor:
 @public(out=False)
 def is_conj(input: Tensor) -> bool:
     """Whether a tensor shows the conjugates of the numbers in its memory."""
-    return bool(bits_of(every_value(input)) & CONJ_BIT)
+    require_tensors("is_conj", input=input)
+    return bool(_bits(input) & CONJ_BIT)
 
 
 @public(out=False)
 def is_neg(input: Tensor) -> bool:
     """Whether a tensor shows the negatives of the numbers in its memory."""
-    return bool(bits_of(every_value(input)) & NEG_BIT)
+    require_tensors("is_neg", input=input)
+    return bool(_bits(input) & NEG_BIT)
 
 
 def _neg_view(input: Tensor) -> Tensor:
