@@ -6,6 +6,7 @@ import copy
 import gc
 import io
 import pickle
+import random
 from typing import Any
 
 import pytest
@@ -341,6 +342,54 @@ def test_writes_from_outside_are_seen_by_new_views(torch: Any) -> Any:
     y.mul_(2)
     array[1] += 1
     return first, x, torch.from_numpy(array), y[1], y.conj()
+
+
+STEPS = {
+    "conj": lambda t: t.conj(),
+    "neg": lambda t: t._neg_view(),
+    "transposed": lambda t: t.mT if t.ndim > 1 else t.view(t.shape),
+    "adjoint": lambda t: t.mH if t.ndim > 1 else t.conj(),
+    "real": lambda t: t.real,
+    "imag": lambda t: t.imag if t.is_complex() else t[:],
+    "row": lambda t: t[0] if t.ndim > 1 else t[:],
+    "rest": lambda t: t[..., 1:] if t.ndim and t.shape[-1] > 1 else t[...],
+    "steps": lambda t: t[..., ::2] if t.ndim else t[...],
+    "unsqueezed": lambda t: t.unsqueeze(0) if t.ndim < 3 else t[:],
+    "detached": lambda t: t.detach(),
+    "diagonal": lambda t: t.diagonal() if t.ndim == 2 else t[...],
+    "expanded": lambda t: t.expand(2, *t.shape) if t.ndim < 3 else t[...],
+}
+CHANGES = {
+    **{key: WRITES[key] for key in ("mul_", "times_i", "fill_", "through_data", "neg_")},
+    "square": lambda t: t.mul_(t.clone()),
+    "sum": lambda t: t.copy_(t.clone().sum().real),
+}
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_random_programs(seed: int) -> None:
+    """Views of views and writes to any of them: values, bits, layouts, versions, gradients."""
+
+    @twice
+    def scenario(torch: Any) -> Any:
+        choose = random.Random(seed)
+        leaf = base(torch, requires_grad=choose.random() < 0.6)
+        tensors, seen = [leaf * (1 + 0.5j)], []
+        for _ in range(choose.randint(3, 9)):
+            given = choose.choice(tensors)
+            try:
+                if choose.random() < 0.6:
+                    tensors.append(STEPS[choose.choice(list(STEPS))](given))
+                else:
+                    CHANGES[choose.choice(list(CHANGES))](given)
+            except RuntimeError as error:
+                seen.append(" ".join(str(error).split()[:6]))
+        seen.append(state(torch, *tensors))
+        if leaf.requires_grad:
+            sum((t * k).abs().square().sum() for k, t in enumerate(tensors, 1)).backward()
+        return seen, leaf.grad
+
+    scenario()
 
 
 def test_mirrors_go_with_their_views() -> None:

@@ -18,7 +18,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import without_autocast
 from clew.core.engine import fit
-from clew.core.mirror import MIRRORS, reflect
+from clew.core.mirror import MIRRORS, bits_of, reflect
 from clew.core.node import Edge, Node, edge_of, restore, retain
 from clew.core.op import Op
 from clew.core.recording import EVERY_EDGE, OpNode, Plan, edges_of, grad_mask, record
@@ -52,7 +52,10 @@ def apply_inplace(op: Op, target: Tensor, *others: Any, **params: Any) -> Tensor
 
 def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Tensor:
     target: Tensor = inputs[0]
-    mask = check_write(state, op.name + "_", inputs, may_overlap=op.uniform)
+    # One value for all elements may go to one place several times, but PyTorch writes to conjugate
+    # views by copying.
+    may_overlap = op.uniform and not bits_of(target._array)
+    mask = check_write(state, op.name + "_", inputs, may_overlap=may_overlap)
     check_overlap(inputs)
     recorded = mask and op.can_differentiate(target)
     plan = op.plan(mask) if recorded else None

@@ -59,7 +59,8 @@ def _copy(source: np.ndarray, target: np.ndarray, bits: int) -> None:
         np.conjugate(source, out=target)
         source = target
     if bits & NEG:
-        np.negative(source, out=target)
+        # Not into the target itself: of some strides NumPy 2.4 then reads other elements.
+        target[...] = np.negative(source)
 
 
 def _memory_of(array: np.ndarray) -> int:
