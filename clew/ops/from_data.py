@@ -19,7 +19,7 @@ from clew.observer import active
 from clew.ops.conversion import to_dtype
 from clew.ops.copying import scalar_as
 from clew.ops.dims import require_bool
-from clew.ops.leaving import entered_from_outside
+from clew.ops.leaving import entered_from_outside, refuse_bits
 from clew.ops.options import (
     Options,
     cannot_pin,
@@ -418,6 +418,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
             f"{type(ext_tensor).__name__}" + errors.at_user_line()
         )
     if isinstance(ext_tensor, Tensor):
+        refuse_bits(ext_tensor)
         ext_tensor = ext_tensor.detach().numpy()
     array = np.from_dlpack(ext_tensor, copy=copy)
     result = wrap(array)
