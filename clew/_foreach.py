@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew import errors
-from clew.core.inplace import check_overlap, check_write
+from clew.core.inplace import bump_version, check_overlap, check_write
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where
 from clew.kernels.codegen.ufunc import elementwise
-from clew.source import user_where
 
 # Names of operations that are methods of tensors; most have an in-place form as well.
 _OPERATIONS = (
@@ -85,7 +84,7 @@ def _written_by_kernel(
         return False  # its history must be recorded
     check_overlap(inputs)
     ufunc(array, *[other._array for other in others], array.dtype.type(number), out=array)
-    target._storage.bump(writer, user_where())
+    bump_version(target, writer)
     return True
 
 

@@ -306,9 +306,8 @@ def rounded_once(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def to_numpy(tensor: Any) -> Array:
     """The values of a tensor of either library; bfloat16 comes as ml_dtypes.bfloat16."""
-    plain = tensor.detach()
+    plain = tensor.detach().resolve_conj().resolve_neg()
     if isinstance(plain, torch.Tensor):
-        plain = plain.resolve_conj().resolve_neg()
         plain = plain.clone() if plain._is_zerotensor() else plain
     if short_name(plain.dtype) == "bfloat16":
         # numpy() refuses bfloat16, and every bfloat16 number is a float32 number.

@@ -356,7 +356,7 @@ def _sum(terms: list[Tensor]) -> Tensor | None:
 
 
 def _conj(value: Tensor) -> Tensor:
-    return value.conj() if value._array.dtype.kind == "c" else value
+    return value.conj_physical() if value._array.dtype.kind == "c" else value
 
 
 def _elementwise(
@@ -441,7 +441,8 @@ def _transposed(
             results = grad(real, wanted, create_graph=grad_enabled, materialize_grads=True)
     finally:
         state.grad_enabled = grad_enabled
-    found = iter(results)
+    # Formulas may end in a conjugate; as a view it would share memory with what is not kept.
+    found = iter([each.resolve_conj() for each in results])
     return [None if each is None else next(found) for each in cotangents]
 
 

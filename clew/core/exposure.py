@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.core.mirror import MIRRORS, reflect
 from clew.core.storage import INFERENCE, DataStorage, Storage
 from clew.source import user_where
 
@@ -55,6 +56,8 @@ class Exposure:
 
     def settle(self) -> None:
         """Look, unless nobody can have written since the last look."""
+        if MIRRORS:
+            reflect(self.array)
         if self.is_reachable():
             self.look()
         elif self.digest is not None:

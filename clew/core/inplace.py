@@ -18,6 +18,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import without_autocast
 from clew.core.engine import fit
+from clew.core.mirror import MIRRORS, bits_of, reflect
 from clew.core.node import Edge, Node, edge_of, restore, retain
 from clew.core.op import Op
 from clew.core.recording import EVERY_EDGE, OpNode, Plan, edges_of, grad_mask, record
@@ -51,7 +52,10 @@ def apply_inplace(op: Op, target: Tensor, *others: Any, **params: Any) -> Tensor
 
 def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Tensor:
     target: Tensor = inputs[0]
-    mask = check_write(state, op.name + "_", inputs, may_overlap=op.uniform)
+    # One value for all elements may go to one place several times, but PyTorch writes to conjugate
+    # views by copying.
+    may_overlap = op.uniform and not bits_of(target._array)
+    mask = check_write(state, op.name + "_", inputs, may_overlap=may_overlap)
     check_overlap(inputs)
     recorded = mask and op.can_differentiate(target)
     plan = op.plan(mask) if recorded else None
@@ -63,6 +67,8 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
     version = target._storage.version
     if op.write_into(target._array, inputs, params):
         target._storage.bump(op.name + "_", user_where())
+        if MIRRORS:
+            reflect(target._array)
     else:
         result = op.compute(inputs, params)
         if type(result) is tuple or type(result) is list:
@@ -224,6 +230,8 @@ def store(target: Tensor, result: Any, writer: str) -> None:
     if result is not array:
         np.copyto(array, result, casting="unsafe")
     target._storage.bump(writer, user_where())
+    if MIRRORS:
+        reflect(array)
 
 
 def rebase(
@@ -373,3 +381,5 @@ def write_tangent(level: Any, target: Tensor, tangent: Tensor) -> None:
 def bump_version(target: Tensor, writer: str, where: tuple[CodeType, int] | None = None) -> None:
     """Note a write that was done to a tensor's memory by other means."""
     target._storage.bump(writer, where or user_where())
+    if MIRRORS:
+        reflect(target._array)

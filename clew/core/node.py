@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.mirror import MIRRORS, reflect
 from clew.core.state import local
 from clew.core.storage import Storage, next_sequence_number
 from clew.core.tensor import Tensor, _new, sync
@@ -394,6 +395,8 @@ def accumulate_into(variable: Tensor, grad: Tensor) -> None:
             np.add(total, grad._array, total)
         else:
             np.add(total, grad._array, total, casting="unsafe")
+        if MIRRORS:
+            reflect(total)
 
 
 def _is_whole(g: np.ndarray) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from clew import errors
 from clew.autograd.mode import enable_grad
 from clew.backend import dtypes
+from clew.core.mirror import MIRRORS, reflect
 from clew.core.tensor import Tensor
 from clew.kernels.compiled.foreach import TYPES, Group, Together
 from clew.ops.create.from_data import scalar_tensor
@@ -94,6 +95,10 @@ class Updates:
         self._memory.clear()
         for (kernel, _, numbers), groups in waiting.items():
             kernel(groups, numbers)
+            if MIRRORS:
+                for param, _, *memories in groups:
+                    for written in (param, *memories):
+                        reflect(written)
 
 
 class ParameterwiseOptimizer(Optimizer):

@@ -19,6 +19,7 @@ import numpy as np
 from clew import errors
 from clew.backend.device import _TYPES as DEVICE_TYPES
 from clew.backend.device import device
+from clew.core.mirror import reflect
 from clew.ops.tensor.info import StorageView
 from clew.serialization import allowed, making
 from clew.serialization.archive import ArchiveReader, is_archive, read_fully
@@ -124,13 +125,11 @@ class _Contents:
         weights_only: bool,
         read: Callable[[str, StorageType, int], np.ndarray],
         swap_bytes: bool = False,
-        values_follow: bool = False,
     ) -> None:
         self._restore = restore
         self._weights_only = weights_only
         self._read = read
         self._swap_bytes = swap_bytes
-        self._values_follow = values_follow
         self.storages: dict[str, LoadedStorage] = {}
 
     def find(self, module: str, name: str) -> Any:
@@ -160,7 +159,6 @@ class _Contents:
             if self._swap_bytes:
                 array = swapped(array, kind)
             found = self._restore(LoadedStorage(array, kind), location)
-            found.is_filled = not self._values_follow
             self.storages[key] = found
         if found.kind is not kind:
             raise UnpicklingError(f"storage {key} has two types")
@@ -364,7 +362,7 @@ def _load_legacy(
         # Its values follow after all pickles: the tensors are made over memory that is filled then.
         return np.zeros(count * kind.itemsize, np.uint8)
 
-    contents = _Contents(restore, weights_only, describe, values_follow=True)
+    contents = _Contents(restore, weights_only, describe)
     position = start + len(_MAGIC_PICKLE)
     values = []
     for _ in range(4):
@@ -411,6 +409,7 @@ def _fill(file: IO[bytes], storages: dict[str, LoadedStorage], keys: Any, swap: 
             raise UnpicklingError(f"the file ends inside storage {key}, or its size is wrong")
         if swap:
             storage.bytes[:] = swapped(storage.bytes, storage.kind)
+        reflect(storage.bytes)
 
 
 # -- what a file would need ------------------------------------------------------------------------

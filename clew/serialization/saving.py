@@ -19,6 +19,7 @@ import numpy as np
 from clew import errors
 from clew.backend.dtypes import BY_NUMPY, uint8
 from clew.backend.layout import layout
+from clew.core.mirror import bits_of, memory_behind
 from clew.core.tensor import Tensor
 from clew.nn.parameter import Parameter, is_lazy
 from clew.ops.shape import memory_layout
@@ -132,7 +133,7 @@ class _Pickler(_Base):
 
     def _plain(self, tensor: Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, ...]]:
         """The function and arguments that make a tensor's values and layout again."""
-        array, dtype = tensor._array, tensor.dtype
+        array, dtype = memory_behind(tensor._array), tensor.dtype
         is_typed = dtype not in WITHOUT_TYPE
         storage = self._storage(array, OF_DTYPE[dtype] if is_typed else self._untyped)
         offset = (
@@ -141,9 +142,12 @@ class _Pickler(_Base):
         strides = memory_layout.strides_in_elements(array)
         shared = (storage, offset // array.itemsize, tuple(array.shape), strides)
         rest: tuple[Any, ...] = (requires_grad, OrderedDict())
+        bits = bits_of(tensor._array)
+        metadata = {name: True for name, bit in storages.BITS.items() if bits & bit}
+        last = (metadata,) if metadata else ()
         if is_typed:
-            return storages.rebuild_tensor_v2, (*shared, *rest)
-        return storages.rebuild_tensor_v3, (*shared, *rest, dtype)
+            return storages.rebuild_tensor_v2, (*shared, *rest, *last)
+        return storages.rebuild_tensor_v3, (*shared, *rest, dtype, *last)
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
         full = _name_in_files(obj)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from clew.backend import dtypes
+from clew.core.mirror import CONJ, NEG, with_bits
 from clew.core.tensor import Tensor, alias, wrap
 from clew.nn.parameter import Parameter
 from clew.ops.create.legacy_constructors import retyped
@@ -48,8 +49,6 @@ class LoadedStorage(StorageView):
         self.kind = kind
         # The bytes of copies that were made of it.
         self.copied = 0
-        # In legacy files the values come after the tensors.
-        self.is_filled = True
 
     def cpu(self) -> LoadedStorage:
         return self
@@ -68,7 +67,9 @@ def swapped(array: np.ndarray, kind: StorageType) -> np.ndarray:
 
 
 _TOO_LARGE = 1 << 63
-# PyTorch's conjugated tensors are views; here they are copies, whose number is limited.
+# By their names in files: how a tensor may differ from the memory behind it.
+BITS = {"conj": CONJ, "neg": NEG}
+# Such tensors have memory of their own, which is limited.
 _MOST_COPIES = 4
 
 
@@ -106,15 +107,15 @@ def _over(storage: Any, dtype: dtypes.dtype, offset: Any, size: Any, stride: Any
 
 
 def _finish(storage: LoadedStorage, tensor: Tensor, requires_grad: Any, metadata: Any) -> Tensor:
-    flags = [flag for flag in ("conj", "neg") if isinstance(metadata, dict) and metadata.get(flag)]
-    if flags and not storage.is_filled:
-        raise ValueError("conjugated tensors in legacy files are not read")
-    if flags:
+    known = metadata if isinstance(metadata, dict) else {}
+    bits = sum(bit for name, bit in BITS.items() if known.get(name))
+    if bits & CONJ and not tensor.dtype.is_complex:
+        raise ValueError(f"a tensor of {tensor.dtype!r} cannot be conjugated")
+    if bits:
         storage.copied += tensor._array.nbytes
         if storage.copied > _MOST_COPIES * len(storage.bytes):
             raise ValueError("the conjugated tensors are much larger than their storage")
-    for flag in flags:
-        tensor = wrap({"conj": np.conj, "neg": np.negative}[flag](tensor._array))
+        tensor = alias(tensor, with_bits(tensor._array, bits))
     if requires_grad and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         raise ValueError(f"a tensor of {tensor.dtype!r} cannot require gradients")
     tensor._requires_grad = bool(requires_grad)

@@ -10,7 +10,7 @@ from typing import Any
 
 from clew import errors
 from clew.autograd.mode import no_grad
-from clew.core.inplace import check_write
+from clew.core.inplace import bump_version, check_write
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ufunc import elementwise
@@ -130,7 +130,7 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
             continue
         check_write(state, "clamp_", (grad,))
         kernel(array, array.dtype.type(bound), out=array)
-        grad._storage.bump("clamp_", where)
+        bump_version(grad, "clamp_", where)
 
 
 def _as_list(tensors: Tensors) -> list[Tensor]:

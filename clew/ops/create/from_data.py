@@ -27,7 +27,7 @@ from clew.ops.define.options import (
 )
 from clew.ops.tensor.conversion import to_dtype
 from clew.ops.tensor.copying import scalar_as
-from clew.ops.tensor.to_numpy import entered_from_outside
+from clew.ops.tensor.to_numpy import entered_from_outside, refuse_bits
 
 Dtype = dtypes.dtype | None
 _NUMBERS = frozenset((bool, int, float, complex))
@@ -418,6 +418,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
             f"{type(ext_tensor).__name__}" + errors.at_user_line()
         )
     if isinstance(ext_tensor, Tensor):
+        refuse_bits(ext_tensor)
         ext_tensor = ext_tensor.detach().numpy()
     array = np.from_dlpack(ext_tensor, copy=copy)
     result = wrap(array)

@@ -37,7 +37,6 @@ from clew.ops.nn.spatial import (
     require_tensor,
     unbatched,
 )
-from clew.ops.pointwise.arithmetic import conj
 from clew.source import user_stacklevel
 
 Array = np.ndarray
@@ -123,10 +122,10 @@ def _of_convolution(
     grads: list[Tensor | None] = [None] * len(needs)
     if needs[0]:
         shape = input._array.shape
-        grads[0] = CONVOLUTION_TRANSPOSE(g, conj(weight), output_shape=shape, **options)
+        grads[0] = CONVOLUTION_TRANSPOSE(g, weight.conj_physical(), output_shape=shape, **options)
     if needs[1]:
         shape = weight._array.shape
-        grads[1] = CONVOLUTION_WEIGHT(g, conj(input), weight_shape=shape, **options)
+        grads[1] = CONVOLUTION_WEIGHT(g, input.conj_physical(), weight_shape=shape, **options)
     if len(needs) == 3 and needs[2]:
         grads[2] = _of_bias(g)
     return tuple(grads)
@@ -140,10 +139,10 @@ def _of_transposed(
     grads: list[Tensor | None] = [None] * len(needs)
     if needs[0]:
         size = input._array.shape[2:]
-        grads[0] = CONVOLUTION(g, conj(weight), output_size=size, **options)
+        grads[0] = CONVOLUTION(g, weight.conj_physical(), output_size=size, **options)
     if needs[1]:
         shape = weight._array.shape
-        grads[1] = CONVOLUTION_WEIGHT(conj(input), g, weight_shape=shape, **options)
+        grads[1] = CONVOLUTION_WEIGHT(input.conj_physical(), g, weight_shape=shape, **options)
     if len(needs) == 3 and needs[2]:
         grads[2] = _of_bias(g)
     return tuple(grads)
@@ -157,10 +156,12 @@ def _of_weight(
     grads: list[Tensor | None] = [None, None]
     if needs[0]:
         size = grad_output._array.shape[2:]
-        grads[0] = CONVOLUTION(conj(input), g, output_size=size, **options)
+        grads[0] = CONVOLUTION(input.conj_physical(), g, output_size=size, **options)
     if needs[1]:
         shape = input._array.shape
-        grads[1] = CONVOLUTION_TRANSPOSE(conj(grad_output), g, output_shape=shape, **options)
+        grads[1] = CONVOLUTION_TRANSPOSE(
+            grad_output.conj_physical(), g, output_shape=shape, **options
+        )
     return tuple(grads)
 
 

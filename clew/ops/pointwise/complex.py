@@ -15,28 +15,46 @@ from clew.backend import dtypes
 from clew.core.arguments import explained
 from clew.core.casting import FLOAT32, casts
 from clew.core.inplace import become
+from clew.core.mirror import CONJ as CONJ_BIT
+from clew.core.mirror import NEG as NEG_BIT
+from clew.core.mirror import bits_of, flipped, memory_behind, with_bits
 from clew.core.op import Op, ViewOp
 from clew.core.public import FUNCTIONS, methods, public
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, every_value
+from clew.kernels.numpy.strides import restride
 from clew.ops.define.rows import SAME_OUT, Row, out_form, require_tensors
 from clew.ops.pointwise.arithmetic import zeros_of
 from clew.ops.pointwise.clamping import WHERE
+from clew.ops.tensor.copying import CLONE
 
 # -- parts as views --------------------------------------------------------------------------
 
 
 def _pairs(self: np.ndarray) -> np.ndarray:
-    real = dtypes.BY_NUMPY[self.dtype].to_real().np
-    strides = (*self.strides, real.itemsize)
-    first = self.real
-    return np.lib.stride_tricks.as_strided(first, (*self.shape, 2), strides)
+    memory, bits = memory_behind(self), bits_of(self)
+    first = memory.real
+    shape, strides = (*memory.shape, 2), (*memory.strides, first.itemsize)
+    return with_bits(restride(first, shape, strides), bits)
 
 
 def _from_pairs(self: np.ndarray) -> np.ndarray:
     dtype = dtypes.BY_NUMPY[self.dtype].to_complex().np
-    return np.ndarray(self.shape[:-1], dtype, self, 0, self.strides[:-1]) if self.size else (
-        np.empty(self.shape[:-1], dtype)
-    )  # fmt: skip
+    shape = self.shape[:-1]
+    if not self.size:
+        return np.empty(shape, dtype)
+    memory, bits = memory_behind(self), bits_of(self)
+    return with_bits(np.ndarray(shape, dtype, memory, 0, self.strides[:-1]), bits)
+
+
+def _real_part(self: np.ndarray) -> np.ndarray:
+    return with_bits(memory_behind(self).real, bits_of(self) & NEG_BIT)
+
+
+def _imaginary_part(self: np.ndarray) -> np.ndarray:
+    bits = bits_of(self)
+    # The imaginary part of a conjugate is the negative one.
+    is_negative = bool(bits & CONJ_BIT) != bool(bits & NEG_BIT)
+    return with_bits(memory_behind(self).imag, NEG_BIT if is_negative else 0)
 
 
 VIEW_AS_REAL: ViewOp = ViewOp(
@@ -46,11 +64,11 @@ VIEW_AS_COMPLEX: ViewOp = ViewOp(
     "view_as_complex", _from_pairs, grads={"self": lambda g: VIEW_AS_REAL(g)}, linear=True
 )
 REAL_PART: ViewOp = ViewOp(
-    "real", lambda self: self.real, node="SelectBackward0", linear=True,
+    "real", _real_part, node="SelectBackward0", linear=True,
     grads={"self": lambda g: COMPLEX(g, zeros_of(g))},
 )  # fmt: skip
 IMAGINARY_PART: ViewOp = ViewOp(
-    "imag", lambda self: self.imag, node="SelectBackward0", linear=True,
+    "imag", _imaginary_part, node="SelectBackward0", linear=True,
     grads={"self": lambda g: COMPLEX(zeros_of(g), g)},
 )  # fmt: skip
 
@@ -61,6 +79,12 @@ def view_as_real(input: Tensor) -> Tensor:
     if not input.dtype.is_complex:
         raise RuntimeError(
             "view_as_real is only supported for complex tensors" + errors.at_user_line()
+        )
+    if is_conj(input):
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate "
+            "tensor so you can view it as real, use self.resolve_conj(); however, be warned that "
+            "the resulting tensor will NOT alias the original." + errors.at_user_line()
         )
     return VIEW_AS_REAL(input)
 
@@ -89,9 +113,15 @@ def view_as_complex(input: Tensor) -> Tensor:
     return VIEW_AS_COMPLEX(input)
 
 
+def _bits(input: Tensor) -> int:
+    return bits_of(every_value(input))
+
+
 def real(input: Tensor) -> Tensor:
     """The real part, as a view; a real tensor itself."""
-    return REAL_PART(input) if input.dtype.is_complex else input
+    if not input.dtype.is_complex:
+        return input
+    return REAL_PART(CONJ(input) if _bits(input) & CONJ_BIT else input)
 
 
 def imag(input: Tensor) -> Tensor:
@@ -100,7 +130,8 @@ def imag(input: Tensor) -> Tensor:
         raise RuntimeError(
             "imag is not implemented for tensors with non-complex dtypes." + errors.at_user_line()
         )
-    return IMAGINARY_PART(input)
+    # Of a conjugate view, the negative of what the memory has: gradients are then no such views.
+    return IMAGINARY_PART(NEG_VIEW(CONJ(input)) if _bits(input) & CONJ_BIT else input)
 
 
 def _set_real(self: Tensor, value: Any) -> None:
@@ -116,7 +147,12 @@ methods(real=property(real, _set_real), imag=property(imag, _set_imag))
 
 # -- conjugates ------------------------------------------------------------------------------
 
-CONJ = Op("conj", lambda self: np.conjugate(self), grads={"self": lambda g: g.conj()}, linear=True)
+CONJ = ViewOp(
+    "conj", lambda self: flipped(self, CONJ_BIT), grads={"self": lambda g: g.conj()}, linear=True
+)
+NEG_VIEW = ViewOp(
+    "neg_view", lambda self: flipped(self, NEG_BIT), grads={"self": lambda g: g.neg()}, linear=True
+)
 CONJ_PHYSICAL = Op(
     "conj_physical", lambda self: np.conjugate(self),
     grads={"self": lambda g: g.conj_physical()}, linear=True,
@@ -125,7 +161,7 @@ CONJ_PHYSICAL = Op(
 
 @public(out=False)
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor itself."""
+    """The complex conjugate, as a view; a real tensor itself."""
     require_tensors("conj", input=input)
     return CONJ(input) if input.dtype.is_complex else input
 
@@ -139,26 +175,33 @@ def conj_physical(input: Tensor) -> Tensor:
 
 @public(out=False)
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: a conjugate is always computed at once."""
-    return input
+    """A copy of a conjugate view; any other tensor itself."""
+    return CLONE(input, memory_format=None) if is_conj(input) else input
 
 
 @public(out=False)
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: a negation is always computed at once."""
-    return input
+    """A copy of a negative view; any other tensor itself."""
+    return CLONE(input, memory_format=None) if is_neg(input) else input
 
 
 @public(out=False)
 def is_conj(input: Tensor) -> bool:
-    """False: a conjugate is always computed at once."""
-    return False
+    """Whether a tensor shows the conjugates of the numbers in its memory."""
+    require_tensors("is_conj", input=input)
+    return bool(_bits(input) & CONJ_BIT)
 
 
 @public(out=False)
 def is_neg(input: Tensor) -> bool:
-    """False: a negation is always computed at once."""
-    return False
+    """Whether a tensor shows the negatives of the numbers in its memory."""
+    require_tensors("is_neg", input=input)
+    return bool(_bits(input) & NEG_BIT)
+
+
+def _neg_view(input: Tensor) -> Tensor:
+    """The negative of a tensor, as a view."""
+    return NEG_VIEW(input)
 
 
 def _conj_physical_(self: Tensor) -> Tensor:
@@ -172,7 +215,8 @@ def _conj_physical_function(input: Tensor, *, out: Tensor | None = None) -> Tens
     return out_form(conj_physical, SAME_OUT, differentiable)(input, out=out)
 
 
-methods(conj_physical_=_conj_physical_)
+methods(conj_physical_=_conj_physical_, _neg_view=_neg_view)
+FUNCTIONS["_neg_view"] = _neg_view
 FUNCTIONS["conj_physical"] = _conj_physical_function
 
 # -- tensors made of parts -------------------------------------------------------------------

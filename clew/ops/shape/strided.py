@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import errors
+from clew.core.mirror import bits_of, memory_behind, with_bits
 from clew.core.op import Op, ViewOp
 from clew.core.public import public
 from clew.core.tensor import Tensor
@@ -110,6 +111,7 @@ class Geometry(NamedTuple):
 
 def geometry_of(array: np.ndarray) -> Geometry:
     """The geometry of an array within the memory that it is a view of."""
+    array = memory_behind(array)
     start = address_of(array) - address_of(owner_of(array))
     strides = tuple(stride // array.itemsize for stride in array.strides)
     return Geometry(array.shape, strides, start // array.itemsize)
@@ -118,7 +120,9 @@ def geometry_of(array: np.ndarray) -> Geometry:
 def _placed(self: np.ndarray, *, part: Geometry, whole: Geometry) -> np.ndarray:
     """The view; `whole` is the geometry that `self` had when the view was first made."""
     strides = tuple(stride * self.itemsize for stride in part.strides)
-    return restride(self, part.shape, strides, (part.offset - whole.offset) * self.itemsize)
+    offset = (part.offset - whole.offset) * self.itemsize
+    # A mirror has only what its view shows of the memory behind it.
+    return with_bits(restride(memory_behind(self), part.shape, strides, offset), bits_of(self))
 
 
 def _transferred(
@@ -196,7 +200,7 @@ def strided_part(
         raise RuntimeError(f"Tensor: invalid storage offset {offset}" + errors.at_user_line())
     part = Geometry(size, stride, offset)
     itemsize = input._array.itemsize
-    available = owner_of(input._array).nbytes // itemsize
+    available = owner_of(memory_behind(input._array)).nbytes // itemsize
     if 0 not in size and part.last() >= available:
         raise RuntimeError(
             f"setStorage: sizes {errors.shape_list(size)}, strides {errors.shape_list(stride)}, "

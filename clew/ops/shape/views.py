@@ -14,6 +14,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.backend.layout import contiguous_format
+from clew.core.mirror import CONJ, bits_of
 from clew.core.op import Op, ViewOp
 from clew.core.public import public
 from clew.core.tensor import Size, Tensor
@@ -142,6 +143,13 @@ def _read_by_numpy(array: np.ndarray, args: tuple[Any, ...]) -> np.ndarray | Non
 
 def _view_as_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
     have, array = self.dtype, self._array
+    bits = bits_of(array)
+    if bits:
+        what = "conjugate view tensors" if bits & CONJ else "tensors with negative bit set"
+        raise RuntimeError(
+            f"torch.Tensor.view is not supported for {what} when converting to a different dtype."
+            + errors.at_user_line()
+        )
     if dtype is have:
         return ALIAS(self)
     if dtype.itemsize != have.itemsize:

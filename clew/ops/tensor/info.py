@@ -8,6 +8,7 @@ from clew import errors
 from clew.backend import dtypes, layout
 from clew.backend.device import CPU
 from clew.backend.device import device as device_type
+from clew.core.mirror import bits_of, memory_behind
 from clew.core.public import methods, public
 from clew.core.tensor import Size, Tensor
 from clew.ops.define.dims import wrap_dim
@@ -57,7 +58,7 @@ def element_size(self: Tensor) -> int:
 
 def storage_offset(self: Tensor) -> int:
     """How many elements into its storage the tensor begins."""
-    array = self._array
+    array = memory_behind(self._array)
     return (
         memory_layout.address(array) - memory_layout.address(memory_layout.owner_of(array))
     ) // array.itemsize
@@ -65,7 +66,7 @@ def storage_offset(self: Tensor) -> int:
 
 def data_ptr(self: Tensor) -> int:
     """The address of the first element; 0 when there is none."""
-    return memory_layout.address(self._array) if self._array.size else 0
+    return memory_layout.address(memory_behind(self._array)) if self._array.size else 0
 
 
 def is_contiguous(
@@ -129,6 +130,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
         mine.shape == other.shape
         and mine.strides == other.strides
         and memory_layout.address(mine) == memory_layout.address(other)
+        and not bits_of(mine)
     )
 
 
@@ -176,8 +178,8 @@ class StorageView:
     """The memory that a tensor and its views share, for programs that ask about it."""
 
     def __init__(self, tensor: Tensor, typed: bool) -> None:
-        self._memory = memory_layout.owner_of(tensor._array)
-        self._array = tensor._array
+        self._array = memory_behind(tensor._array)
+        self._memory = memory_layout.owner_of(self._array)
         self._itemsize = tensor._array.itemsize if typed else 1
         self._shared = tensor._storage
 
@@ -253,6 +255,4 @@ methods(
         )
     },
     is_cpu=property(lambda self: True),
-    is_neg=lambda self: False,
-    is_conj=lambda self: False,
 )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.mirror import bits_of, memory_behind, with_bits
 from clew.core.public import methods
 from clew.core.tensor import Tensor, alias, wrap
 from clew.ops.create.legacy_constructors import retyped
@@ -24,13 +25,15 @@ def _rebuild(
     order: tuple[int, ...],
     requires_grad: bool,
     attributes: dict[str, Any] | None,
+    bits: int = 0,
 ) -> Tensor:
     """The tensor back from what `_reduce` wrote."""
     flat = np.frombuffer(data, dtype.np)
     if not flat.flags.writeable:
         flat = flat.copy()
     laid_out = flat.reshape([shape[dim] for dim in order])
-    result = retyped(wrap(laid_out.transpose(np.argsort(order)) if order else laid_out), kind)
+    array = laid_out.transpose(np.argsort(order)) if order else laid_out
+    result = retyped(wrap(with_bits(array, bits)), kind)
     result._requires_grad = requires_grad
     if attributes:
         result.__dict__.update(attributes)
@@ -38,14 +41,15 @@ def _rebuild(
 
 
 def _reduce(self: Tensor, protocol: int) -> Any:
-    order = memory_layout.memory_order(self._array)
-    in_order = np.ascontiguousarray(self._array.transpose(order))
+    array, bits = memory_behind(self._array), bits_of(self._array)
+    order = memory_layout.memory_order(array)
+    in_order = np.ascontiguousarray(array.transpose(order))
     # From protocol 5 on whoever pickles may take the memory as it is, without a copy.
     data: Any = in_order.reshape(-1).view(np.uint8)
     data = pickle.PickleBuffer(data) if protocol >= 5 else data.tobytes()
     return _rebuild, (
         type(self), data, self.dtype, tuple(self._array.shape), order, self.requires_grad,
-        dict(self.__dict__) or None,
+        dict(self.__dict__) or None, *([bits] if bits else []),
     )  # fmt: skip
 
 
@@ -80,6 +84,8 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 def _copied_memory(self: Tensor, memo: dict[int, Any]) -> Tensor:
     """A tensor at the same place of a copy of the whole storage, which is copied only once."""
     array = self._array
+    if bits_of(array):
+        return wrap(memory_layout.copy_in_format(array, array.dtype))
     owner = memory_layout.owner_of(array)
     key = id(self._storage)
     if key not in memo:

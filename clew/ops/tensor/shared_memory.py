@@ -11,6 +11,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.mirror import memory_behind
 from clew.core.public import methods
 from clew.core.tensor import Tensor, wrap
 from clew.ops.create.legacy_constructors import retyped
@@ -144,5 +145,5 @@ def _rebuild_shared(
 
 methods(
     share_memory_=share_memory_,
-    is_shared=lambda self: shared_memory_of(self._array) is not None,
+    is_shared=lambda self: shared_memory_of(memory_behind(self._array)) is not None,
 )

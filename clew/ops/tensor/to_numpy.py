@@ -19,6 +19,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.exposure import expose
+from clew.core.mirror import CONJ, bits_of
 from clew.core.public import methods
 from clew.core.tensor import NoHistory, Tensor
 from clew.observer import active
@@ -77,9 +78,18 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             + errors.at_user_line()
         )
+    bits = bits_of(self._array)
+    if bits and not force:
+        what = ("conjugate", "conj") if bits & CONJ else ("negative", "neg")
+        raise RuntimeError(
+            f"Can't call numpy() on Tensor that has {what[0]} bit set. Use "
+            f"tensor.resolve_{what[1]}().numpy() instead." + errors.at_user_line()
+        )
     if self._array.dtype is dtypes.bfloat16.np:
         raise TypeError("Got unsupported ScalarType BFloat16" + errors.at_user_line())
     _note_exit(self, ".numpy()")
+    if bits:
+        return self._array.copy()
     array = expose(self._storage, self._array, ".numpy()")
     observer = active.observer
     if observer is not None:
@@ -103,6 +113,14 @@ def _dlpack_device(self: Tensor) -> tuple[int, int]:
     return 1, 0
 
 
+def refuse_bits(tensor: Tensor) -> None:
+    """What other libraries are given has no place for the bit of a conjugate or negative view."""
+    bits = bits_of(tensor._array)
+    if bits:
+        what = "conjugate" if bits & CONJ else "negative"
+        raise BufferError(f"Can't export tensors with the {what} bit set" + errors.at_user_line())
+
+
 def _dlpack(
     self: Tensor,
     *,
@@ -113,6 +131,7 @@ def _dlpack(
 ) -> Any:
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    refuse_bits(self)
     return self.numpy().__dlpack__(
         stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
     )
