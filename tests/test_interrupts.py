@@ -156,4 +156,4 @@ for delay in (0.02, 0.1, 0.15):
 def test_a_loader_goes_on_after_a_terminal_has_interrupted_its_workers_too() -> None:
     code, output = ended(CTRL_C, 60)
     assert code == 0, output
-    assert [line for line in output.splitlines() if line[0].isdigit()] == ["19900.0"] * 3, output
+    assert [line for line in output.splitlines() if line[:1].isdigit()] == ["19900.0"] * 3, output

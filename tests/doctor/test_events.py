@@ -115,7 +115,7 @@ def test_assert_healthy() -> None:
     good.assert_healthy()
     with watch() as bad:
         train(10, zero=False)
-    with pytest.raises(Unhealthy, match=r"missing-zero-grad at test_doctor_events\.py:\d+"):
+    with pytest.raises(Unhealthy, match=r"missing-zero-grad at test_events\.py:\d+"):
         bad.assert_healthy()
     bad.assert_healthy(severity="error") if not bad.report().problems else None
 

@@ -185,7 +185,7 @@ def test_captured_tensors_are_not_written_to(name: str) -> None:
             run(m, REFUSED[name])
         texts.append(str(caught.value))
     assert texts[0].split()[:14] == texts[1].split()[:14]
-    assert "test_func_captures.py" in texts[0]
+    assert "test_captures.py" in texts[0]
 
 
 @pytest.mark.parametrize("name", ALLOWED)

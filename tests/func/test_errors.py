@@ -154,7 +154,7 @@ def _text(program: Program) -> str:
 def test_errors_name_the_line_and_a_way_out(name: str, advice: str) -> None:
     text = _text(REFUSED[name][0])
     assert advice in text
-    assert "test_func_errors.py" in text
+    assert "test_errors.py" in text
 
 
 @pytest.mark.parametrize(

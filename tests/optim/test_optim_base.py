@@ -414,7 +414,7 @@ def test_a_late_backward_names_the_line_of_the_step(name: str) -> None:
     text = blamed(name)
     assert text.startswith("one of the variables needed for gradient computation has been modified")
     assert re.search(rf"test_optim_base\.py:{step_line()}\b", text), text
-    assert "optim/" not in text
+    assert "clew/optim/" not in text
     assert f"{name} optimizer" in text
     assert "call backward before the optimizer's step" in text
 

@@ -579,7 +579,7 @@ def test_a_users_module_loads_once_it_is_named() -> None:
     model = Net()
     data = clew_bytes(model)
     for weights_only in (None, True, False):
-        with pytest.raises(pickle.UnpicklingError, match=r"GLOBAL tests\.test_serialization\.Net"):
+        with pytest.raises(pickle.UnpicklingError, match=r"GLOBAL tests\..*serialization\.Net"):
             clew_load(data, weights_only=weights_only)
     with clew.serialization.safe_globals([Net]):
         loaded = clew_load(data, weights_only=False)

@@ -525,5 +525,5 @@ def test_functional_call_in_its_old_place(lib: Any) -> Any:
 
 
 def test_errors_of_functional_calls_name_the_line_of_the_user() -> None:
-    with pytest.raises(RuntimeError, match=r"test_nn_utils\.py"):
+    with pytest.raises(RuntimeError, match=r"test_utils\.py"):
         stateless._functional_call(tied(clew), {}, clew.ones(1, 2), strict=True)
