@@ -76,7 +76,7 @@ def _tensors(value: Any) -> Iterator[clew.Tensor]:
 def _digest(tensors: Iterable[clew.Tensor]) -> str:
     digest = hashlib.sha256()
     for tensor in tensors:
-        plain = tensor.detach()
+        plain = tensor.detach().resolve_conj().resolve_neg()
         digest.update(f"{plain.dtype} {tuple(plain.shape)}".encode())
         bits = clew.view_as_real(plain) if plain.is_complex() else plain
         if bits.dtype is clew.bfloat16:
