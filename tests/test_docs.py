@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from clew.bench.workloads import WORKLOADS
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ["README.md", "docs/architecture.md", "docs/doctor.md", "docs/func.md"]
+TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def examples(page: str) -> list[tuple[str, str]]:
@@ -48,3 +52,47 @@ def test_table_of_operations_is_current() -> None:
     assert (ROOT / "docs/ops.md").read_text() == done.stdout, (
         "run `clew ops --markdown docs/ops.md`"
     )
+
+
+def test_chart_of_performance_is_current() -> None:
+    charts = runpy.run_path(str(ROOT / "docs/charts.py"))
+    expected = charts["svg"]((ROOT / "docs/performance.md").read_text(encoding="utf-8"))
+    assert (ROOT / "docs/performance.svg").read_text(encoding="utf-8") == expected, (
+        "run `python docs/charts.py`"
+    )
+
+
+def test_chart_follows_the_tables() -> None:
+    """Another number in a table is another picture; a table without a network is refused."""
+    svg = runpy.run_path(str(ROOT / "docs/charts.py"))["svg"]
+    page = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+    assert svg(page.replace("| 12.1 | 17.9 | 0.68 |", "| 12.1 | 17.9 | 1.10 |")) != svg(page)
+    with pytest.raises(AssertionError, match="other networks"):
+        svg(page.replace("| VAE | 12.1 ", "| AE | 12.1 "))
+
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub makes of the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    code = r"```.*?```|`[^`]*`"
+    prose = re.sub(code, "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if "://" not in target:
+            path, _, anchor = target.partition("#")
+            file = page.parent / path if path else page
+            assert file.exists(), target
+            assert not anchor or anchor in anchors(file), target
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_modules_and_workloads_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:clew|tests|docs)/[\w/]+\.\w+)`", text):
+        assert (ROOT / path).exists(), path
+    for name in re.findall(r"clew bench [^`#\n]*--filter ([\w/]+)", text):
+        assert any(name in workload for workload in WORKLOADS), name
