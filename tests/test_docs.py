@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import import_graph
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ["README.md", "docs/architecture.md", "docs/doctor.md", "docs/func.md"]
 
@@ -47,4 +49,10 @@ def test_table_of_operations_is_current() -> None:
     )
     assert (ROOT / "docs/ops.md").read_text() == done.stdout, (
         "run `clew ops --markdown docs/ops.md`"
+    )
+
+
+def test_picture_of_the_layers_is_current() -> None:
+    assert (ROOT / "docs/layers.svg").read_text(encoding="utf-8") == import_graph.svg(), (
+        "run `python -m tests.import_graph docs/layers.svg`"
     )
