@@ -94,3 +94,20 @@ def test_the_readme_lists_all_pages() -> None:
     listed = re.findall(r"^\| \[(docs/\w+\.md)\]\(\1\) \|", (ROOT / "README.md").read_text(), re.M)
     there = [f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")]
     assert sorted(listed) == sorted(there)
+
+
+def anchors(page: Path) -> set[str]:
+    """The fragments that GitHub gives to the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
+@pytest.mark.parametrize(
+    "page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda p: p.name
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target, fragment in re.findall(r"\]\(([\w./-]*)(?:#([\w-]+))?\)", prose):
+        there = page.parent / target if target else page
+        assert there.exists(), target
+        assert not fragment or fragment in anchors(there), fragment
