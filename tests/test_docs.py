@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from clew.bench.workloads import WORKLOADS
+from tests import import_graph
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ["README.md", "docs/architecture.md", "docs/doctor.md", "docs/func.md"]
-TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    "README.md", "docs/architecture.md", "docs/doctor.md", "docs/func.md", "docs/saving.md",
+]  # fmt: skip
+TEXTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
 def examples(page: str) -> list[tuple[str, str]]:
@@ -52,6 +55,48 @@ def test_table_of_operations_is_current() -> None:
     assert (ROOT / "docs/ops.md").read_text() == done.stdout, (
         "run `clew ops --markdown docs/ops.md`"
     )
+
+
+def test_picture_of_the_layers_is_current() -> None:
+    assert (ROOT / "docs/layers.svg").read_text(encoding="utf-8") == import_graph.svg(), (
+        "run `python -m tests.import_graph docs/layers.svg`"
+    )
+
+
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "clew").rglob("*.py")}
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    sorted(set(re.findall(r"`([\w/]+\.py)(?:: (?:\w+\.)?(\w+))?`", ARCHITECTURE))),
+)
+def test_the_modules_and_functions_that_the_page_names_exist(module: str, name: str) -> None:
+    if module.startswith("tests/"):
+        assert (ROOT / module).is_file()
+        return
+    sources = [text for path, text in SOURCES.items() if f"/{path}".endswith(f"/{module}")]
+    assert sources
+    assert not name or any(re.search(rf"(def|class) {name}\b", text) for text in sources)
+
+
+def test_the_tables_of_kernels_have_every_module_once() -> None:
+    sections = re.findall(r"^### `(\w+)/`\n(.*?)(?=^##)", ARCHITECTURE, re.MULTILINE | re.DOTALL)
+    listed = [
+        f"{folder}/{module}"
+        for folder, section in sections
+        for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+        for module in re.findall(r"`(\w+\.py)`", row)
+    ]
+    modules = (ROOT / "clew/kernels").glob("*/*.py")
+    there = [f"{path.parent.name}/{path.name}" for path in modules if path.name != "__init__.py"]
+    assert sorted(listed) == sorted(there)
+
+
+def test_the_readme_lists_all_pages() -> None:
+    listed = re.findall(r"^\| \[(docs/\w+\.md)\]\(\1\) \|", (ROOT / "README.md").read_text(), re.M)
+    there = [f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")]
+    assert sorted(listed) == sorted(there)
 
 
 def test_chart_of_performance_is_current() -> None:

@@ -105,7 +105,8 @@ def imported_modules(node: ast.AST, package: list[str]) -> Iterator[tuple[str, s
 
 
 def executed_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Every node but those under `if TYPE_CHECKING:`, which never run: types may look up."""
+    """Every node but expressions, in which nothing is imported, and those under
+    `if TYPE_CHECKING:`, which never run: types may look up."""
     pending = [node]
     while pending:
         node = pending.pop(0)
@@ -113,7 +114,8 @@ def executed_nodes(node: ast.AST) -> Iterator[ast.AST]:
         if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
             pending.extend(node.orelse)
         else:
-            pending.extend(ast.iter_child_nodes(node))
+            children = ast.iter_child_nodes(node)
+            pending.extend(child for child in children if not isinstance(child, ast.expr))
 
 
 def upward_imports(path: Path, source: str) -> list[str]:
