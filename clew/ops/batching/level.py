@@ -17,10 +17,11 @@ from clew.backend import dtypes
 from clew.core.inplace import apply_inplace, check_leaf, rebase
 from clew.core.interception import Interceptor, drawn, install, installed, remove
 from clew.core.node import Edge, edge_of
-from clew.core.op import Op, become_view
+from clew.core.op import Op
 from clew.core.recording import OpNode, Plan, record
 from clew.core.state import State, local
 from clew.core.tensor import Tensor, forbid_view_write, tangents_of
+from clew.core.view_op import become_view
 from clew.interrupts import uninterrupted
 from clew.ops.batching import refusals
 from clew.ops.batching.rules import DECOMPOSED, RANDOM, RANDOM_BY_SHAPE, Call, front, rule_of
