@@ -1,4 +1,4 @@
-"""Where operations were before they had folders: pickles name the modules of functions and classes.
+"""Where modules of operations were before: pickles name those of functions and classes.
 
 Importing such a name gives a module with the names of the present one.
 """
@@ -13,7 +13,9 @@ from typing import Any
 
 # By folder of clew/ops: what was a module of that name directly in it, and its name now.
 _FOLDERS = {
-    "define": "rows dims options out_checks return_types old_forms:deprecated_forms",
+    "define": (
+        "rows dims options out_checks return_types old_forms:deprecated_forms memory:memory_layout"
+    ),
     "pointwise": (
         "arithmetic clamping combining comparison complex logic powers rounding special "
         "transcendental callables:apply"
@@ -23,10 +25,7 @@ _FOLDERS = {
         "extrema reductions scans statistics truth:any_all norms sorting searching histograms "
         "differences"
     ),
-    "shape": (
-        "joining splitting views strided slicing transposing rearranging view_inplace "
-        "memory:memory_layout"
-    ),
+    "shape": "joining splitting views strided slicing transposing rearranging view_inplace",
     "index": (
         "gathering:gather_scatter index_rows:index_select index_tensors:index_put "
         "indexing:getitem masking taking:take writing"
@@ -57,9 +56,15 @@ _FOLDERS = {
     "tensor": "info text pickling conversion copying leaving:to_numpy sharing:shared_memory",
 }
 
+# What was in one folder and is in another now.
+_AGAIN = {
+    "batching.refusals": "define.vmap_errors",
+    "shape.memory_layout": "define.memory_layout",
+}
+
 
 def _moved() -> dict[str, str]:
-    found = {}
+    found = {f"clew.ops.{before}": f"clew.ops.{now}" for before, now in _AGAIN.items()}
     for folder, names in _FOLDERS.items():
         for each in names.split():
             before, _, now = each.partition(":")

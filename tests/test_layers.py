@@ -51,6 +51,33 @@ RANKS: tuple[frozenset[str], ...] = (
 # A single module directly in clew/ that no rank names belongs to the library.
 LIBRARY = next(i for i, parts in enumerate(RANKS) if "nn" in parts)
 
+# The folders inside of some layers, from bottom to top. A folder may import the ranks below its
+# own, and no other folder of its rank. Modules directly in the layer are above them all.
+FOLDERS: dict[str, tuple[frozenset[str], ...]] = {
+    "kernels": (
+        frozenset({"runtime"}),
+        frozenset({"codegen"}),
+        frozenset({"gemm", "pool"}),
+        frozenset({"compiled", "conv"}),
+        frozenset({"numpy"}),
+    ),
+    "ops": (
+        frozenset({"define"}),
+        frozenset({"tensor"}),
+        frozenset({"pointwise", "shape"}),
+        frozenset({"create", "index", "reduce"}),
+        frozenset({"linalg"}),
+        frozenset({"nn"}),
+        frozenset({"batching", "spectral"}),
+    ),
+    "doctor": (
+        frozenset({"facts"}),
+        frozenset({"report"}),
+        frozenset({"rules"}),
+        frozenset({"observe"}),
+    ),
+}
+
 # Packages that clew works without: only these may be imported inside a function,
 OPTIONAL = frozenset(
     {"llvmlite", "torch", "jax", "cupy", "matplotlib", "mpi4py", "onnx", "plotly", "safetensors"}
@@ -130,6 +157,29 @@ def upward_imports(path: Path, source: str) -> list[str]:
     ]
 
 
+def folder_rank(layer: str, folder: str) -> int:
+    for rank, folders in enumerate(FOLDERS[layer]):
+        if folder in folders:
+            return rank
+    assert not (PACKAGE / layer / folder).is_dir(), f"give clew/{layer}/{folder} its rank"
+    return len(FOLDERS[layer])
+
+
+def imports_of_folders_above(path: Path, source: str) -> list[str]:
+    """Imports of another folder of the same layer that does not lie below."""
+    layer, own = path.relative_to(PACKAGE).parts[:2]
+    found = []
+    for node in executed_nodes(ast.parse(source)):
+        for module, name in imported_modules(node, package_of_file(path)):
+            pieces = [*module.split("."), name or ""]
+            target = pieces[2] if pieces[:2] == ["clew", layer] else own
+            if target != own and folder_rank(layer, target) >= folder_rank(layer, own):
+                found.append(
+                    f"line {node.lineno}: {layer}/{own} imports {target}, which is not below it"
+                )
+    return found
+
+
 def local_imports(path: Path, source: str) -> list[str]:
     """Imports inside functions of anything but the optional packages."""
     functions = [
@@ -151,6 +201,16 @@ def local_imports(path: Path, source: str) -> list[str]:
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_point_down(path: Path) -> None:
     assert upward_imports(path, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("layer", FOLDERS)
+def test_imports_between_the_folders_of_a_layer_point_down(layer: str) -> None:
+    found = {
+        str(path.relative_to(PACKAGE)): above
+        for path in (PACKAGE / layer).glob("*/**/*.py")
+        if (above := imports_of_folders_above(path, path.read_text(encoding="utf-8")))
+    }
+    assert found == {}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -175,6 +235,34 @@ def test_only_optional_packages_are_imported_inside_functions(path: Path) -> Non
 )
 def test_an_upward_import_is_found(file: str, source: str) -> None:
     assert len(upward_imports(PACKAGE / file, source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("kernels/runtime/jit.py", "from clew.kernels.codegen import loops"),
+        ("kernels/runtime/jit.py", "from clew.kernels import codegen"),
+        ("kernels/gemm/gemm.py", "import clew.kernels.pool.max_pool"),
+        ("kernels/conv/winograd.py", "def f():\n    from ..numpy import arrays"),
+        ("ops/nn/loss/ctc.py", "from clew.ops.batching.level import running"),
+        ("ops/shape/views.py", "from clew.ops import FUNCTIONS"),
+    ],
+)
+def test_an_import_of_a_folder_above_is_found(file: str, source: str) -> None:
+    assert len(imports_of_folders_above(PACKAGE / file, source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("kernels/gemm/gemm.py", "from clew.kernels.codegen import loops\nfrom . import packing"),
+        ("kernels/numpy/arrays.py", "from clew.kernels import compiled\nimport numpy"),
+        ("ops/nn/loss/ctc.py", "from clew.ops.nn.linear import linear\nfrom clew import errors"),
+        ("doctor/facts/flow.py", "if TYPE_CHECKING:\n    from clew.doctor.report import page"),
+    ],
+)
+def test_an_import_of_a_folder_below_is_allowed(file: str, source: str) -> None:
+    assert imports_of_folders_above(PACKAGE / file, source) == []
 
 
 @pytest.mark.parametrize(

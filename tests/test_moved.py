@@ -1,4 +1,4 @@
-"""Pickles that name modules where operations were before they had folders."""
+"""Pickles that name modules where operations were before they had folders, or in other folders."""
 
 import importlib
 import pickle
@@ -11,7 +11,14 @@ from clew import moved
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [("pickling", "_rebuild"), ("return_types", "max"), ("activation_gates", "gelu")],
+    [
+        ("pickling", "_rebuild"),
+        ("return_types", "max"),
+        ("activation_gates", "gelu"),
+        ("memory", "is_dense"),
+        ("shape.memory_layout", "is_dense"),
+        ("legacy", "retyped"),
+    ],
 )
 def test_a_pickled_name_is_found(module: str, name: str) -> None:
     text = f"cclew.ops.{module}\n{name}\n.".encode()

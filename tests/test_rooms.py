@@ -1,4 +1,5 @@
-"""The folders of the package: not too many modules in one, and each says first what it is."""
+"""The folders of the package: not too many modules in one, none too long, and each says first what
+it is."""
 
 import ast
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = sorted((ROOT / "clew").rglob("*.py"))
 MOST_MODULES = 30
+MOST_LINES = 500
 # Folders whose modules are where PyTorch has them, or that programs import by name.
 AS_IN_PYTORCH = {"clew", "clew/distributions", "clew/nn/modules"}
 
@@ -20,6 +22,12 @@ def test_no_folder_has_too_many_modules() -> None:
         if name not in AS_IN_PYTORCH:
             modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
             assert len(modules) <= MOST_MODULES, f"{name} has {len(modules)} modules"
+
+
+def test_no_module_is_too_long() -> None:
+    for path in MODULES:
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        assert lines <= MOST_LINES, f"{path.relative_to(ROOT)} has {lines} lines"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))

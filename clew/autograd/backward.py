@@ -18,8 +18,8 @@ from clew.core.state import local
 from clew.core.storage import Storage
 from clew.core.tensor import Tensor, wrap
 from clew.observer import active
-from clew.ops.batching import refusals
 from clew.ops.batching.level import innermost, running
+from clew.ops.define import vmap_errors
 
 Tensors = Tensor | Sequence[Tensor]
 
@@ -50,7 +50,7 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = as_tuple(tensors)
     if inside_transform():
-        raise refusals.backward()
+        raise vmap_errors.backward()
     for tensor in as_tuple(inputs):
         if not isinstance(tensor, Tensor):
             continue

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew import errors
+from clew.autograd import function_errors
 from clew.core.node import Edge, Meta, Node
 from clew.core.saving import restore_like, unpack
 from clew.core.state import local
@@ -60,7 +61,7 @@ class FunctionCtx(Node):
         """Keep tensors (inputs, outputs, or others) for `backward`. Call it once, in `forward`."""
         for index, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, Tensor):
-                raise errors.not_a_tensor_to_save(index, tensor)
+                raise function_errors.not_a_tensor_to_save(index, tensor)
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
@@ -100,7 +101,7 @@ class FunctionCtx(Node):
         """Say which inputs `forward` writes to. They must be returned as outputs."""
         for index, tensor in enumerate(tensors):
             if not isinstance(tensor, Tensor):
-                raise errors.not_a_tensor_to_mark(
+                raise function_errors.not_a_tensor_to_mark(
                     f"mark_dirty can only accept variables, but argument {index} is of type",
                     tensor,
                 )
@@ -110,7 +111,7 @@ class FunctionCtx(Node):
         """Say which outputs have no gradient, such as indices."""
         for tensor in tensors:
             if not isinstance(tensor, Tensor):
-                raise errors.not_a_tensor_to_mark(
+                raise function_errors.not_a_tensor_to_mark(
                     "mark_non_differentiable only accepts variable arguments, but got", tensor
                 )
         self.non_differentiable = tensors
@@ -177,8 +178,8 @@ class FunctionCtx(Node):
         for run in local.state.backward_runs:
             for other in run.pending_gradients():
                 if np.may_share_memory(other, grad._array):
-                    raise errors.shared_gradient_written(self, grad._storage)
-        errors.warn_gradient_written(self, grad._storage)
+                    raise function_errors.shared_gradient_written(self, grad._storage)
+        function_errors.warn_gradient_written(self, grad._storage)
 
     # -- tensors as attributes -------------------------------------------------------------
 
@@ -224,14 +225,14 @@ class FunctionCtx(Node):
         expected = len(self._edges)
         extra = results[expected:]
         if len(results) < expected or any(value is not None for value in extra):
-            raise errors.wrong_number_of_gradients(self, expected, len(results))
+            raise function_errors.wrong_number_of_gradients(self, expected, len(results))
         for index, value in enumerate(results[:expected]):
             if value is None:
                 continue
             if not isinstance(value, Tensor):
-                raise errors.gradient_of_wrong_type(self, index, value)
+                raise function_errors.gradient_of_wrong_type(self, index, value)
             if not self._is_input_tensor[index]:
-                raise errors.gradient_of_no_tensor(self, index)
+                raise function_errors.gradient_of_no_tensor(self, index)
             self._check_fits(index, value)
         return results[:expected]
 
@@ -245,10 +246,10 @@ class FunctionCtx(Node):
         except ValueError:
             fits = False
         if not fits:
-            raise errors.gradient_of_wrong_shape(self, index, grad._array.shape, shape)
+            raise function_errors.gradient_of_wrong_shape(self, index, grad._array.shape, shape)
         is_complex = grad.dtype.is_complex
         if is_complex != (dtype.kind == "c") and not grad.dtype.is_floating_point:
-            raise errors.gradient_of_wrong_dtype(self, index, is_complex)
+            raise function_errors.gradient_of_wrong_dtype(self, index, is_complex)
 
     def release(self, freed: errors.Freed) -> None:
         self.to_save = ()
@@ -282,8 +283,10 @@ class Kept:
     def check(self, node: FunctionCtx) -> None:
         if self.storage.version != self.version:
             if self.is_differentiated:
-                raise errors.attribute_overwritten(node, self.name, self.shape, self.storage)
-            errors.warn_attribute_overwritten(node, self.name, self.storage)
+                raise function_errors.attribute_overwritten(
+                    node, self.name, self.shape, self.storage
+                )
+            function_errors.warn_attribute_overwritten(node, self.name, self.storage)
 
 
 class ForwardCut(NoHistory):
@@ -347,7 +350,7 @@ class _LostPath(Node):
 
     def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         if grads[0] is not None and every_value(grads[0]).any():
-            raise errors.intermediate_saved(self, self.function, self.saved_as)
+            raise function_errors.intermediate_saved(self, self.function, self.saved_as)
         return (None,) * len(self._edges)
 
 

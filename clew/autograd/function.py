@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.autograd import function_errors
 from clew.autograd.context import ForwardCut, FunctionCtx, SavedIntermediate
 from clew.autograd.function_vmap import run_batched
 from clew.core.inplace import rebase
@@ -177,12 +178,12 @@ def _is_among(tensor: Any, group: Sequence[Any]) -> bool:
 def _check_marks(ctx: FunctionCtx, tensors: list[Tensor], outputs: tuple[Any, ...]) -> None:
     for tensor in ctx.dirty_tensors:
         if not _is_among(tensor, outputs):
-            raise errors.dirty_not_returned(ctx)
+            raise function_errors.dirty_not_returned(ctx)
         if not _is_among(tensor, tensors):
-            errors.warn_dirty_not_input(ctx)
+            function_errors.warn_dirty_not_input(ctx)
     for tensor in ctx.non_differentiable:
         if not _shares(tensor, [out for out in outputs if isinstance(out, Tensor)]):
-            errors.warn_marked_not_output(ctx)
+            function_errors.warn_marked_not_output(ctx)
 
 
 def _check_undeclared(
@@ -196,9 +197,9 @@ def _check_undeclared(
         if any(tensor._storage is dirty._storage for dirty in ctx.dirty_tensors):
             continue
         if ctx.needs_input_grad[index]:
-            raise errors.undeclared_write(ctx, index, tensor._storage)
+            raise function_errors.undeclared_write(ctx, index, tensor._storage)
         if _is_among(tensor, outputs):
-            errors.warn_undeclared_write(ctx, index, tensor._storage)
+            function_errors.warn_undeclared_write(ctx, index, tensor._storage)
 
 
 def _connect(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew import errors
 from clew.core.tensor import Tensor
-from clew.ops.batching import refusals
 from clew.ops.batching.level import Batching, running
 from clew.ops.batching.rules import front
+from clew.ops.define import vmap_errors
 
 if TYPE_CHECKING:
     from clew.autograd.function import Function
@@ -33,7 +33,7 @@ def run_batched(
 ) -> Any:
     """The outputs of a custom function whose arguments belong to a vmap."""
     if function.setup_context is base.setup_context:
-        raise refusals.function_without_context(function)
+        raise vmap_errors.function_without_context(function)
     physical = [level.lower(value) for value in args]
     in_dims: Dims = tuple(0 if level.is_batched(value) else None for value in args)
     with level.outside():
@@ -47,7 +47,7 @@ def run_batched(
             output = _generated(function, base, level, in_dims).apply(*physical)
             out_dims = 0
         else:
-            raise refusals.function_without_vmap(function)
+            raise vmap_errors.function_without_vmap(function)
         outs = output if isinstance(output, tuple) else (output,)
         places = out_dims if isinstance(out_dims, tuple) else (out_dims,) * len(outs)
         moved = [

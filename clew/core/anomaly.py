@@ -17,7 +17,7 @@ from clew import errors
 from clew.core.node import Node
 from clew.core.state import State
 from clew.core.tensor import Tensor, _ndarray, every_value
-from clew.kernels.numpy.products import finish
+from clew.kernels.gemm.products import finish
 
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 # From how many elements on it is worth looking whether some of them share memory.

@@ -20,7 +20,7 @@ from clew.core.node import Edge, Extras, Node, restore
 from clew.core.state import State, local
 from clew.core.storage import next_sequence_number
 from clew.core.tensor import Tensor, _ndarray
-from clew.kernels.numpy.products import finish
+from clew.kernels.gemm.products import finish
 from clew.observer import active
 from clew.source import Place, user_where
 

@@ -47,6 +47,12 @@ class Interceptor:
         """Random numbers of a shape."""
         return drawn(shape, make, self.outer)
 
+    def over_samples(
+        self, name: str, function: Callable[..., Any], tensors: tuple[Any, ...]
+    ) -> Any:
+        """A function of batches that looks at values: see the function of this name."""
+        return over_samples(name, function, tensors, self.outer)
+
     def inside_function(self) -> Interceptor | None:
         """The chain for the inside of a custom function, which has a tangent rule of its own."""
         outer = None if self.outer is None else self.outer.inside_function()
@@ -66,6 +72,18 @@ def drawn(
 ) -> Any:
     """Random numbers of a shape, made by a function of it; interceptors may want more of them."""
     return make(shape) if interceptor is None else interceptor.draw(shape, make)
+
+
+def over_samples(
+    name: str,
+    function: Callable[..., Any],
+    tensors: tuple[Any, ...],
+    interceptor: Interceptor | None,
+) -> Any:
+    """A function of batches that looks at values, run on the samples of all examples at once."""
+    if interceptor is None:
+        return function(*tensors)
+    return interceptor.over_samples(name, function, tensors)
 
 
 @uninterrupted

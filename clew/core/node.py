@@ -24,7 +24,7 @@ from clew.core.state import local
 from clew.core.storage import Storage, next_sequence_number
 from clew.core.tensor import Tensor, _new, sync
 from clew.forking import add_lock
-from clew.kernels.numpy.products import finish
+from clew.kernels.gemm.products import finish
 from clew.source import user_where
 
 Edge = tuple["Node", int]

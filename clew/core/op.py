@@ -47,7 +47,7 @@ from clew.core.recording import (
 )
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE
-from clew.core.tensor import NoHistory, Tensor, View, _ndarray, _new, borrow_flag, sync, wrap
+from clew.core.tensor import NoHistory, Tensor, _ndarray, _new, sync, wrap
 from clew.forking import cached_property
 from clew.observer import active
 from clew.source import _getframe, user_where
@@ -422,107 +422,3 @@ def stronger(one: NoHistory | None, other: NoHistory) -> NoHistory:
     """Which of two reasons is told: one that cut a history, before data that came from numbers and
     before the steps of a mask."""
     return other if one is None or not (other.is_step or other.kind == "numpy") else one
-
-
-class ViewOp(Op):
-    """An operation whose output shares memory with its first input."""
-
-    is_view = True
-
-    def __call__(self, *inputs: Any, **params: Any) -> Any:
-        state = local.state
-        if state.intercept is not None:
-            return state.intercept(self, inputs, params)
-        source: Tensor = inputs[0]
-        array = self.forward(source._array, **params)
-        if type(array) is list:
-            return self._finish_views(state, source, params, array)
-        return self.share(source, params, array)
-
-    def share(self, source: Tensor, params: dict[str, Any], array: np.ndarray) -> Tensor:
-        """What a call gives, for a caller that has found the array by a shorter way."""
-        state = local.state
-        if state.intercept is not None:
-            intercepted: Tensor = state.intercept(self, (source,), params)
-            return intercepted
-        out: Tensor = _new(Tensor)
-        out._array = array if type(array) is _ndarray else np.asarray(array)
-        out._requires_grad = False
-        out._node = out._view = out._grad = out._reason = None
-        out._output_nr = 0
-        if source._storage is INFERENCE:
-            # Nothing is counted for this memory, so a view of it has nothing to look up.
-            out._storage = INFERENCE
-            out._reason = source._reason
-            observer = active.observer
-            if observer is not None:
-                observer.view_made(self.name, source, out)
-            return out
-        if not self.differentiable:
-            # The same memory, and no view in the sense of autograd.
-            out._storage = source._storage
-            out._reason = self.reason(state, grad_mask((source,)), (source,))
-            return out
-        become_view(out, state, source, self, params)
-        if source._view is not None:
-            sync(source)
-        if not source._requires_grad:
-            out._reason = source._reason
-        elif state.grad_enabled:
-            out._requires_grad = True
-            plan = self.plans.get(1) or self.plan(1)
-            edges: list[Edge | None] = [recorded_edge(source)]
-            out._node = record(
-                state, plan, self.node_class, (source,), params, (out,), edges, _getframe(2)
-            )
-        else:
-            out._reason = self.reason(state, 1, (source,))
-            borrow_flag(out)
-        observer = active.observer
-        if observer is not None:
-            observer.view_made(self.name, source, out)
-        return out
-
-    def _finish_views(
-        self, state: State, source: Tensor, params: dict[str, Any], arrays: list[np.ndarray]
-    ) -> tuple[Tensor, ...]:
-        outs = tuple([wrap(array) for array in arrays])
-        for index, out in enumerate(outs):
-            become_view(out, state, source, self, params, index)
-        self.finish_many(state, (source,), params, outs)
-        if not state.grad_enabled:
-            for out in outs:
-                borrow_flag(out)
-        return outs
-
-
-def become_view(
-    out: Tensor,
-    state: State,
-    source: Tensor,
-    op: Op,
-    params: dict[str, Any],
-    index: int | None = None,
-) -> None:
-    """Make a tensor over another's memory share its storage and know how it came to be."""
-    out._storage = source._storage
-    if out._storage is not INFERENCE:
-        kind = "multi" if index is not None else None
-        if not state.grad_enabled:
-            kind = "inference" if state.inference else "no_grad"
-        view: View = _new(View)
-        parent = source._view
-        view.parent = parent
-        if parent is None:
-            view.base = source
-        else:
-            view.base = parent.base
-            kind = kind or parent.kind
-        view.op = op
-        view.params = params
-        view.index = index
-        view.borrows = False
-        view.kind = kind
-        view.seen = view.made = out._storage.changes
-        view.version = out._storage.version
-        out._view = view

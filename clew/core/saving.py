@@ -12,7 +12,7 @@ from clew.core.node import Edge, Node, recorded_edge, restore
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, tangents_of
-from clew.kernels.numpy.products import finish
+from clew.kernels.gemm.products import finish
 from clew.observer import active
 
 # A saved tensor is a plain tuple (array, storage, version, edge): making an object for each would

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.storage import Storage
-from clew.kernels.numpy.products import Late
+from clew.kernels.gemm.products import Late
 from clew.kernels.runtime import aligned_allocator
 
 

@@ -317,6 +317,15 @@ def alias(tensor: Tensor, array: np.ndarray | None = None) -> Tensor:
     return result
 
 
+def retyped(plain: Tensor, cls: type[Tensor]) -> Tensor:
+    """The same memory without history, as an object of a subclass."""
+    result: Tensor = object.__new__(cls)
+    result._array, result._storage = plain._array, plain._storage
+    result._requires_grad, result._node, result._output_nr = False, None, 0
+    result._view, result._reason, result._grad = None, plain._reason, None
+    return result
+
+
 def constant(tensor: Tensor) -> Tensor:
     """The same value, with the same tangents, and without its history."""
     result = alias(tensor)

@@ -11,9 +11,8 @@ from clew.backend import dtypes
 from clew.backend.device import check_device
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
-from clew.core.tensor import Tensor, alias, wrap
+from clew.core.tensor import Tensor, alias, retyped, wrap
 from clew.observer import active
-from clew.ops.create.legacy_constructors import retyped
 from clew.ops.tensor.conversion import dtype_of_legacy
 
 

@@ -16,7 +16,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.backend.device import check_device
 from clew.core.tensor import Tensor, wrap
-from clew.ops.shape import memory_layout
+from clew.ops.define import memory_layout
 from clew.serialization.atomic import replacing
 
 _DTYPES = {

@@ -22,7 +22,7 @@ from clew.backend.layout import layout
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.tensor import Tensor
 from clew.nn.parameter import Parameter, is_lazy
-from clew.ops.shape import memory_layout
+from clew.ops.define import memory_layout
 from clew.ops.tensor.info import StorageView
 from clew.serialization import allowed, making, names, storages
 from clew.serialization.archive import ALIGNMENT, ArchiveWriter, write_fully

@@ -8,9 +8,8 @@ import numpy as np
 
 from clew.backend import dtypes
 from clew.core.mirror import CONJ, NEG, with_bits
-from clew.core.tensor import Tensor, alias, wrap
+from clew.core.tensor import Tensor, alias, retyped, wrap
 from clew.nn.parameter import Parameter
-from clew.ops.create.legacy_constructors import retyped
 from clew.ops.tensor.info import StorageView
 
 

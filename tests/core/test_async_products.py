@@ -14,7 +14,7 @@ import pytest
 import clew
 from clew import nn
 from clew.core import anomaly, engine, node, saving
-from clew.kernels.numpy import products
+from clew.kernels.gemm import products
 from clew.kernels.runtime import jit
 from clew.observer import Observer, observing
 from clew.ops.linalg import matmul
@@ -74,7 +74,7 @@ def test_one_thread_leaves_nothing() -> None:
 
 def test_many_threads_and_forks() -> None:
     run("""
-from clew.kernels.numpy import products
+from clew.kernels.gemm import products
 jit.set_threads(3)
 a = np.random.default_rng(1).normal(size=(64, 256)).astype(np.float32)
 right = products.product(a, a.T).tobytes()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.core.tensor import Tensor
 from clew.doctor.facts.places import Place
-from clew.doctor.report.graph_view import GraphView
+
+if TYPE_CHECKING:
+    from clew.doctor.report.graph_view import GraphView
 
 _PASSES = 3  # the first backward passes say how gradients flow
 _REPEATS = 10  # as often a line must occur in a graph to be a loop over time

@@ -14,7 +14,7 @@ from clew.kernels.codegen.elementary import (
     two_product,
 )
 from clew.kernels.codegen.ir import F32, Expr, where
-from clew.kernels.numpy.special_coefficients import ERF_NEAR_ZERO, ERFCX
+from clew.kernels.codegen.special_coefficients import ERF_NEAR_ZERO, ERFCX
 
 # erf(x) / x in x², for |x| < 0.9
 _ERF_SINGLE_NEAR = (

@@ -13,8 +13,8 @@ from __future__ import annotations
 from functools import partial
 
 from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.runtime import lazy_compilation
-from clew.kernels.runtime.lazy_compilation import Function
+from clew.kernels.codegen.lazy_call import call_lazily
+from clew.kernels.runtime.lazy_compilation import RECORD, Function
 
 # Bytes of all buffers together, and the elements that they hold if all have eight bytes.
 _BYTES = 32768
@@ -25,7 +25,7 @@ _MOST_TOGETHER = 64
 _IN_A_TURN = 4
 MOST_OPERANDS = 32
 # The table of what is here, by its name in compiled code: how elements of some size are copied, at
-# that place, and then `blocks`.
+# that place, and then `blocks`. (strided_rows.py adds its own, and hands the table to the machine.)
 TABLE = "clew_apart"
 _SIZES = (1, 2, 4, 8)
 _COPY_PARAMETERS = "ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n"
@@ -50,7 +50,7 @@ def call(e: Emitter, kernel: str, begin: str, end: str) -> None:
     reads one element only; if that one changes along the others, they are taken one by one.
     """
     given = f"ptr @{kernel}, ptr %context, ptr @layout, i64 {begin}, i64 {end}"
-    lazy_compilation.call(e, TABLE, _PLACE, given)
+    call_lazily(e, TABLE, _PLACE, given)
 
 
 def layout(inputs: int, together: int, sizes: list[int]) -> list[int]:
@@ -202,7 +202,7 @@ load:
   %copied = and i1 %apart, %wanted
   br i1 %copied, label %gather, label %loaded
 gather:
-  %copy_at = getelementptr {lazy_compilation.RECORD}, ptr @{TABLE}, i64 %size
+  %copy_at = getelementptr {RECORD}, ptr @{TABLE}, i64 %size
   %copy = call ptr @clew_function(ptr %copy_at)
   call void %copy(ptr %buffer, i64 %size, ptr %place, i64 %step, i64 %n)
   br i1 %is_whole, label %loaded, label %fill
@@ -236,7 +236,7 @@ scatter:
   %o_place = getelementptr i8, ptr %o_base, i64 %o_offset
   %o_start = mul i64 %o, %room
   %o_buffer = getelementptr i8, ptr %buffers, i64 %o_start
-  %o_copy_at = getelementptr {lazy_compilation.RECORD}, ptr @{TABLE}, i64 %o_size
+  %o_copy_at = getelementptr {RECORD}, ptr @{TABLE}, i64 %o_size
   %o_copy = call ptr @clew_function(ptr %o_copy_at)
   call void %o_copy(ptr %o_place, i64 %o_step, ptr %o_buffer, i64 %o_size, i64 %n)
   br label %stored

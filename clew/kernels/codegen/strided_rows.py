@@ -10,8 +10,9 @@ from __future__ import annotations
 from clew.kernels.codegen import strided_elementwise
 from clew.kernels.codegen.builder import Code
 from clew.kernels.codegen.emitter import ITEMSIZE, Emitter
+from clew.kernels.codegen.lazy_call import call_lazily
 from clew.kernels.codegen.loops import LOOP_SIGNATURE, word_of
-from clew.kernels.runtime import lazy_compilation
+from clew.kernels.runtime import jit
 from clew.kernels.runtime.lazy_compilation import Function
 from clew.kernels.runtime.optimization_levels import QUICK
 
@@ -45,7 +46,7 @@ def entry_for_any(
     e.line("ret void")
     e.label("apart")
     given = f"ptr @{dense}, ptr %args, ptr %dims, ptr %steps, ptr @layout"
-    lazy_compilation.call(e, strided_elementwise.TABLE, _PLACE, given)
+    call_lazily(e, strided_elementwise.TABLE, _PLACE, given)
     e.line("ret void")
     e.lines.append("}")
     # NumPy has the sizes of core dimensions in the order in which the signature names them.
@@ -58,9 +59,12 @@ def entry_for_any(
     e.lines.append(f"@layout = internal constant [{len(words)} x i64] [{text}]")
 
 
-def function() -> Function:
-    """`cores(dense, args, dims, steps, layout)`, which comes after those of `blocks`."""
-    return Function("cores", _module)
+def _functions() -> list[Function | None]:
+    """`cores(dense, args, dims, steps, layout)` comes after those for elementwise kernels."""
+    return [*strided_elementwise.functions(), Function("cores", _module)]
+
+
+jit.provide_on_demand(strided_elementwise.TABLE, "of any size", _functions)
 
 
 def _module() -> str:
@@ -197,4 +201,4 @@ class _Cores(Code):
             ends = [(here, size), (there, kept["column_step"])]
             (to, to_step), (from_, from_step) = ends if is_in else ends[::-1]
             given = f"ptr {to}, i64 {to_step}, ptr {from_}, i64 {from_step}, i64 {columns}"
-            lazy_compilation.call(self.e, strided_elementwise.TABLE, size, given)
+            call_lazily(self.e, strided_elementwise.TABLE, size, given)

@@ -31,7 +31,7 @@ from clew.kernels.conv.winograd_transforms import (
     table,
 )
 from clew.kernels.gemm.inline_gemm import call_multiply, provide_multiply
-from clew.kernels.numpy.products import batch_product, product
+from clew.kernels.gemm.products import batch_product, product
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.optimization_levels import QUICK
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import Lines, widths
+from clew.kernels.codegen.lazy_call import call_lazily
 from clew.kernels.codegen.loops import finish
-from clew.kernels.runtime import jit, lazy_compilation
+from clew.kernels.runtime import jit
 from clew.kernels.runtime.lazy_compilation import Function, OnDemand
 
 # From images to matrices, from matrices to images, and the adjoint of the latter.
@@ -45,7 +46,7 @@ def call_tiles(c: Lines, kind: str, lines: str, size: str, to: str, following: s
         widest = str(KINDS.index(kind) * len(widths(4)) + number)
         place = c.choose(c.compare("sge", "%tiles", str(lanes)), widest, place)
     given = f"ptr {lines}, i64 {size}, ptr {to}, i64 {following}, i64 %tiles"
-    lazy_compilation.call(c.e, name_of_table(), place, given)
+    call_lazily(c.e, name_of_table(), place, given)
 
 
 def _module(kind: str, lanes: int) -> str:

@@ -6,8 +6,8 @@ Each is compiled when a product first needs it, as most programs need few of the
 from __future__ import annotations
 
 from clew.kernels.codegen.builder import Code
+from clew.kernels.codegen.lazy_call import call_lazily
 from clew.kernels.gemm.microkernels import Shape
-from clew.kernels.runtime import lazy_compilation
 
 # What comes after the tiles, with the parameters of each.
 AROUND = {
@@ -35,9 +35,9 @@ def head(name: str) -> str:
 def call(c: Code, shape: Shape, name: str, arguments: str) -> None:
     """Call one of the functions around tiles."""
     place = len(shape.tiles) + list(AROUND).index(name)
-    lazy_compilation.call(c.e, table(shape), place, arguments)
+    call_lazily(c.e, table(shape), place, arguments)
 
 
 def call_tile(c: Code, shape: Shape, place: str, arguments: str) -> None:
     """Call the tile at some place of `Shape.tiles`."""
-    lazy_compilation.call(c.e, table(shape), place, arguments)
+    call_lazily(c.e, table(shape), place, arguments)

@@ -21,8 +21,8 @@ import numpy as np
 
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.compiled import lstm
+from clew.kernels.gemm.products import Panels, batch_affine, batch_product
 from clew.kernels.numpy.arrays import Array
-from clew.kernels.numpy.products import Panels, batch_affine, batch_product
 
 Spans = list[tuple[int, int]]
 

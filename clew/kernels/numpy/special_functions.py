@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.numpy.special_coefficients import (
+from clew.kernels.codegen.special_coefficients import (
     DIGAMMA,
     ERF_NEAR_ZERO,
     ERFCX,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from clew.kernels.codegen import strided_elementwise, strided_rows  # fmt: skip
 from clew.kernels.runtime import (
     aligned_allocator,
     async_jobs,
@@ -19,7 +18,7 @@ from clew.kernels.runtime import (
     thread_pool,
 )
 from clew.kernels.runtime.compile_thread import compiler
-from clew.kernels.runtime.lazy_compilation import OnDemand
+from clew.kernels.runtime.lazy_compilation import Function, OnDemand
 
 # How hard LLVM tries: as hard as it can; or, for code that runs once in a while, hardly.
 _USUAL, _QUICK = 3, 0
@@ -47,7 +46,8 @@ class Machine:
         self.found: dict[tuple[str, tuple[str, ...]], dict[str, int]] = {}
         self.team: thread_pool.Team
         self.requests: lazy_compilation.Requests
-        self.apart: OnDemand
+        # The tables that compiled code reads: they live as long as it does.
+        self.tables: list[OnDemand] = []
 
     def provide(self, name: str, address: int) -> None:
         """Make a function known to the code that is loaded from now on."""
@@ -150,6 +150,21 @@ class Machine:
 
 _machine: Machine | None = None
 
+# Tables for all kernels, by their names in compiled code: what their code depends on besides the
+# names of functions, and what gives the functions.
+_tables: dict[str, tuple[str, Callable[[], Sequence[Function | None]]]] = {}
+
+
+def provide_on_demand(
+    table: str, key: str, functions: Callable[[], Sequence[Function | None]]
+) -> None:
+    """Have every kernel find a table of functions, which are compiled when they are first used.
+
+    It is called as modules are imported: the machine that is made later has what is there then.
+    """
+    assert _machine is None, "the first kernel has been made without this table"
+    _tables[table] = key, functions
+
 
 def machine() -> Machine:
     """The one of this process, made when it is first needed."""
@@ -185,10 +200,10 @@ def _make_machine() -> None:
     compiler.attach(found.requests)
     found.team = thread_pool.Team(*(address[name] for name in thread_pool.FOR_PYTHON))
     found.team.use(_threads)
-    found.apart = OnDemand(
-        found, "of any size", [*strided_elementwise.functions(), strided_rows.function()]
-    )
-    found.provide(strided_elementwise.TABLE, found.apart.address)
+    for name, (key, functions) in _tables.items():
+        table = OnDemand(found, key, functions())
+        found.tables.append(table)
+        found.provide(name, table.address)
     aligned_allocator.provide([address[name] for name in aligned_allocator.NAMES], found)
     _machine = found
 

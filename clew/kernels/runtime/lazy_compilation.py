@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clew.kernels.codegen.emitter import Emitter
-
 if TYPE_CHECKING:
     from clew.kernels.runtime.jit import Machine
 
@@ -281,11 +279,3 @@ class Records:
 
     def __getitem__(self, index: int) -> int:
         return ctypes.addressof(self._words) + _WORDS * _WORD * index
-
-
-def call(e: Emitter, table: str, index: int | str, arguments: str) -> None:
-    """In compiled code: call a function of a table that is provided by this name."""
-    e.outside(f"@{table}")
-    e.declare("ptr @clew_function(ptr)")
-    record = e.value(f"getelementptr {RECORD}, ptr @{table}, i64 {index}")
-    e.line(f"call void {e.value(f'call ptr @clew_function(ptr {record})')}({arguments})")

@@ -9,7 +9,6 @@ import numpy as np
 
 from clew.core.op import OPS
 from clew.core.tensor import Tensor, wrap
-from clew.ops.batching import refusals
 from clew.ops.batching.rules import (
     Call,
     Rule,
@@ -20,6 +19,7 @@ from clew.ops.batching.rules import (
     pad_rank,
     rules,
 )
+from clew.ops.define import vmap_errors
 from clew.ops.index.index_put import index_backward_op, index_op, index_put_op
 from clew.ops.pointwise.clamping import where
 
@@ -98,7 +98,7 @@ def _indices(call: Call, start: int, pattern: Pattern, rank: int) -> tuple[list[
     given = list(zip(call.inputs[start:], call.batched[start:], strict=True))
     for index, batched in given:
         if batched and index._array.dtype.kind == "b":
-            raise refusals.boolean_mask()
+            raise vmap_errors.boolean_mask()
     ranks = [_index_rank(each) for each in call.logical[start:]]
     masked = sum(
         each._array.ndim - 1 for each in call.logical[start:] if each._array.dtype.kind == "b"
@@ -326,7 +326,7 @@ def _masked_scatter_backward(grad_output: Tensor, mask: Tensor, *, source_sizes:
 @rules("one_hot")
 def _one_hot(call: Call) -> Any:
     if call.params["num_classes"] is None or call.params["num_classes"] < 0:
-        raise refusals.dynamic_shape("one_hot")
+        raise vmap_errors.dynamic_shape("one_hot")
     return call.op(*call.inputs, **call.params)
 
 

@@ -17,14 +17,15 @@ from clew.backend import dtypes
 from clew.core.inplace import apply_inplace, check_leaf, rebase
 from clew.core.interception import Interceptor, drawn, install, installed, remove
 from clew.core.node import Edge, edge_of
-from clew.core.op import Op, become_view
+from clew.core.op import Op
 from clew.core.recording import OpNode, Plan, record
 from clew.core.state import State, local
 from clew.core.tensor import Tensor, forbid_view_write, tangents_of
+from clew.core.view_op import become_view
 from clew.interrupts import uninterrupted
-from clew.ops.batching import refusals
 from clew.ops.batching.rules import DECOMPOSED, RANDOM, RANDOM_BY_SHAPE, Call, front, rule_of
 from clew.ops.batching.tensor import BatchedTensor, lift
+from clew.ops.define import vmap_errors
 from clew.ops.tensor.copying import COPY
 from clew.source import _getframe
 
@@ -169,7 +170,7 @@ class Batching(Interceptor):
         target: Tensor = inputs[0]
         batched = tuple([self.is_batched(value) for value in inputs])
         if not batched[0] and True in batched:
-            raise refusals.captured_write(op.name)
+            raise vmap_errors.captured_write(op.name)
         if op.name in RANDOM:
             self.check_random_write(op, batched)
             if self.randomness == "same" and batched[0]:
@@ -223,21 +224,38 @@ class Batching(Interceptor):
     def draw(self, shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
         """Numbers for each example, or the same for all, as this vmap's `randomness` says."""
         if self.randomness == "error":
-            raise refusals.randomness()
+            raise vmap_errors.randomness()
         with self.outside():
             if self.randomness == "same":
                 same: Tensor = drawn(shape, make, self.outer)
                 return same
             return self.lift(drawn((self.size, *shape), make, self.outer))
 
+    def over_samples(
+        self, name: str, function: Callable[..., Any], tensors: tuple[Tensor, ...]
+    ) -> Any:
+        """It is not followed by gradients inside of the vmap, only by those outside."""
+        if not any(map(self.owns, tensors)):
+            return function(*tensors)
+        if local.state.grad_enabled and self.tracks(tensors):
+            raise vmap_errors.no_rule(name, "inside of vmap it has no gradient")
+        with self.outside():
+            flat = [self.result(tensor).flatten(0, 1) for tensor in tensors]
+            found = function(*flat)
+            apart = [
+                None if each is None else each.reshape((self.size, -1, *each._array.shape[1:]))
+                for each in found
+            ]
+        return tuple(None if each is None else self.lift(each) for each in apart)
+
     def draw_like(self, op: Op, inputs: Inputs, batched: tuple[bool, ...], params: Params) -> Any:
         """A random operation with a new result."""
         if self.randomness == "error":
-            raise refusals.randomness()
+            raise vmap_errors.randomness()
         physical = [self.lower(value) for value in inputs]
         if self.randomness == "same" and True in batched:
             if op.name not in RANDOM_BY_SHAPE:
-                raise refusals.same_numbers(op.name)
+                raise vmap_errors.same_numbers(op.name)
             with self.outside():
                 # Drawn for one example, used for all.
                 return op(physical[0].select(0, 0), **params)
@@ -258,9 +276,9 @@ class Batching(Interceptor):
 
     def check_random_write(self, op: Op, batched: tuple[bool, ...]) -> None:
         if self.randomness == "error":
-            raise refusals.randomness()
+            raise vmap_errors.randomness()
         if self.randomness == "different" and not batched[0]:
-            raise refusals.different_numbers(op.name)
+            raise vmap_errors.different_numbers(op.name)
 
     # -- custom functions ------------------------------------------------------------------
 
@@ -333,23 +351,3 @@ def lifted(tensor: Tensor) -> BatchedTensor | Tensor:
     for dual_level, tangent in tangents_of(tensor).items():
         dual_level.give(result, tangent)
     return result
-
-
-def over_samples(name: str, function: Callable[..., Any], *tensors: Tensor) -> Any:
-    """A function of batches that looks at values, run on the samples of all examples at once.
-
-    It is not followed by gradients inside of the vmap, only by those outside.
-    """
-    level = innermost()
-    if level is None or not any(map(level.owns, tensors)):
-        return function(*tensors)
-    if local.state.grad_enabled and level.tracks(tensors):
-        raise refusals.no_rule(name, "inside of vmap it has no gradient")
-    with level.outside():
-        flat = [level.result(tensor).flatten(0, 1) for tensor in tensors]
-        found = function(*flat)
-        apart = [
-            None if each is None else each.reshape((level.size, -1, *each._array.shape[1:]))
-            for each in found
-        ]
-    return tuple(None if each is None else level.lift(each) for each in apart)

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.ops.batching import refusals
 from clew.ops.batching.rules import Call, front, rules
 from clew.ops.batching.tensor import BatchedTensor
+from clew.ops.define import vmap_errors
 
 
 def _reduced(losses: Tensor, reduction: str) -> Tensor:
@@ -171,9 +171,9 @@ def _sequences(call: Call) -> list[Any]:
     result = []
     for name, value in zip(names, values, strict=True):
         if not isinstance(value, Tensor):
-            raise refusals.no_rule(call.op.name, f"`{name}` must be a tensor")
+            raise vmap_errors.no_rule(call.op.name, f"`{name}` must be a tensor")
         if name == "targets" and value._array.ndim != 3:
-            raise refusals.no_rule(
+            raise vmap_errors.no_rule(
                 call.op.name, "targets laid end to end: pass them as (samples, length)"
             )
         if name in _SAMPLES_IN_MIDDLE:

@@ -8,7 +8,6 @@ import numpy as np
 
 from clew.core.op import OPS
 from clew.core.tensor import Tensor, wrap
-from clew.ops.batching import refusals
 from clew.ops.batching.rules import (
     Call,
     declare,
@@ -18,6 +17,7 @@ from clew.ops.batching.rules import (
     refused,
     rules,
 )
+from clew.ops.define import vmap_errors
 from clew.ops.pointwise.clamping import where
 
 declare(
@@ -33,8 +33,10 @@ declare(
     "_softmax_backward_data", "_log_softmax_backward_data", "glu",
 )  # fmt: skip
 declare(mechanical(dims=("dim",), shapes=("sizes",)), "value_selecting_reduction_backward")
-declare(refused(refusals.dynamic_shape), "nonzero", "_unique2", "unique_dim", "unique_consecutive")
-declare(refused(refusals.dynamic_shape), "bincount", "masked_select", "masked_select_backward")
+declare(
+    refused(vmap_errors.dynamic_shape), "nonzero", "_unique2", "unique_dim", "unique_consecutive"
+)
+declare(refused(vmap_errors.dynamic_shape), "bincount", "masked_select", "masked_select_backward")
 
 
 def _flat(call: Call) -> Tensor:

@@ -20,7 +20,7 @@ import numpy as np
 from clew.core.elementwise import Elementwise
 from clew.core.op import OPS, Op
 from clew.core.tensor import Tensor
-from clew.ops.batching import refusals
+from clew.ops.define import vmap_errors
 
 Rule = Callable[["Call"], Any]
 
@@ -107,7 +107,7 @@ def rule_of(op: Op) -> Rule:
         return rule
     if isinstance(op, Elementwise):
         return elementwise
-    raise refusals.no_rule(op.name)
+    raise vmap_errors.no_rule(op.name)
 
 
 def rules(*names: str) -> Callable[[Rule], Rule]:

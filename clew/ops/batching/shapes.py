@@ -8,7 +8,6 @@ from typing import Any
 from clew.backend.layout import contiguous_format
 from clew.core.op import OPS
 from clew.core.tensor import Tensor
-from clew.ops.batching import refusals
 from clew.ops.batching.rules import (
     Call,
     aligned,
@@ -18,6 +17,7 @@ from clew.ops.batching.rules import (
     rules,
     together,
 )
+from clew.ops.define import vmap_errors
 from clew.ops.shape.strided import Geometry, geometry_of
 from clew.ops.shape.transposing import TRANSPOSE
 from clew.ops.shape.views import ALIAS
@@ -43,7 +43,7 @@ declare(mechanical(dims=("dimension",), shapes=("input_sizes",)), "unfold_backwa
 declare(mechanical(shapes=("shape",)), "view", "_unsafe_view", "zeros_for_gradient")
 # A new shape in place changes the tensor and not its values; views of it would have to follow.
 declare(
-    refused(refusals.no_rule), "unsqueeze_", "squeeze_", "squeeze_dim_", "squeeze_dims_", "t_",
+    refused(vmap_errors.no_rule), "unsqueeze_", "squeeze_", "squeeze_dim_", "squeeze_dims_", "t_",
     "transpose_", "as_strided_",
 )  # fmt: skip
 
@@ -61,7 +61,7 @@ def _for_each(geometry: Geometry, count: int, step: int) -> Geometry:
 def _as_strided(call: Call) -> Any:
     part, whole = call.params["part"], call.params["whole"]
     if 0 not in part.shape and (part.offset < whole.offset or part.last() > whole.last()):
-        raise refusals.outside_of_example(part, whole)
+        raise vmap_errors.outside_of_example(part, whole)
     physical = call.inputs[0]
     now = geometry_of(physical._array)
     return call.op(physical, part=_for_each(part, call.size, now.strides[0]), whole=now)

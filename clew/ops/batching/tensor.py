@@ -15,7 +15,7 @@ import numpy as np
 from clew.core.node import Node
 from clew.core.state import local
 from clew.core.tensor import NoHistory, Tensor, _new
-from clew.ops.batching import refusals
+from clew.ops.define import vmap_errors
 
 if TYPE_CHECKING:
     from clew.ops.batching.level import Batching
@@ -38,7 +38,7 @@ def _refusal(what: str) -> RuntimeError:
     link = local.state.intercept
     while link is not None and not link.has_examples:
         link = link.outer
-    return refusals.escaped(what) if link is None else refusals.values(f"`{what}`")
+    return vmap_errors.escaped(what) if link is None else vmap_errors.values(f"`{what}`")
 
 
 class Example(np.ndarray):
@@ -55,12 +55,12 @@ class Example(np.ndarray):
         raise _refusal(func.__name__)
 
     def item(self, *args: Any) -> Any:
-        raise refusals.item()
+        raise vmap_errors.item()
 
     __int__ = __float__ = __complex__ = __index__ = item
 
     def __bool__(self) -> bool:
-        raise refusals.control_flow()
+        raise vmap_errors.control_flow()
 
 
 def _without_guard(value: Any) -> Any:
@@ -137,30 +137,30 @@ class BatchedTensor(Tensor):
 
     def __bool__(self) -> bool:
         if self._is_batched:
-            raise refusals.control_flow()
+            raise vmap_errors.control_flow()
         return bool(self._physical)
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         if self._is_batched:
-            raise refusals.values(".numpy()")
+            raise vmap_errors.values(".numpy()")
         array: np.ndarray = self._physical.numpy(force=force)
         return array
 
     def tolist(self) -> Any:
         if self._is_batched:
-            raise refusals.values(".tolist()")
+            raise vmap_errors.values(".tolist()")
         return self._physical.tolist()
 
     def backward(self, *args: Any, **kwargs: Any) -> None:
-        raise refusals.backward()
+        raise vmap_errors.backward()
 
     def _keeps_its_shape(self, *args: Any, **kwargs: Any) -> Any:
-        raise refusals.no_rule("resize_ or set_", "the memory is that of all examples")
+        raise vmap_errors.no_rule("resize_ or set_", "the memory is that of all examples")
 
     resize_ = resize_as_ = set_ = _keeps_its_shape
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise refusals.values("pickling")
+        raise vmap_errors.values("pickling")
 
 
 def lift(

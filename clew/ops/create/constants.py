@@ -11,6 +11,7 @@ from clew.backend import dtypes
 from clew.backend.layout import memory_format as format_type
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
+from clew.ops.define import memory_layout
 from clew.ops.define.options import (
     Options,
     checked_size,
@@ -19,7 +20,6 @@ from clew.ops.define.options import (
     read_dtype,
     read_size,
 )
-from clew.ops.shape import memory_layout
 from clew.ops.tensor.copying import scalar_as
 
 Dtype = dtypes.dtype | None

@@ -10,7 +10,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.backend.device import check_device
 from clew.core.public import FUNCTIONS, methods, public
-from clew.core.tensor import Size, Tensor, alias, wrap
+from clew.core.tensor import Size, Tensor, alias, retyped, wrap
 from clew.ops.create.from_data import array_from_data
 from clew.ops.define.options import checked_size
 from clew.ops.tensor.conversion import LEGACY_NAMES, dtype_of_legacy
@@ -53,15 +53,6 @@ def _new_tensor(cls: type[Tensor], *args: Any, device: Any = None, **kwargs: Any
         )
     plain = _construct(args, dtypes.get_default_dtype(), any_dtype=True)
     return plain if cls is Tensor else retyped(plain, cls)
-
-
-def retyped(plain: Tensor, cls: type[Tensor]) -> Tensor:
-    """The same memory without history, as an object of a subclass."""
-    result: Tensor = object.__new__(cls)
-    result._array, result._storage = plain._array, plain._storage
-    result._requires_grad, result._node, result._output_nr = False, None, 0
-    result._view, result._reason, result._grad = None, plain._reason, None
-    return result
 
 
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:

@@ -21,6 +21,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.compiled.mersenne_twister import Twister
 from clew.kernels.numpy.box_muller import BOX_MULLER
 from clew.ops.create.constants import array_like
+from clew.ops.define import memory_layout
 from clew.ops.define.options import (
     Options,
     checked_size,
@@ -29,7 +30,6 @@ from clew.ops.define.options import (
     read_dtype,
     read_size,
 )
-from clew.ops.shape import memory_layout
 
 Dtype = dtypes.dtype | None
 

@@ -21,8 +21,8 @@ from clew.core.public import deliver, methods, public, refuse_history
 from clew.core.tensor import Tensor, every_value
 from clew.ops.create.implicit_reparameterization import standard_gamma_grad
 from clew.ops.create.random import Generator, stream_of
+from clew.ops.define import memory_layout
 from clew.ops.define.options import Options, made, read_dtype, read_size
-from clew.ops.shape import memory_layout
 from clew.ops.tensor.conversion import to_dtype
 
 Stream = streams.Generator

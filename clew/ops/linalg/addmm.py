@@ -19,8 +19,8 @@ from clew.core.op import Op
 from clew.core.public import FUNCTIONS, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.gemm.products import affine, batch_product, product
 from clew.kernels.numpy.arrays import widened
-from clew.kernels.numpy.products import affine, batch_product, product
 from clew.ops.define.deprecated_forms import number_first
 from clew.ops.define.rows import out_form, require_tensors
 from clew.ops.linalg.matmul import (

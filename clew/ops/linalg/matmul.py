@@ -21,8 +21,8 @@ from clew.core.public import FUNCTIONS, methods, public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.codegen.ufunc import over_rows
+from clew.kernels.gemm.products import batch_product, late_product, product
 from clew.kernels.numpy.arrays import widened
-from clew.kernels.numpy.products import batch_product, late_product, product
 from clew.ops.define.rows import out_form, require_tensors
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.shape.views import UNSAFE_RESHAPE

@@ -18,8 +18,8 @@ from clew.kernels.codegen.ir import F32, F64, I32, where
 from clew.kernels.codegen.ir import position as key_position
 from clew.kernels.codegen.ufunc import over_rows
 from clew.kernels.compiled.attention import Attention
+from clew.kernels.gemm.products import batch_product
 from clew.kernels.numpy.arrays import widened
-from clew.kernels.numpy.products import batch_product
 
 Array = np.ndarray
 Shape = tuple[int, ...]

@@ -14,7 +14,7 @@ from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.numpy.arrays import are_below, widened
 from clew.kernels.numpy.scatter import add_at
-from clew.ops.batching import refusals
+from clew.ops.define import vmap_errors
 from clew.ops.define.dims import require_bool
 
 Array = np.ndarray
@@ -37,7 +37,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("Class values must be non-negative." + errors.at_user_line())
     if num_classes == -1:
         if indices is not tensor._array:
-            raise refusals.class_count()
+            raise vmap_errors.class_count()
         num_classes = int(tensor._array.max()) + 1
     elif indices.size and indices.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes." + errors.at_user_line())

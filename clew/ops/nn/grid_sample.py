@@ -19,13 +19,14 @@ import numpy as np
 from clew import errors
 from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
+from clew.core.interception import over_samples
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy import grid_sample as kernel
 from clew.kernels.numpy.arrays import compute_dtype, widened
 from clew.kernels.numpy.interpolate import cubic_slopes, cubic_weights
-from clew.ops.batching.level import over_samples
 from clew.ops.nn.spatial import Shape, failure, integers, located, require_tensor
 from clew.ops.shape.joining import stack
 from clew.source import user_stacklevel
@@ -127,7 +128,7 @@ def _of_sample(
         lambda g, input, grid: _composed(
             g, input, grid, needs, mode, padding_mode, align_corners
         ),
-        g, input, grid,
+        (g, input, grid), local.state.intercept,
     )  # fmt: skip
     return gradients
 

@@ -10,7 +10,7 @@ from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.public import public
 from clew.core.state import State, local
 from clew.core.tensor import Tensor
-from clew.kernels.numpy.products import affine
+from clew.kernels.gemm.products import affine
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.addmm import ADDMM
 

@@ -12,7 +12,7 @@ import numpy as np
 from clew import errors
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.max_pool import pool_output_size
-from clew.ops.shape.memory_layout import in_format_of
+from clew.ops.define.memory_layout import in_format_of
 
 Shape = tuple[int, ...]
 

@@ -18,9 +18,10 @@ from clew.core.inplace import become
 from clew.core.mirror import CONJ as CONJ_BIT
 from clew.core.mirror import NEG as NEG_BIT
 from clew.core.mirror import bits_of, flipped, memory_behind, with_bits
-from clew.core.op import Op, ViewOp
+from clew.core.op import Op
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor, every_value
+from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import restride
 from clew.ops.define.rows import SAME_OUT, Row, out_form, require_tensors
 from clew.ops.pointwise.arithmetic import zeros_of

@@ -12,8 +12,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.ops.batching import refusals
-from clew.ops.define import return_types
+from clew.ops.define import return_types, vmap_errors
 
 
 def _is_of_examples(tensor: Tensor) -> bool:
@@ -42,7 +41,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if input.dtype.category != dtypes.INTEGER:
         raise errors.no_kernel("bincount_cpu", input.dtype, "It counts integers: x.long()")
     if _is_of_examples(input):
-        raise refusals.dynamic_shape("bincount")
+        raise vmap_errors.dynamic_shape("bincount")
     if input._array.ndim != 1 or (input._array.size and input._array.min() < 0):
         raise RuntimeError(
             "bincount only supports 1-d non-negative integral inputs." + errors.at_user_line()
@@ -96,7 +95,7 @@ def _outer_edges(name: str, input: Tensor, low: float, high: float) -> tuple[flo
     """The range given, or else that of the data; never of width zero."""
     array = input._array
     if low == high and _is_of_examples(input):
-        raise refusals.no_rule(name, "each example has a range; pass `min` and `max`")
+        raise vmap_errors.no_rule(name, "each example has a range; pass `min` and `max`")
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -159,7 +158,7 @@ def _histogram_edges(
 ) -> Tensor:
     if isinstance(bins, Tensor):
         if _is_of_examples(bins):
-            raise refusals.no_rule("histogram", "the edges of each example's bins differ")
+            raise vmap_errors.no_rule("histogram", "the edges of each example's bins differ")
         if bins.dtype is not input.dtype:
             raise RuntimeError(
                 "torch.histogramdd: input tensor and bins tensors should have the same dtype, but "
@@ -185,7 +184,7 @@ def _histogram_edges(
 def _data_range(input: Tensor) -> tuple[float, float]:
     array = input._array
     if _is_of_examples(input):
-        raise refusals.no_rule("histogram", "each example has a range; pass `range`")
+        raise vmap_errors.no_rule("histogram", "each example has a range; pass `range`")
     if not array.size:
         return 0.0, 1.0
     low, high = float(array.min()), float(array.max())

@@ -15,7 +15,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
-from clew.ops.shape.memory_layout import joined_in_memory
+from clew.ops.define.memory_layout import joined_in_memory
 from clew.ops.shape.slicing import SLICE
 from clew.ops.shape.views import atleast_1d, atleast_2d, atleast_3d
 from clew.ops.tensor.copying import zeros

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.core.op import Op, ViewOp
+from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import restride
 from clew.ops.define.dims import wrap_dim
 from clew.ops.tensor.copying import convert, zeros

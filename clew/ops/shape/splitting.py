@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.core.op import Op, ViewOp
+from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
+from clew.core.view_op import ViewOp
 from clew.ops.define.dims import is_int, numpy_names, wrap_dim
 from clew.ops.shape.joining import CAT, STACK
 from clew.ops.shape.slicing import SLICE

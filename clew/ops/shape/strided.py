@@ -9,9 +9,10 @@ import numpy as np
 
 from clew import errors
 from clew.core.mirror import bits_of, memory_behind, with_bits
-from clew.core.op import Op, ViewOp
+from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.core.view_op import ViewOp
 from clew.kernels.numpy import scatter as kernel
 from clew.kernels.numpy.strides import address_of, owner_of, restride
 from clew.ops.define.dims import shape_argument, wrap_dim

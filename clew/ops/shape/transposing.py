@@ -10,9 +10,9 @@ import numpy as np
 
 from clew import errors
 from clew.core.elementwise import NO_PARAMS
-from clew.core.op import ViewOp
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
+from clew.core.view_op import ViewOp
 from clew.ops.define.dims import shape_argument, wrap_dim
 from clew.ops.shape.views import ALIAS
 

@@ -9,11 +9,11 @@ import numpy as np
 from clew import errors
 from clew.core.inplace import bump_version, check_write
 from clew.core.node import AccumulateGrad
-from clew.core.op import ViewOp
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, wrap
+from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import owner_of, restride
 from clew.ops.define.dims import shape_argument, wrap_dim
 from clew.ops.shape import transposing, views

@@ -15,9 +15,10 @@ from clew import errors
 from clew.backend import dtypes
 from clew.backend.layout import contiguous_format
 from clew.core.mirror import CONJ, bits_of
-from clew.core.op import Op, ViewOp
+from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Size, Tensor
+from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import restride
 from clew.ops.define.dims import infer_shape, numpy_names, shape_argument, wrap_dim, wrap_dims
 from clew.ops.tensor.copying import CLONE

@@ -18,8 +18,8 @@ from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.conversion import converted
+from clew.ops.define import memory_layout
 from clew.ops.define.options import cannot_pin, read_dtype
-from clew.ops.shape import memory_layout
 
 
 def _cast(self: np.ndarray, *, dtype: np.dtype, memory_format: Any = None) -> np.ndarray:

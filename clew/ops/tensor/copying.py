@@ -17,7 +17,7 @@ from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.arrays import row_by_row
-from clew.ops.shape import memory_layout
+from clew.ops.define import memory_layout
 
 NARROW_FLOATS = frozenset({*dtypes.LOW_PRECISION, np.dtype(np.float32)})
 

@@ -11,8 +11,8 @@ from clew.backend.device import device as device_type
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.public import methods, public
 from clew.core.tensor import Size, Tensor
+from clew.ops.define import memory_layout
 from clew.ops.define.dims import wrap_dim
-from clew.ops.shape import memory_layout
 from clew.ops.tensor.shared_memory import shared_memory_of
 
 

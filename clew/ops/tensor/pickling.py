@@ -12,9 +12,8 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.mirror import bits_of, memory_behind, with_bits
 from clew.core.public import methods
-from clew.core.tensor import Tensor, alias, wrap
-from clew.ops.create.legacy_constructors import retyped
-from clew.ops.shape import memory_layout
+from clew.core.tensor import Tensor, alias, retyped, wrap
+from clew.ops.define import memory_layout
 
 
 def _rebuild(

@@ -13,9 +13,8 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.mirror import memory_behind
 from clew.core.public import methods
-from clew.core.tensor import Tensor, wrap
-from clew.ops.create.legacy_constructors import retyped
-from clew.ops.shape import memory_layout
+from clew.core.tensor import Tensor, retyped, wrap
+from clew.ops.define import memory_layout
 
 
 class SharedMemory(mmap.mmap):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import clew
 from clew.kernels.gemm import gemm as native
 from clew.kernels.gemm.gemm import Product
-from clew.kernels.numpy.products import _AFFINE, _PRODUCT, affine, batch_product, product
+from clew.kernels.gemm.products import _AFFINE, _PRODUCT, affine, batch_product, product
 
 Array = np.ndarray
 # Bounds for the error of a sum of k products of numbers from a normal distribution.

@@ -15,7 +15,7 @@ BEGINNING = """
 import os, signal, sys, threading, time
 import numpy as np
 import clew
-from clew.kernels.numpy import products
+from clew.kernels.gemm import products
 from clew.kernels.runtime import jit, lazy_compilation
 from clew.kernels.gemm import gemm
 

@@ -14,7 +14,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import ctc
-from clew.ops.batching import refusals
+from clew.ops.define import vmap_errors
 from clew.ops.nn.loss.reduction import check_reduction
 
 Array = np.ndarray
@@ -212,7 +212,7 @@ def ctc_loss(
     wanted = _lengths(target_lengths, "target_lengths", batch)
     for given in (targets, inputs, wanted):
         if every_value(given) is not given._array:
-            raise refusals.no_rule("ctc_loss", "the targets or lengths of each example differ")
+            raise vmap_errors.no_rule("ctc_loss", "the targets or lengths of each example differ")
     _check_lengths(scores, targets, inputs._array, wanted._array, blank)
     labels = _padded(targets, wanted._array, scores._array.shape[2])
     losses: Tensor = CTC_LOSS(

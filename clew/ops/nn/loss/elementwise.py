@@ -14,8 +14,14 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.numpy.arrays import widened
-from clew.ops.define.rows import require_tensors
 from clew.ops.nn.activation.unary import logsigmoid, run_kernel
+from clew.ops.nn.loss.checks import (
+    check_factor,
+    check_pair,
+    paired,
+    require_float,
+    require_same_shape,
+)
 from clew.ops.nn.loss.kernels import (
     BCE_OF_LOGITS,
     BCE_OF_PROBABILITIES,
@@ -38,47 +44,6 @@ from clew.source import user_stacklevel
 Array = np.ndarray
 
 
-def require_same_shape(function: str, input: Tensor, target: Tensor) -> None:
-    """Refuse shapes that only broadcasting makes equal; a single number goes with every shape.
-
-    Shapes that do not broadcast either are left to the operations, which say so.
-    """
-    a, b = input._array, target._array
-    if a.shape == b.shape or a.size == 1 or b.size == 1:
-        return
-    if errors.broadcast_mismatch(function, a.shape, b.shape) is None:
-        raise errors.loss_shapes(function, a.shape, b.shape)
-
-
-def _check_pair(function: str, input: Tensor, target: Tensor) -> None:
-    """Refuse what is not a tensor, and other shapes; warn of a number against many."""
-    require_tensors(function, input=input, target=target)
-    if input._array.shape != target._array.shape:
-        require_same_shape(function, input, target)
-        warnings.warn(
-            f"Using a target size ({target.shape}) that is different to the input size "
-            f"({input.shape}). This will likely lead to incorrect results due to broadcasting. "
-            "Please ensure they have the same size.",
-            stacklevel=user_stacklevel(),
-        )
-
-
-def _paired(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Input and target broadcast to one shape and converted to one dtype."""
-    if input._array.shape != target._array.shape:
-        input, target = broadcast_tensors(input, target)
-    if input.dtype is not target.dtype:
-        common = dtypes.promote_types(input.dtype, target.dtype)
-        input, target = input.to(common), target.to(common)
-    return input, target
-
-
-def _require_float(kernel: str, input: Tensor) -> None:
-    have = input.dtype
-    if have.category != dtypes.FLOAT:
-        raise errors.no_kernel(kernel, have)
-
-
 def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> Tensor:
     """The weighted mean, sum or elements of elementwise losses."""
     if weight._array.shape != input._array.shape:
@@ -87,17 +52,6 @@ def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> 
     if reduction == "mean":
         return weighted.sum() / weight.sum()
     return reduce_loss(weighted, reduction)
-
-
-def _check_factor(function: str, factor: Tensor, input: Tensor) -> None:
-    """Refuse weights that would broadcast the losses to another shape than the input's."""
-    have, wanted = factor._array.shape, input._array.shape
-    mismatch = errors.broadcast_mismatch(function, have, wanted)
-    if mismatch is not None:
-        raise mismatch
-    result = np.broadcast_shapes(have, wanted)
-    if result != wanted:
-        raise errors.in_place_shape(wanted, result)
 
 
 # -- squared, absolute and mixed errors ----------------------------------------------------
@@ -131,12 +85,12 @@ def mse_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """The squared difference."""
-    _check_pair("mse_loss", input, target)
+    check_pair("mse_loss", input, target)
     reduction = asked_reduction(size_average, reduce, reduction)
-    x, y = _paired(input, target)
+    x, y = paired(input, target)
     if weight is not None:
         return _weighted((x - y).pow(2), input, weight, reduction)
-    _require_float("mse_cpu", x)
+    require_float("mse_cpu", x)
     result: Tensor = MSE_LOSS(x, y, reduction=reduction)
     return result
 
@@ -151,7 +105,7 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """The absolute difference."""
-    _check_pair("l1_loss", input, target)
+    check_pair("l1_loss", input, target)
     reduction = asked_reduction(size_average, reduce, reduction)
     x, y = broadcast_tensors(input, target)
     losses = (x - y).abs()
@@ -195,16 +149,16 @@ def smooth_l1_loss(
     beta: float = 1.0,
 ) -> Tensor:
     """Squared below `beta`, absolute above, joined smoothly."""
-    _check_pair("smooth_l1_loss", input, target)
+    check_pair("smooth_l1_loss", input, target)
     reduction = asked_reduction(size_average, reduce, reduction)
     if beta < 0:
         raise RuntimeError(
             "smooth_l1_loss does not support negative values for beta." + errors.at_user_line()
         )
-    x, y = _paired(input, target)
+    x, y = paired(input, target)
     if beta == 0:
         return reduce_loss((x - y).abs(), reduction)
-    _require_float("smooth_l1_cpu", x)
+    require_float("smooth_l1_cpu", x)
     result: Tensor = SMOOTH_L1_LOSS(x, y, reduction=reduction, beta=beta)
     return result
 
@@ -243,14 +197,14 @@ def huber_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """Squared below `delta`, absolute above."""
-    _check_pair("huber_loss", input, target)
+    check_pair("huber_loss", input, target)
     check_reduction(reduction)
     if delta <= 0:
         raise RuntimeError(
             "huber_loss does not support non-positive values for delta." + errors.at_user_line()
         )
-    x, y = _paired(input, target)
-    _require_float("huber_cpu", x)
+    x, y = paired(input, target)
+    require_float("huber_cpu", x)
     if input.dtype.category < dtypes.FLOAT:
         raise errors.in_place_dtype(x.dtype.scalar_name, input.dtype.scalar_name)
     if weight is not None:
@@ -313,9 +267,9 @@ def binary_cross_entropy(
             f"({input.shape}) is deprecated. Please ensure they have the same size."
             + errors.at_user_line()
         )
-    _require_float("binary_cross_entropy", input)
+    require_float("binary_cross_entropy", input)
     if weight is not None:
-        _check_factor("binary_cross_entropy", weight, input)
+        check_factor("binary_cross_entropy", weight, input)
         weight = weight.expand(input._array.shape)
     for other in (target, weight):
         if other is not None and other.dtype is not input.dtype:
@@ -401,12 +355,12 @@ def binary_cross_entropy_with_logits(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
             + errors.at_user_line()
         )
-    _require_float("log_sigmoid_cpu", input)
+    require_float("log_sigmoid_cpu", input)
     if target.dtype.category < dtypes.FLOAT:
         raise errors.in_place_dtype(input.dtype.scalar_name, target.dtype.scalar_name)
     for vector in (pos_weight, weight):
         if vector is not None:
-            _check_factor("binary_cross_entropy_with_logits", vector, input)
+            check_factor("binary_cross_entropy_with_logits", vector, input)
     result: Tensor = BCE_WITH_LOGITS(input, target, weight, pos_weight, reduction=reduction)
     # PyTorch writes into a tensor made from the target, so the loss has the target's dtype.
     return result if input.dtype is target.dtype else result.to(target.dtype)

@@ -15,7 +15,7 @@ from clew.core.tensor import Tensor, every_value
 from clew.kernels.numpy.arrays import widened
 from clew.ops.nn.activation.unary import logsigmoid
 from clew.ops.nn.distance import pairwise_distance
-from clew.ops.nn.loss.elementwise import require_same_shape
+from clew.ops.nn.loss.checks import require_same_shape
 from clew.ops.nn.loss.reduction import (
     asked_reduction,
     reduce_loss,

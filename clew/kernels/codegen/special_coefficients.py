@@ -1,4 +1,4 @@
-"""Coefficients of the series in `special_functions`, fitted to 40-digit values.
+"""Coefficients of the series in `error_functions` and `special_functions`, fitted to 40 digits.
 
 Chebyshev series run over [-1, 1] in the variable that the function using them names.
 """
