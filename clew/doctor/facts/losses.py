@@ -129,16 +129,13 @@ class LossWatch:
             return
         shape_a, shape_b = a._array.shape, b._array.shape
         size = a._array.size
-        if shape_a == shape_b and 0 in a._array.strides and self._expanded_pair(name, a, b):
-            shape_a, shape_b = _base_shape(a), _base_shape(b)
-            size = int(np.prod(shape_a))
         if (
             shape_a != shape_b
             and size > 1
             and size == b._array.size
             and (len(shape_a) != len(shape_b))
             and out._array.size > size
-        ) or self._expanded_pair(name, a, b):
+        ):
             site = self.note(
                 "broadcast", out._node._where,
                 f"{list(shape_a)} against {list(shape_b)}", node=out._node,
@@ -170,23 +167,6 @@ class LossWatch:
                 text = f"{shapes[0]} against {shapes[1]}"
                 site = self.note("broadcast", out._node._where, text, node=out._node)
                 site.facts = {"shapes": list(shapes), "pairs": size * size}
-
-    def _expanded_pair(self, name: str, a: Tensor, b: Tensor) -> bool:
-        """Whether a loss function has expanded both of its operands."""
-        if a._array.shape != b._array.shape:
-            return False
-        if not (_is_expanded(a._array) and _is_expanded(b._array)):
-            return False
-        if name in PAIRED:
-            return True
-        frame: FrameType | None = sys._getframe(3)
-        for _ in range(6):
-            if frame is None:
-                return False
-            if frame.f_code.co_name == "l1_loss":
-                return True
-            frame = frame.f_back
-        return False
 
     def similarity(self, a: Any, b: Any, out: Any) -> None:
         """`cosine_similarity` of two tensors with history."""
@@ -413,15 +393,6 @@ def _is_discount(node: Node) -> bool:
             factors = array[array != 0]
             return bool(factors.size) and bool((factors > 0.3).all() and (factors <= 1.0).all())
     return False
-
-
-def _is_expanded(array: np.ndarray) -> bool:
-    return any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape))
-
-
-def _base_shape(tensor: Tensor) -> tuple[int, ...]:
-    base = tensor._base
-    return tensor._array.shape if base is None else base._array.shape
 
 
 def _leaf_numbers(recorder: Recorder, tensor: Tensor) -> frozenset[int]:
