@@ -280,7 +280,7 @@ def _connect_output(
             shared = any(out._storage is each._storage for each in inputs)
             out._view = copy(out._view) if shared else None
             if out._view is not None:
-                out._view.kind = "custom"
+                out._view.kind, out._view.borrows = "custom", False
     return out
 
 

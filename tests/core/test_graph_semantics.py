@@ -339,3 +339,26 @@ def test_variable_is_an_old_name(torch: Any) -> Any:
         isinstance(t, Variable), isinstance(3, Variable), v is t, v.requires_grad, t.requires_grad,
         hidden.requires_grad, hidden.is_leaf,
     ]  # fmt: skip
+
+
+@twice
+def test_views_that_a_function_returns_have_its_history(lib):
+    """Made without a graph of their own: what is computed or viewed of them still has one."""
+
+    class Halves(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x[:2], x[2:]
+
+        @staticmethod
+        def backward(ctx, *grads):
+            return lib.cat(grads)
+
+    seen = []
+    for use in (lambda y: y, lambda y: y[0], lambda y: y.view(1, 2), lambda y: y.detach() + y):
+        x = lib.arange(1.0, 5.0).requires_grad_()
+        y = use(Halves.apply(x)[1])
+        (g,) = lib.autograd.grad((y * y * y).sum(), x, create_graph=True)
+        (h,) = lib.autograd.grad(g.sum(), x)
+        seen += [g.detach(), h, y.requires_grad, y.output_nr]
+    return seen
