@@ -74,10 +74,12 @@ from clew.ops.reduce import (
     statistics,
 )
 from clew.ops.shape import (
+    diagonals,
     joining,
     rearranging,
     slicing,
     splitting,
+    squeezing,
     strided,
     transposing,
     view_inplace,
@@ -106,6 +108,7 @@ __all__ = [
     "copying",
     "ctc",
     "decompositions",
+    "diagonals",
     "differences",
     "distance",
     "dropout",
@@ -167,6 +170,7 @@ __all__ = [
     "sorting",
     "special",
     "splitting",
+    "squeezing",
     "statistics",
     "stft",
     "strided",

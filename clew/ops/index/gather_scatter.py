@@ -271,7 +271,20 @@ def _sizes(tensor: Tensor) -> Shape:
 @public(checked=True, out=out_checks.input_dtype())
 @numpy_names
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """`out[i, j] = input[index[i, j], j]` (for dim 0)."""
+    """Pick elements along a dimension: `out[i, j] = input[index[i, j], j]` (for `dim=0`).
+
+    Args:
+        input: where the elements come from
+        dim: the dimension that `index` counts in
+        index: int64 or int32, with as many dimensions as `input`; the result has its shape
+        sparse_grad: ignored; the gradient is always dense
+
+    Example:
+        >>> scores = clew.tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]])
+        >>> clew.gather(scores, 1, clew.tensor([[1], [0]]))  # the score of one class in each row
+        tensor([[0.7000],
+                [0.5000]])
+    """
     dim = _check_index("gather", input, index, dim)
     if not index._array.size:
         return GATHER(input, index, dim=dim)
@@ -325,7 +338,24 @@ def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
     reduce: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """A copy with `out[index[i, j], j] = src[i, j]` (for dim 0), or with one value."""
+    """A copy with `out[index[i, j], j] = src[i, j]` (for `dim=0`), or with one value.
+
+    Where several indices are equal, it is not defined whose value is written.
+
+    Args:
+        input: what to copy
+        dim: the dimension that `index` counts in
+        index: int64 or int32, with as many dimensions as `input`; at most as large as `src`
+        src: the values to write, or one number
+        value: one number for all indices, instead of `src`
+        reduce: "add" or "multiply" with what is there; older form of `scatter_reduce`, no gradient
+
+    Example:
+        >>> labels = clew.tensor([[2], [0]])
+        >>> clew.zeros(2, 3).scatter(1, labels, value=1.0)  # one-hot
+        tensor([[0., 0., 1.],
+                [1., 0., 0.]])
+    """
     return run(_scatter_call(input, dim, index, src if value is None else value, reduce))
 
 
@@ -334,7 +364,15 @@ def scatter_(
     self: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
     reduce: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Write `src`, or one value, at the given indices of a dimension."""
+    """In-place version of `scatter`: write `src`, or one value, at indices of a dimension.
+
+    Args:
+        dim: the dimension that `index` counts in
+        index: int64 or int32, with as many dimensions as the tensor
+        src: the values to write, or one number
+        value: one number for all indices, instead of `src`
+        reduce: "add" or "multiply" with what is there
+    """
     return run_in_place(_scatter_call(self, dim, index, src if value is None else value, reduce))
 
 
@@ -366,13 +404,33 @@ def _scatter_with(input: Tensor, dim: int, index: Tensor, given: Any, reduce: st
 
 @public(checked=True)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """A copy with `out[index[i, j], j] += src[i, j]` (for dim 0)."""
+    """A copy with `out[index[i, j], j] += src[i, j]` (for `dim=0`).
+
+    Where several indices are equal, all their values are added.
+
+    Args:
+        input: what to copy
+        dim: the dimension that `index` counts in
+        index: int64 or int32, with as many dimensions as `input`; at most as large as `src`
+        src: the values to add
+
+    Example:
+        >>> groups = clew.tensor([0, 1, 0, 2])
+        >>> clew.zeros(3).scatter_add(0, groups, clew.tensor([1., 2., 3., 4.]))
+        tensor([4., 2., 4.])
+    """
     return SCATTER_ADD(input, index, src, dim=_check_scatter(input, dim, index, src))
 
 
 @public(function=False)
 def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """Add `src` at the given indices of a dimension."""
+    """In-place version of `scatter_add`: add `src` at indices of a dimension.
+
+    Args:
+        dim: the dimension that `index` counts in
+        index: int64 or int32, with as many dimensions as the tensor
+        src: the values to add
+    """
     dim = _check_scatter(self, dim, index, src)
     return apply_inplace(SCATTER_ADD, self, index, src, dim=dim)
 
@@ -381,7 +439,21 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """A copy into which `src` is reduced at the given indices."""
+    """A copy into which `src` is reduced at indices of a dimension.
+
+    Args:
+        input: what to copy
+        dim: the dimension that `index` counts in
+        index: int64, with as many dimensions as `input`; at most as large as `src`
+        src: the values to reduce
+        reduce: "sum", "prod", "mean", "amax" or "amin"
+        include_self: whether the elements of `input` take part; those not indexed stay in any case
+
+    Example:
+        >>> groups, values = clew.tensor([0, 1, 0]), clew.tensor([1., 2., 5.])
+        >>> clew.ones(3).scatter_reduce(0, groups, values, "mean", include_self=False)
+        tensor([3., 2., 1.])
+    """
     dim = _check_scatter(input, dim, index, src)
     check_reduction(reduce)
     kind = input._array.dtype.kind

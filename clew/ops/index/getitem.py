@@ -29,7 +29,8 @@ from clew.ops.index.index_put import (
 )
 from clew.ops.shape.slicing import SELECT, SLICE
 from clew.ops.shape.splitting import UNBIND
-from clew.ops.shape.views import ALIAS, UNSQUEEZE
+from clew.ops.shape.squeezing import UNSQUEEZE
+from clew.ops.shape.views import ALIAS
 from clew.ops.tensor.copying import copy_, fill_, scalar_as
 
 Shape = tuple[int, ...]

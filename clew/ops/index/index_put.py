@@ -206,7 +206,20 @@ def check_put_dtype(self: Tensor, values: Tensor) -> None:
 
 @public(out=False)
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with `values` written (or added) at the given indices."""
+    """A copy with `values` written (or added) at indices: `out[indices] = values`.
+
+    Args:
+        input: what to copy
+        indices: a tuple of index tensors (or boolean masks), one for each leading dimension
+        values: what to write; broadcasts to the shape that the indices select
+        accumulate: add instead, and add several times where an index repeats
+
+    Example:
+        >>> rows, columns = clew.tensor([0, 1]), clew.tensor([2, 0])
+        >>> clew.zeros(2, 3).index_put((rows, columns), clew.tensor([5., 7.]))
+        tensor([[0., 0., 5.],
+                [7., 0., 0.]])
+    """
     tensors, pattern, values = _put_arguments(input, indices, values)
     op = index_put_op(len(tensors))
     return op(input, values, *tensors, pattern=pattern, accumulate=accumulate)
@@ -214,7 +227,13 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 
 @public(out=False)
 def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
-    """Write (or add) `values` at the given indices."""
+    """In-place version of `index_put`: write (or add) `values` at indices.
+
+    Args:
+        indices: a tuple of index tensors (or boolean masks), one for each leading dimension
+        values: what to write; broadcasts to the shape that the indices select
+        accumulate: add instead, and add several times where an index repeats
+    """
     tensors, pattern, values = _put_arguments(self, indices, values)
     return apply_inplace(
         index_put_op(len(tensors)), self, values, *tensors, pattern=pattern, accumulate=accumulate

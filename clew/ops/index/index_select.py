@@ -192,7 +192,19 @@ def _is_outside(index: Tensor, rows: int) -> bool:
 @public(out=out_checks.input_dtype(out_checks.same_scalar_type("index_select")))
 @numpy_names
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices of a dimension at the given indices."""
+    """A copy of the slices of a dimension at the given indices.
+
+    Args:
+        input: where the slices come from
+        dim: the dimension to select from
+        index: a vector of int64 or int32; indices may repeat, negative ones are not allowed
+
+    Example:
+        >>> x = clew.tensor([[1, 2], [3, 4], [5, 6]])
+        >>> clew.index_select(x, 0, clew.tensor([2, 0]))
+        tensor([[5, 6],
+                [1, 2]])
+    """
     if not isinstance(index, Tensor):
         raise errors.wrong_argument("index_select", "index", 3, "Tensor", index)
     dim = wrap_dim(dim, input._array.ndim)
@@ -255,13 +267,32 @@ def _index_add_call(input: Tensor, dim: int, index: Tensor, source: Tensor, alph
 
 @public(checked=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """A copy with the slices of `alpha * source` added at the given indices."""
+    """A copy with the slices of `alpha * source` added at the given indices of a dimension.
+
+    Args:
+        input: what to copy
+        dim: the dimension that `index` counts in
+        index: a vector of int64 or int32; slices of repeated indices are all added
+        source: the slices to add, `len(index)` of them along `dim`
+        alpha: a factor for `source`
+
+    Example:
+        >>> clew.zeros(3).index_add(0, clew.tensor([0, 2, 0]), clew.tensor([1., 2., 3.]))
+        tensor([4., 0., 2.])
+    """
     return run(_index_add_call(input, dim, index, source, alpha))
 
 
 @public(function=False)
 def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """Add the slices of `alpha * source` at the given indices."""
+    """In-place version of `index_add`: add the slices of `alpha * source`.
+
+    Args:
+        dim: the dimension that `index` counts in
+        index: a vector of int64 or int32; slices of repeated indices are all added
+        source: the slices to add, `len(index)` of them along `dim`
+        alpha: a factor for `source`
+    """
     return run_in_place(_index_add_call(self, dim, index, source, alpha))
 
 
@@ -270,7 +301,21 @@ def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     include_self: bool = True,
 ) -> Tensor:  # fmt: skip
-    """A copy into which the slices of `source` are reduced at the given indices."""
+    """A copy into which the slices of `source` are reduced at the given indices.
+
+    Args:
+        input: what to copy
+        dim: the dimension that `index` counts in
+        index: a vector of int64 or int32
+        source: the slices to reduce, `len(index)` of them along `dim`
+        reduce: "prod", "mean", "amax" or "amin"
+        include_self: whether the elements of `input` take part
+
+    Example:
+        >>> index, source = clew.tensor([0, 1, 0]), clew.tensor([1., 5., 3.])
+        >>> clew.index_reduce(clew.full((2,), 2.), 0, index, source, "amax")
+        tensor([3., 5.])
+    """
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
@@ -340,13 +385,33 @@ def _index_copy_call(input: Tensor, dim: int, index: Tensor, source: Tensor) -> 
 @public(checked=True)
 @casts(WIDEST)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """A copy with the slices of `source` at the given indices."""
+    """A copy with the slices of `source` at the given indices of a dimension.
+
+    Args:
+        input: what to copy
+        dim: the dimension that `index` counts in
+        index: a vector of int64
+        source: the slices to write, `len(index)` of them along `dim`
+
+    Example:
+        >>> rows = clew.tensor([[1., 1.], [2., 2.]])
+        >>> clew.index_copy(clew.zeros(3, 2), 0, clew.tensor([2, 0]), rows)
+        tensor([[2., 2.],
+                [0., 0.],
+                [1., 1.]])
+    """
     return run(_index_copy_call(input, dim, index, source))
 
 
 @public(function=False)
 def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """Write the slices of `source` at the given indices."""
+    """In-place version of `index_copy`: write the slices of `source`.
+
+    Args:
+        dim: the dimension that `index` counts in
+        index: a vector of int64
+        source: the slices to write, `len(index)` of them along `dim`
+    """
     return run_in_place(_index_copy_call(self, dim, index, source))
 
 
@@ -377,11 +442,29 @@ def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call
 
 @public(checked=True, out=False)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """A copy with one value in the slices at the given indices."""
+    """A copy with one value in the slices at the given indices of a dimension.
+
+    Args:
+        input: what to copy
+        dim: the dimension that `index` counts in
+        index: a vector of int64
+        value: a number, or a tensor of no dimensions
+
+    Example:
+        >>> clew.zeros(2, 3).index_fill(1, clew.tensor([0, 2]), 5.)
+        tensor([[5., 0., 5.],
+                [5., 0., 5.]])
+    """
     return run(_index_fill_call(input, dim, index, value))
 
 
 @public(function=False)
 def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """Write one value into the slices at the given indices."""
+    """In-place version of `index_fill`: write one value into slices.
+
+    Args:
+        dim: the dimension that `index` counts in
+        index: a vector of int64
+        value: a number, or a tensor of no dimensions
+    """
     return run_in_place(_index_fill_call(self, dim, index, value))

@@ -165,19 +165,46 @@ def _masked_fill_call(input: Tensor, mask: Tensor, value: Any) -> Call:
 
 @public(out=False)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """A copy with one value wherever the mask is true."""
+    """A copy with one value wherever the mask is true.
+
+    Args:
+        input: what to copy
+        mask: of bools; broadcasts with `input`
+        value: a number, or a tensor of no dimensions
+
+    Example:
+        >>> scores, future = clew.zeros(2, 2), clew.tensor([[False, True], [False, False]])
+        >>> scores.masked_fill(future, float("-inf")).softmax(1)
+        tensor([[1.0000, 0.0000],
+                [0.5000, 0.5000]])
+    """
     return run(_masked_fill_call(input, mask, value))
 
 
 @public(function=False)
 def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """Write one value wherever the mask is true."""
+    """In-place version of `masked_fill`: write one value wherever the mask is true.
+
+    Args:
+        mask: of bools; broadcasts to the tensor's shape
+        value: a number, or a tensor of no dimensions
+    """
     return run_in_place(_masked_fill_call(self, mask, value))
 
 
 @public(checked=True, out=out_checks.input_dtype(out_checks.same_scalar_type("masked_select")))
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where the mask is true, in one dimension."""
+    """The elements where the mask is true, in one dimension: a copy.
+
+    Args:
+        input: where the elements come from
+        mask: of bools; broadcasts with `input`
+
+    Example:
+        >>> x = clew.tensor([[1, 5], [7, 2]])
+        >>> clew.masked_select(x, x > 3)
+        tensor([5, 7])
+    """
     _check_mask("masked_select", mask, "masked_select: expected BoolTensor for mask")
     _check_broadcast("masked_select", input, mask)
     return MASKED_SELECT(input, mask)
@@ -185,7 +212,18 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 @public(checked=True, inplace=True, out=False)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """A copy with the elements of `source`, in order, wherever the mask is true."""
+    """A copy with the elements of `source`, in order, wherever the mask is true.
+
+    Args:
+        input: what to copy
+        mask: of bools; broadcasts with `input`
+        source: at least as many elements as the mask has true ones
+
+    Example:
+        >>> mask = clew.tensor([True, False, True])
+        >>> clew.zeros(3).masked_scatter(mask, clew.tensor([1., 2., 3.]))
+        tensor([1., 0., 2.])
+    """
     _check_mask(
         "masked_scatter", mask,
         "masked_scatter_ only supports boolean masks, but got mask with dtype "
@@ -202,7 +240,20 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 @public(out=out_checks.long_out, differentiable=False)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The indices of the elements that are not zero."""
+    """The indices of the elements that are not zero.
+
+    Args:
+        input: any tensor
+        as_tuple: one index tensor per dimension, to index with; by default one row per element
+
+    Example:
+        >>> x = clew.tensor([[0, 3], [5, 0]])
+        >>> clew.nonzero(x)
+        tensor([[0, 1],
+                [1, 0]])
+        >>> x[clew.nonzero(x, as_tuple=True)]
+        tensor([3, 5])
+    """
     require_bool("as_tuple", as_tuple)
     require_tensors("nonzero", input=input)
     places = NONZERO(input)
@@ -215,7 +266,16 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 @public(method=False, out=False)
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """The coordinates, one tensor per dimension, of positions in a row-major tensor."""
+    """The coordinates, one tensor per dimension, of flat positions in a row-major tensor.
+
+    Args:
+        indices: flat positions, of an integer dtype
+        shape: the shape of the tensor that they are positions in
+
+    Example:
+        >>> clew.unravel_index(clew.tensor([0, 5]), (2, 3))
+        (tensor([0, 1]), tensor([0, 2]))
+    """
     sizes = shape_argument((shape,))
     if indices._array.dtype.kind not in "iu":
         raise ValueError(
@@ -236,6 +296,15 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 @public(out=False)
 def argwhere(input: Tensor) -> Tensor:
-    """The indices of the elements that are not zero, one row each."""
+    """The indices of the elements that are not zero, one row each.
+
+    Args:
+        input: any tensor
+
+    Example:
+        >>> clew.argwhere(clew.tensor([[0, 3], [5, 0]]))
+        tensor([[0, 1],
+                [1, 0]])
+    """
     require_tensors("argwhere", input=input)
     return NONZERO(input)

@@ -79,7 +79,16 @@ def _check_flat_index(name: str, index: Tensor) -> None:
 
 @public(checked=True, out=out_checks.input_dtype(out_checks.take_words))
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements at flat positions."""
+    """The elements at flat positions, as if `input` had one dimension.
+
+    Args:
+        input: where the elements come from
+        index: int64; the result has its shape; negative ones count from the end
+
+    Example:
+        >>> clew.take(clew.tensor([[1, 2], [3, 4]]), clew.tensor([0, 3, -2]))
+        tensor([1, 4, 3])
+    """
     _check_flat_index("take", index)
     return TAKE(input, index)
 
@@ -103,13 +112,31 @@ def _put_call(input: Tensor, index: Tensor, source: Tensor, accumulate: bool) ->
 
 @public(checked=True, out=False)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with `source` written (or added) at flat positions."""
+    """A copy with `source` written (or added) at flat positions.
+
+    Args:
+        input: what to copy
+        index: int64; negative ones count from the end
+        source: as many elements as `index` has
+        accumulate: add instead, and add several times where an index repeats
+
+    Example:
+        >>> clew.zeros(2, 2).put(clew.tensor([0, 3]), clew.tensor([5., 7.]))
+        tensor([[5., 0.],
+                [0., 7.]])
+    """
     return run(_put_call(input, index, source, accumulate))
 
 
 @public(function=False)
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """Write (or add) `source` at flat positions."""
+    """In-place version of `put`: write (or add) `source` at flat positions.
+
+    Args:
+        index: int64; negative ones count from the end
+        source: as many elements as `index` has
+        accumulate: add instead, and add several times where an index repeats
+    """
     return run_in_place(_put_call(self, index, source, accumulate))
 
 
@@ -123,7 +150,21 @@ def _from_front(indices: Tensor, n: int) -> Tensor:
 
 @public(checked=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """Gather along a dimension; the other dimensions broadcast."""
+    """Gather along a dimension; the other dimensions broadcast.
+
+    Takes the indices that `argsort` returns, or `argmax` with `keepdim=True`.
+
+    Args:
+        input: where the elements come from
+        indices: int64, with as many dimensions as `input`
+        dim: the dimension that they count in; by default both are seen as vectors
+
+    Example:
+        >>> x = clew.tensor([[3, 1, 2], [9, 7, 8]])
+        >>> clew.take_along_dim(x, x.argsort(dim=1), dim=1)
+        tensor([[1, 2, 3],
+                [7, 8, 9]])
+    """
     if indices._array.dtype != np.int64:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "

@@ -17,7 +17,7 @@ from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.define.memory_layout import joined_in_memory
 from clew.ops.shape.slicing import SLICE
-from clew.ops.shape.views import atleast_1d, atleast_2d, atleast_3d
+from clew.ops.shape.squeezing import atleast_1d, atleast_2d, atleast_3d
 from clew.ops.tensor.copying import zeros
 
 Shape = tuple[int, ...]
@@ -102,7 +102,20 @@ def _promoted(tensors: list[Tensor], dtype: np.dtype | None) -> list[Tensor]:
 @public(method=False, aliases=("concat", "concatenate"), out=out_checks.castable_out)
 @numpy_names
 def cat(tensors: Any, dim: int = 0) -> Tensor:
-    """Join tensors along a dimension that they have."""
+    """Join tensors along a dimension that they have.
+
+    Args:
+        tensors: a sequence of tensors whose sizes differ in `dim` at most; dtypes promote
+        dim: the dimension that grows
+
+    Example:
+        >>> x = clew.tensor([[1, 2]])
+        >>> clew.cat([x, x + 2])
+        tensor([[1, 2],
+                [3, 4]])
+        >>> clew.cat([x, x + 2], dim=1)
+        tensor([[1, 2, 3, 4]])
+    """
     quick = _quick_cat(tensors, dim)
     if quick is not None:
         return quick
@@ -183,7 +196,17 @@ def _checked_cat_dim(listed: list[Tensor], dim: int) -> int:
 @public(method=False, out=out_checks.castable_out)
 @numpy_names
 def stack(tensors: Any, dim: int = 0) -> Tensor:
-    """Join tensors of one shape along a new dimension."""
+    """Join tensors of one shape along a new dimension.
+
+    Args:
+        tensors: a sequence of tensors, all of one shape
+        dim: where the new dimension goes in the result
+
+    Example:
+        >>> clew.stack([clew.tensor([1, 2]), clew.tensor([3, 4])], dim=1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
     arrays = _uniform_arrays(tensors)
     if arrays is not None:
         params: dict[str, Any] = {"dim": wrap_dim(dim, arrays[0].ndim + 1), "dtype": None}
@@ -213,26 +236,61 @@ def _not_empty(name: str, tensors: Any) -> list[Tensor]:
 
 @public(method=False)
 def hstack(tensors: Any) -> Tensor:
-    """Join along the second dimension; vectors along their only one."""
+    """Join side by side: along the second dimension, vectors along their only one.
+
+    Args:
+        tensors: a sequence of tensors; numbers count as vectors
+
+    Example:
+        >>> clew.hstack([clew.tensor([1, 2]), clew.tensor([3])])
+        tensor([1, 2, 3])
+    """
     listed = [atleast_1d(each) for each in _not_empty("hstack", tensors)]
     return cat(listed, 0 if listed[0]._array.ndim == 1 else 1)
 
 
 @public(method=False, aliases=("row_stack",))
 def vstack(tensors: Any) -> Tensor:
-    """Join as rows."""
+    """Join as rows: along the first dimension.
+
+    Args:
+        tensors: a sequence of tensors; vectors count as matrices of one row
+
+    Example:
+        >>> clew.vstack([clew.tensor([1, 2]), clew.tensor([3, 4])])
+        tensor([[1, 2],
+                [3, 4]])
+    """
     return cat([atleast_2d(each) for each in _not_empty("vstack", tensors)], 0)
 
 
 @public(method=False)
 def dstack(tensors: Any) -> Tensor:
-    """Join along the third dimension."""
+    """Join along the third dimension.
+
+    Args:
+        tensors: a sequence of tensors; vectors and matrices get further dimensions of size 1
+
+    Example:
+        >>> clew.dstack([clew.tensor([1, 2]), clew.tensor([3, 4])])
+        tensor([[[1, 3],
+                 [2, 4]]])
+    """
     return cat([atleast_3d(each) for each in _not_empty("dstack", tensors)], 2)
 
 
 @public(method=False)
 def column_stack(tensors: Any) -> Tensor:
-    """Join as columns."""
+    """Join as columns: along the second dimension, vectors as one column each.
+
+    Args:
+        tensors: a sequence of tensors
+
+    Example:
+        >>> clew.column_stack([clew.tensor([1, 2]), clew.tensor([3, 4])])
+        tensor([[1, 3],
+                [2, 4]])
+    """
     listed = _not_empty("column_stack", tensors)
     columns = [
         each.reshape(each._array.size, 1) if each._array.ndim <= 1 else each for each in listed

@@ -1,4 +1,4 @@
-"""Copies in another arrangement: flip, roll, rot90, repeat, tril, triu, diagonals, grids."""
+"""Copies in another arrangement: flip, roll, rot90, repeat, grids."""
 
 from __future__ import annotations
 
@@ -15,11 +15,9 @@ from clew.backend.layout import contiguous_format
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, shape_argument, wrap_dim
 from clew.ops.define.rows import require_tensors
 from clew.ops.shape.joining import stack, tensor_list
-from clew.ops.shape.slicing import DIAGONAL
 
 Shape = tuple[int, ...]
 
@@ -48,7 +46,17 @@ ROT90 = Op(
 
 @public(out=False)
 def flip(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
-    """Reverse the order of elements along dimensions."""
+    """A copy with the order of elements reversed along dimensions.
+
+    Args:
+        input: any tensor
+        dims: the dimensions to reverse: a tuple, or as arguments of their own
+
+    Example:
+        >>> clew.flip(clew.tensor([[1, 2], [3, 4]]), dims=(0,))
+        tensor([[3, 4],
+                [1, 2]])
+    """
     ndim = input._array.ndim
     wrapped = tuple(wrap_dim(dim, ndim) for dim in shape_argument(args, dims))
     for dim in wrapped:
@@ -61,7 +69,16 @@ def flip(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
 
 @public(out=False)
 def fliplr(input: Tensor) -> Tensor:
-    """Reverse the columns."""
+    """A copy with the columns (the second dimension) reversed.
+
+    Args:
+        input: at least two dimensions
+
+    Example:
+        >>> clew.fliplr(clew.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 1],
+                [4, 3]])
+    """
     if input._array.ndim < 2:
         raise RuntimeError("Input must be >= 2-d." + errors.at_user_line())
     return flip(input, (1,))
@@ -69,7 +86,16 @@ def fliplr(input: Tensor) -> Tensor:
 
 @public(out=False)
 def flipud(input: Tensor) -> Tensor:
-    """Reverse the rows."""
+    """A copy with the rows (the first dimension) reversed.
+
+    Args:
+        input: at least one dimension
+
+    Example:
+        >>> clew.flipud(clew.tensor([[1, 2], [3, 4]]))
+        tensor([[3, 4],
+                [1, 2]])
+    """
     if input._array.ndim < 1:
         raise RuntimeError("Input must be >= 1-d." + errors.at_user_line())
     return flip(input, (0,))
@@ -77,7 +103,20 @@ def flipud(input: Tensor) -> Tensor:
 
 @public(out=False)
 def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
-    """Shift elements along dimensions; what falls off the end comes back at the start."""
+    """A copy with elements shifted; what falls off the end comes back at the start.
+
+    Args:
+        input: any tensor
+        shifts: how far, for each of `dims`; negative shifts go towards the start
+        dims: the dimensions; without them, the tensor is shifted as one vector
+
+    Example:
+        >>> clew.roll(clew.tensor([1, 2, 3, 4]), 1)
+        tensor([4, 1, 2, 3])
+        >>> clew.roll(clew.tensor([[1, 2], [3, 4]]), shifts=1, dims=0)
+        tensor([[3, 4],
+                [1, 2]])
+    """
     require_tensors("roll", input=input)
     moves = shape_argument(shifts if isinstance(shifts, tuple) else (shifts,))
     along = shape_argument(() if dims is None else dims if isinstance(dims, tuple) else (dims,))
@@ -99,7 +138,18 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
 
 @public(checked=True, out=False)
 def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """Rotate by quarter turns in the plane of two dimensions."""
+    """A copy rotated by quarter turns in the plane of two dimensions.
+
+    Args:
+        input: at least two dimensions
+        k: how many turns, from the first of `dims` towards the second
+        dims: the plane
+
+    Example:
+        >>> clew.rot90(clew.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 4],
+                [1, 3]])
+    """
     plane = tuple(dims)
     ndim = input._array.ndim
     if len(plane) != 2:
@@ -118,43 +168,6 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
             f"{plane[1]}" + errors.at_user_line()
         )
     return ROT90(input, k=k, dims=wrapped)
-
-
-# -- triangles -----------------------------------------------------------------------------
-
-TRIL = Op(
-    "tril",
-    lambda self, *, diagonal: np.tril(self, diagonal),
-    grads={"self": lambda g, diagonal: g.tril(diagonal)},
-    linear=True,
-)
-TRIU = Op(
-    "triu",
-    lambda self, *, diagonal: np.triu(self, diagonal),
-    grads={"self": lambda g, diagonal: g.triu(diagonal)},
-    linear=True,
-)
-
-
-def _check_matrix(name: str, input: Tensor) -> None:
-    if input._array.ndim < 2:
-        raise RuntimeError(
-            f"{name}: input tensor must have at least 2 dimensions" + errors.at_user_line()
-        )
-
-
-@public(checked=True, inplace=True, out=out_checks.input_dtype(may_alias=True))
-def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Zeros above a diagonal."""
-    _check_matrix("tril", input)
-    return TRIL(input, diagonal=diagonal)
-
-
-@public(checked=True, inplace=True, out=out_checks.input_dtype(may_alias=True))
-def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """Zeros below a diagonal."""
-    _check_matrix("triu", input)
-    return TRIU(input, diagonal=diagonal)
 
 
 # -- repetition ----------------------------------------------------------------------------
@@ -179,7 +192,16 @@ REPEAT = Op(
 
 @public(function=False)
 def repeat(self: Tensor, *args: Any, repeats: Any = None) -> Tensor:
-    """Copies of the tensor, a number of times along each dimension."""
+    """Copies of the tensor side by side, a number of times along each dimension.
+
+    Args:
+        repeats: one number per dimension, further ones in front; a tuple, or as own arguments
+
+    Example:
+        >>> clew.tensor([1, 2]).repeat(2, 2)
+        tensor([[1, 2, 1, 2],
+                [1, 2, 1, 2]])
+    """
     times = shape_argument(args, repeats)
     if len(times) < self._array.ndim:
         raise RuntimeError(
@@ -195,7 +217,17 @@ def repeat(self: Tensor, *args: Any, repeats: Any = None) -> Tensor:
 
 @public(out=False)
 def tile(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
-    """Copies of the tensor; missing leading repeats count as 1."""
+    """Copies of the tensor side by side; missing leading numbers count as 1.
+
+    Args:
+        input: any tensor
+        dims: how often along each dimension; a tuple, or as arguments of their own
+
+    Example:
+        >>> clew.tile(clew.tensor([[1, 2], [3, 4]]), dims=(2,))
+        tensor([[1, 2, 1, 2],
+                [3, 4, 3, 4]])
+    """
     times = shape_argument(args, dims)
     return repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 
@@ -205,7 +237,22 @@ def tile(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Each slice of a dimension a number of times in a row."""
+    """Each slice of a dimension, a number of times in a row.
+
+    Args:
+        input: any tensor; given alone it means `repeats`, and the result has the indices
+        repeats: how often: a number, or a vector with one for each slice
+        dim: the dimension; by default the tensor is seen as a vector
+        output_size: the size that `dim` will have, where it is known
+
+    Example:
+        >>> clew.repeat_interleave(clew.tensor([1, 2]), 2)
+        tensor([1, 1, 2, 2])
+        >>> clew.repeat_interleave(clew.tensor([[1, 2], [3, 4]]), clew.tensor([1, 2]), dim=0)
+        tensor([[1, 2],
+                [3, 4],
+                [3, 4]])
+    """
     if repeats is None:
         return _repeated_positions(input, output_size)
     if dim is None:
@@ -265,122 +312,28 @@ def _check_output_size(output_size: int | None, size: int) -> None:
         )
 
 
-# -- diagonals -----------------------------------------------------------------------------
-
-
-def _diag_embedded(self: np.ndarray, *, offset: int, dim1: int, dim2: int) -> np.ndarray:
-    n = self.shape[-1] + abs(offset)
-    shape = list(self.shape[:-1])
-    for dim in sorted((dim1, dim2)):
-        shape.insert(dim, n)
-    out = np.zeros(shape, self.dtype)
-    DIAGONAL.view.forward(out, offset=offset, dim1=dim1, dim2=dim2)[...] = self
-    return out
-
-
-DIAG_EMBED = Op(
-    "diag_embed",
-    _diag_embedded,
-    grads={"self": lambda g, offset, dim1, dim2: g.diagonal(offset, dim1, dim2)},
-    linear=True,
-)
-DIAGONAL_COPY = Op(
-    "diagonal_copy",
-    lambda self, *, offset, dim1, dim2: DIAGONAL.view.forward(
-        self, offset=offset, dim1=dim1, dim2=dim2
-    ).copy(),
-    grads={
-        "self": lambda g, self_shape, offset, dim1, dim2: DIAGONAL.backward(
-            g, input_sizes=self_shape, offset=offset, dim1=dim1, dim2=dim2
-        )
-    },
-    linear=True,
-    node="DiagonalBackward0_copy",
-)
-
-
-@public(out=False)
-def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The last dimension on the diagonals of new matrices."""
-    ndim = input._array.ndim
-    if not ndim:
-        raise errors.dimension_out_of_range(-1, 0)
-    first, second = wrap_dim(dim1, ndim + 1), wrap_dim(dim2, ndim + 1)
-    if first == second:
-        raise RuntimeError(
-            f"diagonal dimensions cannot be identical {dim1}, {dim2}" + errors.at_user_line()
-        )
-    return DIAG_EMBED(input, offset=offset, dim1=first, dim2=second)
-
-
-@public(out=out_checks.input_dtype(may_alias=True))
-def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The diagonal of a matrix, or the matrix of a diagonal."""
-    ndim = input._array.ndim
-    if ndim == 1:
-        return diag_embed(input, diagonal)
-    if ndim == 2:
-        return DIAGONAL_COPY(input, offset=diagonal, dim1=0, dim2=1)
-    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D" + errors.at_user_line())
-
-
-@public(out=False)
-def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """All elements on a diagonal."""
-    return diag_embed(input.contiguous().view(-1), offset)
-
-
-def _blocks(*tensors: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    rows = [_as_matrix_shape(each.shape) for each in tensors]
-    out = np.zeros([sum(sizes) for sizes in zip(*rows, strict=True)], dtype)
-    row = column = 0
-    for each, (height, width) in zip(tensors, rows, strict=True):
-        out[row : row + height, column : column + width] = each.reshape(height, width)
-        row, column = row + height, column + width
-    return out
-
-
-def _as_matrix_shape(shape: Shape) -> Shape:
-    return (1,) * (2 - len(shape)) + shape
-
-
-def _block_parts(
-    g: Tensor, input_shapes: tuple[Shape, ...], needs: tuple[bool, ...]
-) -> list[Tensor | None]:
-    parts: list[Tensor | None] = []
-    row = column = 0
-    for shape, needed in zip(input_shapes, needs, strict=True):
-        height, width = _as_matrix_shape(shape)
-        block = g.narrow(0, row, height).narrow(1, column, width) if needed else None
-        parts.append(None if block is None else block.reshape(shape))
-        row, column = row + height, column + width
-    return parts
-
-
-BLOCK_DIAG = Op("block_diag", _blocks, joint=_block_parts, linear=True)
-
-
-@public(method=False, out=False)
-def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with the given matrices along its diagonal."""
-    if not tensors:
-        return wrap(np.zeros((1, 0), np.float32))
-    dtype = np.result_type(*[each._array.dtype for each in tensors])
-    for position, each in enumerate(tensors):
-        if each._array.ndim > 2:
-            raise RuntimeError(
-                "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
-                f"{position} has {each._array.ndim} dimensions" + errors.at_user_line()
-            )
-    return BLOCK_DIAG(*tensors, dtype=dtype)
-
-
 # -- grids and combinations ----------------------------------------------------------------
 
 
 @public(method=False, out=False)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
-    """Views of vectors, expanded over the grid that they span."""
+    """Views of vectors, expanded over the grid that they span.
+
+    Args:
+        tensors: vectors or numbers, as arguments or in one sequence
+        indexing: "ij": the first vector runs along the rows (the default; not naming it warns);
+            "xy": along the columns
+
+    Example:
+        >>> x, y = clew.tensor([1, 2]), clew.tensor([3, 4, 5])
+        >>> rows, columns = clew.meshgrid(x, y, indexing="ij")
+        >>> rows
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+        >>> columns
+        tensor([[3, 4, 5],
+                [3, 4, 5]])
+    """
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     listed = tensor_list("meshgrid", tensors)
@@ -428,7 +381,18 @@ def _check_vectors(listed: list[Tensor]) -> None:
 
 @public(method=False, out=False)
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All rows that take one element from each vector."""
+    """All rows that take one element from each vector.
+
+    Args:
+        tensors: vectors
+
+    Example:
+        >>> clew.cartesian_prod(clew.tensor([1, 2]), clew.tensor([3, 4]))
+        tensor([[1, 3],
+                [1, 4],
+                [2, 3],
+                [2, 4]])
+    """
     for each in tensors:
         if each._array.ndim != 1:
             raise RuntimeError(
@@ -443,7 +407,19 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @public(checked=True, method=False, out=False)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All ways to choose `r` elements of a vector, one row each."""
+    """All ways to choose `r` elements of a vector, one row each, in the vector's order.
+
+    Args:
+        input: a vector
+        r: how many elements to choose
+        with_replacement: whether an element may be chosen several times
+
+    Example:
+        >>> clew.combinations(clew.tensor([1, 2, 3]))
+        tensor([[1, 2],
+                [1, 3],
+                [2, 3]])
+    """
     if input._array.ndim != 1:
         raise RuntimeError(
             f"Expect a 1D vector, but got shape {errors.shape_list(input._array.shape)}"

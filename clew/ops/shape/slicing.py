@@ -114,7 +114,17 @@ DIAGONAL = PartialView("diagonal", _diagonal)
 
 @public(out=False)
 def select(input: Tensor, dim: int, index: Any) -> Tensor:
-    """The part at one index of a dimension, which is removed."""
+    """A view at one index of a dimension, which is removed.
+
+    Args:
+        input: at least one dimension
+        dim: the dimension to index
+        index: the position in it; negative ones count from the end
+
+    Example:
+        >>> clew.select(clew.tensor([[1, 2], [3, 4]]), dim=1, index=0)
+        tensor([1, 3])
+    """
     dim, index = _select_place(input, dim, index, "select")
     return SELECT.view(input, dim=dim, index=index)
 
@@ -150,7 +160,18 @@ def slice_bounds(n: int, start: int | None, end: int | None, step: int) -> tuple
 
 @public(out=False)
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """`length` elements of a dimension, from `start` on."""
+    """A view of `length` elements of a dimension, from `start` on.
+
+    Args:
+        input: at least one dimension
+        dim: the dimension to narrow
+        start: where it begins, a number or an integer tensor; negative ones count from the end
+        length: how many elements
+
+    Example:
+        >>> clew.narrow(clew.tensor([1, 2, 3, 4]), dim=0, start=1, length=2)
+        tensor([2, 3])
+    """
     shape = input._array.shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor." + errors.at_user_line())
@@ -183,13 +204,35 @@ def _check_start(start: Tensor) -> None:
 
 @public()
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """A copy of `length` elements of a dimension."""
+    """A copy of `length` elements of a dimension, from `start` on.
+
+    Args:
+        input: at least one dimension
+        dim: the dimension to narrow
+        start: where the part begins; negative ones count from the end
+        length: how many elements
+
+    Example:
+        >>> clew.narrow_copy(clew.tensor([1, 2, 3, 4]), dim=0, start=1, length=2)
+        tensor([2, 3])
+    """
     return narrow(input, dim, start, length).clone()
 
 
 @public(out=False)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two dimensions, as the last dimension of a view."""
+    """The diagonal of two dimensions, as the last dimension of a view.
+
+    Args:
+        input: at least two dimensions
+        offset: which diagonal: 0 is the main one, positive ones lie above it
+        dim1: the dimension that is the rows
+        dim2: the dimension that is the columns
+
+    Example:
+        >>> clew.diagonal(clew.tensor([[1, 2, 3], [4, 5, 6]]), offset=1)
+        tensor([2, 6])
+    """
     return DIAGONAL.view(input, **_diagonal_place(input, offset, dim1, dim2))
 
 
@@ -208,7 +251,19 @@ def _diagonal_place(input: Tensor, offset: int, dim1: int, dim2: int) -> dict[st
 
 @public(checked=True)
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """A copy with `src` at one index of a dimension."""
+    """A copy with `src` at one index of a dimension: what writing to `select` gives.
+
+    Args:
+        input: what to copy
+        src: what to write, of the shape that `select` returns
+        dim: the dimension to index
+        index: the position in it
+
+    Example:
+        >>> clew.select_scatter(clew.zeros(2, 2), clew.ones(2), dim=0, index=1)
+        tensor([[0., 0.],
+                [1., 1.]])
+    """
     dim, index = _select_place(input, dim, index, "select")
     _check_part(input, src, SELECT.view.forward(input._array, dim=dim, index=index).shape)
     return SELECT.scatter(input, src, dim=dim, index=index)
@@ -219,7 +274,20 @@ def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
     step: int = 1,
 ) -> Tensor:  # fmt: skip
-    """A copy with `src` in a slice of a dimension."""
+    """A copy with `src` in a slice of a dimension: what writing to the slice gives.
+
+    Args:
+        input: what to copy
+        src: what to write, of the slice's shape
+        dim: the dimension to slice
+        start: where the slice begins; by default at the first index
+        end: where it ends, exclusive; by default at the last index
+        step: the distance of its indices
+
+    Example:
+        >>> clew.slice_scatter(clew.zeros(4), clew.ones(2), start=1, end=3)
+        tensor([0., 1., 1., 0.])
+    """
     dim = wrap_dim(dim, input._array.ndim)
     first, last = slice_bounds(input._array.shape[dim], start, end, step)
     place = {"dim": dim, "start": first, "end": last, "step": step}
@@ -231,7 +299,20 @@ def slice_scatter(
 def diagonal_scatter(
     input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Tensor:
-    """A copy with `src` on a diagonal."""
+    """A copy with `src` on a diagonal: what writing to `diagonal` gives.
+
+    Args:
+        input: what to copy
+        src: what to write, of the shape that `diagonal` returns
+        offset: which diagonal: 0 is the main one, positive ones lie above it
+        dim1: the dimension that is the rows
+        dim2: the dimension that is the columns
+
+    Example:
+        >>> clew.diagonal_scatter(clew.zeros(2, 2), clew.tensor([1., 2.]))
+        tensor([[1., 0.],
+                [0., 2.]])
+    """
     place = _diagonal_place(input, offset, dim1, dim2)
     _check_part(input, src, DIAGONAL.view.forward(input._array, **place).shape)
     return DIAGONAL.scatter(input, src, **place)

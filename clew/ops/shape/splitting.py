@@ -140,7 +140,19 @@ def _check_sizes(tensor: Tensor, sizes: Shape, dim: int) -> None:
 
 @public(out=False)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of pieces of a given size, or of several given sizes."""
+    """Views of pieces of a given size, or of several given sizes.
+
+    Args:
+        tensor: what to split
+        split_size_or_sections: the size of each piece (the last may be smaller), or a list of sizes
+        dim: the dimension to split
+
+    Example:
+        >>> clew.split(clew.arange(5), 2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+        >>> clew.split(clew.arange(5), [1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4]))
+    """
     if not is_int(split_size_or_sections):
         return split_with_sizes(tensor, split_size_or_sections, dim)
     dim, size = _splittable(tensor, "split", dim), int(split_size_or_sections)
@@ -155,6 +167,16 @@ def _read_sizes(name: str, sizes: Any) -> tuple[int, ...]:
 
 
 def _split_method(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of pieces of a given size, or of several given sizes.
+
+    Args:
+        split_size: the size of each piece (the last may be smaller), or a list of sizes
+        dim: the dimension to split
+
+    Example:
+        >>> clew.arange(5).split(2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
     return split(self, split_size, dim)
 
 
@@ -163,7 +185,17 @@ methods(split=_split_method)
 
 @public(out=False)
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of pieces of given sizes."""
+    """Views of pieces of given sizes.
+
+    Args:
+        input: what to split
+        split_sizes: the size of each piece; they add up to the size of `dim`
+        dim: the dimension to split
+
+    Example:
+        >>> clew.split_with_sizes(clew.arange(5), [1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4]))
+    """
     dim = _splittable(input, "split", dim)
     sizes = _read_sizes("split_with_sizes", split_sizes)
     _check_sizes(input, sizes, dim)
@@ -172,7 +204,19 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
 
 @public(out=False)
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of a given size that may each be written to."""
+    """Pieces of a given size that may each be written to.
+
+    Autograd does not know them as views of one tensor: write to `input` or to the pieces, not both.
+
+    Args:
+        input: what to split
+        split_size: the size of each piece; the last may be smaller
+        dim: the dimension to split
+
+    Example:
+        >>> clew.unsafe_split(clew.arange(5), 2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
     dim = _splittable(input, "split", dim)
     _check_split_size(input, split_size, dim)
     return tuple(UNSAFE_SPLIT(input, split_size=split_size, dim=dim))
@@ -180,7 +224,17 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
 
 @public(out=False)
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Pieces of given sizes that may each be written to."""
+    """Pieces of given sizes that may each be written to; see `unsafe_split`.
+
+    Args:
+        input: what to split
+        split_sizes: the size of each piece; they add up to the size of `dim`
+        dim: the dimension to split
+
+    Example:
+        >>> clew.unsafe_split_with_sizes(clew.arange(5), [1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4]))
+    """
     dim = _splittable(input, "split", dim)
     sizes = _read_sizes("unsafe_split_with_sizes", split_sizes)
     _check_sizes(input, sizes, dim)
@@ -201,7 +255,17 @@ def _chunk_size(input: Tensor, chunks: int, dim: int) -> tuple[int, int]:
 @public(out=False)
 @numpy_names
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` views of nearly equal size."""
+    """At most `chunks` views of equal size; the last one may be smaller.
+
+    Args:
+        input: what to split
+        chunks: how many pieces; there may be fewer, since all have the size of the first
+        dim: the dimension to split
+
+    Example:
+        >>> clew.chunk(clew.arange(6), 4)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4, 5]))
+    """
     size, dim = _chunk_size(input, chunks, dim)
     if not size:
         return split_with_sizes(input, (0,) * chunks, dim)
@@ -210,7 +274,17 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @public(out=False)
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces of nearly equal size that may each be written to."""
+    """At most `chunks` pieces of equal size that may each be written to; see `unsafe_split`.
+
+    Args:
+        input: what to split
+        chunks: how many pieces; there may be fewer, since all have the size of the first
+        dim: the dimension to split
+
+    Example:
+        >>> clew.unsafe_chunk(clew.arange(5), 2)
+        (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     size, dim = _chunk_size(input, chunks, dim)
     if not size:
         return unsafe_split_with_sizes(input, (0,) * chunks, dim)
@@ -220,7 +294,16 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 @public(out=False)
 @numpy_names
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views at every index of a dimension, which is removed."""
+    """Views at every index of a dimension, which is removed.
+
+    Args:
+        input: at least one dimension
+        dim: the dimension to remove
+
+    Example:
+        >>> clew.unbind(clew.tensor([[1, 2], [3, 4]]))
+        (tensor([1, 2]), tensor([3, 4]))
+    """
     if not input._array.ndim:
         wrap_dim(dim, 0)
         raise IndexError(
@@ -237,7 +320,21 @@ def tensor_split(
     input: Tensor, indices_or_sections: Split = None, dim: int = 0, *, sections: Split = None,
     indices: Split = None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """Views between the given indices, or of a number of nearly equal sections."""
+    """Views between the given indices, or of a number of nearly equal sections.
+
+    Args:
+        input: at least one dimension
+        indices_or_sections: where to cut, or how many sections; the first ones may be larger by one
+        dim: the dimension to split
+        sections: how many sections, by this name
+        indices: where to cut, by this name
+
+    Example:
+        >>> clew.tensor_split(clew.arange(5), 2)
+        (tensor([0, 1, 2]), tensor([3, 4]))
+        >>> clew.tensor_split(clew.arange(5), (1, 3))
+        (tensor([0]), tensor([1, 2]), tensor([3, 4]))
+    """
     given: Any = indices_or_sections
     for other in (sections, indices):
         given = other if given is None else given
@@ -303,17 +400,46 @@ def _nd_split(name: str, least: int, dim: int, input: Tensor, given: Any) -> tup
 
 @public(checked=True, out=False)
 def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Split along the second dimension; vectors along their only one."""
+    """Split along the second dimension; vectors along their only one.
+
+    Args:
+        input: at least one dimension
+        indices_or_sections: where to cut, or how many equal sections
+
+    Example:
+        >>> clew.hsplit(clew.tensor([[1, 2], [3, 4]]), 2)
+        (tensor([[1],
+                [3]]), tensor([[2],
+                [4]]))
+    """
     return _nd_split("hsplit", 1, 1, input, indices_or_sections)
 
 
 @public(checked=True, out=False)
 def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Split along the first dimension."""
+    """Split along the first dimension.
+
+    Args:
+        input: at least two dimensions
+        indices_or_sections: where to cut, or how many equal sections
+
+    Example:
+        >>> clew.vsplit(clew.tensor([[1, 2], [3, 4]]), 2)
+        (tensor([[1, 2]]), tensor([[3, 4]]))
+    """
     return _nd_split("vsplit", 2, 0, input, indices_or_sections)
 
 
 @public(checked=True, out=False)
 def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Split along the third dimension."""
+    """Split along the third dimension.
+
+    Args:
+        input: at least three dimensions
+        indices_or_sections: where to cut, or how many equal sections
+
+    Example:
+        >>> [part.shape for part in clew.dsplit(clew.zeros(2, 3, 4), [1, 2])]
+        [torch.Size([2, 3, 1]), torch.Size([2, 3, 1]), torch.Size([2, 3, 2])]
+    """
     return _nd_split("dsplit", 3, 2, input, indices_or_sections)

@@ -68,7 +68,19 @@ UNFOLD_BACKWARD: Op = Op(
 
 @public(function=False)
 def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of `size` elements of a dimension, `step` apart, as a new last dimension."""
+    """Windows of `size` elements of a dimension, `step` apart, as a new last dimension of a view.
+
+    Args:
+        dimension: where the windows lie
+        size: how many elements each has
+        step: how far the next one begins after the last
+
+    Example:
+        >>> clew.arange(5).unfold(0, 3, 1)
+        tensor([[0, 1, 2],
+                [1, 2, 3],
+                [2, 3, 4]])
+    """
     shape = self._array.shape
     dimension = wrap_dim(dimension, len(shape))
     n = shape[dimension] if shape else 1
@@ -214,7 +226,20 @@ def strided_part(
 
 @public(out=False)
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A view with any size and strides over the tensor's memory."""
+    """A view with any size and strides over the tensor's memory.
+
+    Args:
+        input: the tensor whose memory is seen
+        size: the shape of the view
+        stride: for each dimension, how many elements of memory lie between neighbours
+        storage_offset: where in memory the view begins; by default where `input` does
+
+    Example:
+        >>> clew.as_strided(clew.arange(5), (3, 2), (1, 1))
+        tensor([[0, 1],
+                [1, 2],
+                [2, 3]])
+    """
     part, whole = strided_part("as_strided", input, size, stride, storage_offset)
     return AS_STRIDED(input, part=part, whole=whole)
 
@@ -223,7 +248,19 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Tensor:
-    """A copy with `src` in the part that `as_strided` would show."""
+    """A copy with `src` in the part that `as_strided` would show.
+
+    Args:
+        input: what to copy
+        src: what to write, of the shape `size`
+        size: the shape of the part
+        stride: for each dimension, how many elements of memory lie between neighbours
+        storage_offset: where in memory the part begins; by default where `input` does
+
+    Example:
+        >>> clew.as_strided_scatter(clew.zeros(5), clew.ones(3), (3,), (2,))
+        tensor([1., 0., 1., 0., 1.])
+    """
     part, whole = strided_part("as_strided_scatter", input, size, stride, storage_offset)
     if src._array.shape != part.shape:
         raise RuntimeError(
@@ -236,7 +273,17 @@ def as_strided_scatter(
 
 @public(function=False, out=False)
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Write one value to the diagonal; with `wrap`, it starts anew below a tall matrix's end."""
+    """Write one value to the diagonal of this tensor; returns it.
+
+    Args:
+        fill_value: the number to write
+        wrap: let the diagonal start anew below the end of a tall matrix
+
+    Example:
+        >>> clew.zeros(2, 3).fill_diagonal_(5.)
+        tensor([[5., 0., 0.],
+                [0., 5., 0.]])
+    """
     shape = self._array.shape
     if len(shape) < 2:
         raise RuntimeError("dimensions must larger than 1" + errors.at_user_line())

@@ -59,7 +59,19 @@ def inverse_order(dims: Shape) -> Shape:
 
 @public(out=False)
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Swap two dimensions."""
+    """A view with two dimensions swapped.
+
+    Args:
+        input: any tensor
+        dim0: the one dimension
+        dim1: the other
+
+    Example:
+        >>> clew.transpose(clew.tensor([[1, 2, 3], [4, 5, 6]]), 0, 1)
+        tensor([[1, 4],
+                [2, 5],
+                [3, 6]])
+    """
     array = input._array
     ndim = array.ndim
     dim0, dim1 = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
@@ -70,19 +82,49 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @public(out=False)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Swap two dimensions; NumPy's name for `transpose`."""
+    """Swap two dimensions; NumPy's name for `transpose`.
+
+    Args:
+        input: any tensor
+        axis0: the one dimension
+        axis1: the other
+
+    Example:
+        >>> clew.swapaxes(clew.zeros(2, 3, 4), 0, 2).shape
+        torch.Size([4, 3, 2])
+    """
     return transpose(input, axis0, axis1)
 
 
 @public(out=False)
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Swap two dimensions; another name for `transpose`."""
+    """Swap two dimensions; another name for `transpose`.
+
+    Args:
+        input: any tensor
+        dim0: the one dimension
+        dim1: the other
+
+    Example:
+        >>> clew.swapdims(clew.zeros(2, 3, 4), 0, 2).shape
+        torch.Size([4, 3, 2])
+    """
     return transpose(input, dim0, dim1)
 
 
 @public(out=False)
 def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix; vectors and numbers stay as they are."""
+    """The transpose of a matrix, as a view; vectors and numbers stay as they are.
+
+    Args:
+        input: at most two dimensions
+
+    Example:
+        >>> clew.t(clew.tensor([[1, 2, 3], [4, 5, 6]]))
+        tensor([[1, 4],
+                [2, 5],
+                [3, 6]])
+    """
     check_t(input, "t")
     return T.share(input, NO_PARAMS, input._array.T)
 
@@ -97,7 +139,16 @@ def check_t(input: Tensor, name: str) -> None:
 
 @public(out=False)
 def permute(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
-    """Reorder all dimensions."""
+    """A view with all dimensions in another order.
+
+    Args:
+        input: any tensor
+        dims: for each dimension of the result, which one of `input` it is
+
+    Example:
+        >>> clew.permute(clew.zeros(2, 3, 5), (2, 0, 1)).shape
+        torch.Size([5, 2, 3])
+    """
     ndim = input._array.ndim
     order = shape_argument(args, dims)
     if len(order) != ndim:
@@ -114,7 +165,18 @@ def permute(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
 
 @public(checked=True, aliases=("moveaxis",), out=False)
 def movedim(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """Move dimensions to other places; the rest keep their order."""
+    """A view with dimensions moved to other places; the rest keep their order.
+
+    Args:
+        input: any tensor
+        source: which dimensions to move, one or several
+        destination: where each goes
+
+    Example:
+        >>> images = clew.zeros(8, 32, 48, 3)  # channels last
+        >>> clew.movedim(images, -1, 1).shape
+        torch.Size([8, 3, 32, 48])
+    """
     ndim = input._array.ndim
     sources: list[Any] = list(source) if isinstance(source, Sequence) else [source]
     destinations: list[Any] = (
@@ -144,6 +206,14 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
 
 
 def _all_transposed(self: Tensor) -> Tensor:
+    """The tensor with its dimensions in reverse order, as a view; meant for matrices.
+
+    Example:
+        >>> clew.tensor([[1, 2, 3], [4, 5, 6]]).T
+        tensor([[1, 4],
+                [2, 5],
+                [3, 6]])
+    """
     if self._array.ndim not in (0, 2):
         warnings.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
@@ -157,6 +227,12 @@ def _all_transposed(self: Tensor) -> Tensor:
 
 
 def _matrix_transposed(self: Tensor) -> Tensor:
+    """The transpose of a matrix, or of each in a batch, as a view.
+
+    Example:
+        >>> clew.zeros(5, 2, 3).mT.shape
+        torch.Size([5, 3, 2])
+    """
     if self._array.ndim == 1:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got "
@@ -166,6 +242,13 @@ def _matrix_transposed(self: Tensor) -> Tensor:
 
 
 def _hermitian(self: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix.
+
+    Example:
+        >>> clew.tensor([[1 + 2j, 3], [0, 1j]]).H.resolve_conj()
+        tensor([[1.-2.j, 0.-0.j],
+                [3.-0.j, 0.-1.j]])
+    """
     if self._array.ndim not in (0, 2):
         raise RuntimeError(
             f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D "
@@ -177,6 +260,12 @@ def _hermitian(self: Tensor) -> Tensor:
 
 
 def _batch_hermitian(self: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix, or of each in a batch.
+
+    Example:
+        >>> clew.zeros(5, 2, 3, dtype=clew.complex64).mH.shape
+        torch.Size([5, 3, 2])
+    """
     if self._array.ndim == 1:
         raise RuntimeError(
             f"tensor.mH is only supported on matrices or batches of matrices. Got "
@@ -187,7 +276,16 @@ def _batch_hermitian(self: Tensor) -> Tensor:
 
 @public(out=False)
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of a matrix, or of each in a batch."""
+    """The conjugate transpose of a matrix, or of each in a batch.
+
+    Args:
+        input: (..., rows, columns)
+
+    Example:
+        >>> clew.adjoint(clew.tensor([[1 + 2j, 3], [0, 1j]])).resolve_conj()
+        tensor([[1.-2.j, 0.-0.j],
+                [3.-0.j, 0.-1.j]])
+    """
     if input._array.ndim == 1:
         raise RuntimeError(
             f"tensor.adjoint() is only supported on matrices or batches of matrices. Got "

@@ -16,7 +16,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import owner_of, restride
 from clew.ops.define.dims import shape_argument, wrap_dim
-from clew.ops.shape import transposing, views
+from clew.ops.shape import squeezing, transposing, views
 from clew.ops.shape.strided import AS_STRIDED, strided_part
 
 
@@ -25,14 +25,14 @@ def _twin(op: ViewOp, name: str, node: str) -> ViewOp:
     return ViewOp(name, op.forward, grads=op.grads, linear=True, node=node, bare=op.bare)
 
 
-UNSQUEEZE_ = _twin(views.UNSQUEEZE, "unsqueeze_", "UnsqueezeBackward1")
+UNSQUEEZE_ = _twin(squeezing.UNSQUEEZE, "unsqueeze_", "UnsqueezeBackward1")
 TRANSPOSE_ = _twin(transposing.TRANSPOSE, "transpose_", "TransposeBackward1")
 T_ = _twin(transposing.T, "t_", "TBackward1")
 AS_STRIDED_ = _twin(AS_STRIDED, "as_strided_", "AsStridedBackward1")
 SQUEEZE_ = {
-    views.SQUEEZE_ALL: _twin(views.SQUEEZE_ALL, "squeeze_", "SqueezeBackward3"),
-    views.SQUEEZE_DIM: _twin(views.SQUEEZE_DIM, "squeeze_dim_", "SqueezeBackward4"),
-    views.SQUEEZE_DIMS: _twin(views.SQUEEZE_DIMS, "squeeze_dims_", "SqueezeBackward5"),
+    squeezing.SQUEEZE_ALL: _twin(squeezing.SQUEEZE_ALL, "squeeze_", "SqueezeBackward3"),
+    squeezing.SQUEEZE_DIM: _twin(squeezing.SQUEEZE_DIM, "squeeze_dim_", "SqueezeBackward4"),
+    squeezing.SQUEEZE_DIMS: _twin(squeezing.SQUEEZE_DIMS, "squeeze_dims_", "SqueezeBackward5"),
 }
 
 
@@ -63,20 +63,33 @@ def turn_into_view(self: Tensor, op: ViewOp, undo: Undo, **params: Any) -> Tenso
 
 
 def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
-    """Remove dimensions of size 1 from this tensor."""
-    op, dims = views.squeeze_form(self, dim)
+    """In-place version of `squeeze`: remove dimensions of size 1 from this tensor.
+
+    Args:
+        dim: the dimension, or several; by default all of size 1
+    """
+    op, dims = squeezing.squeeze_form(self, dim)
     undo = views.VIEW, {"shape": self._array.shape}
     return turn_into_view(self, SQUEEZE_[op], undo, dims=dims)
 
 
 def unsqueeze_(self: Tensor, dim: int) -> Tensor:
-    """Insert a dimension of size 1 into this tensor."""
+    """In-place version of `unsqueeze`: insert a dimension of size 1 into this tensor.
+
+    Args:
+        dim: where it will be
+    """
     dim = wrap_dim(dim, self._array.ndim + 1)
-    return turn_into_view(self, UNSQUEEZE_, (views.SQUEEZE_DIM, {"dims": (dim,)}), dim=dim)
+    return turn_into_view(self, UNSQUEEZE_, (squeezing.SQUEEZE_DIM, {"dims": (dim,)}), dim=dim)
 
 
 def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Swap two dimensions of this tensor."""
+    """In-place version of `transpose`: swap two dimensions of this tensor.
+
+    Args:
+        dim0: the one dimension
+        dim1: the other
+    """
     ndim = self._array.ndim
     first, second = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
     if not ndim:
@@ -87,19 +100,30 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Swap two dimensions of this tensor; NumPy's name."""
+    """In-place version of `swapaxes`: swap two dimensions of this tensor.
+
+    Args:
+        axis0: the one dimension
+        axis1: the other
+    """
     return transpose_(self, axis0, axis1)
 
 
 def t_(self: Tensor) -> Tensor:
-    """Transpose this matrix."""
+    """In-place version of `t`: transpose this matrix."""
     transposing.check_t(self, "t_")
     return turn_into_view(self, T_, (transposing.T, {}))
 
 
 @public(out=False)
 def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """Give this tensor any size and strides over its memory."""
+    """In-place version of `as_strided`: give this tensor any size and strides over its memory.
+
+    Args:
+        size: the new shape
+        stride: for each dimension, how many elements of memory lie between neighbours
+        storage_offset: where in memory it begins; by default where it does
+    """
     part, whole = strided_part("as_strided_", self, size, stride, storage_offset)
     undo = AS_STRIDED, {"part": whole, "whole": part}
     return turn_into_view(self, AS_STRIDED_, undo, part=part, whole=whole)
@@ -109,7 +133,18 @@ def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None
 
 
 def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = None) -> Tensor:
-    """Give this tensor another size; its memory grows when it must, and new elements are unset."""
+    """Give this tensor another size; its memory grows when it must.
+
+    The elements stay in memory as they are; the values of new ones are not defined.
+
+    Args:
+        size: the new shape: a tuple, or as arguments of their own
+        memory_format: ignored; the result is contiguous
+
+    Example:
+        >>> clew.tensor([[1, 2], [3, 4]]).resize_(3)
+        tensor([1, 2, 3])
+    """
     shape = shape_argument(args, size)
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad" + errors.at_user_line())
@@ -132,12 +167,32 @@ def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = Non
 
 @public(out=False)
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Give this tensor the size of another."""
+    """Give this tensor the size of another; see `resize_`.
+
+    Args:
+        the_template: the tensor whose size it gets
+        memory_format: ignored; the result is contiguous
+
+    Example:
+        >>> clew.tensor([[1, 2], [3, 4]]).resize_as_(clew.zeros(3))
+        tensor([1, 2, 3])
+    """
     return resize_(self, the_template._array.shape, memory_format=memory_format)
 
 
 def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
-    """Let this tensor share another's memory, size and strides; without one it becomes empty."""
+    """Let this tensor share another's memory, size and strides.
+
+    Args:
+        source: the other tensor, of the same dtype; without one this tensor becomes empty
+
+    Example:
+        >>> x, y = clew.zeros(2), clew.tensor([1., 2., 3.])
+        >>> x.set_(y)
+        tensor([1., 2., 3.])
+        >>> x.data_ptr() == y.data_ptr()
+        True
+    """
     refuse_leaf(self, "set_")
     if self.requires_grad and not self.is_leaf:
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Views that keep every element: other shapes, expansion, dimensions of size 1.
+"""Views that keep every element: other shapes, expansion.
 
 The forward maps an ndarray to an ndarray over the same memory; the gradient is another view.
 """
@@ -20,7 +20,7 @@ from clew.core.public import public
 from clew.core.tensor import Size, Tensor
 from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import restride
-from clew.ops.define.dims import infer_shape, numpy_names, shape_argument, wrap_dim, wrap_dims
+from clew.ops.define.dims import infer_shape, shape_argument, wrap_dim
 from clew.ops.tensor.copying import CLONE
 
 Shape = tuple[int, ...]
@@ -47,47 +47,11 @@ ALIAS = ViewOp(
 )
 
 
-def _unsqueezed(self: np.ndarray, *, dim: int) -> np.ndarray:
-    # NumPy would give the new dimension stride 0, which says "expanded" elsewhere.
-    shape, strides = self.shape, self.strides
-    if 0 not in shape and 1 not in shape and self.flags.c_contiguous:
-        return self.reshape(shape[:dim] + (1,) + shape[dim:])
-    step = shape[dim] * strides[dim] if dim < len(shape) else self.itemsize
-    return _same_elements(
-        self, shape[:dim] + (1,) + shape[dim:], strides[:dim] + (step,) + strides[dim:]
-    )
-
-
-def _same_elements(array: np.ndarray, shape: Shape, strides: Shape) -> np.ndarray:
+def same_elements(array: np.ndarray, shape: Shape, strides: Shape) -> np.ndarray:
     """A view that reaches the same elements, so that a buffer without gaps holds all of it."""
     if array.flags.c_contiguous:
         return np.ndarray(shape, array.dtype, array, 0, strides)
     return restride(array, shape, strides)
-
-
-UNSQUEEZE = ViewOp(
-    "unsqueeze",
-    _unsqueezed,
-    grads={"self": lambda g, dim: g.squeeze(dim)},
-    linear=True,
-    bare=True,
-)
-
-
-def _squeezed(self: np.ndarray, *, dims: Shape) -> np.ndarray:
-    shape = self.shape
-    return self.squeeze(tuple([dim for dim in dims if shape and shape[dim] == 1]))
-
-
-def _squeeze_op(name: str, node: str) -> ViewOp:
-    """PyTorch gives each form of squeeze its own node."""
-    gradient = lambda g, self_shape: g.reshape(self_shape)  # noqa: E731  # a formula is a lambda
-    return ViewOp(name, _squeezed, grads={"self": gradient}, linear=True, node=node, bare=True)
-
-
-SQUEEZE_ALL = _squeeze_op("squeeze", "SqueezeBackward0")
-SQUEEZE_DIM = _squeeze_op("squeeze_dim", "SqueezeBackward1")
-SQUEEZE_DIMS = _squeeze_op("squeeze_dims", "SqueezeBackward2")
 
 
 def _expanded(self: np.ndarray, *, shape: Shape) -> np.ndarray:
@@ -95,7 +59,7 @@ def _expanded(self: np.ndarray, *, shape: Shape) -> np.ndarray:
     strides = [0] * extra
     for stride, size, wanted in zip(self.strides, self.shape, shape[extra:], strict=True):
         strides.append(stride if size == wanted else 0)
-    return _same_elements(self, shape, tuple(strides))
+    return same_elements(self, shape, tuple(strides))
 
 
 EXPAND = ViewOp("expand", _expanded, grads={"self": lambda g: g}, linear=True, bare=True)
@@ -119,7 +83,23 @@ UNSAFE_RESHAPE = Op(
 
 @public(function=False)
 def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
-    """The same elements in another shape, or the same bits as another dtype, without a copy."""
+    """The same elements in another shape, or the same bits as another dtype, without a copy.
+
+    Raises where the strides do not allow a view; `reshape` copies then.
+
+    Args:
+        shape: the new sizes, as arguments or one tuple (one may be -1: what is left); or a dtype
+        size: the new sizes, by name
+        dtype: the new dtype, by name
+
+    Example:
+        >>> x = clew.arange(6)
+        >>> x.view(2, -1)
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+        >>> clew.tensor([1.0]).view(clew.int32)
+        tensor([1065353216], dtype=torch.int32)
+    """
     if dtype is None and size is None:
         part = _read_by_numpy(self._array, shape)
         if part is not None:
@@ -173,7 +153,16 @@ def _view_as_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 @public(function=False)
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same elements in the shape of another tensor, without a copy."""
+    """The same elements in the shape of another tensor, without a copy.
+
+    Args:
+        other: the tensor with the wanted shape
+
+    Example:
+        >>> clew.arange(4).view_as(clew.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     return view(self, _shape_of("view_as", other))
 
 
@@ -185,7 +174,17 @@ def _shape_of(function: str, other: Tensor) -> Shape:
 
 @public(out=False)
 def reshape(input: Tensor, *args: Any, shape: Any = None) -> Tensor:
-    """The same elements in another shape: a view where possible, else a copy."""
+    """The same elements in another shape: a view where possible, else a copy.
+
+    Args:
+        input: any tensor
+        shape: the new sizes; one of them may be -1: what is left
+
+    Example:
+        >>> clew.reshape(clew.arange(6), (2, -1))
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+    """
     array = input._array
     if shape is None:
         part = _read_by_numpy(array, args)
@@ -207,13 +206,32 @@ def _can_view(array: np.ndarray, shape: Shape) -> bool:
 
 @public(function=False)
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same elements in the shape of another tensor."""
+    """The same elements in the shape of another tensor: a view where possible, else a copy.
+
+    Args:
+        other: the tensor with the wanted shape
+
+    Example:
+        >>> clew.arange(4).reshape_as(clew.zeros(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     return reshape(self, _shape_of("reshape_as", other))
 
 
 @public(out=False)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Join the dimensions from `start_dim` to `end_dim` into one."""
+    """Join the dimensions from `start_dim` to `end_dim` into one.
+
+    Args:
+        input: any tensor; a number becomes a vector
+        start_dim: the first dimension to join
+        end_dim: the last one, inclusive
+
+    Example:
+        >>> clew.flatten(clew.zeros(8, 3, 4), start_dim=1).shape
+        torch.Size([8, 12])
+    """
     shape = input._array.shape
     ndim = len(shape)
     start, end = wrap_dim(start_dim, ndim), wrap_dim(end_dim, ndim)
@@ -234,7 +252,17 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @public(out=False)
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """Split one dimension into several."""
+    """Split one dimension into several.
+
+    Args:
+        input: at least one dimension
+        dim: the dimension to split
+        sizes: the sizes that it splits into; one of them may be -1: what is left
+
+    Example:
+        >>> clew.unflatten(clew.zeros(8, 12), 1, (3, -1)).shape
+        torch.Size([8, 3, 4])
+    """
     shape = input._array.shape
     dim = wrap_dim(dim, len(shape))
     sizes = shape_argument((sizes,))
@@ -257,7 +285,15 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 @public(out=False)
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension."""
+    """All elements in one dimension: a view where possible, else a copy.
+
+    Args:
+        input: any tensor
+
+    Example:
+        >>> clew.ravel(clew.tensor([[1, 2], [3, 4]]))
+        tensor([1, 2, 3, 4])
+    """
     return view(input.contiguous(), (-1,))
 
 
@@ -266,7 +302,19 @@ def ravel(input: Tensor) -> Tensor:
 
 @public(function=False)
 def expand(self: Tensor, *args: Any, size: Any = None, implicit: bool = False) -> Tensor:
-    """Repeat dimensions of size 1 (and new leading ones) without a copy; -1 keeps a size."""
+    """A view that repeats dimensions of size 1 (and new leading ones) without a copy.
+
+    Several elements of the view are one in memory: clone it before writing to it.
+
+    Args:
+        size: the new sizes, as arguments or one tuple; -1 keeps a size
+        implicit: ignored
+
+    Example:
+        >>> clew.tensor([[1], [2]]).expand(-1, 3)
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+    """
     shape = expanded_shape(self, shape_argument(args, size))
     return EXPAND.share(self, {"shape": shape}, _expanded(self._array, shape=shape))
 
@@ -309,19 +357,46 @@ def expanded_shape(self: Tensor, wanted: Shape) -> Shape:
 
 @public(function=False)
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """Expand to the shape of another tensor."""
+    """Expand to the shape of another tensor, without a copy.
+
+    Args:
+        other: the tensor with the wanted shape
+
+    Example:
+        >>> clew.tensor([[1], [2]]).expand_as(clew.zeros(2, 3))
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+    """
     return expand(self, _shape_of("expand_as", other))
 
 
 @public(out=False)
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
-    """Expand to a shape."""
+    """Expand to a shape, without a copy; see `Tensor.expand`.
+
+    Args:
+        input: any tensor
+        size: the new shape
+
+    Example:
+        >>> clew.broadcast_to(clew.tensor([1, 2, 3]), (2, 3))
+        tensor([[1, 2, 3],
+                [1, 2, 3]])
+    """
     return expand(input, size)
 
 
 @public(method=False, out=False)
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that tensors of these shapes broadcast to."""
+    """The shape that tensors of these shapes broadcast to.
+
+    Args:
+        shapes: tuples of sizes, or numbers for vectors
+
+    Example:
+        >>> clew.broadcast_shapes((3, 1), (2,))
+        torch.Size([3, 2])
+    """
     result: list[int] = []
     for position, shape in enumerate(shapes):
         sizes = [operator.index(shape)] if not isinstance(shape, Sequence) else list(shape)
@@ -344,7 +419,17 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 @public(method=False, out=False)
 def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """All tensors expanded to their common shape."""
+    """All tensors expanded to their common shape, as views.
+
+    Args:
+        tensors: the tensors, as arguments or in one sequence
+
+    Example:
+        >>> rows, columns = clew.broadcast_tensors(clew.tensor([[1], [2]]), clew.tensor([3, 4, 5]))
+        >>> columns
+        tensor([[3, 4, 5],
+                [3, 4, 5]])
+    """
     listed: Any = tensors
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         listed = tensors[0]
@@ -356,80 +441,3 @@ def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]
             raise mismatch
         shape = tuple(broadcast_shapes(shape, other))
     return tuple(each if each._array.shape == shape else expand(each, shape) for each in listed)
-
-
-# -- dimensions of size 1 ------------------------------------------------------------------
-
-
-@public(out=False)
-@numpy_names
-def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """Insert a dimension of size 1."""
-    array = input._array
-    dim = wrap_dim(dim, array.ndim + 1)
-    return UNSQUEEZE.share(input, {"dim": dim}, _unsqueezed(array, dim=dim))
-
-
-@public(out=False)
-@numpy_names
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """Remove dimensions of size 1: all, one, or some."""
-    array = input._array
-    if type(dim) is int and array.ndim:
-        dim = wrap_dim(dim, array.ndim)
-        part = array.squeeze(dim if array.shape[dim] == 1 else ())
-        return SQUEEZE_DIM.share(input, {"dims": (dim,)}, part)
-    op, dims = squeeze_form(input, dim)
-    return op.share(input, {"dims": dims}, _squeezed(array, dims=dims))
-
-
-def squeeze_form(input: Tensor, dim: Any) -> tuple[ViewOp, Shape]:
-    ndim = input._array.ndim
-    if dim is None:
-        return SQUEEZE_ALL, tuple(range(ndim))
-    if isinstance(dim, (tuple, list)):
-        return SQUEEZE_DIMS, wrap_dims(dim, ndim) if dim else ()
-    return SQUEEZE_DIM, (wrap_dim(dim, ndim),)
-
-
-def _at_least(ndim: int, tensors: tuple[Any, ...]) -> Any:
-    if len(tensors) == 1 and isinstance(tensors[0], Tensor):
-        return _with_dims(tensors[0], ndim)
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
-    for position, each in enumerate(tensors):
-        if not isinstance(each, Tensor):
-            raise errors.wrong_argument(
-                f"atleast_{ndim}d", "tensors", position + 1, "tuple of Tensors", each
-            )
-    return tuple(_with_dims(each, ndim) for each in tensors)
-
-
-def _with_dims(input: Tensor, ndim: int) -> Tensor:
-    have = input._array.ndim
-    if have >= ndim:
-        return input
-    if have == 0:
-        return reshape(input, (1,) * ndim)
-    if have == 2:
-        return unsqueeze(input, -1)
-    row = unsqueeze(input, 0)
-    return row if ndim == 2 else unsqueeze(row, -1)
-
-
-@public(method=False, out=False)
-def atleast_1d(*tensors: Any) -> Any:
-    """Numbers become vectors."""
-    return _at_least(1, tensors)
-
-
-@public(method=False, out=False)
-def atleast_2d(*tensors: Any) -> Any:
-    """Numbers and vectors become matrices of one row."""
-    return _at_least(2, tensors)
-
-
-@public(method=False, out=False)
-def atleast_3d(*tensors: Any) -> Any:
-    """Up to three dimensions, as NumPy places them."""
-    return _at_least(3, tensors)
