@@ -39,14 +39,37 @@ def _logic_dims(dim: DimArgument, ndim: int, keepdim: bool) -> Dims:
 @public()
 @numpy_names
 def any(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor:
-    """Whether some element is nonzero."""
+    """Whether some element is nonzero.
+
+    Args:
+        input: any tensor; NaN counts as nonzero
+        dim: the dimension to reduce, or several; by default all
+        keepdim: keep reduced dimensions, with size 1
+
+    Example:
+        >>> x = clew.tensor([[0, 1], [0, 0]])
+        >>> clew.any(x)
+        tensor(True)
+        >>> clew.any(x, dim=1)
+        tensor([ True, False])
+    """
     return ANY(input, dims=_logic_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)
 
 
 @public()
 @numpy_names
 def all(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements are nonzero."""
+    """Whether all elements are nonzero.
+
+    Args:
+        input: any tensor; NaN counts as nonzero
+        dim: the dimension to reduce, or several; by default all
+        keepdim: keep reduced dimensions, with size 1
+
+    Example:
+        >>> clew.all(clew.tensor([[1, 2], [0, 3]]), dim=1)
+        tensor([ True, False])
+    """
     return ALL(input, dims=_logic_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)
 
 
@@ -60,5 +83,14 @@ COUNT_NONZERO = Op("count_nonzero", _count_nonzero, non_differentiable="integer 
 @public(checked=True)
 @numpy_names
 def count_nonzero(input: Tensor, dim: DimArgument = None) -> Tensor:
-    """How many elements are not zero."""
+    """How many elements are not zero.
+
+    Args:
+        input: any tensor
+        dim: the dimension to count along, or several; by default all
+
+    Example:
+        >>> clew.count_nonzero(clew.tensor([[0, 3], [5, 1]]), dim=1)
+        tensor([1, 2])
+    """
     return COUNT_NONZERO(input, dims=reduced_dims(dim, input._array.ndim))

@@ -23,7 +23,21 @@ def diff(
     prepend: Tensor | None = None,
     append: Tensor | None = None,
 ) -> Tensor:
-    """The n-th differences of neighbours along a dimension."""
+    """The n-th differences of neighbours along a dimension.
+
+    Args:
+        input: at least one dimension
+        n: how often to take differences; each time there is one element less
+        dim: the dimension
+        prepend: values to put before `input` first, along `dim`
+        append: values to put after it
+
+    Example:
+        >>> clew.diff(clew.tensor([1, 3, 6, 10]))
+        tensor([2, 3, 4])
+        >>> clew.diff(clew.tensor([1, 3, 6, 10]), n=2)
+        tensor([1, 1])
+    """
     if not input._array.ndim:
         raise RuntimeError(
             "diff expects input to be at least one-dimensional" + errors.at_user_line()
@@ -111,7 +125,20 @@ def _one_spacing(name: str, x: Any, dx: Any) -> float:
 def trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
 ) -> Tensor:
-    """The integral of sampled values by the trapezoidal rule."""
+    """The integral of sampled values by the trapezoidal rule.
+
+    Args:
+        y: the samples
+        x: where they were taken; by default at equal distances
+        dx: that distance; 1 unless given
+        dim: the dimension to integrate over
+
+    Example:
+        >>> clew.trapezoid(clew.tensor([1., 5., 10.]))
+        tensor(10.5000)
+        >>> clew.trapezoid(clew.tensor([1., 5., 10.]), clew.tensor([1., 3., 6.]))
+        tensor(28.5000)
+    """
     step = _one_spacing("trapezoid", x, dx)
     spacing = _spacing("trapezoid", y, x, dim)
     dim = wrap_dim(dim, y._array.ndim)
@@ -130,7 +157,18 @@ def trapezoid(
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
 ) -> Tensor:
-    """Running integrals of sampled values by the trapezoidal rule."""
+    """Running integrals of sampled values by the trapezoidal rule, one fewer than samples.
+
+    Args:
+        y: the samples
+        x: where they were taken; by default at equal distances
+        dx: that distance; 1 unless given
+        dim: the dimension to integrate over
+
+    Example:
+        >>> clew.cumulative_trapezoid(clew.tensor([1., 5., 10.]))
+        tensor([ 3.0000, 10.5000])
+    """
     step = _one_spacing("cumulative_trapezoid", x, dx)
     spacing = _spacing("cumulative_trapezoid", y, x, dim)
     dim = wrap_dim(dim, y._array.ndim)
@@ -147,7 +185,23 @@ def cumulative_trapezoid(
 def gradient(
     input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:
-    """Estimated derivatives of sampled values along each dimension, by central differences."""
+    """Estimated derivatives of sampled values along each dimension, by central differences.
+
+    Returns a tuple with one tensor for each dimension.
+
+    Args:
+        input: the samples of a function on a grid
+        spacing: the distance of samples, one for all dimensions or a list with one for each; or a
+            list of vectors with the coordinates
+        dim: the dimension, or several; by default all
+        edge_order: 1 or 2: the order of the one-sided estimates at the edges
+
+    Example:
+        >>> clew.gradient(clew.tensor([0., 1., 4., 9.]))
+        (tensor([1., 2., 4., 5.]),)
+        >>> clew.gradient(clew.tensor([0., 1., 4., 9.]), spacing=0.5)
+        (tensor([ 2.,  4.,  8., 10.]),)
+    """
     dims = wrap_dims(dim, input._array.ndim)
     steps = _steps(input, spacing, dim, dims)
     _check_gradient(input, dims, edge_order)

@@ -14,97 +14,24 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value
-from clew.kernels.compiled import gather_scatter
 from clew.kernels.numpy.reduce import extreme_of_all, extreme_of_rows
-from clew.kernels.numpy.scatter import in_blocks, take_few
 from clew.ops.define import out_checks, return_types
 from clew.ops.define.dims import numpy_names, require_bool, wrap_dim
+from clew.ops.reduce.choosing import (
+    choosing_op,
+    chosen,
+    found_op,
+    orderable,
+    refuse_complex_history,
+    require_elements,
+)
 from clew.ops.reduce.reductions import DimArgument, Dims, fold, reduced_dims, restore_dims
 
-# -- elements chosen by index ----------------------------------------------------------------
-
-
-def _kept(indices: np.ndarray, dim: int, keepdim: bool) -> np.ndarray:
-    return indices if keepdim else np.expand_dims(indices, dim)
-
-
-def _take(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:
-    if not self.ndim:
-        return self.copy()
-    kept = _kept(indices, dim, keepdim)
-    if dim == self.ndim - 1:
-        taken = take_few(self, kept)
-        if taken is not None:
-            return taken.reshape(indices.shape)
-    blocks = in_blocks(self, kept, dim)
-    if blocks is not None:
-        return gather_scatter.take(*blocks).reshape(indices.shape)
-    return np.take_along_axis(self, kept, dim).reshape(indices.shape)
-
-
-def _put(
-    grad: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool, sizes: Dims
-) -> np.ndarray:
-    if not sizes:
-        return grad.copy()
-    spread = np.zeros(sizes, grad.dtype)
-    kept, values = _kept(indices, dim, keepdim), _kept(grad, dim, keepdim)
-    blocks = in_blocks(spread, kept, dim, values)
-    if blocks is not None:
-        gather_scatter.put(*blocks)
-    else:
-        np.put_along_axis(spread, kept, values, dim)
-    return spread
-
-
-VALUE_SELECTING_REDUCTION_BACKWARD = Op(
-    "value_selecting_reduction_backward",
-    _put,
-    grads={"grad": lambda g, indices, dim, keepdim: _chosen(g, indices, dim, keepdim)},
-    multilinear=True,
-)
-
-
-def _chosen(values: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Tensor:
-    return _CHOSEN(values, indices, dim=dim, keepdim=keepdim)
-
-
-def choosing_op(name: str, node: str) -> Op:
-    """An operation whose values are elements of its input, at `indices` along `dim`.
-
-    The indices are found before, by another operation; saving them, and neither the input nor the
-    values, is what backward needs. Each index occurs at most once along `dim`.
-    """
-    return Op(
-        name,
-        _take,
-        grads={
-            "self": lambda g, indices, dim, keepdim, self_shape: VALUE_SELECTING_REDUCTION_BACKWARD(
-                g, indices, dim=dim, keepdim=keepdim, sizes=self_shape
-            )
-        },
-        node=node,
-        multilinear=True,
-        kinks="the chosen element gets all of the gradient",
-    )
-
-
-_CHOSEN = choosing_op("_chosen", "GatherBackward0")
 MAX_DIM = choosing_op("max_dim", "MaxBackward0")
 MIN_DIM = choosing_op("min_dim", "MinBackward0")
 
 
-def found_op(name: str, forward: Callable[..., np.ndarray]) -> Op:
-    """An operation that finds indices."""
-    return Op(name, forward, non_differentiable="integer output")
-
-
 # -- argmax, argmin --------------------------------------------------------------------------
-
-
-def orderable(array: np.ndarray) -> np.ndarray:
-    """The same order in a dtype for which NumPy finds extremes quickly."""
-    return array.astype(np.float32) if array.dtype in dtypes.LOW_PRECISION else array
 
 
 def _argmax(self: np.ndarray, *, dim: int | None, keepdim: bool) -> np.ndarray:
@@ -161,7 +88,20 @@ def _place_of_all(op: Op, find: Callable[..., Any], input: Tensor) -> Tensor | N
 @public()
 @numpy_names
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index of the largest element (the first one; NaN counts as largest)."""
+    """The index of the largest element (the first one; NaN counts as largest).
+
+    Args:
+        input: a tensor that is not complex
+        dim: the dimension; by default the index counts in the flattened tensor
+        keepdim: keep `dim`, with size 1
+
+    Example:
+        >>> x = clew.tensor([[1., 5., 2.], [7., 0., 3.]])
+        >>> clew.argmax(x, dim=1)
+        tensor([1, 0])
+        >>> clew.argmax(x)
+        tensor(3)
+    """
     if dim is None and keepdim is False:
         quick = _place_of_all(ARGMAX, _argmax_of, input)
         if quick is not None:
@@ -172,7 +112,17 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 @public()
 @numpy_names
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """The index of the smallest element (the first one; NaN counts as smallest)."""
+    """The index of the smallest element (the first one; NaN counts as smallest).
+
+    Args:
+        input: a tensor that is not complex
+        dim: the dimension; by default the index counts in the flattened tensor
+        keepdim: keep `dim`, with size 1
+
+    Example:
+        >>> clew.argmin(clew.tensor([[1., 5., 2.], [7., 0., 3.]]), dim=1)
+        tensor([0, 1])
+    """
     if dim is None and keepdim is False:
         quick = _place_of_all(ARGMIN, _argmin_of, input)
         if quick is not None:
@@ -180,29 +130,11 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _find_extreme(ARGMIN, input, dim, keepdim)
 
 
-def require_elements(name: str, input: Tensor, dim: int) -> None:
-    """A dimension without elements has no extreme."""
-    shape = input._array.shape
-    if shape and shape[dim] == 0:
-        raise IndexError(
-            f"{name}(): Expected reduction dim {dim} to have non-zero size." + errors.at_user_line()
-        )
-
-
 def require_any_element(name: str, input: Tensor) -> None:
     if not input._array.size:
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
             "reduction dim with the 'dim' argument." + errors.at_user_line()
-        )
-
-
-def refuse_complex_history(name: str, input: Tensor) -> None:
-    """Complex numbers have no order; those that pass as they are still have no derivative."""
-    if input.requires_grad and local.state.grad_enabled:
-        raise RuntimeError(
-            f"{name} does not support automatic differentiation for outputs with complex dtype."
-            + errors.at_user_line()
         )
 
 
@@ -289,14 +221,36 @@ def _reduce_extreme(op: Op, input: Tensor, dim: DimArgument, keepdim: bool) -> T
 @public(out=out_checks.input_dtype(out_checks.extreme_words))
 @numpy_names
 def amax(input: Tensor, dim: DimArgument = (), keepdim: bool = False) -> Tensor:
-    """The largest value over some dimensions; equal ones share the gradient."""
+    """The largest value over some dimensions; equal ones share the gradient.
+
+    Args:
+        input: a tensor that is not complex
+        dim: the dimension, or several; by default all
+        keepdim: keep reduced dimensions, with size 1
+
+    Example:
+        >>> x = clew.tensor([2., 3., 3.], requires_grad=True)
+        >>> clew.amax(x, 0).backward()
+        >>> x.grad
+        tensor([0.0000, 0.5000, 0.5000])
+    """
     return _reduce_extreme(AMAX, input, dim, keepdim)
 
 
 @public(out=out_checks.input_dtype(out_checks.extreme_words))
 @numpy_names
 def amin(input: Tensor, dim: DimArgument = (), keepdim: bool = False) -> Tensor:
-    """The smallest value over some dimensions; equal ones share the gradient."""
+    """The smallest value over some dimensions; equal ones share the gradient.
+
+    Args:
+        input: a tensor that is not complex
+        dim: the dimension, or several; by default all
+        keepdim: keep reduced dimensions, with size 1
+
+    Example:
+        >>> clew.amin(clew.tensor([[1., 5.], [7., 0.]]), dim=1)
+        tensor([1., 0.])
+    """
     return _reduce_extreme(AMIN, input, dim, keepdim)
 
 
@@ -330,7 +284,18 @@ AMINMAX = Op("aminmax", _aminmax, grads={"self": _aminmax_grad}, outputs=2, kink
 def aminmax(
     input: Tensor, *, dim: int | None = None, keepdim: bool = False
 ) -> return_types.aminmax:
-    """The smallest and the largest value, over one dimension or over all."""
+    """The smallest and the largest value, over one dimension or over all.
+
+    Args:
+        input: a tensor that is not complex
+        dim: the dimension; by default all
+        keepdim: keep `dim`, with size 1
+
+    Example:
+        >>> smallest, largest = clew.aminmax(clew.tensor([3, 1, 2]))
+        >>> smallest, largest
+        (tensor(1), tensor(3))
+    """
     shape = input._array.shape
     if dim is None and not input._array.size:
         raise RuntimeError(
@@ -364,7 +329,7 @@ def _along(
     ):
         params: dict[str, Any] = {"dim": wrap_dim(dim, array.ndim), "keepdim": keepdim}
         places = find.output(state, (input,), params, find.forward(array, **params))
-        values = _take(array, places._array, **params)
+        values = chosen(array, places._array, **params)
         return choose.output(state, (input, places), params, values), places
     if input.dtype.is_complex:
         raise RuntimeError(f"{name}(): does not support complex input" + errors.at_user_line())
@@ -389,8 +354,31 @@ def _of_all(op: Op, ufunc: Any, input: Tensor) -> Tensor:
     return op(input)
 
 
+_EXTREME = """The {words} element; with `dim`, the {words} along it and where; or of two.
+
+Args:
+    input: a tensor that is not complex; where an element is NaN, so is the result
+    dim: the dimension; by default all elements; a tensor here is `other`
+    keepdim: keep `dim`, with size 1
+    other: a tensor to compare with, element by element, as `{name}imum` does
+
+Example:
+    >>> clew.{name}(clew.tensor([[1., 5.], [7., 0.]]))
+    tensor({found[0]})
+    >>> values, indices = clew.{name}(clew.tensor([[1., 5.], [7., 0.]]), dim=1)
+    >>> values, indices
+    (tensor({found[1]}), tensor({found[2]}))
+"""
+
+
 def _extreme_function(
-    name: str, words: str, op: Op, ufunc: Any, sought: Any, along: tuple[Op, Op]
+    name: str,
+    words: str,
+    found: tuple[str, ...],
+    op: Op,
+    ufunc: Any,
+    sought: Any,
+    along: tuple[Op, Op],
 ) -> Callable[..., Any]:
     """`max` or `min`, from the operations for all elements and along a dimension."""
     result = getattr(return_types, name)
@@ -410,8 +398,8 @@ def _extreme_function(
                 and state.intercept is None
             ):
                 # A NaN is found first, too.
-                found = array[sought(array), ...].copy()
-                return op.output(state, (input,), NO_PARAMS, found)
+                value = array[sought(array), ...].copy()
+                return op.output(state, (input,), NO_PARAMS, value)
             return _of_all(op, ufunc, input)
         if isinstance(dim, Tensor):
             other, dim = dim, None
@@ -420,14 +408,30 @@ def _extreme_function(
         return result(*_along(name, *along, input, dim, keepdim))
 
     extreme.__name__ = extreme.__qualname__ = name
-    extreme.__doc__ = f"The {words} element; with `dim`, the {words} along it and where; or of two."
+    extreme.__doc__ = _EXTREME.format(name=name, words=words, found=found)
     return extreme
 
 
 max, min = (
     public(out=out_checks.own_memory)(numpy_names(_extreme_function(*given)))
     for given in (
-        ("max", "largest", MAX_ALL, np.maximum, _argmax_of, (ARGMAX, MAX_DIM)),
-        ("min", "smallest", MIN_ALL, np.minimum, _argmin_of, (ARGMIN, MIN_DIM)),
+        (
+            "max",
+            "largest",
+            ("7.", "[5., 7.]", "[1, 0]"),
+            MAX_ALL,
+            np.maximum,
+            _argmax_of,
+            (ARGMAX, MAX_DIM),
+        ),
+        (
+            "min",
+            "smallest",
+            ("0.", "[1., 0.]", "[0, 1]"),
+            MIN_ALL,
+            np.minimum,
+            _argmin_of,
+            (ARGMIN, MIN_DIM),
+        ),
     )
 )

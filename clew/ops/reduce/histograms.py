@@ -35,7 +35,19 @@ BINCOUNT = Op("bincount", _bincount, non_differentiable="a count of integers")
 
 @public(out=False)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each non-negative integer occurs, or the sum of its weights."""
+    """How often each non-negative integer occurs, or the sum of its weights.
+
+    Args:
+        input: a vector of integers, none negative
+        weights: one for each element; its weights are added up instead of counted
+        minlength: the least length of the result
+
+    Example:
+        >>> clew.bincount(clew.tensor([0, 2, 2, 3]), minlength=5)
+        tensor([1, 0, 2, 1, 0])
+        >>> clew.bincount(clew.tensor([0, 1, 1]), clew.tensor([0.5, 1., 2.]))
+        tensor([0.5000, 3.0000])
+    """
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0" + errors.at_user_line())
     if input.dtype.category != dtypes.INTEGER:
@@ -115,7 +127,18 @@ def _check_bins(bins: int) -> None:
 
 @public()
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """Counts of elements in `bins` equal intervals between `min` and `max`."""
+    """Counts of elements in `bins` equal intervals between `min` and `max`.
+
+    Args:
+        input: floating point; elements outside the range are not counted
+        bins: how many intervals
+        min: the lower end; where both ends are 0, the smallest and the largest element are taken
+        max: the upper end, inclusive
+
+    Example:
+        >>> clew.histc(clew.tensor([1., 2., 1., 4.]), bins=4, min=0, max=4)
+        tensor([0., 2., 1., 1.])
+    """
     if input.dtype.category != dtypes.FLOAT:
         raise errors.no_kernel("histogram_cpu", input.dtype)
     _check_bins(bins)
@@ -138,7 +161,20 @@ def histogram(
     weight: Tensor | None = None,
     density: bool = False,
 ) -> return_types.histogram:
-    """Counts (or densities) of elements between edges, and the edges."""
+    """Counts (or densities) of elements between edges, and the edges.
+
+    Args:
+        input: floating point
+        bins: how many equal intervals, or a rising vector of edges
+        range: the lower and the upper end, where `bins` is a number; by default what `input` spans
+        weight: a weight for each element
+        density: divide so that the integral over the range is 1
+
+    Example:
+        >>> counts, edges = clew.histogram(clew.tensor([1., 2., 1., 4.]), bins=2, range=(0., 4.))
+        >>> counts, edges
+        (tensor([2., 2.]), tensor([0., 2., 4.]))
+    """
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise errors.no_kernel("histogramdd", input.dtype)
     if weight is not None and weight._array.shape != input._array.shape:

@@ -104,7 +104,22 @@ def vector_norm(
     *,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
-    """The norm of vectors along some dimensions (`linalg.vector_norm`)."""
+    """The norm of vectors along some dimensions (`linalg.vector_norm`).
+
+    Args:
+        input: floating point or complex
+        ord: the order p of the p-norm; also inf, -inf, and 0 (how many elements are not zero)
+        dim: the dimension, or several that count as one vector; by default all
+        keepdim: keep reduced dimensions, with size 1
+        dtype: what to convert to first
+
+    Example:
+        >>> x = clew.tensor([[3., 4.], [0., -2.]])
+        >>> clew.linalg.vector_norm(x, dim=1)
+        tensor([5., 2.])
+        >>> clew.linalg.vector_norm(x, ord=float("inf"))
+        tensor(4.)
+    """
     ord = float(ord)
     if ord == 2 and dim is None and dtype is None and keepdim is False:
         quick = _quick_length(input)
@@ -187,7 +202,23 @@ def norm(
     keepdim: bool = False,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
-    """The norm over all elements, or over some dimensions."""
+    """The norm over all elements, or over some dimensions.
+
+    `linalg.vector_norm` and `linalg.matrix_norm` are its newer forms.
+
+    Args:
+        input: floating point or complex
+        p: the order: "fro" (2 for vectors), "nuc" for matrices, or a number, inf and -inf included
+        dim: the dimension, or several; by default all elements are one vector
+        keepdim: keep reduced dimensions, with size 1
+        dtype: what to convert to first
+
+    Example:
+        >>> clew.norm(clew.tensor([3., 4.]))
+        tensor(5.)
+        >>> clew.norm(clew.tensor([[3., 4.], [1., -1.]]), p=1, dim=1)
+        tensor([7., 2.])
+    """
     if p == "nuc":
         return _nuclear_norm(input, dim, keepdim, dtype)
     if isinstance(p, str) and p != "fro":
@@ -254,7 +285,17 @@ DIST = Op(
 
 @public(checked=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The p-norm of `input - other`."""
+    """The p-norm of `input - other`: the distance of two tensors.
+
+    Args:
+        input: floating point or complex
+        other: broadcasts with `input`
+        p: the order of the norm
+
+    Example:
+        >>> clew.dist(clew.tensor([1., 2.]), clew.tensor([4., 6.]))
+        tensor(5.)
+    """
     dtype = dtypes.promote_types(input.dtype, other.dtype)
     if dtype.category < dtypes.FLOAT:
         if dtype is dtypes.bool_:
@@ -296,7 +337,19 @@ RENORM = Op("renorm", _renorm, grads={"self": _renorm_grad})
 
 @public(inplace=True)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """Scale each slice along `dim` down to a norm of at most `maxnorm`."""
+    """Scale each slice along `dim` down to a norm of at most `maxnorm`.
+
+    Args:
+        input: at least two dimensions
+        p: the order of the norm
+        dim: the dimension whose slices are measured
+        maxnorm: the norm that none exceeds; smaller slices stay as they are
+
+    Example:
+        >>> clew.renorm(clew.tensor([[3., 4.], [0.3, 0.4]]), p=2, dim=0, maxnorm=1.)
+        tensor([[0.6000, 0.8000],
+                [0.3000, 0.4000]])
+    """
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported" + errors.at_user_line())
     if maxnorm < 0:

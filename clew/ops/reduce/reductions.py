@@ -1,4 +1,4 @@
-"""Reductions that combine all elements: sum, mean, prod, logsumexp, any, all."""
+"""Reductions that combine all elements: sum, mean, nansum, nanmean, logsumexp."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.casting import FLOAT32, casts
 from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
-from clew.core.tensor import Tensor, every_value, wrap
+from clew.core.tensor import Tensor
 from clew.kernels.numpy import reduce
 from clew.kernels.numpy.arrays import widened
 from clew.kernels.numpy.conversion import converted
-from clew.ops.define.dims import numpy_names, require_bool, shape_argument, wrap_dim, wrap_dims
+from clew.ops.define.dims import numpy_names, require_bool, shape_argument, wrap_dims
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.shape.views import expanded
 
@@ -146,7 +145,22 @@ def sum(
     *,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
-    """The sum over some dimensions, or over all."""
+    """The sum over some dimensions, or over all.
+
+    Args:
+        input: any tensor; bools and integers are summed as int64
+        dim: the dimension, or several; by default all
+        keepdim: keep reduced dimensions, with size 1
+        dtype: what to convert to before summing
+
+    Example:
+        >>> x = clew.tensor([[1., 2.], [3., 4.]])
+        >>> clew.sum(x)
+        tensor(10.)
+        >>> clew.sum(x, dim=1, keepdim=True)
+        tensor([[3.],
+                [7.]])
+    """
     if dim is None and keepdim is False:
         if dtype is None:
             out = _total(input, SUM_ALL)
@@ -255,7 +269,18 @@ def mean(
     *,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
-    """The mean over some dimensions, or over all."""
+    """The mean over some dimensions, or over all.
+
+    Args:
+        input: floating point or complex, unless `dtype` is
+        dim: the dimension, or several; by default all
+        keepdim: keep reduced dimensions, with size 1
+        dtype: what to convert to before summing
+
+    Example:
+        >>> clew.mean(clew.tensor([[1., 2.], [3., 4.]]), dim=0)
+        tensor([2., 3.])
+    """
     if dim is None and keepdim is False:
         if dtype is None:
             out = _total(input, MEAN_ALL)
@@ -299,7 +324,18 @@ def nansum(
     *,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
-    """The sum of the elements that are not NaN."""
+    """The sum of the elements that are not NaN.
+
+    Args:
+        input: a tensor that is not complex
+        dim: the dimension, or several; by default all
+        keepdim: keep reduced dimensions, with size 1
+        dtype: what to convert to before summing
+
+    Example:
+        >>> clew.nansum(clew.tensor([1., float("nan"), 3.]))
+        tensor(4.)
+    """
     if input.dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs" + errors.at_user_line())
     dims = reduced_dims(dim, input._array.ndim, keepdim)
@@ -315,7 +351,18 @@ def nanmean(
     *,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
-    """The mean of the elements that are not NaN."""
+    """The mean of the elements that are not NaN; NaN where there is none.
+
+    Args:
+        input: floating point
+        dim: the dimension, or several; by default all
+        keepdim: keep reduced dimensions, with size 1
+        dtype: what to convert to before summing
+
+    Example:
+        >>> clew.nanmean(clew.tensor([1., float("nan"), 3.]))
+        tensor(2.)
+    """
     if input.dtype.category < dtypes.FLOAT:
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
@@ -323,101 +370,6 @@ def nanmean(
         )
     count = input.detach().isnan().logical_not().sum(dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count
-
-
-# -- prod ----------------------------------------------------------------------------------
-
-
-def _multiplied(self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtype) -> np.ndarray:
-    values = convert(self, accumulator_dtype(dtype))
-    product = None
-    if dim is None or dim == self.ndim - 1:
-        product = reduce.multiply(values, dim is None, keepdim)
-    if product is None:
-        product = fold(np.multiply, values, dim, keepdim)
-    return product.astype(dtype, copy=False)
-
-
-def _prod(self: np.ndarray, *, dim: int, keepdim: bool, dtype: np.dtype) -> np.ndarray:
-    return _multiplied(self, dim if self.ndim else None, keepdim, dtype)
-
-
-def _prod_all(self: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
-    return _multiplied(self, None, False, dtype)
-
-
-def product_of_others(x: Tensor, dim: int) -> Tensor:
-    """For each element, the product of all the others along `dim`; zeros need no care."""
-    places = np.arange(x._array.shape[dim]).reshape((-1,) + (1,) * (x._array.ndim - dim - 1))
-    is_first, is_last = wrap(places == 0), wrap(places == len(places) - 1)
-    before = x.roll(1, dim).masked_fill(is_first, 1).cumprod(dim)
-    after = x.roll(-1, dim).masked_fill(is_last, 1).flip(dim).cumprod(dim).flip(dim)
-    return before * after
-
-
-def _prod_grad(
-    g: Tensor, self: Tensor, out: Tensor, dim: int, keepdim: bool, dtype: np.dtype
-) -> Tensor:
-    if not self._array.ndim:
-        return g
-    g, result = (g, out) if keepdim else (g.unsqueeze(dim), out.unsqueeze(dim))
-    factors = self.to(dtypes.BY_NUMPY[dtype])
-    if every_value(factors).all():
-        return g * conj(result / factors)
-    return g * conj(product_of_others(factors, dim))
-
-
-def _prod_all_grad(g: Tensor, self: Tensor, out: Tensor, dtype: np.dtype) -> Tensor:
-    if not self._array.ndim:
-        return g
-    factors = self.to(dtypes.BY_NUMPY[dtype])
-    if every_value(factors).all():
-        return g * conj(out / factors)
-    return g * conj(product_of_others(factors.reshape(-1), 0).reshape(self._array.shape))
-
-
-def _product_of_all(input: Tensor) -> Tensor | None:
-    """The short path for all elements of floats; None where there is more to look at."""
-    array, state = input._array, local.state
-    dtype = array.dtype
-    if (dtype is not F32 and dtype is not F64) or not array.flags.c_contiguous:
-        return None
-    if state.intercept is not None or state.autocast is not None:
-        return None
-    product = reduce.all_by(reduce.PROD, array)
-    return PROD_ALL.output(state, (input,), {"dtype": dtype}, product)
-
-
-PROD = Op("prod_dim", _prod, grads={"self": _prod_grad}, node="ProdBackward1")
-PROD_ALL = Op("prod", _prod_all, grads={"self": _prod_all_grad})
-
-
-@public()
-@numpy_names
-def prod(
-    input: Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: dtypes.dtype | None = None,
-) -> Tensor:
-    """The product over one dimension, or over all."""
-    if dim is None and dtype is None and keepdim is False:
-        quick = _product_of_all(input)
-        if quick is not None:
-            return quick
-    return _any_product(input, dim, keepdim, dtype)
-
-
-@casts(FLOAT32)
-def _any_product(
-    input: Tensor, dim: int | None, keepdim: bool, dtype: dtypes.dtype | None
-) -> Tensor:
-    wanted = sum_dtype(input, dtype)
-    require_bool("keepdim", keepdim)
-    if dim is None:
-        return PROD_ALL(input, dtype=wanted)
-    return PROD(input, dim=wrap_dim(dim, input._array.ndim), keepdim=keepdim, dtype=wanted)
 
 
 # -- logsumexp -----------------------------------------------------------------------------
@@ -456,7 +408,17 @@ LOGSUMEXP = Op("logsumexp", _logsumexp, grads={"self": _logsumexp_grad})
 @public(checked=True)
 @numpy_names
 def logsumexp(input: Tensor, dim: DimArgument, keepdim: bool = False) -> Tensor:
-    """log(sum(exp(input))), computed without overflow."""
+    """`log(sum(exp(input)))`, computed without overflow.
+
+    Args:
+        input: any tensor; integers are converted to the default dtype
+        dim: the dimension, or several
+        keepdim: keep reduced dimensions, with size 1
+
+    Example:
+        >>> clew.logsumexp(clew.tensor([1000., 1000.]), dim=0)
+        tensor(1000.6932)
+    """
     if dim is None:
         raise errors.wrong_argument("logsumexp", "dim", 2, "tuple of ints", dim)
     if input.dtype.category < dtypes.FLOAT:
@@ -469,7 +431,15 @@ def logsumexp(input: Tensor, dim: DimArgument, keepdim: bool = False) -> Tensor:
 
 @public(function=False)
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """Sum the dimensions away that broadcasting from `size` would have added or stretched."""
+    """Sum the dimensions away that broadcasting from `size` would have added or stretched.
+
+    Args:
+        size: the shape of the result, as arguments or one tuple; it must broadcast to this one
+
+    Example:
+        >>> clew.ones(2, 3).sum_to_size(1, 3)
+        tensor([[2., 2., 2.]])
+    """
     wanted, have = shape_argument(size), self._array.shape
     extra = len(have) - len(wanted)
     fits = extra >= 0 and builtins.all(

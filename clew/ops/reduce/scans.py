@@ -18,7 +18,7 @@ from clew.kernels.compiled import cumulative_extrema
 from clew.ops.define import out_checks, return_types
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.pointwise.arithmetic import conj
-from clew.ops.reduce.extrema import found_op, orderable, refuse_complex_history
+from clew.ops.reduce.choosing import found_op, orderable, refuse_complex_history
 from clew.ops.reduce.reductions import Dims, convert, sum_dtype
 
 # Running totals are kept in more digits than the results, so that their errors do not pile up.
@@ -101,7 +101,18 @@ CUMSUM = Op(
 @public(inplace=True, out=out_checks.decides_dtype)
 @numpy_names
 def cumsum(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
-    """Running sums along a dimension."""
+    """Running sums along a dimension.
+
+    Args:
+        input: any tensor; bools and integers are summed as int64
+        dim: the dimension
+        dtype: what to convert to before summing
+
+    Example:
+        >>> clew.cumsum(clew.tensor([[1, 2, 3], [4, 5, 6]]), dim=1)
+        tensor([[ 1,  3,  6],
+                [ 4,  9, 15]])
+    """
     quick = _quick_scan(CUMSUM, np.add, input, dim) if dtype is None else None
     if quick is not None:
         return quick
@@ -195,7 +206,17 @@ CUMPROD = Op(
 @public(inplace=True, out=out_checks.decides_dtype)
 @numpy_names
 def cumprod(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
-    """Running products along a dimension."""
+    """Running products along a dimension.
+
+    Args:
+        input: any tensor; bools and integers are multiplied as int64
+        dim: the dimension
+        dtype: what to convert to before multiplying
+
+    Example:
+        >>> clew.cumprod(clew.tensor([1, 2, 3, 4]), dim=0)
+        tensor([ 1,  2,  6, 24])
+    """
     quick = _quick_scan(CUMPROD, np.multiply, input, dim) if dtype is None else None
     if quick is not None:
         return quick
@@ -241,7 +262,16 @@ LOGCUMSUMEXP = Op("logcumsumexp", _logcumsumexp, grads={"self": _logcumsumexp_gr
 @public(out=out_checks.input_dtype(out_checks.scan_words))
 @numpy_names
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
-    """log of the running sums of exp, computed without overflow."""
+    """log of the running sums of exp along a dimension, computed without overflow.
+
+    Args:
+        input: floating point or complex
+        dim: the dimension
+
+    Example:
+        >>> clew.logcumsumexp(clew.tensor([1000., 1000.]), dim=0)
+        tensor([1000.0000, 1000.6932])
+    """
     dim = wrap_dim(dim, input._array.ndim)
     if input.dtype.category < dtypes.FLOAT:
         raise errors.no_kernel("logcumsumexp_out_cpu", input.dtype)
@@ -336,12 +366,32 @@ def _running(
 @public()
 @numpy_names
 def cummax(input: Tensor, dim: int) -> return_types.cummax:
-    """The largest element so far along a dimension, and where (the latest of equals)."""
+    """The largest element so far along a dimension, and where (the latest of equals).
+
+    Args:
+        input: a tensor that is not complex
+        dim: the dimension
+
+    Example:
+        >>> values, indices = clew.cummax(clew.tensor([1, 3, 2, 3]), dim=0)
+        >>> values, indices
+        (tensor([1, 3, 3, 3]), tensor([0, 1, 1, 3]))
+    """
     return return_types.cummax(*_running(ARGCUMMAX, CUMMAX, np.maximum, input, dim))
 
 
 @public()
 @numpy_names
 def cummin(input: Tensor, dim: int) -> return_types.cummin:
-    """The smallest element so far along a dimension, and where (the latest of equals)."""
+    """The smallest element so far along a dimension, and where (the latest of equals).
+
+    Args:
+        input: a tensor that is not complex
+        dim: the dimension
+
+    Example:
+        >>> values, indices = clew.cummin(clew.tensor([3, 1, 2, 1]), dim=0)
+        >>> values, indices
+        (tensor([3, 1, 1, 1]), tensor([0, 1, 1, 3]))
+    """
     return return_types.cummin(*_running(ARGCUMMIN, CUMMIN, np.minimum, input, dim))

@@ -12,7 +12,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.ops.define.dims import wrap_dim
-from clew.ops.reduce.extrema import orderable
+from clew.ops.reduce.choosing import orderable
 
 # -- unique ----------------------------------------------------------------------------------------
 
@@ -112,7 +112,22 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct elements in order, or the distinct slices along a dimension."""
+    """The distinct elements in order, or the distinct slices along a dimension.
+
+    Args:
+        input: a tensor that is not complex
+        sorted: ignored; the result is always sorted
+        return_inverse: return also, for each element, which distinct one it is
+        return_counts: return also how often each occurs
+        dim: compare slices of this dimension; by default elements
+
+    Example:
+        >>> clew.unique(clew.tensor([3, 1, 3, 2]))
+        tensor([1, 2, 3])
+        >>> values, counts = clew.unique(clew.tensor([3, 1, 3, 2]), return_counts=True)
+        >>> counts
+        tensor([1, 1, 2])
+    """
     if input.dtype.is_complex:
         raise errors.no_kernel("unique", input.dtype)
     if dim is None:
@@ -129,7 +144,18 @@ def unique_consecutive(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The first element of each run of equal elements (or slices along a dimension)."""
+    """The first element of each run of equal elements (or slices along a dimension).
+
+    Args:
+        input: a tensor that is not complex
+        return_inverse: return also, for each element, in which run it is
+        return_counts: return also how long each run is
+        dim: compare slices of this dimension; by default elements
+
+    Example:
+        >>> clew.unique_consecutive(clew.tensor([1, 1, 2, 2, 1]))
+        tensor([1, 2, 1])
+    """
     if input.dtype.is_complex:
         raise errors.no_kernel("unique", input.dtype)
     found = UNIQUE_CONSECUTIVE(input, dim=None if dim is None else _set_dim(input, dim))
@@ -155,7 +181,19 @@ ISIN = Op("isin", _isin, non_differentiable="boolean output")
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
-    """Whether each element is among `test_elements`."""
+    """Whether each element is among `test_elements`.
+
+    Args:
+        elements: a tensor or a number
+        test_elements: a tensor or a number; one of the two is a tensor
+        assume_unique: a promise that neither has an element twice, which saves time
+        invert: whether each element is *not* among them
+
+    Example:
+        >>> clew.isin(clew.tensor([[1, 2], [3, 4]]), clew.tensor([2, 3]))
+        tensor([[False,  True],
+                [ True, False]])
+    """
     given = (elements, test_elements)
     if not any(isinstance(value, Tensor) for value in given):
         raise TypeError(
@@ -263,7 +301,22 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where values would be inserted into a sorted sequence (its last dimension)."""
+    """Where values would be inserted into a sorted sequence (its last dimension).
+
+    Args:
+        sorted_sequence: rising along the last dimension: a vector, or (..., n)
+        input: the values, a number or a tensor; its leading dimensions are those of the sequence
+        out_int32: return int32 instead of int64
+        right: insert after equal elements instead of before
+        side: "left" or "right", the same by name
+        sorter: the indices that sort a sequence that is not sorted
+
+    Example:
+        >>> clew.searchsorted(clew.tensor([1, 3, 5]), clew.tensor([3, 4]))
+        tensor([1, 2])
+        >>> clew.searchsorted(clew.tensor([1, 3, 5]), clew.tensor([3, 4]), right=True)
+        tensor([2, 2])
+    """
     if side not in (None, "left", "right"):
         raise _search_error(f"side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
@@ -281,7 +334,18 @@ def searchsorted(
 def bucketize(
     input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
 ) -> Tensor:
-    """The index of the interval between `boundaries` that each value falls into."""
+    """The index of the interval between `boundaries` that each value falls into.
+
+    Args:
+        input: the values, a number or a tensor
+        boundaries: a rising vector
+        out_int32: return int32 instead of int64
+        right: a value equal to a boundary falls into the interval above it, instead of below
+
+    Example:
+        >>> clew.bucketize(clew.tensor([0.5, 2.0, 9.0]), clew.tensor([1., 2., 3.]))
+        tensor([0, 1, 3])
+    """
     if boundaries._array.ndim != 1:
         raise RuntimeError(
             f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})"

@@ -20,14 +20,14 @@ from clew.core.tensor import Tensor
 from clew.kernels.numpy import argsort as argsort_kernels
 from clew.ops.define import out_checks, return_types
 from clew.ops.define.dims import numpy_names, wrap_dim
-from clew.ops.reduce.extrema import (
-    all_shared_evenly,
+from clew.ops.reduce.choosing import (
     choosing_op,
     found_op,
     orderable,
     refuse_complex_history,
     require_elements,
 )
+from clew.ops.reduce.extrema import all_shared_evenly
 
 # -- sort ----------------------------------------------------------------------------------------
 
@@ -62,7 +62,19 @@ def _order(input: Tensor, dim: int, descending: bool) -> tuple[Tensor, int]:
 def sort(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False
 ) -> return_types.sort:
-    """The elements in order along a dimension, and where they were; always stable."""
+    """The elements in order along a dimension, and where they were; always stable.
+
+    Args:
+        input: a tensor that is not complex; NaN counts as largest
+        dim: the dimension
+        descending: largest first
+        stable: ignored; equal elements keep their order in any case
+
+    Example:
+        >>> values, indices = clew.sort(clew.tensor([3, 1, 2]))
+        >>> values, indices
+        (tensor([1, 2, 3]), tensor([1, 2, 0]))
+    """
     indices, dim = _order(input, dim, descending)
     return return_types.sort(SORT(input, indices, dim=dim, keepdim=True), indices)
 
@@ -70,13 +82,33 @@ def sort(
 @public(checked=True)
 @numpy_names
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The indices that sort a dimension; always stable."""
+    """The indices that sort a dimension; always stable.
+
+    Args:
+        input: a tensor that is not complex; NaN counts as largest
+        dim: the dimension
+        descending: largest first
+        stable: ignored; equal elements keep their order in any case
+
+    Example:
+        >>> clew.argsort(clew.tensor([3, 1, 2]), descending=True)
+        tensor([0, 2, 1])
+    """
     return _order(input, dim, descending)[0]
 
 
 @public()
 def msort(input: Tensor) -> Tensor:
-    """The elements in ascending order along the first dimension."""
+    """The elements in ascending order along the first dimension.
+
+    Args:
+        input: a tensor that is not complex
+
+    Example:
+        >>> clew.msort(clew.tensor([[3, 1], [2, 4]]))
+        tensor([[2, 1],
+                [3, 4]])
+    """
     return sort(input, 0).values
 
 
@@ -130,7 +162,20 @@ TOPK = choosing_op("topk", "TopkBackward0")
 def topk(
     input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> return_types.topk:
-    """The k largest (or smallest) elements along a dimension, in order, and where."""
+    """The k largest (or smallest) elements along a dimension, in order, and where.
+
+    Args:
+        input: a tensor that is not complex; NaN counts as largest
+        k: how many
+        dim: the dimension
+        largest: False for the smallest ones
+        sorted: ignored; the result is always in order
+
+    Example:
+        >>> values, indices = clew.topk(clew.tensor([1., 4., 2., 3.]), 2)
+        >>> values, indices
+        (tensor([4., 3.]), tensor([1, 3]))
+    """
     dim = wrap_dim(dim, input._array.ndim)
     if not 0 <= k <= (input._array.shape[dim] if input._array.ndim else 1):
         raise RuntimeError("selected index k out of range" + errors.at_user_line())
@@ -161,7 +206,19 @@ KTHVALUE = choosing_op("kthvalue", "KthvalueBackward0")
 @public(checked=True, out=out_checks.own_memory)
 @numpy_names
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.kthvalue:
-    """The k-th smallest element (k counts from 1) along a dimension, and where."""
+    """The k-th smallest element (k counts from 1) along a dimension, and where.
+
+    Args:
+        input: a tensor that is not complex; NaN counts as largest
+        k: 1 is the smallest
+        dim: the dimension
+        keepdim: keep `dim`, with size 1
+
+    Example:
+        >>> values, indices = clew.kthvalue(clew.tensor([1., 4., 2., 3.]), 2)
+        >>> values, indices
+        (tensor(2.), tensor(2))
+    """
     dim = wrap_dim(dim, input._array.ndim)
     require_elements("kthvalue", input, dim)
     if not 1 <= k <= (input._array.shape[dim] if input._array.ndim else 1):
@@ -249,7 +306,17 @@ def _median(
 def median(
     input: Tensor, dim: int | None = None, keepdim: bool = False
 ) -> Tensor | return_types.median:
-    """The (lower) median of all elements, or along a dimension, then also where it is."""
+    """The (lower) median of all elements, or along a dimension, then also where it is.
+
+    Args:
+        input: a tensor that is not complex; the median is NaN where an element is
+        dim: the dimension; by default all elements
+        keepdim: keep `dim`, with size 1
+
+    Example:
+        >>> clew.median(clew.tensor([4., 1., 3., 2.]))  # of the middle two, the smaller
+        tensor(2.)
+    """
     found = _median(MEDIAN, MEDIAN_DIM, input, dim, keepdim)
     return return_types.median(*found) if isinstance(found, tuple) else found
 
@@ -259,7 +326,17 @@ def median(
 def nanmedian(
     input: Tensor, dim: int | None = None, keepdim: bool = False
 ) -> Tensor | return_types.nanmedian:
-    """The (lower) median of the elements that are not NaN."""
+    """The (lower) median of the elements that are not NaN, and along a dimension also where.
+
+    Args:
+        input: a tensor that is not complex
+        dim: the dimension; by default all elements
+        keepdim: keep `dim`, with size 1
+
+    Example:
+        >>> clew.nanmedian(clew.tensor([4., float("nan"), 3., 2.]))
+        tensor(3.)
+    """
     found = _median(NANMEDIAN, NANMEDIAN_DIM, input, dim, keepdim)
     return return_types.nanmedian(*found) if isinstance(found, tuple) else found
 
@@ -289,7 +366,18 @@ MODE = choosing_op("mode", "ModeBackward0")
 @public(checked=True, out=out_checks.own_memory)
 @numpy_names
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mode:
-    """The most frequent element along a dimension, and where (the last place)."""
+    """The most frequent element along a dimension, and where (the last place).
+
+    Args:
+        input: a tensor that is not complex; of several, the smallest is taken
+        dim: the dimension
+        keepdim: keep `dim`, with size 1
+
+    Example:
+        >>> values, indices = clew.mode(clew.tensor([1, 2, 2, 3, 3]))
+        >>> values, indices
+        (tensor(2), tensor(2))
+    """
     dim = wrap_dim(dim, input._array.ndim)
     require_elements("mode", input, dim)
     if input.dtype.is_complex:

@@ -1,4 +1,4 @@
-"""Statistics: var, std, quantiles, covariance."""
+"""Statistics: var, std, covariance, correlation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.casting import FLOAT32, casts
 from clew.core.elementwise import F32, F64
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
-from clew.core.tensor import Tensor, every_value, wrap
+from clew.core.tensor import Tensor, every_value
 from clew.kernels.numpy import reduce
-from clew.ops.define.dims import numpy_names, wrap_dim
+from clew.ops.define.dims import numpy_names
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.reduce.reductions import (
     DimArgument,
@@ -207,7 +206,21 @@ def var(
     *,
     correction: float | None = _ABSENT,
 ) -> Tensor:
-    """The variance: squared deviations from the mean, summed and divided by n - correction."""
+    """The variance: squared deviations from the mean, summed and divided by `n - correction`.
+
+    Args:
+        input: floating point or complex
+        dim: the dimension, or several; by default all
+        unbiased: older form of `correction`: True is 1, False is 0
+        keepdim: keep reduced dimensions, with size 1
+        correction: what to subtract from the number of elements; 1 unless given
+
+    Example:
+        >>> clew.var(clew.tensor([1., 2., 3., 4.]))
+        tensor(1.6667)
+        >>> clew.var(clew.tensor([1., 2., 3., 4.]), correction=0)
+        tensor(1.2500)
+    """
     return _spread(VAR, input, dim, unbiased, keepdim, correction)
 
 
@@ -221,7 +234,19 @@ def std(
     *,
     correction: float | None = _ABSENT,
 ) -> Tensor:
-    """The standard deviation: the square root of `var`."""
+    """The standard deviation: the square root of `var`.
+
+    Args:
+        input: floating point or complex
+        dim: the dimension, or several; by default all
+        unbiased: older form of `correction`: True is 1, False is 0
+        keepdim: keep reduced dimensions, with size 1
+        correction: what to subtract from the number of elements; 1 unless given
+
+    Example:
+        >>> clew.std(clew.tensor([[1., 2., 3.], [2., 4., 6.]]), dim=1)
+        tensor([1., 2.])
+    """
     return _spread(STD, input, dim, unbiased, keepdim, correction)
 
 
@@ -235,7 +260,19 @@ def var_mean(
     *,
     correction: float | None = _ABSENT,
 ) -> tuple[Tensor, Tensor]:
-    """The variance and the mean."""
+    """The variance and the mean, in that order.
+
+    Args:
+        input: floating point or complex
+        dim: the dimension, or several; by default all
+        unbiased: older form of `correction`: True is 1, False is 0
+        keepdim: keep reduced dimensions, with size 1
+        correction: what to subtract from the number of elements; 1 unless given
+
+    Example:
+        >>> clew.var_mean(clew.tensor([1., 2., 3.]))
+        (tensor(1.), tensor(2.))
+    """
     return _spread(VAR_MEAN, input, dim, unbiased, keepdim, correction)
 
 
@@ -249,126 +286,20 @@ def std_mean(
     *,
     correction: float | None = _ABSENT,
 ) -> tuple[Tensor, Tensor]:
-    """The standard deviation and the mean."""
+    """The standard deviation and the mean, in that order.
+
+    Args:
+        input: floating point or complex
+        dim: the dimension, or several; by default all
+        unbiased: older form of `correction`: True is 1, False is 0
+        keepdim: keep reduced dimensions, with size 1
+        correction: what to subtract from the number of elements; 1 unless given
+
+    Example:
+        >>> clew.std_mean(clew.tensor([1., 2., 3.]))
+        (tensor(1.), tensor(2.))
+    """
     return _spread(STD_MEAN, input, dim, unbiased, keepdim, correction)
-
-
-# -- quantiles -------------------------------------------------------------------------------------
-
-_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
-
-
-def _quantile_weights(input: Tensor, q: Any, interpolation: str) -> Tensor:
-    """`q` as a tensor, after PyTorch's checks of all the arguments."""
-    if not input._array.size:
-        raise RuntimeError("quantile() input tensor must be non-empty" + errors.at_user_line())
-    if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise RuntimeError(
-            "quantile() input tensor must be either float or double dtype" + errors.at_user_line()
-        )
-    if not isinstance(q, Tensor):
-        if not 0 <= q <= 1:
-            raise RuntimeError(
-                f"quantile() q must be in the range [0, 1] but got {q}" + errors.at_user_line()
-            )
-        q = wrap(np.asarray(q, input._array.dtype))
-    elif q._array.ndim > 1:
-        raise RuntimeError("quantile() q must be a scalar or 1D tensor" + errors.at_user_line())
-    if q.dtype is not input.dtype:
-        raise RuntimeError(
-            "quantile() q tensor must be same dtype as the input tensor" + errors.at_user_line()
-        )
-    values = every_value(q)
-    if not ((values >= 0) & (values <= 1)).all():
-        raise RuntimeError(
-            "quantile() q values must be in the range [0, 1]" + errors.at_user_line()
-        )
-    if interpolation not in _INTERPOLATIONS:
-        raise RuntimeError(
-            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
-            f"but got {interpolation}" + errors.at_user_line()
-        )
-    return q
-
-
-def _quantile(
-    name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str
-) -> Tensor:
-    q = _quantile_weights(input, q, interpolation)
-    ndim = input._array.ndim
-    kept = [1] * ndim
-    if dim is not None:
-        dim = wrap_dim(dim, ndim)
-        kept = [1 if i == dim else n for i, n in enumerate(input._array.shape)]
-    lanes = input.reshape(-1) if dim is None or not ndim else input.transpose(dim, -1)
-    ordered = lanes.sort(-1).values
-    values = _interpolated(ordered, _ranks(name, ordered, q), interpolation)
-    # The quantiles are last, the reduced dimension has swapped its place with it.
-    values = values.movedim(-1, 0) if q._array.ndim else values.squeeze(-1)
-    front = tuple(q._array.shape)
-    if dim is not None and ndim:
-        values = values.unsqueeze(-1).transpose(dim + len(front), -1)
-    if keepdim:
-        return values.reshape(front + tuple(kept))
-    return values.squeeze(dim + len(front)) if dim is not None and ndim else values
-
-
-def _ranks(name: str, ordered: Tensor, q: Tensor) -> Tensor:
-    """The fractional places of the quantiles in each sorted lane."""
-    weights = q.reshape(-1)
-    last = ordered._array.shape[-1] - 1
-    if name == "nanquantile":
-        numbers = ordered.detach().isnan().logical_not().sum(-1, keepdim=True)
-        return (weights * (numbers - 1)).clamp(min=0)
-    ranks = (weights * last).expand(ordered._array.shape[:-1] + weights._array.shape)
-    # NaNs are sorted to the end: a lane with any has NaN for each quantile.
-    return ranks.masked_fill(ordered.detach().isnan().any(-1, keepdim=True), last)
-
-
-def _interpolated(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
-    if interpolation == "lower":
-        ranks = ranks.floor()
-    elif interpolation == "higher":
-        ranks = ranks.ceil()
-    elif interpolation == "nearest":
-        ranks = ranks.round()
-    below = ranks.detach().to(dtypes.int64)
-    values = ordered.gather(-1, below)
-    if interpolation not in ("linear", "midpoint"):
-        return values
-    weights = ranks - below if interpolation == "linear" else (ranks - below).new_full((), 0.5)
-    above = ordered.gather(-1, ranks.detach().ceil().to(dtypes.int64))
-    return values.lerp(above, weights.expand(values._array.shape))
-
-
-@public(checked=True)
-@numpy_names
-@casts(FLOAT32)
-def quantile(
-    input: Tensor,
-    q: float | Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    interpolation: str = "linear",
-) -> Tensor:
-    """Quantiles of all elements, or along a dimension; several `q` come first in the result."""
-    return _quantile("quantile", input, q, dim, keepdim, interpolation)
-
-
-@public(checked=True)
-@numpy_names
-@casts(FLOAT32)
-def nanquantile(
-    input: Tensor,
-    q: float | Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    interpolation: str = "linear",
-) -> Tensor:
-    """Quantiles of the elements that are not NaN."""
-    return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
 
 
 # -- covariance ------------------------------------------------------------------------------------
@@ -382,7 +313,19 @@ def cov(
     fweights: Tensor | None = None,
     aweights: Tensor | None = None,
 ) -> Tensor:
-    """The covariance matrix of variables in rows, observed in columns."""
+    """The covariance matrix of variables in rows, observed in columns.
+
+    Args:
+        input: (variables, observations), or one variable
+        correction: what to subtract from the number of observations
+        fweights: how often each observation counts, integers
+        aweights: how much each observation counts, floating point
+
+    Example:
+        >>> clew.cov(clew.tensor([[1., 2., 3.], [3., 2., 1.]]))
+        tensor([[ 1., -1.],
+                [-1.,  1.]])
+    """
     if input._array.ndim > 2:
         raise RuntimeError(
             f"cov(): expected input to have two or fewer dimensions but got an input with "
@@ -455,7 +398,16 @@ def _normaliser(
 
 @public(out=False)
 def corrcoef(input: Tensor) -> Tensor:
-    """The matrix of correlation coefficients of variables in rows, observed in columns."""
+    """The matrix of correlation coefficients of variables in rows, observed in columns.
+
+    Args:
+        input: (variables, observations), or one variable
+
+    Example:
+        >>> clew.corrcoef(clew.tensor([[1., 2., 3.], [3., 2., 1.]]))
+        tensor([[ 1., -1.],
+                [-1.,  1.]])
+    """
     if input._array.ndim > 2:
         raise RuntimeError(
             "corrcoef(): expected input to have two or fewer dimensions but got an input with "

@@ -1,0 +1,120 @@
+"""The product of elements, over one dimension or over all."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clew.backend import dtypes
+from clew.core.casting import FLOAT32, casts
+from clew.core.elementwise import F32, F64
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.state import local
+from clew.core.tensor import Tensor, every_value, wrap
+from clew.kernels.numpy import reduce
+from clew.ops.define.dims import numpy_names, require_bool, wrap_dim
+from clew.ops.pointwise.arithmetic import conj
+from clew.ops.reduce.reductions import accumulator_dtype, convert, fold, sum_dtype
+
+
+def _multiplied(self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtype) -> np.ndarray:
+    values = convert(self, accumulator_dtype(dtype))
+    product = None
+    if dim is None or dim == self.ndim - 1:
+        product = reduce.multiply(values, dim is None, keepdim)
+    if product is None:
+        product = fold(np.multiply, values, dim, keepdim)
+    return product.astype(dtype, copy=False)
+
+
+def _prod(self: np.ndarray, *, dim: int, keepdim: bool, dtype: np.dtype) -> np.ndarray:
+    return _multiplied(self, dim if self.ndim else None, keepdim, dtype)
+
+
+def _prod_all(self: np.ndarray, *, dtype: np.dtype) -> np.ndarray:
+    return _multiplied(self, None, False, dtype)
+
+
+def product_of_others(x: Tensor, dim: int) -> Tensor:
+    """For each element, the product of all the others along `dim`; zeros need no care."""
+    places = np.arange(x._array.shape[dim]).reshape((-1,) + (1,) * (x._array.ndim - dim - 1))
+    is_first, is_last = wrap(places == 0), wrap(places == len(places) - 1)
+    before = x.roll(1, dim).masked_fill(is_first, 1).cumprod(dim)
+    after = x.roll(-1, dim).masked_fill(is_last, 1).flip(dim).cumprod(dim).flip(dim)
+    return before * after
+
+
+def _prod_grad(
+    g: Tensor, self: Tensor, out: Tensor, dim: int, keepdim: bool, dtype: np.dtype
+) -> Tensor:
+    if not self._array.ndim:
+        return g
+    g, result = (g, out) if keepdim else (g.unsqueeze(dim), out.unsqueeze(dim))
+    factors = self.to(dtypes.BY_NUMPY[dtype])
+    if every_value(factors).all():
+        return g * conj(result / factors)
+    return g * conj(product_of_others(factors, dim))
+
+
+def _prod_all_grad(g: Tensor, self: Tensor, out: Tensor, dtype: np.dtype) -> Tensor:
+    if not self._array.ndim:
+        return g
+    factors = self.to(dtypes.BY_NUMPY[dtype])
+    if every_value(factors).all():
+        return g * conj(out / factors)
+    return g * conj(product_of_others(factors.reshape(-1), 0).reshape(self._array.shape))
+
+
+def _product_of_all(input: Tensor) -> Tensor | None:
+    """The short path for all elements of floats; None where there is more to look at."""
+    array, state = input._array, local.state
+    dtype = array.dtype
+    if (dtype is not F32 and dtype is not F64) or not array.flags.c_contiguous:
+        return None
+    if state.intercept is not None or state.autocast is not None:
+        return None
+    product = reduce.all_by(reduce.PROD, array)
+    return PROD_ALL.output(state, (input,), {"dtype": dtype}, product)
+
+
+PROD = Op("prod_dim", _prod, grads={"self": _prod_grad}, node="ProdBackward1")
+PROD_ALL = Op("prod", _prod_all, grads={"self": _prod_all_grad})
+
+
+@public()
+@numpy_names
+def prod(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: dtypes.dtype | None = None,
+) -> Tensor:
+    """The product over one dimension, or over all.
+
+    Args:
+        input: any tensor; bools and integers are multiplied as int64
+        dim: the dimension; by default all
+        keepdim: keep `dim`, with size 1
+        dtype: what to convert to before multiplying
+
+    Example:
+        >>> clew.prod(clew.tensor([[1., 2.], [3., 4.]]), dim=1)
+        tensor([ 2., 12.])
+    """
+    if dim is None and dtype is None and keepdim is False:
+        quick = _product_of_all(input)
+        if quick is not None:
+            return quick
+    return _any_product(input, dim, keepdim, dtype)
+
+
+@casts(FLOAT32)
+def _any_product(
+    input: Tensor, dim: int | None, keepdim: bool, dtype: dtypes.dtype | None
+) -> Tensor:
+    wanted = sum_dtype(input, dtype)
+    require_bool("keepdim", keepdim)
+    if dim is None:
+        return PROD_ALL(input, dtype=wanted)
+    return PROD(input, dim=wrap_dim(dim, input._array.ndim), keepdim=keepdim, dtype=wanted)
