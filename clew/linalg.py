@@ -7,12 +7,15 @@ from clew.core.arguments import typed as _typed
 from clew.core.public import with_out as _with_out
 from clew.ops.define.rows import out_form as _out_form
 from clew.ops.linalg import decompositions as _decompositions
+from clew.ops.linalg import determinants as _determinants
 from clew.ops.linalg import householder as _reflections
+from clew.ops.linalg import inverse as _inverses
 from clew.ops.linalg import lu as _lu
 from clew.ops.linalg import matmul as _matmul
 from clew.ops.linalg import matrix_functions as _linalg
 from clew.ops.linalg import matrix_norms as _matrix_norms
 from clew.ops.linalg import products as _products
+from clew.ops.linalg import qr as _qr
 from clew.ops.linalg import solve as _solving
 from clew.ops.linalg.checks import LinAlgError
 from clew.ops.linalg.matmul import EXACT_OUT as _EXACT_OUT
@@ -30,8 +33,8 @@ def _exact(function: _Function) -> _Function:
 
 
 # Each function takes out=, except for the views.
-inv = _exact(_solving.inv)
-inv_ex = _checked(_solving.inv_ex)
+inv = _exact(_inverses.inv)
+inv_ex = _checked(_inverses.inv_ex)
 solve = _exact(_solving.solve)
 solve_ex = _checked(_solving.solve_ex)
 solve_triangular = _exact(_solving.solve_triangular)
@@ -41,15 +44,15 @@ lu = _checked(_lu.lu)
 lu_factor = _checked(_lu.lu_factor)
 lu_factor_ex = _checked(_lu.lu_factor_ex)
 lu_solve = _checked(_lu.lu_solve)
-qr = _checked(_decompositions.qr)
+qr = _checked(_qr.qr)
 svd = _checked(_decompositions.svd)
 svdvals = _checked(_decompositions.svdvals)
 eigh = _checked(_decompositions.eigh)
 eigvalsh = _checked(_decompositions.eigvalsh)
 eig = _checked(_decompositions.eig)
 eigvals = _checked(_decompositions.eigvals)
-det = _exact(_linalg.det)
-slogdet = _checked(_linalg.slogdet)
+det = _exact(_determinants.det)
+slogdet = _checked(_determinants.slogdet)
 pinv = _checked(_linalg.pinv)
 lstsq = _typed(_linalg.lstsq)
 matrix_power = _checked(_linalg.matrix_power)

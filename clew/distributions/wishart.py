@@ -18,7 +18,7 @@ from clew.distributions.multivariate_normal import FromMatrix, log_diagonal_sum,
 from clew.ops.create.from_data import tensor
 from clew.ops.create.random import randn
 from clew.ops.create.ranges import arange, tril_indices
-from clew.ops.linalg.matrix_functions import slogdet
+from clew.ops.linalg.determinants import slogdet
 from clew.ops.linalg.solve import cholesky_solve
 from clew.ops.pointwise.clamping import where
 from clew.ops.pointwise.special import mvlgamma

@@ -24,20 +24,22 @@ from clew.kernels.numpy.arrays import widened
 from clew.ops.define.deprecated_forms import number_first
 from clew.ops.define.rows import out_form, require_tensors
 from clew.ops.linalg.matmul import (
-    C_NAMES,
     EXACT_OUT,
     Array,
     batch_times,
+    late_of_right,
+    of_right,
+    times,
+    transposed,
+)
+from clew.ops.linalg.product_checks import (
+    C_NAMES,
     check_batches,
     check_matrices,
     check_mv,
-    late_of_right,
-    of_right,
     refuse_bool,
     require_batch,
     require_same_scalar_type,
-    times,
-    transposed,
 )
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.shape.views import expanded_shape
@@ -226,7 +228,21 @@ def _quick(input: Any, mat1: Any, mat2: Any) -> Tensor | None:
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
-    """`beta * input + alpha * (mat1 @ mat2)`."""
+    """`beta * input + alpha * (mat1 @ mat2)`.
+
+    Args:
+        input: what the product is added to; broadcasts to its shape
+        mat1: (n, m)
+        mat2: (m, p)
+        beta: a factor for `input`; with 0, NaN in `input` does not matter
+        alpha: a factor for the product
+
+    Example:
+        >>> bias, x, weight = clew.tensor([1., 2.]), clew.ones(2, 3), clew.ones(3, 2)
+        >>> clew.addmm(bias, x, weight)
+        tensor([[4., 5.],
+                [4., 5.]])
+    """
     if beta == 1 and alpha == 1:
         quick = _quick(input, mat1, mat2)
         if quick is not None:
@@ -248,7 +264,19 @@ def addmm(
 def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
-    """`beta * input + alpha * (mat @ vec)`."""
+    """`beta * input + alpha * (mat @ vec)`.
+
+    Args:
+        input: what the product is added to; broadcasts to its shape
+        mat: (n, m)
+        vec: (m,)
+        beta: a factor for `input`; with 0, NaN in `input` does not matter
+        alpha: a factor for the product
+
+    Example:
+        >>> clew.addmv(clew.tensor([1., 2.]), clew.ones(2, 3), clew.ones(3), alpha=10)
+        tensor([31., 32.])
+    """
     require_tensors("addmv", input=input, mat=mat, vec=vec)
     check_mv(input._array.shape, mat, vec)
     if input.dtype is not mat.dtype or input.dtype is not vec.dtype:
@@ -267,7 +295,20 @@ def addmv(
 def addr(
     input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
-    """`beta * input + alpha * outer(vec1, vec2)`."""
+    """`beta * input + alpha * outer(vec1, vec2)`.
+
+    Args:
+        input: what the product is added to; broadcasts to its shape
+        vec1: (n,)
+        vec2: (m,)
+        beta: a factor for `input`; with 0, NaN in `input` does not matter
+        alpha: a factor for the product
+
+    Example:
+        >>> clew.addr(clew.zeros(2, 2), clew.tensor([1., 2.]), clew.tensor([3., 4.]))
+        tensor([[3., 4.],
+                [6., 8.]])
+    """
     require_tensors("addr", input=input, vec1=vec1, vec2=vec2)
     for name, vector in (("vec1", vec1), ("vec2", vec2)):
         if vector._array.ndim != 1:
@@ -294,7 +335,20 @@ def addr(
 def addbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
-    """`beta * input` plus `alpha` times the sum of the products of two batches' matrices."""
+    """`beta * input` plus `alpha` times the sum of the products of two batches' matrices.
+
+    Args:
+        input: what the sum is added to; broadcasts to (n, p)
+        batch1: (b, n, m)
+        batch2: (b, m, p)
+        beta: a factor for `input`; with 0, NaN in `input` does not matter
+        alpha: a factor for the sum
+
+    Example:
+        >>> clew.addbmm(clew.zeros(2, 2), clew.ones(5, 2, 3), clew.ones(5, 3, 2))
+        tensor([[15., 15.],
+                [15., 15.]])
+    """
     require_tensors("addbmm", input=input, batch1=batch1, batch2=batch2)
     require_batch("batch1", batch1)
     require_batch("batch2", batch2)
@@ -323,7 +377,20 @@ def addbmm(
 def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1
 ) -> Tensor:
-    """`beta * input + alpha * (batch1 @ batch2)` for batches of matrices."""
+    """`beta * input + alpha * (batch1 @ batch2)` for batches of matrices.
+
+    Args:
+        input: what the products are added to; broadcasts to (b, n, p)
+        batch1: (b, n, m)
+        batch2: (b, m, p)
+        beta: a factor for `input`; with 0, NaN in `input` does not matter
+        alpha: a factor for the products
+
+    Example:
+        >>> clew.baddbmm(clew.zeros(1, 2, 2), clew.ones(1, 2, 3), clew.ones(1, 3, 2), alpha=2)
+        tensor([[[6., 6.],
+                 [6., 6.]]])
+    """
     require_tensors("baddbmm", input=input, batch1=batch1, batch2=batch2)
     require_batch("batch1", batch1)
     require_batch("batch2", batch2)

@@ -13,7 +13,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops.linalg.checks import require_kernel
-from clew.ops.linalg.matmul import require_same_scalar_type
+from clew.ops.linalg.product_checks import require_same_scalar_type
 
 Array = np.ndarray
 
@@ -119,7 +119,22 @@ def cdist(
     p: float = 2.0,
     compute_mode: str | None = "use_mm_for_euclid_dist_if_necessary",
 ) -> Tensor:
-    """The p-norm distance between each row of `x1` and each row of `x2`."""
+    """The p-norm distance between each row of `x1` and each row of `x2`.
+
+    Args:
+        x1: (..., n, m), floating point
+        x2: (..., k, m); the result is (..., n, k)
+        p: the order of the norm, not negative
+        compute_mode: whether a matrix product finds Euclidean distances, less exact but faster:
+            where there are more than 25 rows ("use_mm_for_euclid_dist_if_necessary"), always
+            ("use_mm_for_euclid_dist") or never ("donot_use_mm_for_euclid_dist")
+
+    Example:
+        >>> points = clew.tensor([[0., 0.], [3., 4.]])
+        >>> clew.cdist(points, points)
+        tensor([[0., 5.],
+                [5., 0.]])
+    """
     if compute_mode is not None and compute_mode not in _MODES:
         raise ValueError(
             f"{compute_mode} is not a valid value for compute_mode" + errors.at_user_line()

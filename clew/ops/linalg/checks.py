@@ -10,7 +10,15 @@ from clew.core.tensor import Tensor
 
 
 class LinAlgError(RuntimeError):
-    """A computation that failed because of a matrix's values: singular, not positive-definite."""
+    """A computation that failed because of a matrix's values: singular, not positive-definite.
+
+    Example:
+        >>> try:
+        ...     clew.linalg.inv(clew.zeros(2, 2))
+        ... except clew.linalg.LinAlgError as error:
+        ...     print(str(error)[:23])
+        linalg.inv: The diagona
+    """
 
 
 # The name that PyTorch's tracebacks show.

@@ -1,4 +1,4 @@
-"""Decompositions: qr, svd, eigh, eig.
+"""Decompositions into singular values and eigenvalues: svd, eigh, eig.
 
 Singular vectors and eigenvectors are only determined up to a phase (and, for equal values, up to a
 rotation). Gradients are those of losses that do not depend on that choice; for the phase of complex
@@ -22,16 +22,10 @@ from clew.ops.linalg.checks import (
     require_matrices,
     require_square,
 )
-from clew.ops.linalg.solve import solve, solve_triangular
-from clew.ops.shape.joining import cat
+from clew.ops.linalg.solve import solve
 
 Array = np.ndarray
 Grads = tuple[Tensor | None, ...]
-
-
-class qr_result(NamedTuple):
-    Q: Tensor
-    R: Tensor
 
 
 class svd_result(NamedTuple):
@@ -74,81 +68,6 @@ def _check_phase(name: str, kind: str, diagonal: Tensor) -> None:
         "e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined."
         + errors.at_user_line()
     )
-
-
-# -- QR ------------------------------------------------------------------------------------------
-
-
-def _qr(self: Array, *, mode: str) -> tuple[Array, Array]:
-    rows, columns = self.shape[-2:]
-    if mode == "r":
-        return np.empty(0, self.dtype), _qr(self, mode="reduced")[1]
-    if not self.size:
-        size = rows if mode == "complete" else min(rows, columns)
-        Q = np.broadcast_to(np.eye(rows, size, dtype=self.dtype), (*self.shape[:-2], rows, size))
-        return Q.copy(), np.zeros((*self.shape[:-2], size, columns), self.dtype)
-    Q, R = np.linalg.qr(self, mode=mode)  # type: ignore[call-overload]  # mode is one of two here
-    return Q, R
-
-
-def _qr_grad(g: Grads, out0: Tensor, out1: Tensor, mode: str) -> Tensor | None:
-    of_q, of_r = g
-    if of_q is None and of_r is None:
-        return None
-    if mode == "r":
-        raise RuntimeError(
-            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please "
-            "use linalg.qr(A, mode='reduced') if you are going to require gradients on A."
-            + errors.at_user_line()
-        )
-    rows, columns = out0._array.shape[-2], out1._array.shape[-1]
-    if mode == "complete" and rows > columns:
-        raise RuntimeError(
-            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
-            + errors.at_user_line()
-        )
-    of_q = wrap(np.zeros_like(out0._array)) if of_q is None else of_q
-    of_r = wrap(np.zeros_like(out1._array)) if of_r is None else of_r
-    if columns <= rows:
-        return _square_qr_grad(of_q, of_r, out0, out1)
-    # Only the left block is decomposed; the right one is Q^H times that part of A.
-    right, of_right = out1[..., :, rows:], of_r[..., :, rows:]
-    of_q = of_q + (out0 @ right) @ of_right.mH
-    left = _square_qr_grad(of_q, of_r[..., :, :rows], out0, out1[..., :, :rows])
-    return cat([left, out0 @ of_right], -1)
-
-
-def _square_qr_grad(of_q: Tensor, of_r: Tensor, Q: Tensor, R: Tensor) -> Tensor:
-    product = (of_r @ R.mH - Q.mH @ of_q).triu()
-    mirrored = product + product.mH
-    diagonal = product.diagonal(0, -2, -1)
-    # The diagonal of R is real: only the real part of what reaches it counts, once.
-    real = diagonal.real.to(product.dtype) if product.dtype.is_complex else diagonal
-    symmetric = with_diagonal(mirrored, real)
-    return solve_triangular(R.mH, of_q + Q @ symmetric, upper=False, left=False)
-
-
-LINALG_QR = Op("linalg_qr", _qr, outputs=2, grads={"self": _qr_grad})
-
-
-@casts(FLOAT32)
-def qr(A: Tensor, mode: str = "reduced") -> qr_result:
-    """A = Q R with orthonormal columns in Q and an upper triangle R."""
-    require_matrices("linalg.qr", A)
-    require_inexact("linalg.qr", A)
-    require_kernel("geqrf_cpu", A)
-    if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(
-            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
-            "'r', or 'complete'" + errors.at_user_line()
-        )
-    return qr_result(*LINALG_QR(A, mode=mode))
-
-
-@public(name="qr")
-def _old_qr(input: Tensor, some: bool = True) -> qr_result:
-    """The QR decomposition; `linalg.qr` is its newer form."""
-    return qr(input, mode="reduced" if some else "complete")
 
 
 # -- SVD -----------------------------------------------------------------------------------------
@@ -268,7 +187,21 @@ def _check_svd(A: Tensor) -> None:
 
 @casts(FLOAT32)
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> svd_result:
-    """A = U diag(S) Vh with orthonormal U and Vh and falling S >= 0."""
+    """`A = U diag(S) Vh` with orthonormal U and Vh and falling S >= 0.
+
+    Args:
+        A: (..., m, n)
+        full_matrices: U is (m, m) and Vh (n, n); else they have min(m, n) columns and rows
+        driver: for CUDA only; must be None
+
+    Example:
+        >>> A = clew.tensor([[3., 0.], [0., -2.], [0., 0.]])
+        >>> U, S, Vh = clew.linalg.svd(A, full_matrices=False)
+        >>> S
+        tensor([3., 2.])
+        >>> clew.allclose(U @ clew.diag(S) @ Vh, A)
+        True
+    """
     _check_svd(A)
     if driver is not None:
         raise RuntimeError(
@@ -280,7 +213,16 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
 @casts(FLOAT32)
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
-    """The singular values, falling."""
+    """The singular values of matrices, falling.
+
+    Args:
+        A: (..., m, n)
+        driver: for CUDA only
+
+    Example:
+        >>> clew.linalg.svdvals(clew.tensor([[3., 0.], [0., -2.]]))
+        tensor([3., 2.])
+    """
     _check_svd(A)
     if (A.requires_grad and local.state.grad_enabled) or local.state.intercept is not None:
         return svd(A, full_matrices=False, driver=driver).S
@@ -289,7 +231,18 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 
 @public(name="svd")
 def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> old_svd_result:
-    """The singular value decomposition with V instead of Vh; `linalg.svd` is its newer form."""
+    """The singular value decomposition with V instead of Vh; `linalg.svd` is its newer form.
+
+    Args:
+        input: (..., m, n)
+        some: False for the full U and V
+        compute_uv: False for S only; U and V are zeros then
+
+    Example:
+        >>> U, S, V = clew.svd(clew.tensor([[3., 0.], [0., -2.]]))
+        >>> S
+        tensor([3., 2.])
+    """
     ndim = input._array.ndim
     if ndim < 2:
         raise RuntimeError(
@@ -340,7 +293,20 @@ LINALG_EIGH = Op("linalg_eigh", _eigh, outputs=2, grads={"self": _eigh_grad})
 
 @casts(FLOAT32)
 def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
-    """Eigenvalues (rising) and eigenvectors of symmetric or Hermitian matrices."""
+    """Eigenvalues (rising) and eigenvectors of symmetric or Hermitian matrices.
+
+    Args:
+        A: (..., n, n)
+        UPLO: "L" or "U": which triangle is read; the other one is taken to mirror it
+
+    Example:
+        >>> values, vectors = clew.linalg.eigh(clew.tensor([[3., 0.], [0., 1.]]))
+        >>> values
+        tensor([1., 3.])
+        >>> vectors.abs()  # in columns, of either sign
+        tensor([[0., 1.],
+                [1., 0.]])
+    """
     require_square("linalg.eigh", A)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(
@@ -352,7 +318,16 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
 
 @casts(FLOAT32)
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of symmetric or Hermitian matrices, rising."""
+    """The eigenvalues of symmetric or Hermitian matrices, rising.
+
+    Args:
+        A: (..., n, n)
+        UPLO: "L" or "U": which triangle is read; the other one is taken to mirror it
+
+    Example:
+        >>> clew.linalg.eigvalsh(clew.tensor([[2., 1.], [1., 2.]]))
+        tensor([1., 3.])
+    """
     return eigh(A, UPLO).eigenvalues
 
 
@@ -398,13 +373,30 @@ def _check_eig(name: str, A: Tensor) -> None:
 
 @casts(FLOAT32)
 def eig(A: Tensor) -> eigh_result:
-    """Eigenvalues and eigenvectors of square matrices, always complex."""
+    """Eigenvalues and eigenvectors of square matrices, always complex.
+
+    Args:
+        A: (..., n, n)
+
+    Example:
+        >>> values, vectors = clew.linalg.eig(clew.tensor([[2., 0.], [0., 3.]]))
+        >>> values
+        tensor([2.+0.j, 3.+0.j])
+    """
     _check_eig("linalg.eig", A)
     return eigh_result(*LINALG_EIG(A))
 
 
 @casts(FLOAT32)
 def eigvals(A: Tensor) -> Tensor:
-    """The eigenvalues of square matrices, always complex."""
+    """The eigenvalues of square matrices, always complex.
+
+    Args:
+        A: (..., n, n)
+
+    Example:
+        >>> clew.linalg.eigvals(clew.tensor([[2., 1.], [0., 3.]]))
+        tensor([2.+0.j, 3.+0.j])
+    """
     _check_eig("linalg.eigvals", A)
     return eigh_result(*LINALG_EIG(A)).eigenvalues

@@ -247,7 +247,20 @@ def _drop_ones(
 def einsum(*args: Any) -> Tensor:
     """Sums of products by Einstein's convention: `einsum("ij,jk->ik", a, b)`.
 
-    Several operands are contracted from left to right.
+    Labels that the result does not have are summed over. Several operands are contracted from left
+    to right.
+
+    Args:
+        args: the equation, then the tensors: one group of labels for each, and after "->" those of
+            the result; "..." stands for the dimensions not named
+
+    Example:
+        >>> a = clew.tensor([[1., 2.], [3., 4.]])
+        >>> clew.einsum("ij,jk->ik", a, a)  # matrix product
+        tensor([[ 7., 10.],
+                [15., 22.]])
+        >>> clew.einsum("ii", a)  # trace
+        tensor(5.)
     """
     if len(args) < 2:
         raise ValueError(

@@ -17,6 +17,16 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of the reflections I - tau_i v_i v_i^H.
 
     Each v_i has a 1 on the diagonal of `input`, its column of `input` below that, and zeros above.
+
+    Args:
+        input: (..., m, n) with m >= n
+        tau: (..., k) with k <= n
+
+    Example:
+        >>> vectors, tau = clew.tensor([[1., 0.], [1., 1.]]), clew.tensor([1., 0.])
+        >>> clew.linalg.householder_product(vectors, tau)
+        tensor([[ 0., -1.],
+                [-1.,  0.]])
     """
     name = "torch.linalg.householder_product"
     if input._array.ndim < 2:

@@ -124,7 +124,21 @@ def _check_lu(name: str, A: Tensor, pivot: bool) -> None:
 
 
 def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
-    """P, L, U with A = P L U."""
+    """P, L, U with `A = P L U`: a permutation, a unit lower and an upper triangle.
+
+    Args:
+        A: (..., m, n)
+        pivot: must be True; factoring without exchanging rows is not implemented
+
+    Example:
+        >>> P, L, U = clew.linalg.lu(clew.tensor([[1., 2.], [2., 2.]]))
+        >>> L
+        tensor([[1.0000, 0.0000],
+                [0.5000, 1.0000]])
+        >>> U
+        tensor([[2., 2.],
+                [0., 1.]])
+    """
     _check_lu("linalg.lu", A, pivot)
     P, L, U = LINALG_LU(A)
     return lu_result(P.detach(), L, U)
@@ -168,7 +182,18 @@ LINALG_LU_FACTOR_EX = Op(
 def lu_factor_ex(
     A: Tensor, *, pivot: bool = True, check_errors: bool = False
 ) -> lu_factor_ex_result:
-    """L and U in one tensor, the pivots, and for each matrix 0 or the number of its zero pivot."""
+    """L and U in one tensor, the pivots, and for each matrix 0 or the number of its zero pivot.
+
+    Args:
+        A: (..., m, n)
+        pivot: must be True; factoring without exchanging rows is not implemented
+        check_errors: raise where a pivot is zero
+
+    Example:
+        >>> LU, pivots, info = clew.linalg.lu_factor_ex(clew.zeros(2, 2))
+        >>> info
+        tensor(1, dtype=torch.int32)
+    """
     _check_lu("torch.lu_factor", A, pivot)
     result = lu_factor_ex_result(*LINALG_LU_FACTOR_EX(A))
     if check_errors:
@@ -177,7 +202,20 @@ def lu_factor_ex(
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
-    """L and U in one tensor, and the pivots, counted from 1."""
+    """L and U in one tensor, and the pivots, counted from 1.
+
+    Args:
+        A: (..., m, n)
+        pivot: must be True; factoring without exchanging rows is not implemented
+
+    Example:
+        >>> LU, pivots = clew.linalg.lu_factor(clew.tensor([[1., 2.], [2., 2.]]))
+        >>> LU
+        tensor([[2.0000, 2.0000],
+                [0.5000, 1.0000]])
+        >>> pivots
+        tensor([2, 2], dtype=torch.int32)
+    """
     result = lu_factor_ex(A, pivot=pivot)
     _refuse_zero_pivot("torch.linalg.lu_factor", every_value(result.info))
     return lu_factor_result(result.LU, result.pivots)
@@ -196,7 +234,18 @@ def _refuse_zero_pivot(name: str, info: Array) -> None:
 @public(name="lu", out=False)
 @casts(FLOAT32)
 def _old_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
-    """L and U in one tensor and the pivots (old form of `linalg.lu_factor`)."""
+    """L and U in one tensor and the pivots (old form of `linalg.lu_factor`).
+
+    Args:
+        A: (..., m, n)
+        pivot: must be True; factoring without exchanging rows is not implemented
+        get_infos: return also, for each matrix, 0 or the number of its zero pivot
+
+    Example:
+        >>> LU, pivots = clew.tensor([[1., 2.], [2., 2.]]).lu()
+        >>> pivots
+        tensor([2, 2], dtype=torch.int32)
+    """
     result = lu_factor_ex(A, pivot=pivot)
     if get_infos:
         return result
@@ -234,7 +283,21 @@ LU_UNPACK = Op("lu_unpack", _unpack, outputs=3, grads={"LU_data": _unpack_grad})
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> lu_result:
-    """P, L and U from what `lu_factor` gives; parts not asked for are empty."""
+    """P, L and U from what `lu_factor` gives; parts not asked for are empty.
+
+    Args:
+        LU_data: L and U in one tensor
+        LU_pivots: the pivots, int32
+        unpack_data: whether to return L and U
+        unpack_pivots: whether to return P
+
+    Example:
+        >>> A = clew.tensor([[1., 2.], [2., 2.]])
+        >>> P, L, U = clew.lu_unpack(*clew.linalg.lu_factor(A))
+        >>> P @ L @ U
+        tensor([[1., 2.],
+                [2., 2.]])
+    """
     if LU_pivots._array.dtype != np.int32:
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
@@ -287,7 +350,21 @@ LINALG_LU_SOLVE = Op("linalg_lu_solve", _solve_forward, joint=_solve_grads)
 def lu_solve(
     LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False
 ) -> Tensor:
-    """The solution of A X = B (X A = B, A^H X = B) for the A that was factored."""
+    """The solution of A X = B for the A that was factored.
+
+    Args:
+        LU: what `lu_factor` gives for A
+        pivots: the pivots that it gives
+        B: (..., n, k)
+        left: False to solve X A = B
+        adjoint: solve with A^H instead of A
+
+    Example:
+        >>> LU, pivots = clew.linalg.lu_factor(clew.tensor([[2., 0.], [0., 4.]]))
+        >>> clew.linalg.lu_solve(LU, pivots, clew.tensor([[2.], [4.]]))
+        tensor([[1.],
+                [1.]])
+    """
     require_kernel("lu_solve_cpu", LU)
     if LU.dtype is not B.dtype:
         raise RuntimeError(
@@ -313,5 +390,17 @@ def lu_solve(
 
 @public(name="lu_solve")
 def _old_lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """The solution of A X = b for the A that was factored."""
+    """The solution of A X = b for the A that was factored.
+
+    Args:
+        b: (..., n, k)
+        LU_data: what `lu_factor` gives for A
+        LU_pivots: the pivots that it gives
+
+    Example:
+        >>> LU, pivots = clew.linalg.lu_factor(clew.tensor([[2., 0.], [0., 4.]]))
+        >>> clew.lu_solve(clew.tensor([[2.], [4.]]), LU, pivots)
+        tensor([[1.],
+                [1.]])
+    """
     return lu_solve(LU_data, LU_pivots, b)

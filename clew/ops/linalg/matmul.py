@@ -24,6 +24,17 @@ from clew.kernels.codegen.ufunc import over_rows
 from clew.kernels.gemm.products import batch_product, late_product, product
 from clew.kernels.numpy.arrays import widened
 from clew.ops.define.rows import out_form, require_tensors
+from clew.ops.linalg.product_checks import (
+    check_batches,
+    check_matrices,
+    check_mv,
+    check_vectors,
+    refuse_bool,
+    require_batch,
+    require_matrix,
+    require_same_dtype,
+    require_same_scalar_type,
+)
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.shape.views import UNSAFE_RESHAPE
 
@@ -32,27 +43,8 @@ Array = np.ndarray
 # Rows shorter than this are quicker without a kernel.
 _SHORTEST_ROW = 16
 
-# How PyTorch's messages about unequal dtypes spell them.
-C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short",
-    "int32": "int", "int64": "long", "uint16": "unsigned short", "uint32": "unsigned int",
-    "uint64": "unsigned long", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
-
-
 # What a result given as `out=` must be: products do not convert on the way out.
 EXACT_OUT = "Expected out tensor to have dtype {expected}, but got {found} instead"
-
-
-def refuse_bool(kernel: str, *arrays: Array) -> None:
-    """Products need sums, and PyTorch has none for bools; two empty factors need none."""
-    if arrays[0].dtype.kind == "b" and (len(arrays) == 1 or all(each.size for each in arrays)):
-        raise NotImplementedError(
-            f"\"{kernel}\" not implemented for 'Bool'\n  Convert first: x.float()"
-            + errors.at_user_line()
-        )
 
 
 # -- the product of arrays -------------------------------------------------------------------
@@ -194,107 +186,21 @@ def product_of(op: Op, ndim: int, other_ndim: int) -> Callable[[Tensor, Tensor],
 
 _mm, _mv = product_of(MM, 2, 2), product_of(MV, 2, 1)
 
-# -- checks ------------------------------------------------------------------------------------
-
-
-def require_matrix(name: str, tensor: Tensor) -> None:
-    if tensor._array.ndim != 2:
-        raise RuntimeError(
-            f"{name} must be a matrix\n  It has shape {errors.shape_list(tensor._array.shape)}"
-            + errors.at_user_line()
-        )
-
-
-def check_matrices(a: Tensor, b: Tensor) -> None:
-    """Refuse matrices whose shapes do not fit each other."""
-    rows, columns = a._array.shape, b._array.shape
-    if rows[1] != columns[0]:
-        fits = (
-            "\n  The second one fits when transposed: b.T" if rows[1] == columns[1]
-            else "\n  The first one fits when transposed: a.T" if rows[0] == columns[0]
-            else ""
-        )  # fmt: skip
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows[0]}x{rows[1]} and "
-            f"{columns[0]}x{columns[1]})\n  The number of columns of the first ({rows[1]}) must "
-            f"be the number of rows of the second ({columns[0]})." + fits + errors.at_user_line()
-        )
-
-
-def require_same_dtype(a: Tensor, b: Tensor) -> None:
-    if a._array.dtype is not b._array.dtype and a.dtype is not b.dtype:
-        raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {C_NAMES[a.dtype.name]} != "
-            f"{C_NAMES[b.dtype.name]}\n  Products do not convert: write x.to(y.dtype)"
-            + errors.at_user_line()
-        )
-
-
-def check_batches(a: Tensor, b: Tensor) -> None:
-    """Refuse batches whose matrices do not fit each other."""
-    first, second = a._array.shape, b._array.shape
-    if first[0] != second[0] or first[2] != second[1]:
-        raise RuntimeError(
-            "Expected size for first two dimensions of batch2 tensor to be: "
-            f"[{first[0]}, {first[2]}] but got: [{second[0]}, {second[1]}]." + errors.at_user_line()
-        )
-
-
-def require_batch(name: str, tensor: Tensor) -> None:
-    if tensor._array.ndim != 3:
-        raise RuntimeError(f"{name} must be a 3D tensor" + errors.at_user_line())
-
-
-def require_same_scalar_type(a: Tensor, b: Tensor) -> None:
-    if a.dtype is not b.dtype:
-        raise RuntimeError(
-            f"expected scalar type {a.dtype.scalar_name} but found {b.dtype.scalar_name}\n"
-            "  Products do not convert: write x.to(y.dtype)" + errors.at_user_line()
-        )
-
-
-def _check_vectors(a: Tensor, b: Tensor) -> None:
-    first, second = a._array, b._array
-    if first.ndim != 1 or second.ndim != 1:
-        raise RuntimeError(
-            f"1D tensors expected, but got {first.ndim}D and {second.ndim}D tensors"
-            + errors.at_user_line()
-        )
-    if a.dtype is not b.dtype:
-        raise RuntimeError(
-            "dot : expected both vectors to have same dtype, but found "
-            f"{a.dtype.scalar_name} and {b.dtype.scalar_name}" + errors.at_user_line()
-        )
-    if first.size != second.size:
-        raise RuntimeError(
-            f"inconsistent tensor size, expected tensor [{first.size}] and src [{second.size}] to "
-            f"have the same number of elements, but got {first.size} and {second.size} elements "
-            "respectively" + errors.at_user_line()
-        )
-
-
-def check_mv(added: tuple[int, ...], matrix: Tensor, vector: Tensor) -> None:
-    """Refuse a matrix and a vector that do not fit each other and what they are added to."""
-    mat, vec = matrix._array.shape, vector._array.shape
-    if len(mat) != 2 or len(vec) != 1 or len(added) > 1:
-        raise RuntimeError(
-            f"vector + matrix @ vector expected, got {len(added)}, {len(mat)}, {len(vec)}"
-            + errors.at_user_line()
-        )
-    size = added[0] if added else 1
-    if mat[1] != vec[0] or size not in (mat[0], 1):
-        raise RuntimeError(
-            f"size mismatch, got input ({size}), mat ({mat[0]}x{mat[1]}), vec ({vec[0]})"
-            + errors.at_user_line()
-        )
-
-
 # -- public functions ------------------------------------------------------------------------
 
 
 @public()
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices."""
+    """The product of two matrices.
+
+    Args:
+        input: (n, m)
+        mat2: (m, p)
+
+    Example:
+        >>> clew.mm(clew.tensor([[1., 2.]]), clew.tensor([[3.], [4.]]))
+        tensor([[11.]])
+    """
     require_tensors("mm", input=input, mat2=mat2)
     quick = _mm(input, mat2)
     if quick is not None:
@@ -318,7 +224,16 @@ FUNCTIONS["spmm"] = FUNCTIONS["mm"]
 @public()
 @casts(LOWER)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The products of the matrices in two batches."""
+    """The products of the matrices in two batches.
+
+    Args:
+        input: (b, n, m)
+        mat2: (b, m, p)
+
+    Example:
+        >>> clew.bmm(clew.ones(10, 2, 3), clew.ones(10, 3, 4)).shape
+        torch.Size([10, 2, 4])
+    """
     require_tensors("bmm", input=input, mat2=mat2)
     require_batch("batch1", input)
     require_batch("batch2", mat2)
@@ -330,7 +245,16 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @public()
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """The product of a matrix and a vector."""
+    """The product of a matrix and a vector.
+
+    Args:
+        input: (n, m)
+        vec: (m,)
+
+    Example:
+        >>> clew.mv(clew.tensor([[1., 2.], [3., 4.]]), clew.tensor([1., 10.]))
+        tensor([21., 43.])
+    """
     require_tensors("mv", input=input, vec=vec)
     quick = _mv(input, vec)
     if quick is not None:
@@ -347,25 +271,57 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 
 @public()
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The sum of the products of two vectors' elements."""
+    """The sum of the products of two vectors' elements.
+
+    Args:
+        input: a vector
+        tensor: a vector of the same length
+
+    Example:
+        >>> clew.dot(clew.tensor([1., 2.]), clew.tensor([3., 4.]))
+        tensor(11.)
+    """
     require_tensors("dot", input=input, tensor=tensor)
-    _check_vectors(input, tensor)
+    check_vectors(input, tensor)
     refuse_bool("dot", input._array)
     return DOT(input, tensor)
 
 
 @public()
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """The dot product with the first vector conjugated."""
+    """The dot product with the first vector conjugated.
+
+    Args:
+        input: a vector
+        other: a vector of the same length
+
+    Example:
+        >>> clew.vdot(clew.tensor([1 + 1j]), clew.tensor([1 + 1j]))
+        tensor(2.+0.j)
+    """
     require_tensors("vdot", input=input, other=other)
-    _check_vectors(input, other)
+    check_vectors(input, other)
     refuse_bool("vdot", input._array)
     return VDOT(input, other)
 
 
 @public()
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The matrix product; leading dimensions are batches, which broadcast."""
+    """The matrix product `input @ other`; leading dimensions are batches, which broadcast.
+
+    A vector counts as one row on the left, as one column on the right.
+
+    Args:
+        input: (..., n, m), or a vector
+        other: (..., m, p), or a vector
+
+    Example:
+        >>> a = clew.tensor([[1., 2.], [3., 4.]])
+        >>> clew.matmul(a, clew.tensor([1., 1.]))
+        tensor([3., 7.])
+        >>> clew.matmul(clew.ones(5, 1, 2, 3), clew.ones(4, 3, 2)).shape
+        torch.Size([5, 4, 2, 2])
+    """
     require_tensors("matmul", input=input, other=other)
     quick = _mm(input, other)
     if quick is not None:

@@ -1,4 +1,4 @@
-"""Functions of matrices: determinants, norms, powers, exp, pseudo-inverse, least squares."""
+"""Functions of matrices: powers, exp, rank, pseudo-inverse, least squares."""
 
 import math
 from collections.abc import Sequence
@@ -11,27 +11,20 @@ from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import lapack
 from clew.kernels.numpy.arrays import widened
 from clew.ops.linalg.checks import (
-    refuse_low_precision,
     refuse_singular,
     require_inexact,
-    require_kernel,
     require_matrices,
     require_square,
 )
 from clew.ops.linalg.decompositions import eigh, svd, svdvals
-from clew.ops.linalg.solve import inv, inv_ex, solve
+from clew.ops.linalg.inverse import inv, inv_ex
+from clew.ops.linalg.solve import solve
 
 Array = np.ndarray
-
-
-class slogdet_result(NamedTuple):
-    sign: Tensor
-    logabsdet: Tensor
 
 
 class lstsq_result(NamedTuple):
@@ -39,97 +32,6 @@ class lstsq_result(NamedTuple):
     residuals: Tensor
     rank: Tensor
     singular_values: Tensor
-
-
-# -- determinants --------------------------------------------------------------------------------
-
-
-def _cofactors(self: Array, g: Array) -> Array:
-    """g times the conjugate of the matrix of cofactors, which singular matrices have as well."""
-    U, S, Vh = np.linalg.svd(self)
-    size = S.shape[-1]
-    others = np.stack(
-        [np.delete(S, k, -1).prod(-1) for k in range(size)], -1
-    ) if size else S  # fmt: skip
-    phase = np.linalg.det(U) * np.linalg.det(Vh)
-    factor = g * phase.conj()
-    return np.asarray((U * (others * factor[..., None])[..., None, :]) @ Vh)
-
-
-COFACTORS = Op(
-    "_linalg_cofactors", _cofactors, non_differentiable="used where no further gradient is wanted"
-)
-
-
-def _det_grad(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
-    state = local.state
-    if not state.grad_enabled and state.intercept is None and not state.dual:
-        return COFACTORS(self, g)
-    adjoint = self.mH
-    scaled = (g * out.conj()).unsqueeze(-1).unsqueeze(-1)
-    identity = wrap(np.eye(self._array.shape[-1], dtype=self._array.dtype))
-    return solve(adjoint, scaled * identity)
-
-
-def _det(self: Array) -> Array:
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.linalg.det(self)).astype(self.dtype, copy=False)
-
-
-LINALG_DET = Op("linalg_det", _det, grads={"self": _det_grad})
-
-
-def _slogdet(self: Array) -> tuple[Array, Array]:
-    with np.errstate(all="ignore"):
-        sign, log = np.linalg.slogdet(self)
-    return np.asarray(sign), np.asarray(log)
-
-
-def _slogdet_grad(g: tuple[Tensor | None, ...], self: Tensor, out0: Tensor) -> Tensor | None:
-    of_sign, of_log = g
-    weight = of_log
-    if self.dtype.is_complex and of_sign is not None:
-        turn = (of_sign.conj() * out0).imag * -1j
-        weight = turn if of_log is None else of_log + turn
-    if weight is None:
-        return None
-    # A singular matrix has no gradient here; inv_ex gives infinities instead of an error.
-    inverse = inv_ex(self.mH).inverse
-    return weight.unsqueeze(-1).unsqueeze(-1) * inverse
-
-
-LINALG_SLOGDET = Op("linalg_slogdet", _slogdet, outputs=2, grads={"self": _slogdet_grad})
-
-
-@public()
-def det(A: Tensor) -> Tensor:
-    """The determinant."""
-    require_square("linalg.det", A)
-    require_inexact("linalg.det", A)
-    require_kernel("lu_cpu", A)
-    return LINALG_DET(A)
-
-
-@public()
-def slogdet(A: Tensor) -> slogdet_result:
-    """The sign (or phase) of the determinant and the logarithm of its absolute value."""
-    require_square("linalg.slogdet", A)
-    require_inexact("linalg.slogdet", A)
-    refuse_low_precision("linalg.slogdet", A)
-    return slogdet_result(*LINALG_SLOGDET(A))
-
-
-@public(out=False)
-def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant; NaN where it is negative."""
-    require_square("logdet", input)
-    require_inexact("logdet", input)
-    refuse_low_precision("logdet", input)
-    sign, log = LINALG_SLOGDET(input)
-    if sign.dtype.is_complex:
-        return sign.log() + log
-    nan = wrap(np.full((), math.nan, log._array.dtype))
-    return nan.where(sign == -1, log)
 
 
 # -- pseudo-inverse ------------------------------------------------------------------------------
@@ -189,7 +91,20 @@ def _plain(value: Any) -> Any:
 def pinv(
     A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
-    """The pseudo-inverse; singular values up to max(atol, rtol * largest) count as zero."""
+    """The pseudo-inverse; singular values up to `max(atol, rtol * largest)` count as zero.
+
+    Args:
+        A: (..., m, n)
+        rcond: older name of `rtol`
+        hermitian: A is symmetric or Hermitian: use its eigenvalues
+        atol: the absolute tolerance; 0 unless given
+        rtol: the relative one; by default `max(m, n)` times eps, or 0 where `atol` is given
+
+    Example:
+        >>> clew.linalg.pinv(clew.tensor([[2., 0.], [0., 0.]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.0000]])
+    """
     if A._array.ndim < 2 or A.dtype not in dtypes_of_lapack():
         raise RuntimeError(
             f"linalg.pinv({A.dtype.scalar_name}{{{errors.shape_list(A._array.shape)}}}): expected "
@@ -210,7 +125,17 @@ def dtypes_of_lapack() -> tuple[dtypes.dtype, ...]:
 @public(out=False)
 @casts(FLOAT32)
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """The pseudo-inverse; `linalg.pinv` is its newer form."""
+    """The pseudo-inverse; `linalg.pinv` is its newer form.
+
+    Args:
+        input: (..., m, n)
+        rcond: singular values up to `rcond` times the largest count as zero
+
+    Example:
+        >>> clew.pinverse(clew.tensor([[2., 0.], [0., 0.]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.0000]])
+    """
     return pinv(input, rcond)
 
 
@@ -259,7 +184,21 @@ LINALG_LSTSQ = Op("linalg_lstsq", _lstsq, outputs=4, joint=_lstsq_grads)
 def lstsq(
     A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> lstsq_result:
-    """X that minimises the norm of A X - B, with residuals, rank and singular values of A."""
+    """X that minimises the norm of A X - B, with residuals, rank and singular values of A.
+
+    Args:
+        A: (..., m, n)
+        B: (..., m, k), or (..., m)
+        rcond: singular values up to `rcond` times the largest count as zero
+        driver: LAPACK's, which says what is returned: "gelsy" (the default), "gels" (no rank),
+            "gelsd" or "gelss" (also the singular values)
+
+    Example:
+        >>> A = clew.tensor([[1., 0.], [1., 1.], [1., 2.]])
+        >>> clew.linalg.lstsq(A, clew.tensor([[1.], [3.], [5.]])).solution
+        tensor([[1.0000],
+                [2.0000]])
+    """
     if A._array.ndim < 2:
         raise RuntimeError(
             "torch.linalg.lstsq: input must have at least 2 dimensions." + errors.at_user_line()
@@ -293,7 +232,17 @@ def lstsq(
 
 @public()
 def matrix_power(A: Tensor, n: int) -> Tensor:
-    """The product of n copies of square matrices, or of their inverses."""
+    """The product of n copies of square matrices, or of their inverses.
+
+    Args:
+        A: (..., m, m)
+        n: how many; 0 gives the identity, a negative number powers of the inverse
+
+    Example:
+        >>> clew.linalg.matrix_power(clew.tensor([[1., 1.], [0., 1.]]), 5)
+        tensor([[1., 5.],
+                [0., 1.]])
+    """
     require_square("linalg.matrix_power", A)
     if n == 0:
         shape, dtype = A._array.shape, A._array.dtype
@@ -334,7 +283,16 @@ LINALG_MATRIX_EXP = Op("linalg_matrix_exp", _matrix_exp, grads={"self": _exp_gra
 
 @public(out=False)
 def matrix_exp(A: Tensor) -> Tensor:
-    """The matrix exponential."""
+    """The matrix exponential: the sum of `A^k / k!`.
+
+    Args:
+        A: (..., n, n)
+
+    Example:
+        >>> clew.linalg.matrix_exp(clew.tensor([[0., 1.], [0., 0.]]))
+        tensor([[1., 1.],
+                [0., 1.]])
+    """
     require_square("linalg.matrix_exp", A)
     require_inexact("linalg.matrix_exp", A)
     return LINALG_MATRIX_EXP(A)
@@ -353,7 +311,19 @@ COUNT_LARGE = Op(
 def matrix_rank(
     A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
-    """How many singular values (or eigenvalues) are larger than max(atol, rtol * largest)."""
+    """How many singular values (or eigenvalues) are larger than `max(atol, rtol * largest)`.
+
+    Args:
+        A: (..., m, n)
+        tol: older form of `atol`
+        hermitian: A is symmetric or Hermitian: use its eigenvalues
+        atol: the absolute tolerance; 0 unless given
+        rtol: the relative one; by default `max(m, n)` times eps, or 0 where `atol` is given
+
+    Example:
+        >>> clew.linalg.matrix_rank(clew.tensor([[1., 2.], [2., 4.]]))
+        tensor(1)
+    """
     require_matrices("torch.linalg.matrix_rank", A, "input")
     if A.dtype not in dtypes_of_lapack():
         raise RuntimeError(
@@ -375,7 +345,16 @@ def matrix_rank(
 
 @casts(FLOAT32)
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of a tensor, whose first `ind` dimensions are seen as rows."""
+    """The inverse of a tensor, whose first `ind` dimensions are seen as rows.
+
+    Args:
+        A: the product of its first `ind` sizes is that of the others
+        ind: how many dimensions are rows
+
+    Example:
+        >>> clew.linalg.tensorinv(clew.eye(6).reshape(6, 2, 3), ind=1).shape
+        torch.Size([2, 3, 6])
+    """
     if ind <= 0:
         raise RuntimeError(
             f"Expected a strictly positive integer for 'ind', but got {ind}" + errors.at_user_line()
@@ -394,7 +373,19 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 @casts(FLOAT32)
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
-    """X with tensordot(A, X, X.ndim) == B."""
+    """X with `tensordot(A, X, X.ndim) == B`.
+
+    Args:
+        A: its first dimensions are those of B, the others those of X
+        B: the right side
+        dims: dimensions of A to move to the end first
+
+    Example:
+        >>> A = 2 * clew.eye(4).reshape(4, 2, 2)
+        >>> clew.linalg.tensorsolve(A, clew.tensor([2., 4., 6., 8.]))
+        tensor([[1., 2.],
+                [3., 4.]])
+    """
     if dims is not None:
         A = A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
     shape, ndim = A._array.shape, B._array.ndim

@@ -18,7 +18,7 @@ from clew.ops.define.dims import wrap_dim
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.checks import require_inexact, require_matrices, require_square
 from clew.ops.linalg.decompositions import svdvals
-from clew.ops.linalg.solve import inv_ex
+from clew.ops.linalg.inverse import inv_ex
 from clew.ops.reduce.norms import vector_norm
 from clew.ops.shape.joining import cat
 from clew.source import user_stacklevel
@@ -43,7 +43,24 @@ def matrix_norm(
     *,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
-    """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2."""
+    """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2 or -2.
+
+    Args:
+        A: at least two dimensions
+        ord: "fro" is the root of the sum of squares, "nuc" the sum of singular values, 2 the
+            largest of them, 1 the largest column sum, inf the largest row sum; negative ones the
+            smallest
+        dim: the two dimensions of the matrices
+        keepdim: keep them, with size 1
+        dtype: what to convert to first
+
+    Example:
+        >>> A = clew.tensor([[1., -2.], [3., 4.]])
+        >>> clew.linalg.matrix_norm(A, ord=1)
+        tensor(6.)
+        >>> clew.linalg.matrix_norm(A, ord=float("inf"))
+        tensor(7.)
+    """
     require_matrices("linalg.matrix_norm", A)
     if ord not in _ORDERS:
         raise RuntimeError(
@@ -113,7 +130,20 @@ def norm(
     *,
     dtype: dtypes.dtype | None = None,
 ) -> Tensor:
-    """A vector norm or a matrix norm, as `ord` and the number of dimensions say."""
+    """A vector norm or a matrix norm, as `ord` and the number of dimensions say.
+
+    Args:
+        A: floating point or complex
+        ord: as for `vector_norm` and `matrix_norm`; by default the root of the sum of squares
+        dim: one dimension for a vector norm, two for a matrix norm; by default all
+        keepdim: keep reduced dimensions, with size 1
+        dtype: what to convert to first
+
+    Example:
+        >>> A = clew.tensor([[3., 0.], [4., 0.]])
+        >>> clew.linalg.norm(A), clew.linalg.norm(A, "nuc"), clew.linalg.norm(A, 1, dim=1)
+        (tensor(5.), tensor(5.), tensor([3., 4.]))
+    """
     ndim = A._array.ndim
     if dim is not None:
         dims = [dim] if isinstance(dim, int) else list(dim)
@@ -137,7 +167,16 @@ def norm(
 
 @casts(FLOAT32)
 def cond(A: Tensor, p: Order = None) -> Tensor:
-    """The condition number: the norm of a matrix times that of its inverse."""
+    """The condition number: the norm of a matrix times that of its inverse.
+
+    Args:
+        A: (..., n, n); with `p` None, 2 or -2 also (..., m, n)
+        p: the norm, as for `matrix_norm`; None is 2: the largest by the smallest singular value
+
+    Example:
+        >>> clew.linalg.cond(clew.tensor([[4., 0.], [0., 2.]]))
+        tensor(2.)
+    """
     if A._array.ndim < 2:
         raise RuntimeError(
             "linalg.cond: The input tensor must have at least 2 dimensions." + errors.at_user_line()
@@ -173,7 +212,17 @@ def _inverse_or_inf(inverse: Tensor, info: Tensor) -> Tensor:
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """The powers 0 to N-1 of every element, as a last dimension."""
+    """The powers 0 to N-1 of every element, as a last dimension.
+
+    Args:
+        x: (..., n)
+        N: how many powers; n unless given
+
+    Example:
+        >>> clew.linalg.vander(clew.tensor([2, 3]), N=4)
+        tensor([[ 1,  2,  4,  8],
+                [ 1,  3,  9, 27]])
+    """
     shape = x._array.shape
     if not shape:
         shape, x = (1,), x.reshape(1)
@@ -195,7 +244,18 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 @casts(LOWER)
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """The dot products along a dimension, with the first vectors conjugated."""
+    """The dot products along a dimension, with the first vectors conjugated.
+
+    Args:
+        x: floating point or complex
+        y: broadcasts with `x`
+        dim: the dimension that is summed over
+
+    Example:
+        >>> x = clew.tensor([[1., 2.], [3., 4.]])
+        >>> clew.linalg.vecdot(x, x)
+        tensor([ 5., 25.])
+    """
     require_tensors("linalg_vecdot", x=x, y=y)
     if x.dtype.category < dtypes.FLOAT:
         raise RuntimeError(
@@ -208,7 +268,18 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonals of matrices, as a view."""
+    """The diagonals of matrices, as a view.
+
+    Args:
+        A: at least two dimensions
+        offset: which diagonal: 0 is the main one, positive ones lie above it
+        dim1: the dimension that is the rows
+        dim2: the dimension that is the columns
+
+    Example:
+        >>> clew.linalg.diagonal(clew.ones(5, 2, 3)).shape
+        torch.Size([5, 2])
+    """
     return A.diagonal(offset, dim1, dim2)
 
 
@@ -231,7 +302,17 @@ LINALG_CROSS: Op = Op(
 
 
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The cross product of vectors of length 3 along a dimension."""
+    """The cross product of vectors of length 3 along a dimension.
+
+    Args:
+        input: vectors of length 3 along `dim`
+        other: the same; the other dimensions broadcast
+        dim: the dimension of length 3
+
+    Example:
+        >>> clew.linalg.cross(clew.tensor([1., 0., 0.]), clew.tensor([0., 1., 0.]))
+        tensor([0., 0., 1.])
+    """
     require_tensors("linalg_cross", input=input, other=other)
     first, second = input._array.shape, other._array.shape
     if len(first) != len(second):
@@ -257,7 +338,17 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 @public()
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The cross product along a dimension; by default the first one of length 3."""
+    """The cross product along a dimension; by default the first one of length 3.
+
+    Args:
+        input: vectors of length 3 along `dim`
+        other: the same; the other dimensions broadcast
+        dim: the dimension of length 3; not giving it is deprecated, and warns
+
+    Example:
+        >>> clew.cross(clew.tensor([1., 0., 0.]), clew.tensor([0., 1., 0.]), dim=0)
+        tensor([0., 0., 1.])
+    """
     if dim is not None:
         return linalg_cross(input, other, dim=dim)
     warnings.warn(

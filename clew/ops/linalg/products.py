@@ -17,13 +17,23 @@ from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.define.dims import wrap_dim
 from clew.ops.define.rows import require_tensors
-from clew.ops.linalg.matmul import refuse_bool
+from clew.ops.linalg.product_checks import refuse_bool
 from clew.ops.shape.views import UNSAFE_RESHAPE
 
 
 @public(aliases=("ger",))
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """The matrix of all products of two vectors' elements."""
+    """The matrix of all products of two vectors' elements.
+
+    Args:
+        input: (n,)
+        vec2: (m,); the result is (n, m)
+
+    Example:
+        >>> clew.outer(clew.tensor([1, 2]), clew.tensor([3, 4, 5]))
+        tensor([[ 3,  4,  5],
+                [ 6,  8, 10]])
+    """
     require_tensors("outer", input=input, vec2=vec2)
     for name, vector in (("self", input), ("vec2", vec2)):
         if vector._array.ndim != 1:
@@ -36,7 +46,16 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 
 @public()
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """The dot products of the last dimensions of two tensors."""
+    """The dot products of the last dimensions of two tensors.
+
+    Args:
+        input: (..., n); a number scales `other`
+        other: (..., n)
+
+    Example:
+        >>> clew.inner(clew.tensor([[1, 2], [3, 4]]), clew.tensor([1, 10]))
+        tensor([21, 43])
+    """
     require_tensors("inner", input=input, other=other)
     first, second = input._array.shape, other._array.shape
     if not first or not second:
@@ -54,7 +73,19 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @public(method=False)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
-    """Contract dimensions of two tensors: the last and first `dims`, or the two lists given."""
+    """Contract dimensions of two tensors: the last and first `dims`, or the two lists given.
+
+    Args:
+        a: the one tensor
+        b: the other
+        dims: a number: so many last dimensions of `a` with the first ones of `b`; or two lists, of
+            dimensions of `a` and of those of `b` that they meet
+
+    Example:
+        >>> a, b = clew.ones(2, 3, 4), clew.ones(4, 3, 5)
+        >>> clew.tensordot(a, b, dims=([1, 2], [1, 0])).shape
+        torch.Size([2, 5])
+    """
     require_tensors("tensordot", a=a, b=b)
     is_readable = isinstance(dims, (int, tuple, list, Tensor))
     if not is_readable or (
@@ -130,7 +161,17 @@ def contract(a: Tensor, b: Tensor, dims_a: Sequence[int], dims_b: Sequence[int])
 
 @public()
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product: `other` scaled by every element of `input`, laid out as blocks."""
+    """The Kronecker product: `other` scaled by every element of `input`, laid out as blocks.
+
+    Args:
+        input: the factors of the blocks
+        other: the block; missing dimensions of either count as size 1
+
+    Example:
+        >>> clew.kron(clew.tensor([[1, 10]]), clew.tensor([[1, 2], [3, 4]]))
+        tensor([[ 1,  2, 10, 20],
+                [ 3,  4, 30, 40]])
+    """
     require_tensors("kron", input=input, other=other)
     shape_a, shape_b = input._array.shape, other._array.shape
     ndim = max(len(shape_a), len(shape_b))
@@ -147,7 +188,15 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of two or more matrices, in the order that costs least."""
+    """The product of two or more matrices, in the order that costs least.
+
+    Args:
+        tensors: matrices; the first and the last may be vectors
+
+    Example:
+        >>> clew.linalg.multi_dot([clew.ones(2, 100), clew.ones(100, 3), clew.ones(3)])
+        tensor([300., 300.])
+    """
     chain = list(tensors)
     _check_chain(chain)
     starts_flat, ends_flat = chain[0]._array.ndim == 1, chain[-1]._array.ndim == 1
@@ -224,7 +273,11 @@ def _multiply_chain(
 
 @public(method=False)
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of matrices, in the order that costs least (old name of `linalg.multi_dot`)."""
+    """Deprecated: the product of matrices given one by one; `linalg.multi_dot` takes a list.
+
+    Args:
+        matrices: the matrices, as arguments
+    """
     warnings.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
         "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than "
@@ -265,7 +318,15 @@ TRACE = Op(
 @public(out=False)
 @casts(FLOAT32)
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal."""
+    """The sum of a matrix's diagonal.
+
+    Args:
+        input: a matrix
+
+    Example:
+        >>> clew.trace(clew.tensor([[1, 2], [3, 4]]))
+        tensor(5)
+    """
     if input._array.ndim != 2:
         raise RuntimeError(
             f"trace: expected a matrix, but got tensor with dim {input._array.ndim}"

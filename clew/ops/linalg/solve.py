@@ -1,4 +1,4 @@
-"""Inverses and linear systems: inv, solve, triangular systems, Cholesky.
+"""Linear systems: solve, triangular systems, Cholesky.
 
 Gradients follow from the defining equations: for A X = B, the gradient of B solves the adjoint
 system, and the gradient of A is minus its outer product with X.
@@ -17,8 +17,6 @@ from clew.kernels.numpy import lapack
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.checks import (
     refuse_indefinite,
-    refuse_low_precision,
-    refuse_singular,
     refuse_unsolvable,
     require_inexact,
     require_kernel,
@@ -27,11 +25,6 @@ from clew.ops.linalg.checks import (
 )
 
 Array = np.ndarray
-
-
-class inv_ex_result(NamedTuple):
-    inverse: Tensor
-    info: Tensor
 
 
 class solve_ex_result(NamedTuple):
@@ -47,49 +40,6 @@ class cholesky_ex_result(NamedTuple):
 class triangular_solve_result(NamedTuple):
     solution: Tensor
     cloned_coefficient: Tensor
-
-
-# -- inverses ------------------------------------------------------------------------------------
-
-
-def _inverse_grad(g: tuple[Tensor | None, ...], out0: Tensor) -> Tensor | None:
-    if g[0] is None:
-        return None
-    transposed = out0.mH
-    return -(transposed @ g[0] @ transposed)
-
-
-LINALG_INV_EX = Op(
-    "linalg_inv_ex", lambda self: lapack.inverse(self), outputs=2, grads={"self": _inverse_grad}
-)
-
-
-@casts(FLOAT32)
-def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
-    """The inverse, and for each matrix 0 or the number of its zero pivot."""
-    require_tensors("linalg_inv_ex", A=A)
-    require_square("linalg.inv", A)
-    require_inexact("linalg.inv", A)
-    refuse_low_precision("linalg.inv", A)
-    result = inv_ex_result(*LINALG_INV_EX(A))
-    if check_errors:
-        refuse_singular("linalg.inv_ex", every_value(result.info))
-    return result
-
-
-@casts(FLOAT32)
-def inv(A: Tensor) -> Tensor:
-    """The inverse of square matrices."""
-    result = inv_ex(A)
-    refuse_singular("linalg.inv", every_value(result.info))
-    return result.inverse
-
-
-@public()
-@casts(FLOAT32)
-def inverse(input: Tensor) -> Tensor:
-    """The inverse of square matrices."""
-    return inv(input)
 
 
 # -- general systems -----------------------------------------------------------------------------
@@ -151,7 +101,19 @@ def _check_system(name: str, a: tuple[int, ...], b: tuple[int, ...], left: bool)
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
 ) -> solve_ex_result:
-    """The solution of A X = B, and for each A 0 or the number of its zero pivot."""
+    """The solution of A X = B, and for each A 0 or the number of its zero pivot.
+
+    Args:
+        A: (..., n, n)
+        B: (..., n, k), or (..., n)
+        left: False to solve X A = B
+        check_errors: raise where a matrix is singular
+
+    Example:
+        >>> result, info = clew.linalg.solve_ex(clew.eye(2), clew.tensor([1., 2.]))
+        >>> result, info
+        (tensor([1., 2.]), tensor(0, dtype=torch.int32))
+    """
     require_tensors("linalg_solve_ex", A=A, B=B)
     require_inexact("linalg.solve", A)
     require_square("linalg.solve", A)
@@ -174,7 +136,18 @@ def solve_ex(
 
 @casts(FLOAT32)
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """The solution X of A X = B, or of X A = B."""
+    """The solution X of A X = B, or of X A = B; raises where A is singular.
+
+    Args:
+        A: (..., n, n)
+        B: (..., n, k), or (..., n)
+        left: False to solve X A = B
+
+    Example:
+        >>> A = clew.tensor([[2., 1.], [0., 4.]])
+        >>> clew.linalg.solve(A, clew.tensor([4., 8.]))
+        tensor([1., 2.])
+    """
     result = solve_ex(A, B, left=left)
     refuse_unsolvable("torch.linalg.solve", every_value(result.info))
     return result.result
@@ -219,7 +192,21 @@ LINALG_SOLVE_TRIANGULAR = Op("linalg_solve_triangular", _solve_triangular, joint
 def solve_triangular(
     A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    """The solution of A X = B (or X A = B) for triangular A."""
+    """The solution of A X = B (or X A = B) for triangular A.
+
+    Args:
+        A: (..., n, n); the other triangle is not read
+        B: (..., n, k)
+        upper: whether A is an upper triangle
+        left: False to solve X A = B
+        unitriangular: take the diagonal of A to be 1
+
+    Example:
+        >>> A = clew.tensor([[2., 1.], [0., 4.]])
+        >>> clew.linalg.solve_triangular(A, clew.tensor([[4.], [8.]]), upper=True)
+        tensor([[1.],
+                [2.]])
+    """
     require_tensors("linalg_solve_triangular", A=A, B=B)
     require_square("linalg.solve_triangular", A)
     require_matrices("linalg.solve_triangular", B, "B")
@@ -233,7 +220,21 @@ def solve_triangular(
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> triangular_solve_result:
-    """The solution of A X = b for triangular A, and A itself (old form of solve_triangular)."""
+    """The solution of A X = b for triangular A, and A itself (old form of `solve_triangular`).
+
+    Args:
+        b: (..., n, k)
+        A: (..., n, n); the other triangle is not read
+        upper: whether A is an upper triangle
+        transpose: solve with the transpose of A
+        unitriangular: take the diagonal of A to be 1
+
+    Example:
+        >>> A = clew.tensor([[2., 1.], [0., 4.]])
+        >>> clew.triangular_solve(clew.tensor([[4.], [8.]]), A).solution
+        tensor([[1.],
+                [2.]])
+    """
     matrix = A.mT if transpose else A
     solution = solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
     return triangular_solve_result(solution, A.clone())
@@ -279,7 +280,18 @@ CHOLESKY = Op(
 def cholesky_ex(
     A: Tensor, *, upper: bool = False, check_errors: bool = False
 ) -> cholesky_ex_result:
-    """The Cholesky factor, and for each matrix 0 or the order of the minor that is at fault."""
+    """The Cholesky factor, and for each matrix 0 or the order of the minor that is at fault.
+
+    Args:
+        A: (..., n, n), symmetric or Hermitian
+        upper: return the upper factor
+        check_errors: raise where a matrix is not positive-definite
+
+    Example:
+        >>> L, info = clew.linalg.cholesky_ex(clew.tensor([[1., 2.], [2., 1.]]))
+        >>> info
+        tensor(2, dtype=torch.int32)
+    """
     require_tensors("linalg_cholesky_ex", A=A)
     require_square("linalg.cholesky", A)
     require_inexact("linalg.cholesky", A)
@@ -292,7 +304,17 @@ def cholesky_ex(
 
 @casts(FLOAT32)
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
-    """The triangular L with A = L L^H (or A = U^H U), for positive-definite A."""
+    """The triangular L with A = L L^H (or A = U^H U), for positive-definite A.
+
+    Args:
+        A: (..., n, n), symmetric or Hermitian
+        upper: return U
+
+    Example:
+        >>> clew.linalg.cholesky(clew.tensor([[4., 2.], [2., 5.]]))
+        tensor([[2., 0.],
+                [1., 2.]])
+    """
     result = cholesky_ex(A, upper=upper)
     refuse_indefinite("linalg.cholesky", every_value(result.info))
     return result.L
@@ -301,7 +323,17 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 @public(name="cholesky")
 @casts(FLOAT32)
 def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """The Cholesky factor; `linalg.cholesky` is its newer form."""
+    """The Cholesky factor; `linalg.cholesky` is its newer form.
+
+    Args:
+        input: (..., n, n), symmetric or Hermitian, positive-definite
+        upper: return the upper factor
+
+    Example:
+        >>> clew.cholesky(clew.tensor([[4., 2.], [2., 5.]]), upper=True)
+        tensor([[2., 1.],
+                [0., 2.]])
+    """
     require_square("cholesky", input)
     require_kernel("cholesky_cpu", input)
     return CHOLESKY(input, upper=bool(upper))
@@ -332,7 +364,19 @@ CHOLESKY_SOLVE = Op("cholesky_solve", _cholesky_solve, joint=_cholesky_solve_gra
 @public()
 @casts(FLOAT32)
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """The solution X of A X = B, given the Cholesky factor of A."""
+    """The solution X of A X = B, given the Cholesky factor of A.
+
+    Args:
+        B: (..., n, k)
+        L: the factor, (..., n, n)
+        upper: whether it is the upper one
+
+    Example:
+        >>> L = clew.tensor([[2., 0.], [0., 1.]])
+        >>> clew.cholesky_solve(clew.tensor([[4.], [3.]]), L)
+        tensor([[1.],
+                [3.]])
+    """
     for name, value in (("b", B), ("u", L)):
         if value._array.ndim < 2:
             raise RuntimeError(
@@ -371,7 +415,18 @@ CHOLESKY_INVERSE = Op("cholesky_inverse", _cholesky_inverse, grads={"self": _cho
 @public()
 @casts(FLOAT32)
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of A, given its Cholesky factor."""
+    """The inverse of A, given its Cholesky factor.
+
+    Args:
+        L: the factor, (..., n, n)
+        upper: whether it is the upper one
+
+    Example:
+        >>> L = clew.tensor([[1., 0.], [1., 1.]])
+        >>> clew.cholesky_inverse(L)  # of [[1., 1.], [1., 2.]]
+        tensor([[ 2., -1.],
+                [-1.,  1.]])
+    """
     require_square("cholesky_inverse", L)
     require_kernel("cholesky_inverse_out_cpu", L)
     return CHOLESKY_INVERSE(L, upper=bool(upper))

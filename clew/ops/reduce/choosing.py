@@ -78,7 +78,7 @@ def choosing_op(name: str, node: str) -> Op:
     )
 
 
-_CHOSEN = choosing_op("_chosen", "GatherBackward0")
+_CHOSEN: Op = choosing_op("_chosen", "GatherBackward0")
 
 
 def found_op(name: str, forward: Callable[..., np.ndarray]) -> Op:

@@ -1,0 +1,141 @@
+"""Determinants and their logarithms: det, slogdet, logdet."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from clew.core.op import Op
+from clew.core.public import public
+from clew.core.state import local
+from clew.core.tensor import Tensor, wrap
+from clew.ops.linalg.checks import (
+    refuse_low_precision,
+    require_inexact,
+    require_kernel,
+    require_square,
+)
+from clew.ops.linalg.inverse import inv_ex
+from clew.ops.linalg.solve import solve
+
+Array = np.ndarray
+
+
+class slogdet_result(NamedTuple):
+    sign: Tensor
+    logabsdet: Tensor
+
+
+def _cofactors(self: Array, g: Array) -> Array:
+    """g times the conjugate of the matrix of cofactors, which singular matrices have as well."""
+    U, S, Vh = np.linalg.svd(self)
+    size = S.shape[-1]
+    others = np.stack(
+        [np.delete(S, k, -1).prod(-1) for k in range(size)], -1
+    ) if size else S  # fmt: skip
+    phase = np.linalg.det(U) * np.linalg.det(Vh)
+    factor = g * phase.conj()
+    return np.asarray((U * (others * factor[..., None])[..., None, :]) @ Vh)
+
+
+COFACTORS = Op(
+    "_linalg_cofactors", _cofactors, non_differentiable="used where no further gradient is wanted"
+)
+
+
+def _det_grad(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
+    state = local.state
+    if not state.grad_enabled and state.intercept is None and not state.dual:
+        return COFACTORS(self, g)
+    adjoint = self.mH
+    scaled = (g * out.conj()).unsqueeze(-1).unsqueeze(-1)
+    identity = wrap(np.eye(self._array.shape[-1], dtype=self._array.dtype))
+    return solve(adjoint, scaled * identity)
+
+
+def _det(self: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.linalg.det(self)).astype(self.dtype, copy=False)
+
+
+LINALG_DET = Op("linalg_det", _det, grads={"self": _det_grad})
+
+
+def _slogdet(self: Array) -> tuple[Array, Array]:
+    with np.errstate(all="ignore"):
+        sign, log = np.linalg.slogdet(self)
+    return np.asarray(sign), np.asarray(log)
+
+
+def _slogdet_grad(g: tuple[Tensor | None, ...], self: Tensor, out0: Tensor) -> Tensor | None:
+    of_sign, of_log = g
+    weight = of_log
+    if self.dtype.is_complex and of_sign is not None:
+        turn = (of_sign.conj() * out0).imag * -1j
+        weight = turn if of_log is None else of_log + turn
+    if weight is None:
+        return None
+    # A singular matrix has no gradient here; inv_ex gives infinities instead of an error.
+    inverse = inv_ex(self.mH).inverse
+    return weight.unsqueeze(-1).unsqueeze(-1) * inverse
+
+
+LINALG_SLOGDET = Op("linalg_slogdet", _slogdet, outputs=2, grads={"self": _slogdet_grad})
+
+
+@public()
+def det(A: Tensor) -> Tensor:
+    """The determinant of square matrices.
+
+    Args:
+        A: (..., n, n)
+
+    Example:
+        >>> clew.linalg.det(clew.tensor([[2., 0.], [0., 3.]]))
+        tensor(6.)
+    """
+    require_square("linalg.det", A)
+    require_inexact("linalg.det", A)
+    require_kernel("lu_cpu", A)
+    return LINALG_DET(A)
+
+
+@public()
+def slogdet(A: Tensor) -> slogdet_result:
+    """The sign (or phase) of the determinant and the logarithm of its absolute value.
+
+    Where the determinant would overflow, this does not.
+
+    Args:
+        A: (..., n, n)
+
+    Example:
+        >>> sign, logabsdet = clew.linalg.slogdet(1000 * clew.eye(50))
+        >>> sign, logabsdet
+        (tensor(1.), tensor(345.3878))
+    """
+    require_square("linalg.slogdet", A)
+    require_inexact("linalg.slogdet", A)
+    refuse_low_precision("linalg.slogdet", A)
+    return slogdet_result(*LINALG_SLOGDET(A))
+
+
+@public(out=False)
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant; NaN where it is negative.
+
+    Args:
+        input: (..., n, n)
+
+    Example:
+        >>> clew.logdet(clew.eye(3))
+        tensor(0.)
+    """
+    require_square("logdet", input)
+    require_inexact("logdet", input)
+    refuse_low_precision("logdet", input)
+    sign, log = LINALG_SLOGDET(input)
+    if sign.dtype.is_complex:
+        return sign.log() + log
+    nan = wrap(np.full((), math.nan, log._array.dtype))
+    return nan.where(sign == -1, log)
