@@ -7,7 +7,7 @@ from clew.core.arguments import typed as _typed
 from clew.core.public import with_out as _with_out
 from clew.core.tensor import Tensor
 from clew.ops.spectral import fft as _fft
-from clew.ops.spectral.fft import fftfreq, fftshift, ifftshift, rfftfreq
+from clew.ops.spectral.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 
 fft, ifft = _with_out(_fft.fft), _with_out(_fft.ifft)
 rfft, irfft = _with_out(_fft.rfft), _with_out(_fft.irfft)
@@ -17,8 +17,23 @@ rfftn, irfftn = _with_out(_fft.rfftn), _with_out(_fft.irfftn)
 hfftn, ihfftn = _with_out(_fft.hfftn), _with_out(_fft.ihfftn)
 
 
-def _over_two(function: Any, name: str) -> Any:
-    """The same transform over the last two dimensions."""
+_OVER_TWO = """`{of}` over two dimensions, by default the last ones.
+
+Args:
+    input: what `{of}` takes, of at least two dimensions
+    s: two sizes, as for `{of}`
+    dim: the two dimensions
+    norm: what to divide by, as for `{of}`
+    out: where to write the result
+
+Example:
+    >>> clew.fft.{name}(clew.ones(4, 4)).shape
+    torch.Size([4, {columns}])
+"""
+
+
+def _over_two(function: Any, name: str, columns: int) -> Any:
+    """The same transform over the last two dimensions; of a 4x4 matrix, with so many columns."""
 
     def transform(
         input: Tensor,
@@ -31,13 +46,13 @@ def _over_two(function: Any, name: str) -> Any:
         return function(input, s, dim, norm, out=out)
 
     transform.__name__ = transform.__qualname__ = name
-    transform.__doc__ = f"`{function.__name__}` over the last two dimensions."
+    transform.__doc__ = _OVER_TWO.format(of=function.__name__, name=name, columns=columns)
     return _typed(transform)
 
 
-fft2, ifft2 = _over_two(fftn, "fft2"), _over_two(ifftn, "ifft2")
-rfft2, irfft2 = _over_two(rfftn, "rfft2"), _over_two(irfftn, "irfft2")
-hfft2, ihfft2 = _over_two(hfftn, "hfft2"), _over_two(ihfftn, "ihfft2")
+fft2, ifft2 = _over_two(fftn, "fft2", 4), _over_two(ifftn, "ifft2", 4)
+rfft2, irfft2 = _over_two(rfftn, "rfft2", 3), _over_two(irfftn, "irfft2", 6)
+hfft2, ihfft2 = _over_two(hfftn, "hfft2", 6), _over_two(ihfftn, "ihfft2", 3)
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",

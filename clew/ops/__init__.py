@@ -90,7 +90,12 @@ from clew.ops.shape import (
     view_inplace,
     views,
 )
-from clew.ops.spectral import fft, stft, windows
+from clew.ops.spectral import (
+    fft,
+    frequencies,
+    stft,
+    windows,
+)
 from clew.ops.tensor import conversion, copying, info, pickling, shared_memory, text, to_numpy
 
 __all__ = [
@@ -125,6 +130,7 @@ __all__ = [
     "extrema",
     "fft",
     "fold",
+    "frequencies",
     "from_data",
     "gated",
     "gather_scatter",

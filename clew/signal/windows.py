@@ -47,12 +47,34 @@ def _refusal(text: str) -> ValueError:
 def bartlett(
     M: int, *, sym: bool = True, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
-    """A triangle."""
+    """A Bartlett window: a triangle that reaches zero.
+
+    Args:
+        M: how many points
+        sym: False for a periodic window: one point more, the last one dropped
+        dtype: floating point; the default dtype unless given
+        options: `layout`, `device`, `requires_grad`, as for `zeros`
+
+    Example:
+        >>> clew.signal.windows.bartlett(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return _window("bartlett", M, sym, dtype, options, lambda n, last: 1 - np.abs(2 * n / last - 1))
 
 
 def cosine(M: int, *, sym: bool = True, dtype: Dtype = None, **options: Unpack[Options]) -> Tensor:
-    """Half a period of a sine."""
+    """Half a period of a sine.
+
+    Args:
+        M: how many points
+        sym: False for a periodic window: one point more, the last one dropped
+        dtype: floating point; the default dtype unless given
+        options: `layout`, `device`, `requires_grad`, as for `zeros`
+
+    Example:
+        >>> clew.signal.windows.cosine(3)
+        tensor([0.5000, 1.0000, 0.5000])
+    """
     return _window(
         "cosine", M, sym, dtype, options, lambda n, last: np.sin(math.pi * (n + 0.5) / (last + 1))
     )
@@ -67,7 +89,20 @@ def exponential(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """A decay to both sides of the centre, which may be moved where `sym` is false."""
+    """A decay to both sides of the centre, which may be moved where `sym` is false.
+
+    Args:
+        M: how many points
+        center: where the peak is; by default in the middle
+        tau: how slow the decay is
+        sym: False for a periodic window: one point more, the last one dropped
+        dtype: floating point; the default dtype unless given
+        options: `layout`, `device`, `requires_grad`, as for `zeros`
+
+    Example:
+        >>> clew.signal.windows.exponential(3)
+        tensor([0.3679, 1.0000, 0.3679])
+    """
     if tau <= 0:
         raise _refusal(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
@@ -87,7 +122,19 @@ def gaussian(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """A Gaussian bump of standard deviation `std`."""
+    """A Gaussian bump of standard deviation `std`.
+
+    Args:
+        M: how many points
+        std: in points; how wide it is
+        sym: False for a periodic window: one point more, the last one dropped
+        dtype: floating point; the default dtype unless given
+        options: `layout`, `device`, `requires_grad`, as for `zeros`
+
+    Example:
+        >>> clew.signal.windows.gaussian(5)
+        tensor([0.1353, 0.6065, 1.0000, 0.6065, 0.1353])
+    """
     if std <= 0:
         raise _refusal(f"Standard deviation must be positive, got: {std} instead.")
     return _window(
@@ -104,7 +151,19 @@ def kaiser(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """A Bessel function's bump, the narrower the larger `beta`."""
+    """A Kaiser window: a Bessel function's bump, the narrower the larger `beta`.
+
+    Args:
+        M: how many points
+        beta: the shape; 0 gives ones
+        sym: False for a periodic window: one point more, the last one dropped
+        dtype: floating point; the default dtype unless given
+        options: `layout`, `device`, `requires_grad`, as for `zeros`
+
+    Example:
+        >>> clew.signal.windows.kaiser(5, beta=2.)
+        tensor([0.4387, 0.8348, 1.0000, 0.8348, 0.4387])
+    """
     if beta < 0:
         raise _refusal(f"beta must be non-negative, got: {beta} instead.")
 
@@ -122,7 +181,19 @@ def general_cosine(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """A sum of cosines with the weights `a`, of alternating signs."""
+    """A sum of cosines with the weights `a`, of alternating signs.
+
+    Args:
+        M: how many points
+        a: the weight of the constant, of one period of a cosine, of two, ...
+        sym: False for a periodic window: one point more, the last one dropped
+        dtype: floating point; the default dtype unless given
+        options: `layout`, `device`, `requires_grad`, as for `zeros`
+
+    Example:
+        >>> clew.signal.windows.general_cosine(5, a=[0.5, 0.5])  # a Hann window
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple" + errors.at_user_line())
     weights = list(a)
@@ -139,25 +210,73 @@ def general_cosine(
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, **options: Any) -> Tensor:
-    """A raised cosine with the weights alpha and 1 - alpha."""
+    """A raised cosine with the weights `alpha` and `1 - alpha`.
+
+    Args:
+        M: how many points
+        alpha: the constant part
+        options: `sym`, `dtype`, `layout`, `device`, `requires_grad`, as for `general_cosine`
+
+    Example:
+        >>> clew.signal.windows.general_hamming(5, alpha=0.6)
+        tensor([0.2000, 0.6000, 1.0000, 0.6000, 0.2000])
+    """
     return general_cosine(M, a=[alpha, 1.0 - alpha], **options)
 
 
 def hamming(M: int, **options: Any) -> Tensor:
-    """A raised cosine that stays above zero."""
+    """A Hamming window: a raised cosine that stays above zero.
+
+    Args:
+        M: how many points
+        options: `sym`, `dtype`, `layout`, `device`, `requires_grad`, as for `general_cosine`
+
+    Example:
+        >>> clew.signal.windows.hamming(5)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
+    """
     return general_hamming(M, **options)
 
 
 def hann(M: int, **options: Any) -> Tensor:
-    """A raised cosine that reaches zero."""
+    """A Hann window: a raised cosine that reaches zero.
+
+    Args:
+        M: how many points
+        options: `sym`, `dtype`, `layout`, `device`, `requires_grad`, as for `general_cosine`
+
+    Example:
+        >>> clew.signal.windows.hann(5)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+        >>> clew.signal.windows.hann(4, sym=False)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
     return general_hamming(M, alpha=0.5, **options)
 
 
 def blackman(M: int, **options: Any) -> Tensor:
-    """A sum of two cosines."""
+    """A Blackman window: a constant less one cosine, plus one of twice its frequency.
+
+    Args:
+        M: how many points
+        options: `sym`, `dtype`, `layout`, `device`, `requires_grad`, as for `general_cosine`
+
+    Example:
+        >>> clew.signal.windows.blackman(5)[1:4]
+        tensor([0.3400, 1.0000, 0.3400])
+    """
     return general_cosine(M, a=[0.42, 0.5, 0.08], **options)
 
 
 def nuttall(M: int, **options: Any) -> Tensor:
-    """A sum of three cosines, with very low side lobes."""
+    """A Nuttall window: a sum of three cosines, with very low side lobes.
+
+    Args:
+        M: how many points
+        options: `sym`, `dtype`, `layout`, `device`, `requires_grad`, as for `general_cosine`
+
+    Example:
+        >>> clew.signal.windows.nuttall(5)
+        tensor([3.6280e-04, 2.2698e-01, 1.0000e+00, 2.2698e-01, 3.6280e-04])
+    """
     return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], **options)

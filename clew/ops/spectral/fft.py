@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.ops.define.dims import wrap_dim
-from clew.ops.define.options import Options, float_dtype, made
 from clew.ops.nn.padding import constant_pad_nd
 
 Array = np.ndarray
@@ -191,12 +190,34 @@ def _complex_transform(
 
 
 def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The discrete Fourier transform along a dimension."""
+    """The discrete Fourier transform along a dimension.
+
+    Args:
+        input: real or complex
+        n: the length to cut or pad `input` to first, with zeros at the end; by default its own
+        dim: the dimension to transform
+        norm: what to divide by: "backward" (the default): nothing; "forward": n; "ortho": sqrt(n)
+
+    Example:
+        >>> clew.fft.fft(clew.tensor([1., 2., 3., 4.]))
+        tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
+    """
     return _complex_transform(input, n, dim, norm, forward=True)
 
 
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of `fft`."""
+    """The inverse of `fft`.
+
+    Args:
+        input: real or complex
+        n: the length to cut or pad `input` to first, with zeros at the end; by default its own
+        dim: the dimension to transform
+        norm: what to divide by: "backward" (the default): n; "forward": nothing; "ortho": sqrt(n)
+
+    Example:
+        >>> clew.fft.ifft(clew.fft.fft(clew.tensor([1., 2., 3., 4.])))
+        tensor([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j])
+    """
     return _complex_transform(input, n, dim, norm, forward=False)
 
 
@@ -212,12 +233,34 @@ def _half_spectrum(
 
 
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The first half of the transform of real values; the rest is its mirror image."""
+    """The first half of the transform of real values; the rest is its mirror image.
+
+    Args:
+        input: real; the result has n // 2 + 1 elements
+        n: the length to cut or pad `input` to first, with zeros at the end; by default its own
+        dim: the dimension to transform
+        norm: what to divide by: "backward" (the default): nothing; "forward": n; "ortho": sqrt(n)
+
+    Example:
+        >>> clew.fft.rfft(clew.tensor([1., 2., 3., 4.]))
+        tensor([10.+0.j, -2.+2.j, -2.+0.j])
+    """
     return _half_spectrum("rfft", input, n, dim, norm, forward=True)
 
 
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of `hfft`."""
+    """The inverse of `hfft`.
+
+    Args:
+        input: real; the result has n // 2 + 1 elements
+        n: the length to cut or pad `input` to first, with zeros at the end; by default its own
+        dim: the dimension to transform
+        norm: what to divide by: "backward" (the default): n; "forward": nothing; "ortho": sqrt(n)
+
+    Example:
+        >>> clew.fft.ihfft(clew.tensor([10., -2., -2., -2.]))
+        tensor([1.-0.j, 3.-0.j, 3.-0.j])
+    """
     return _half_spectrum("ihfft", input, n, dim, norm, forward=False).conj()
 
 
@@ -231,12 +274,35 @@ def _from_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward
 
 
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of `rfft`: real values of length `n`, an even number unless given."""
+    """The inverse of `rfft`: real values of length `n`, an even number unless given.
+
+    Args:
+        input: the first half of a spectrum
+        n: the length of the result; 2 * (size - 1) unless given, so say it where it is odd
+        dim: the dimension to transform
+        norm: what to divide by: "backward" (the default): n; "forward": nothing; "ortho": sqrt(n)
+
+    Example:
+        >>> half = clew.fft.rfft(clew.tensor([1., 2., 3.]))
+        >>> clew.fft.irfft(half, n=3)
+        tensor([1., 2., 3.])
+    """
     return _from_half(input, n, dim, norm, forward=False)
 
 
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The real transform of a conjugate-symmetric signal."""
+    """The real transform of a conjugate-symmetric signal.
+
+    Args:
+        input: the first half of the signal
+        n: the length of the result; 2 * (size - 1) unless given, so say it where it is odd
+        dim: the dimension to transform
+        norm: what to divide by: "backward" (the default): nothing; "forward": n; "ortho": sqrt(n)
+
+    Example:
+        >>> clew.fft.hfft(clew.tensor([1., 2., 3.]))
+        tensor([ 8., -2.,  0., -2.])
+    """
     return _from_half(input, n, dim, norm, forward=True)
 
 
@@ -256,13 +322,37 @@ def _complex_transforms(input: Tensor, s: Any, dim: Any, norm: str | None, forwa
 
 @typed
 def fftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
-    """The Fourier transform over several dimensions."""
+    """The Fourier transform over several dimensions.
+
+    Args:
+        input: real or complex
+        s: the sizes to cut or pad to first, one for each of `dim`; -1 keeps a size
+        dim: the dimensions to transform; by default all, or the last `len(s)`
+        norm: what to divide by: "backward" (the default): nothing; "forward": n; "ortho": sqrt(n)
+
+    Example:
+        >>> clew.fft.fftn(clew.ones(2, 2))
+        tensor([[4.+0.j, 0.+0.j],
+                [0.+0.j, 0.+0.j]])
+    """
     return _complex_transforms(input, s, dim, norm, forward=True)
 
 
 @typed
 def ifftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
-    """The inverse of `fftn`."""
+    """The inverse of `fftn`.
+
+    Args:
+        input: real or complex
+        s: the sizes to cut or pad to first, one for each of `dim`; -1 keeps a size
+        dim: the dimensions to transform; by default all, or the last `len(s)`
+        norm: what to divide by: "backward" (the default): n; "forward": nothing; "ortho": sqrt(n)
+
+    Example:
+        >>> clew.fft.ifftn(clew.fft.fftn(clew.ones(2, 2)))
+        tensor([[1.+0.j, 1.+0.j],
+                [1.+0.j, 1.+0.j]])
+    """
     return _complex_transforms(input, s, dim, norm, forward=False)
 
 
@@ -273,7 +363,18 @@ def _require_axis(name: str, dims: Dims) -> None:
 
 @typed
 def rfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
-    """The transform of real values; the last dimension keeps its first half."""
+    """The transform of real values over several dimensions; the last keeps its first half.
+
+    Args:
+        input: real
+        s: the sizes to cut or pad to first, one for each of `dim`; -1 keeps a size
+        dim: the dimensions to transform; by default all, or the last `len(s)`
+        norm: what to divide by: "backward" (the default): nothing; "forward": n; "ortho": sqrt(n)
+
+    Example:
+        >>> clew.fft.rfftn(clew.ones(4, 6)).shape
+        torch.Size([4, 4])
+    """
     _require_real("rfftn", input, "a real-valued input tensor")
     dims, sizes = _dims_and_sizes(input, s, dim)
     _require_axis("rfftn", dims)
@@ -296,7 +397,20 @@ def _last_size(input: Tensor, dims: Dims, sizes: list[int], s: Any) -> list[int]
 
 @typed
 def irfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
-    """The inverse of `rfftn`."""
+    """The inverse of `rfftn`.
+
+    Args:
+        input: half a spectrum in the last dimension
+        s: the sizes of the result, one for each of `dim`; the last one is even unless given
+        dim: the dimensions to transform; by default all, or the last `len(s)`
+        norm: what to divide by: "backward" (the default): n; "forward": nothing; "ortho": sqrt(n)
+
+    Example:
+        >>> half = clew.fft.rfftn(clew.ones(2, 3))
+        >>> clew.fft.irfftn(half, s=(2, 3))
+        tensor([[1., 1., 1.],
+                [1., 1., 1.]])
+    """
     dims, sizes = _dims_and_sizes(input, s, dim)
     _require_axis("irfftn", dims)
     sizes = _last_size(input, dims, sizes, s)
@@ -308,7 +422,19 @@ def irfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = N
 
 @typed
 def hfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
-    """The real transform of a signal that is conjugate-symmetric in its last dimension."""
+    """The real transform of a signal that is conjugate-symmetric in its last dimension.
+
+    Args:
+        input: half a signal in the last dimension
+        s: the sizes of the result, one for each of `dim`; the last one is even unless given
+        dim: the dimensions to transform; by default all, or the last `len(s)`
+        norm: what to divide by: "backward" (the default): nothing; "forward": n; "ortho": sqrt(n)
+
+    Example:
+        >>> clew.fft.hfftn(clew.ones(2, 2), s=(2, 2))
+        tensor([[4., 0.],
+                [0., 0.]])
+    """
     dims, sizes = _dims_and_sizes(input, s, dim)
     _require_axis("hfftn", dims)
     sizes = _last_size(input, dims, sizes, s)
@@ -324,7 +450,18 @@ def hfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = No
 
 @typed
 def ihfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = None) -> Tensor:
-    """The inverse of `hfftn`."""
+    """The inverse of `hfftn`.
+
+    Args:
+        input: real
+        s: the sizes to cut or pad to first, one for each of `dim`; -1 keeps a size
+        dim: the dimensions to transform; by default all, or the last `len(s)`
+        norm: what to divide by: "backward" (the default): n; "forward": nothing; "ortho": sqrt(n)
+
+    Example:
+        >>> clew.fft.ihfftn(clew.ones(4, 6)).shape
+        torch.Size([4, 4])
+    """
     _require_real("ihfftn", input, "a real-valued input tensor")
     dims, sizes = _dims_and_sizes(input, s, dim)
     _require_axis("ihfftn", dims)
@@ -338,57 +475,3 @@ def ihfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = N
         return half
     scale = _scale(norm, False, math.prod(sizes[:-1]))
     return FFT_C2C(half, dims=dims[:-1], scale=scale, forward=False)
-
-
-# -- helpers for spectra -------------------------------------------------------------------------
-
-
-def fftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    **options: Unpack[Options],
-) -> Tensor:
-    """The frequency of each element of a transform of length `n`, for a sample spacing `d`."""
-    kind = float_dtype("fft_fftfreq", dtype, out)
-    frequencies = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
-    return made("fft_fftfreq", (frequencies * (1.0 / (n * d))).astype(kind.np), options, out)
-
-
-def rfftfreq(
-    n: int,
-    d: float = 1.0,
-    *,
-    out: Tensor | None = None,
-    dtype: Any = None,
-    **options: Unpack[Options],
-) -> Tensor:
-    """The frequencies of the half spectrum that `rfft` gives."""
-    kind = float_dtype("fft_rfftfreq", dtype, out)
-    frequencies = np.arange(n // 2 + 1) * (1.0 / (n * d))
-    return made("fft_rfftfreq", frequencies.astype(kind.np), options, out)
-
-
-def _shifted(input: Tensor, dim: Any, sign: int) -> Tensor:
-    shape = input._array.shape
-    if dim is None:
-        dims = tuple(range(len(shape)))
-    else:
-        dims = tuple(wrap_dim(d, len(shape)) for d in ([dim] if isinstance(dim, int) else dim))
-    # The way back moves by the rest, so that both cancel for odd lengths.
-    shifts = tuple(shape[d] // 2 if sign > 0 else (shape[d] + 1) // 2 for d in dims)
-    return input.roll(shifts, dims)
-
-
-@typed
-def fftshift(input: Tensor, dim: Axes = None) -> Tensor:
-    """Move the zero frequency to the middle."""
-    return _shifted(input, dim, 1)
-
-
-@typed
-def ifftshift(input: Tensor, dim: Axes = None) -> Tensor:
-    """The inverse of `fftshift`."""
-    return _shifted(input, dim, -1)

@@ -76,7 +76,27 @@ def stft(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Tensor:
-    """The Fourier transforms of overlapping windows of a signal: (..., frequency, frame)."""
+    """The Fourier transforms of overlapping windows of a signal: (..., frequency, frame).
+
+    Args:
+        input: (time,) or (batch, time)
+        n_fft: the length of each frame
+        hop_length: how far the next frame begins after the last; `n_fft // 4` unless given
+        win_length: the length of the window, padded to `n_fft` on both sides; `n_fft` unless given
+        window: what each frame is multiplied with; by default ones, which warns
+        center: pad `input` by `n_fft // 2` on both sides, so that frames are centred at their time
+        pad_mode: how: "reflect", "constant", "replicate" or "circular"
+        normalized: divide by sqrt(n_fft)
+        onesided: return only n_fft // 2 + 1 frequencies; the default for real signals and windows
+        return_complex: False for real and imaginary parts in a last dimension; must be given for
+            real signals and windows
+        align_to_window: with `center=False`, let the windows begin with the signal, not the frames
+
+    Example:
+        >>> signal, window = clew.arange(8.), clew.hann_window(4)
+        >>> clew.stft(signal, 4, hop_length=2, window=window, return_complex=True).shape
+        torch.Size([3, 5])
+    """
     if center:
         if align_to_window is not None:
             _refuse("stft align_to_window should only be set when center = false")
@@ -165,7 +185,26 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """The signal whose `stft` comes closest to the input."""
+    """The signal whose `stft` comes closest to the input.
+
+    Args:
+        input: complex, (frequency, frame) or (batch, frequency, frame)
+        n_fft: the length of each frame
+        hop_length: how far the next frame begins after the last; `n_fft // 4` unless given
+        win_length: the length of the window; `n_fft` unless given
+        window: the one that `stft` had; by default ones, which warns
+        center: whether `stft` padded the signal
+        normalized: whether it divided by sqrt(n_fft)
+        onesided: whether `input` has n_fft // 2 + 1 frequencies; by default its size says so
+        length: the length of the signal; by default what the frames cover
+        return_complex: return a complex signal; needs all frequencies
+
+    Example:
+        >>> signal, window = clew.arange(8.), clew.hann_window(4)
+        >>> frames = clew.stft(signal, 4, hop_length=2, window=window, return_complex=True)
+        >>> clew.allclose(clew.istft(frames, 4, hop_length=2, window=window), signal, atol=1e-5)
+        True
+    """
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     dim = wrap_dim(-2, input._array.ndim)

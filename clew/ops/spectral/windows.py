@@ -59,7 +59,21 @@ def hann_window(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """A raised cosine that reaches zero."""
+    """A Hann window: a raised cosine that reaches zero.
+
+    Args:
+        window_length: how many points
+        periodic: drop the last point of a window that is longer by one, so that it repeats
+            without a seam; False for a symmetric window
+        dtype: floating point; the default dtype unless given
+        options: `layout`, `device`, `requires_grad`, as for `zeros`
+
+    Example:
+        >>> clew.hann_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
+        >>> clew.hann_window(5, periodic=False)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return _window(
         "hann_window", window_length, periodic, dtype, options,
         lambda positions, last: _cosines(positions, last, 0.5, 0.5),
@@ -76,7 +90,21 @@ def hamming_window(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """A raised cosine with adjustable weights."""
+    """A Hamming window: a raised cosine, `alpha - beta * cos(2 * pi * n / (N - 1))`.
+
+    Args:
+        window_length: how many points
+        periodic: drop the last point of a window that is longer by one, so that it repeats
+            without a seam; False for a symmetric window
+        alpha: the constant part
+        beta: the weight of the cosine
+        dtype: floating point; the default dtype unless given
+        options: `layout`, `device`, `requires_grad`, as for `zeros`
+
+    Example:
+        >>> clew.hamming_window(4)
+        tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
     return _window(
         "hamming_window", window_length, periodic, dtype, options,
         lambda positions, last: _cosines(positions, last, alpha, beta),
@@ -91,7 +119,19 @@ def blackman_window(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """A sum of two cosines."""
+    """A Blackman window: a constant less one cosine, plus one of twice its frequency.
+
+    Args:
+        window_length: how many points
+        periodic: drop the last point of a window that is longer by one, so that it repeats
+            without a seam; False for a symmetric window
+        dtype: floating point; the default dtype unless given
+        options: `layout`, `device`, `requires_grad`, as for `zeros`
+
+    Example:
+        >>> clew.blackman_window(5, periodic=False)[1:4]
+        tensor([0.3400, 1.0000, 0.3400])
+    """
     return _window(
         "blackman_window", window_length, periodic, dtype, options,
         lambda positions, last: _cosines(positions, last, 0.42, 0.5, 0.08),
@@ -106,7 +146,19 @@ def bartlett_window(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """A triangle."""
+    """A Bartlett window: a triangle that reaches zero.
+
+    Args:
+        window_length: how many points
+        periodic: drop the last point of a window that is longer by one, so that it repeats
+            without a seam; False for a symmetric window
+        dtype: floating point; the default dtype unless given
+        options: `layout`, `device`, `requires_grad`, as for `zeros`
+
+    Example:
+        >>> clew.bartlett_window(4)
+        tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
     return _window(
         "bartlett_window", window_length, periodic, dtype, options,
         lambda positions, last: 1 - np.abs(2 * positions / last - 1),
@@ -122,7 +174,20 @@ def kaiser_window(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """A Bessel function's bump, the narrower the larger `beta`."""
+    """A Kaiser window: a Bessel function's bump, the narrower the larger `beta`.
+
+    Args:
+        window_length: how many points
+        periodic: drop the last point of a window that is longer by one, so that it repeats
+            without a seam; False for a symmetric window
+        beta: the shape; 0 gives ones
+        dtype: floating point; the default dtype unless given
+        options: `layout`, `device`, `requires_grad`, as for `zeros`
+
+    Example:
+        >>> clew.kaiser_window(5, periodic=False, beta=2.)
+        tensor([0.4387, 0.8348, 1.0000, 0.8348, 0.4387])
+    """
     return _window(
         "kaiser_window", window_length, periodic, dtype, options,
         lambda positions, last: np.i0(beta * np.sqrt(1 - (2 * positions / last - 1) ** 2))
