@@ -20,7 +20,21 @@ __all__ = ["Bernoulli"]
 
 
 class Bernoulli(ProbsOrLogits, ExponentialFamily):
-    """1 with probability `probs`, else 0; given by `probs` or `logits` (log odds)."""
+    """1 with probability `probs`, else 0; given by `probs` or `logits`.
+
+    Args:
+        probs: the probabilities of 1
+        logits: their log odds, log(p / (1 - p)), instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Bernoulli
+        >>> coin = Bernoulli(probs=clew.tensor([0.25, 0.5]))
+        >>> coin.log_prob(clew.tensor([1., 0.])).exp()
+        tensor([0.2500, 0.5000])
+        >>> coin.logits
+        tensor([-1.0986,  0.0000])
+    """
 
     arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean

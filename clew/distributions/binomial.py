@@ -23,7 +23,20 @@ def _positive_part(x: Tensor) -> Tensor:
 
 
 class Binomial(ProbsOrLogits):
-    """The number of successes in `total_count` trials, each with probability `probs`."""
+    """The number of successes in `total_count` trials, each with probability `probs`.
+
+    Args:
+        total_count: the number of trials; may differ from one distribution of the batch to another
+        probs: the probability of success of one trial
+        logits: its log odds, instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Binomial
+        >>> d = Binomial(3, probs=clew.tensor(0.5))
+        >>> d.log_prob(clew.tensor([0., 1., 2., 3.])).exp()
+        tensor([0.1250, 0.3750, 0.3750, 0.1250])
+    """
 
     arg_constraints: ClassVar = {
         "total_count": constraints.nonnegative_integer,

@@ -23,6 +23,19 @@ class Categorical(ProbsOrLogits):
     """One of the integers from 0, with probabilities along the last dimension.
 
     `probs` need not sum to 1 and `logits` may be any log weights: both are normalized.
+
+    Args:
+        probs: weights of the classes, shape (..., classes); not negative
+        logits: their logarithms, instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Categorical
+        >>> d = Categorical(probs=clew.tensor([1., 3., 4.]))
+        >>> d.probs
+        tensor([0.1250, 0.3750, 0.5000])
+        >>> d.log_prob(clew.tensor(2)).exp()
+        tensor(0.5000)
     """
 
     arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}

@@ -14,7 +14,19 @@ __all__ = ["Laplace"]
 
 
 class Laplace(Parametrized):
-    """The Laplace distribution: exponential on both sides of `loc`."""
+    """The Laplace distribution: exponential on both sides of `loc`.
+
+    Args:
+        loc: mean, median and mode
+        scale: the mean distance from `loc`; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Laplace
+        >>> d = Laplace(clew.tensor(0.), clew.tensor(2.))
+        >>> d.variance, d.log_prob(clew.tensor(0.)).exp()
+        (tensor(8.), tensor(0.2500))
+    """
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

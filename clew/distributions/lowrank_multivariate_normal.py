@@ -60,7 +60,22 @@ def _check_dims(loc: Tensor, cov_factor: Tensor, cov_diag: Tensor) -> None:
 
 
 class LowRankMultivariateNormal(Distribution):
-    """Normal vectors with mean `loc` and covariance cov_factor cov_factorᵀ + diag(cov_diag)."""
+    """Normal vectors with mean `loc` and covariance cov_factor cov_factorᵀ + diag(cov_diag).
+
+    Args:
+        loc: the mean, shape (..., n)
+        cov_factor: the factor of the part of low rank, shape (..., n, rank)
+        cov_diag: the diagonal part, shape (..., n); positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import LowRankMultivariateNormal
+        >>> factor = clew.tensor([[1.], [2.]])
+        >>> d = LowRankMultivariateNormal(clew.zeros(2), factor, clew.ones(2))
+        >>> d.covariance_matrix
+        tensor([[2., 2.],
+                [2., 5.]])
+    """
 
     arg_constraints: ClassVar = {
         "loc": constraints.real_vector,

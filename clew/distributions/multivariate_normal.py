@@ -106,8 +106,23 @@ class FromMatrix(Distribution):
 class MultivariateNormal(FromMatrix):
     """Normal vectors with mean `loc` and a covariance.
 
-    The covariance is given as `covariance_matrix`, as its inverse `precision_matrix`, or as its
-    Cholesky factor `scale_tril`, which is the fastest.
+    The covariance is given in one of three ways; `scale_tril` is the fastest.
+
+    Args:
+        loc: the mean, shape (..., n)
+        covariance_matrix: the covariance, positive definite, shape (..., n, n)
+        precision_matrix: its inverse
+        scale_tril: its Cholesky factor, lower triangular with a positive diagonal
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import MultivariateNormal
+        >>> d = MultivariateNormal(clew.zeros(2), clew.tensor([[4., 2.], [2., 2.]]))
+        >>> d.scale_tril
+        tensor([[2., 0.],
+                [1., 1.]])
+        >>> d.log_prob(clew.zeros(2))
+        tensor(-2.5310)
     """
 
     arg_constraints: ClassVar = {

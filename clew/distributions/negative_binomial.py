@@ -18,7 +18,20 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(ProbsOrLogits):
-    """The number of successes of probability `probs` before `total_count` failures."""
+    """The number of successes of probability `probs` before `total_count` failures.
+
+    Args:
+        total_count: the number of failures at which counting stops; not negative, need not be whole
+        probs: the probability of success of one trial; below 1
+        logits: its log odds, instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import NegativeBinomial
+        >>> d = NegativeBinomial(2, probs=clew.tensor(0.75))
+        >>> d.mean, d.variance
+        (tensor(6.), tensor(24.))
+    """
 
     arg_constraints: ClassVar = {
         "total_count": constraints.greater_than_eq(0),

@@ -18,7 +18,21 @@ __all__ = ["Normal"]
 
 
 class Normal(Parametrized, ExponentialFamily):
-    """The normal distribution with mean `loc` and standard deviation `scale`."""
+    """The normal distribution with mean `loc` and standard deviation `scale`.
+
+    Args:
+        loc: the mean
+        scale: the standard deviation; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Normal
+        >>> _ = clew.manual_seed(0)
+        >>> scale = clew.tensor(2., requires_grad=True)
+        >>> Normal(0., scale).rsample().backward()  # the sample is noise * scale
+        >>> scale.grad
+        tensor(1.5410)
+    """
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
