@@ -27,7 +27,29 @@ EPOCH_DEPRECATION_WARNING = (
 
 
 class LRScheduler:
-    """Sets the learning rate of every parameter group, epoch after epoch."""
+    """Sets the learning rate of every parameter group, epoch after epoch; the base of schedulers.
+
+    Subclasses say in `get_lr` which rates follow. Call `step()` once per epoch, after the steps of
+    the optimizer.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> class Halving(optim.lr_scheduler.LRScheduler):
+        ...     def get_lr(self):
+        ...         return [base / 2**self.last_epoch for base in self.base_lrs]
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = Halving(optimizer)
+        >>> rates = []
+        >>> for _ in range(3):
+        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.5, 0.25]
+    """
 
     _get_lr_called_within_step: bool = False
     _is_initial: bool = False
