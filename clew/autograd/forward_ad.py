@@ -33,7 +33,12 @@ from clew.ops.batching.level import lifted
 
 
 class UnpackedDualTensor(NamedTuple):
-    """The value and the tangent of a dual tensor."""
+    """What `unpack_dual` gives: `primal`, the value, and `tangent`, or None.
+
+    Example:
+        >>> clew.autograd.forward_ad.unpack_dual(clew.tensor(1.))
+        UnpackedDualTensor(primal=tensor(1.), tangent=None)
+    """
 
     primal: Tensor
     tangent: Tensor | None
@@ -195,13 +200,29 @@ def _opened() -> DualLevel:
 
 
 def enter_dual_level() -> int:
-    """Open a dual level; make_dual works inside."""
+    """Open a dual level; make_dual works inside. `dual_level` also closes it.
+
+    Example:
+        >>> from clew.autograd import forward_ad
+        >>> forward_ad.enter_dual_level()
+        0
+        >>> forward_ad.exit_dual_level()
+    """
     _opened()
     return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the dual level and drop its tangents."""
+    """Close the dual level and drop its tangents.
+
+    Args:
+        level: the level to close; by default, the open one
+
+    Example:
+        >>> from clew.autograd import forward_ad
+        >>> level = forward_ad.enter_dual_level()
+        >>> forward_ad.exit_dual_level(level=level)
+    """
     current = installed(DualLevel)
     if current is None:
         raise RuntimeError(
@@ -213,7 +234,15 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 class dual_level(_Mode):
-    """A context in which tensors can carry tangents."""
+    """A context in which tensors can carry tangents.
+
+    Example:
+        >>> from clew.autograd import forward_ad
+        >>> with forward_ad.dual_level():
+        ...     x = forward_ad.make_dual(clew.tensor(3.), clew.tensor(1.))
+        ...     forward_ad.unpack_dual(x**2)
+        UnpackedDualTensor(primal=tensor(9.), tangent=tensor(6.))
+    """
 
     def __enter__(self) -> int:
         self._level = _opened()
@@ -244,13 +273,39 @@ def _check_tangent(tensor: Tensor, tangent: Tensor) -> None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor with the same value and history that carries `tangent`."""
+    """A tensor with the same value and history that carries `tangent`.
+
+    Args:
+        tensor: the value
+        tangent: its derivative along some direction, of the same shape
+        level: the dual level; by default, the open one
+
+    Example:
+        >>> from clew.autograd import forward_ad
+        >>> with forward_ad.dual_level():
+        ...     x = forward_ad.make_dual(clew.tensor([1., 2.]), clew.tensor([1., 0.]))
+        ...     forward_ad.unpack_dual(x.exp().sum()).tangent
+        tensor(2.7183)
+    """
     current = _level(level)
     return current.dual(tensor, tangent)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value without its tangent, and the tangent (None if there is none)."""
+    """The value without its tangent, and the tangent (None if there is none).
+
+    Args:
+        tensor: a dual tensor, or any other
+        level: the dual level; by default, the open one
+
+    Example:
+        >>> from clew.autograd import forward_ad
+        >>> with forward_ad.dual_level():
+        ...     x = forward_ad.make_dual(clew.tensor(2.), clew.tensor(1.))
+        ...     value, tangent = forward_ad.unpack_dual(1 / x)
+        >>> value, tangent
+        (tensor(0.5000), tensor(-0.2500))
+    """
     if installed(DualLevel) is None:
         return UnpackedDualTensor(tensor, None)
     current = _level(level)

@@ -42,6 +42,21 @@ class Function(metaclass=FunctionMeta):
 
     Define static methods `forward(ctx, *args)` and `backward(ctx, *grad_outputs)`, or `forward`
     without a context and `setup_context(ctx, inputs, output)`. Call `MyFunction.apply(*args)`.
+
+    Example:
+        >>> class Square(clew.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     def backward(ctx, grad_output):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 2 * x * grad_output
+        >>> x = clew.tensor(3., requires_grad=True)
+        >>> Square.apply(x).backward()
+        >>> x.grad
+        tensor(6.)
     """
 
     generate_vmap_rule = False

@@ -80,7 +80,13 @@ class Extras:
 
 
 class Node:
-    """One step of the graph. Subclasses say what its backward does."""
+    """One step of the graph. Subclasses say what its backward does.
+
+    Example:
+        >>> y = clew.ones(2, requires_grad=True) * 2
+        >>> y.grad_fn.name(), [node.name() for node, _ in y.grad_fn.next_functions if node]
+        ('MulBackward0', ['torch::autograd::AccumulateGrad'])
+    """
 
     # Kept flat, because a tuple for every pair would cost more than the arithmetic of a small
     # operation; and private, because a custom function's context is a node that users write to.
