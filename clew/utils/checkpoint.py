@@ -39,7 +39,22 @@ _early_stop_enabled = True
 
 
 class set_checkpoint_early_stop(_Mode):
-    """Whether recomputation stops as soon as all saved tensors exist again."""
+    """Whether recomputation stops as soon as all saved tensors exist again.
+
+    A context for calls of `checkpoint`; it counts where they are made, not in backward.
+
+    Args:
+        enable: whether it stops
+
+    Example:
+        >>> from clew.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+        >>> x = clew.ones(1, requires_grad=True)
+        >>> with set_checkpoint_early_stop(False):
+        ...     y = checkpoint(clew.exp, x, use_reentrant=False)
+        >>> y.backward()
+        >>> x.grad
+        tensor([2.7183])
+    """
 
     def __init__(self, enable: bool) -> None:
         self.enable = enable
@@ -57,7 +72,16 @@ class set_checkpoint_early_stop(_Mode):
 
 
 class set_checkpoint_debug_enabled(_Mode):
-    """Accepted for compatibility: reports always name the operation and the line."""
+    """Accepted for compatibility: reports always name the operation and the line.
+
+    Args:
+        enabled: accepted
+
+    Example:
+        >>> from clew.utils.checkpoint import set_checkpoint_debug_enabled
+        >>> with set_checkpoint_debug_enabled(True):
+        ...     pass
+    """
 
     def __init__(self, enabled: bool | None) -> None:
         self.enabled = enabled
@@ -115,7 +139,15 @@ def check_backward_validity(inputs: Sequence[Any]) -> None:
 
 
 class CheckpointFunction(Function):
-    """Checkpointing by a backward inside backward (use_reentrant=True)."""
+    """Checkpointing by a backward inside backward (use_reentrant=True).
+
+    Example:
+        >>> from clew.utils.checkpoint import CheckpointFunction
+        >>> x = clew.ones(1, requires_grad=True)
+        >>> CheckpointFunction.apply(clew.exp, True, x).backward()
+        >>> x.grad
+        tensor([2.7183])
+    """
 
     @staticmethod
     def forward(
@@ -175,7 +207,29 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Run `function(*args)` without keeping its intermediate results for backward."""
+    """Run `function(*args)` without keeping its intermediate results for backward.
+
+    Backward runs the function again. `preserve_rng_state=False` among `kwargs` lets the second run
+    draw other random numbers.
+
+    Args:
+        function: the block
+        args: its arguments
+        use_reentrant: False is recommended; the default, with a warning, is True
+        context_fn: gives two contexts, for the first run and for the second
+        determinism_check: "default" compares the saved tensors of both runs, "none" does not
+        debug: accepted; reports always name the operation and the line
+        early_stop: stop the second run as soon as all saved tensors exist again
+        kwargs: keyword arguments of the function
+
+    Example:
+        >>> from clew.utils.checkpoint import checkpoint
+        >>> block = nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1))
+        >>> x = clew.ones(4, 2, requires_grad=True)
+        >>> checkpoint(block, x, use_reentrant=False).sum().backward()
+        >>> x.grad.shape
+        torch.Size([4, 2])
+    """
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
@@ -200,7 +254,22 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """Run a sequence of functions in `segments` parts, each of them but the last checkpointed."""
+    """Run a sequence of functions in `segments` parts, each of them but the last checkpointed.
+
+    Args:
+        functions: a Sequential, or a list of functions
+        segments: the number of parts
+        input: the argument of the first function
+        use_reentrant: as in `checkpoint`
+        kwargs: `preserve_rng_state`, as in `checkpoint`
+
+    Example:
+        >>> from clew.utils.checkpoint import checkpoint_sequential
+        >>> model = nn.Sequential(*[nn.Linear(2, 2) for _ in range(6)])
+        >>> x = clew.ones(1, 2, requires_grad=True)
+        >>> checkpoint_sequential(model, 3, x, use_reentrant=False).shape
+        torch.Size([1, 2])
+    """
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
@@ -240,6 +309,16 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
 def set_device_states(
     devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
 ) -> None:
-    """Set the random states of accelerators, as `get_device_states` gave them."""
+    """Set the random states of accelerators, as `get_device_states` gave them.
+
+    Args:
+        devices: their numbers: none, here
+        states: their states
+        device_type: their kind
+
+    Example:
+        >>> from clew.utils.checkpoint import get_device_states, set_device_states
+        >>> set_device_states(*get_device_states(clew.ones(1)))
+    """
     if devices:
         raise no_such_device(device(device_type or "cuda"))

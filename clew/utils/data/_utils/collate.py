@@ -49,7 +49,17 @@ def _rebuilt_sequence(original: Any, values: list[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """Arrays of NumPy as tensors, inside tuples, lists and dictionaries too; all else as it is."""
+    """Arrays of NumPy as tensors, inside tuples, lists and dictionaries too; all else as it is.
+
+    Args:
+        data: a sample
+
+    Example:
+        >>> import numpy as np
+        >>> from clew.utils.data import default_convert
+        >>> default_convert((np.array([1, 2]), "text"))
+        [tensor([1, 2]), 'text']
+    """
     if isinstance(data, Tensor):
         return data
     if type(data).__module__ == "numpy" and isinstance(data, (np.ndarray, np.generic)):
@@ -143,5 +153,17 @@ default_collate_fn_map: CollateMap = {
 
 
 def default_collate(batch: Any) -> Any:
-    """One batch of a list of samples: tensors are stacked, numbers become tensors."""
+    """One batch of a list of samples: tensors are stacked, numbers become tensors.
+
+    Tuples, lists and dictionaries are collated part by part.
+
+    Args:
+        batch: the samples
+
+    Example:
+        >>> from clew.utils.data import default_collate
+        >>> default_collate([(clew.zeros(2), 0), (clew.ones(2), 1)])
+        [tensor([[0., 0.],
+                [1., 1.]]), tensor([0, 1])]
+    """
     return collate(batch, collate_fn_map=default_collate_fn_map)
