@@ -12,7 +12,6 @@ from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.parametrized import ProbsOrLogits
 from clew.distributions.utils import broadcast_all
-from clew.ops.create.ranges import arange
 from clew.ops.create.sampling import bernoulli
 from clew.ops.nn.loss.elementwise import binary_cross_entropy_with_logits
 
@@ -73,9 +72,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = arange(2, dtype=self._param.dtype, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1,) + self._batch_shape) if expand else values
+        return self._all_below(2, self._param.dtype, expand)
 
     @property
     def _natural_params(self) -> tuple[Tensor]:

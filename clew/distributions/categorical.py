@@ -12,7 +12,6 @@ from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.parametrized import ProbsOrLogits
 from clew.ops.create.constants import full
-from clew.ops.create.ranges import arange
 from clew.ops.create.sampling import multinomial
 from clew.ops.shape.views import broadcast_tensors
 
@@ -101,6 +100,4 @@ class Categorical(ProbsOrLogits):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = arange(self._num_events, dtype=int64, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1,) + self._batch_shape) if expand else values
+        return self._all_below(self._num_events, int64, expand)

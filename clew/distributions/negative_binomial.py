@@ -10,7 +10,7 @@ from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.gamma import Gamma
 from clew.distributions.parametrized import ProbsOrLogits
-from clew.distributions.utils import broadcast_all, lazy_property
+from clew.distributions.utils import lazy_property
 from clew.ops.create.sampling import poisson
 from clew.ops.nn.activation.unary import logsigmoid
 
@@ -47,10 +47,7 @@ class NegativeBinomial(ProbsOrLogits):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        self._set_probs_or_logits(probs, logits)
-        name = "probs" if logits is None else "logits"
-        self.total_count, self.__dict__[name] = broadcast_all(total_count, self._param)
-        self.total_count = self.total_count.type_as(self._param)
+        self._set_trials(total_count, probs, logits)
         Distribution.__init__(self, self.param_shape, validate_args=validate_args)
 
     @property

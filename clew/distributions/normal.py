@@ -10,14 +10,14 @@ from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.exp_family import ExponentialFamily
-from clew.distributions.parametrized import Parametrized
+from clew.distributions.parametrized import Parametrized, SymmetricAboutLoc
 from clew.distributions.utils import _standard_normal
 from clew.ops.create.sampling import normal
 
 __all__ = ["Normal"]
 
 
-class Normal(Parametrized, ExponentialFamily):
+class Normal(SymmetricAboutLoc, Parametrized, ExponentialFamily):
     """The normal distribution with mean `loc` and standard deviation `scale`.
 
     Args:
@@ -38,19 +38,10 @@ class Normal(Parametrized, ExponentialFamily):
     support = constraints.real
     has_rsample = True
     _mean_carrier_measure = 0
-    loc: Tensor
     scale: Tensor
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self._broadcast_parameters(validate_args, loc=loc, scale=scale)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:

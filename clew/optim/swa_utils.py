@@ -237,13 +237,11 @@ class SWALR(LRScheduler):
         >>> from clew.optim.swa_utils import SWALR
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = SWALR(optimizer, 0.2, anneal_epochs=2, anneal_strategy="linear")
-        >>> rates = []
         >>> for _ in range(4):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [1.0, 0.6, 0.2, 0.2]
+        1.0 0.6 0.2 0.2
     """
 
     def __init__(

@@ -42,13 +42,11 @@ class LRScheduler:
         ...         return [base / 2**self.last_epoch for base in self.base_lrs]
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = Halving(optimizer)
-        >>> rates = []
         >>> for _ in range(3):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [1.0, 0.5, 0.25]
+        1.0 0.5 0.25
     """
 
     _get_lr_called_within_step: bool = False

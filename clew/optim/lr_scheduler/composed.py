@@ -71,13 +71,11 @@ class SequentialLR(_ComposedLR):
         >>> warmup = ConstantLR(optimizer, factor=0.1, total_iters=2)
         >>> decay = ExponentialLR(optimizer, gamma=0.5)
         >>> scheduler = SequentialLR(optimizer, [warmup, decay], milestones=[2])
-        >>> rates = []
         >>> for _ in range(5):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [0.1, 0.1, 1.0, 0.5, 0.25]
+        0.1 0.1 1.0 0.5 0.25
     """
 
     def __init__(
@@ -148,13 +146,11 @@ class ChainedScheduler(_ComposedLR):
         >>> warmup = ConstantLR(optimizer, factor=0.1, total_iters=2)
         >>> decay = ExponentialLR(optimizer, gamma=0.5)
         >>> scheduler = ChainedScheduler([warmup, decay])
-        >>> rates = []
         >>> for _ in range(4):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [0.1, 0.05, 0.25, 0.125]
+        0.1 0.05 0.25 0.125
     """
 
     def __init__(

@@ -29,13 +29,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         >>> from clew.optim.lr_scheduler import CosineAnnealingWarmRestarts
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
-        >>> rates = []
         >>> for _ in range(7):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [1.0, 0.5, 1.0, 0.8536, 0.5, 0.1464, 1.0]
+        1.0 0.5 1.0 0.8536 0.5 0.1464 1.0
     """
 
     def __init__(
@@ -151,13 +149,11 @@ class CyclicLR(_MomentumCycle):
         >>> from clew.optim.lr_scheduler import CyclicLR
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = CyclicLR(optimizer, 0.1, 0.5, step_size_up=2, cycle_momentum=False)
-        >>> rates = []
         >>> for _ in range(6):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [0.1, 0.3, 0.5, 0.3, 0.1, 0.3]
+        0.1 0.3 0.5 0.3 0.1 0.3
     """
 
     def __init__(
@@ -277,13 +273,11 @@ class OneCycleLR(_MomentumCycle):
         >>> from clew.optim.lr_scheduler import OneCycleLR
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = OneCycleLR(optimizer, max_lr=1.0, total_steps=5, cycle_momentum=False)
-        >>> rates = []
         >>> for _ in range(5):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [0.04, 0.9505, 0.6113, 0.1883, 0.0]
+        0.04 0.9505 0.6113 0.1883 0.0
     """
 
     def __init__(

@@ -67,13 +67,11 @@ class LambdaLR(_FunctionsLR):
         >>> from clew.optim.lr_scheduler import LambdaLR
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
-        >>> rates = []
         >>> for _ in range(4):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [1.0, 0.5, 0.3333, 0.25]
+        1.0 0.5 0.3333 0.25
     """
 
     def get_lr(self) -> Rates:
@@ -96,13 +94,11 @@ class MultiplicativeLR(_FunctionsLR):
         >>> from clew.optim.lr_scheduler import MultiplicativeLR
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = MultiplicativeLR(optimizer, lambda epoch: 0.5)
-        >>> rates = []
         >>> for _ in range(4):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [1.0, 0.5, 0.25, 0.125]
+        1.0 0.5 0.25 0.125
     """
 
     def get_lr(self) -> Rates:
@@ -150,13 +146,11 @@ class StepLR(_FactorLR):
         >>> from clew.optim.lr_scheduler import StepLR
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = StepLR(optimizer, step_size=2)
-        >>> rates = []
         >>> for _ in range(5):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [1.0, 1.0, 0.1, 0.1, 0.01]
+        1.0 1.0 0.1 0.1 0.01
     """
 
     def __init__(
@@ -188,13 +182,11 @@ class MultiStepLR(_FactorLR):
         >>> from clew.optim.lr_scheduler import MultiStepLR
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = MultiStepLR(optimizer, milestones=[1, 3])
-        >>> rates = []
         >>> for _ in range(5):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [1.0, 0.1, 0.1, 0.01, 0.01]
+        1.0 0.1 0.1 0.01 0.01
     """
 
     def __init__(
@@ -229,13 +221,11 @@ class ExponentialLR(_FactorLR):
         >>> from clew.optim.lr_scheduler import ExponentialLR
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = ExponentialLR(optimizer, gamma=0.5)
-        >>> rates = []
         >>> for _ in range(4):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [1.0, 0.5, 0.25, 0.125]
+        1.0 0.5 0.25 0.125
     """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
@@ -262,13 +252,11 @@ class ConstantLR(_FactorLR):
         >>> from clew.optim.lr_scheduler import ConstantLR
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = ConstantLR(optimizer, factor=0.5, total_iters=2)
-        >>> rates = []
         >>> for _ in range(4):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [0.5, 0.5, 1.0, 1.0]
+        0.5 0.5 1.0 1.0
     """
 
     def __init__(
@@ -312,13 +300,11 @@ class LinearLR(_FactorLR):
         >>> from clew.optim.lr_scheduler import LinearLR
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = LinearLR(optimizer, start_factor=0.25, total_iters=3)
-        >>> rates = []
         >>> for _ in range(5):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [0.25, 0.5, 0.75, 1.0, 1.0]
+        0.25 0.5 0.75 1.0 1.0
     """
 
     def __init__(
@@ -373,13 +359,11 @@ class PolynomialLR(_FactorLR):
         >>> from clew.optim.lr_scheduler import PolynomialLR
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = PolynomialLR(optimizer, total_iters=4, power=2)
-        >>> rates = []
         >>> for _ in range(5):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [1.0, 0.5625, 0.25, 0.0625, 0.0]
+        1.0 0.5625 0.25 0.0625 0.0
     """
 
     def __init__(
@@ -416,13 +400,11 @@ class CosineAnnealingLR(LRScheduler):
         >>> from clew.optim.lr_scheduler import CosineAnnealingLR
         >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
         >>> scheduler = CosineAnnealingLR(optimizer, T_max=4)
-        >>> rates = []
         >>> for _ in range(6):
-        ...     rates.append(round(scheduler.get_last_lr()[0], 4))
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
         ...     optimizer.step()
         ...     scheduler.step()
-        >>> rates
-        [1.0, 0.8536, 0.5, 0.1464, 0.0, 0.1464]
+        1.0 0.8536 0.5 0.1464 0.0 0.1464
     """
 
     def __init__(
