@@ -301,6 +301,7 @@ class Future(Generic[T]):
         self._result = result
 
     def wait(self) -> T:
+        """What the function returned."""
         return self._result
 
 

@@ -85,8 +85,10 @@ class detect_anomaly(_Mode):
 
 
 def is_anomaly_enabled() -> bool:
+    """Whether anomaly mode is on in this thread."""
     return local.state.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
+    """Whether backward checks gradients for NaN, if anomaly mode is on."""
     return local.state.anomaly_check_nan

@@ -164,6 +164,7 @@ class Node:
         return results[0] if len(results) == 1 else results
 
     def name(self) -> str:
+        """The name that PyTorch gives to nodes of this kind."""
         return type(self).__name__
 
     @property
@@ -177,6 +178,7 @@ class Node:
 
     @property
     def metadata(self) -> dict[str, Any]:
+        """A dict for the program's own notes."""
         return self.more().metadata
 
     @property

@@ -126,14 +126,17 @@ class Distribution:
 
     @property
     def mean(self) -> Tensor:
+        """The mean, with the shape `batch_shape + event_shape`."""
         raise self._lacks("mean", "Estimate it from samples: sample((n,)).mean(0)")
 
     @property
     def mode(self) -> Tensor:
+        """The value of the highest density or probability."""
         raise self._lacks("mode", "Search for it: the largest log_prob(sample((n,)))")
 
     @property
     def variance(self) -> Tensor:
+        """The variance, with the shape `batch_shape + event_shape`."""
         raise self._lacks("variance", "Estimate it from samples: sample((n,)).var(0)")
 
     @property

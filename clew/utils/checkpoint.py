@@ -32,6 +32,7 @@ Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 
 
 def noop_context_fn() -> Contexts:
+    """Two contexts that do nothing: the default of `context_fn`."""
     return nullcontext(), nullcontext()
 
 
@@ -132,6 +133,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_backward_validity(inputs: Sequence[Any]) -> None:
+    """Warn if no input requires a gradient."""
     if not any(isinstance(value, Tensor) and value.requires_grad for value in inputs):
         warnings.warn(
             "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=3

@@ -162,6 +162,7 @@ class _LRScheduler(LRScheduler):
 
 
 def check_optimizer(optimizer: Any) -> None:
+    """Refuse what is no optimizer."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer" + errors.at_user_line())
 
