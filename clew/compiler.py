@@ -31,7 +31,23 @@ def compile(
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
 ) -> Any:
-    """The function or module itself; without one, a decorator that returns what it is given."""
+    """The function or module itself; without one, a decorator that returns what it is given.
+
+    There is no compiler: programs run as they are written, and all options are accepted.
+
+    Args:
+        model: the function or module
+        fullgraph, dynamic, backend, mode, options, name, disable: for a compiler; `mode` and
+            `options` exclude each other
+        recompile_limit, isolate_recompiles, shapes_spec: likewise
+
+    Example:
+        >>> @clew.compile
+        ... def double(x):
+        ...     return 2 * x
+        >>> double(clew.ones(2))
+        tensor([2., 2.])
+    """
     if mode is not None and options is not None:
         raise RuntimeError(
             "Either mode or options can be specified, but both can't be specified at the same time."

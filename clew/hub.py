@@ -30,7 +30,14 @@ _chosen_dir: str | None = None
 
 
 def get_dir() -> str:
-    """Where files are kept: what `set_dir` was given, or PyTorch's folder."""
+    """Where files are kept: what `set_dir` was given, or PyTorch's folder.
+
+    That is $TORCH_HOME/hub, and $XDG_CACHE_HOME/torch/hub if TORCH_HOME is not set.
+
+    Example:
+        >>> clew.hub.get_dir()
+        '...hub'
+    """
     if _chosen_dir is not None:
         return _chosen_dir
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
@@ -39,7 +46,18 @@ def get_dir() -> str:
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
-    """Choose where files are kept."""
+    """Choose where files are kept.
+
+    Args:
+        d: the folder
+
+    Example:
+        >>> before = clew.hub.get_dir()
+        >>> clew.hub.set_dir("models")
+        >>> clew.hub.get_dir()
+        'models'
+        >>> clew.hub.set_dir(before)
+    """
     global _chosen_dir
     _chosen_dir = os.path.expanduser(d)
 
@@ -47,7 +65,21 @@ def set_dir(d: str | os.PathLike[str]) -> None:
 def download_url_to_file(
     url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
 ) -> None:
-    """Fetch a file; it is at its place once all of it has arrived and has the right hash."""
+    """Fetch a file; it is at its place once all of it has arrived and has the right hash.
+
+    Args:
+        url: the address
+        dst: the path of the file
+        hash_prefix: the first digits of its SHA-256; RuntimeError if it has another
+        progress: accepted; no bar is shown
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("there").write_text("weights")
+        >>> clew.hub.download_url_to_file(Path("there").absolute().as_uri(), "here")
+        >>> Path("here").read_text()
+        'weights'
+    """
     folder = os.path.dirname(os.path.abspath(os.path.expanduser(dst)))
     request = urllib.request.Request(url, headers={"User-Agent": "clew.hub"})
     with (
@@ -81,7 +113,24 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = False,
 ) -> Any:
-    """Load a file from an address; it is fetched once and then kept."""
+    """Load a file from an address; it is fetched once and then kept.
+
+    Args:
+        url: the address
+        model_dir: the folder for the file; by default, `get_dir()` + "/checkpoints"
+        map_location: as in `load`
+        progress: accepted; no bar is shown
+        check_hash: whether the name ends in the first digits of its SHA-256, as `name-01ab.pth`
+        file_name: the name of the file; by default, as in the address
+        weights_only: as in `load`
+
+    Example:
+        >>> from pathlib import Path
+        >>> clew.save({"weight": clew.ones(2)}, "model.pth")
+        >>> url = Path("model.pth").absolute().as_uri()
+        >>> clew.hub.load_state_dict_from_url(url, model_dir=".", progress=False)
+        {'weight': tensor([1., 1.])}
+    """
     folder = model_dir or os.path.join(get_dir(), "checkpoints")
     os.makedirs(folder, exist_ok=True)
     name = file_name or os.path.basename(urlparse(url).path)
@@ -125,7 +174,22 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """What the function `model` of the folder's hubconf.py returns (only `source="local"`)."""
+    """What the function `model` of the folder's hubconf.py returns (only `source="local"`).
+
+    Args:
+        repo_or_dir: the folder
+        model: the name of a function in its hubconf.py
+        args: the arguments of the function
+        source: "local"; "github", the default, raises: code is not fetched
+        trust_repo, force_reload, verbose, skip_validation: accepted; they are about GitHub
+        kwargs: the keyword arguments of the function
+
+    Example:
+        >>> from pathlib import Path
+        >>> _ = Path("hubconf.py").write_text("def double(x): return 2 * x")
+        >>> clew.hub.load(".", "double", 21, source="local")
+        42
+    """
     if source == "github":
         _refuse_github(repo_or_dir)
     if source != "local":
@@ -140,10 +204,31 @@ def load(
 
 
 def list(github: str, *args: Any, **kwargs: Any) -> NoReturn:
-    """Raises: code is not fetched."""
+    """Raises: code is not fetched.
+
+    Args:
+        github: the name of a repository
+
+    Example:
+        >>> clew.hub.list("owner/name")
+        Traceback (most recent call last):
+        ...
+        RuntimeError: torch.hub: clew does not fetch and run code from GitHub (owner/name)...
+    """
     _refuse_github(github)
 
 
 def help(github: str, model: str, *args: Any, **kwargs: Any) -> NoReturn:
-    """Raises: code is not fetched."""
+    """Raises: code is not fetched.
+
+    Args:
+        github: the name of a repository
+        model: the name of a function in it
+
+    Example:
+        >>> clew.hub.help("owner/name", "resnet")
+        Traceback (most recent call last):
+        ...
+        RuntimeError: torch.hub: clew does not fetch and run code from GitHub (owner/name)...
+    """
     _refuse_github(github)

@@ -18,34 +18,84 @@ __all__ = [
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the random stream from a seed: the numbers are those of PyTorch on the CPU."""
+    """Start the random stream from a seed: the numbers are those of PyTorch on the CPU.
+
+    Args:
+        seed: an integer
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> clew.rand(3)
+        tensor([0.4963, 0.7682, 0.0885])
+    """
     return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:
-    """Start the random stream from a seed that the operating system chooses, and return it."""
+    """Start the random stream from a seed that the operating system chooses, and return it.
+
+    Example:
+        >>> with clew.random.fork_rng():
+        ...     clew.random.seed() == clew.initial_seed()
+        True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed that the random stream was last started from."""
+    """The seed that the random stream was last started from.
+
+    Example:
+        >>> _ = clew.manual_seed(3)
+        >>> clew.initial_seed()
+        3
+    """
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Tensor:
-    """The state of the random stream, as a tensor of bytes."""
+    """The state of the random stream, as a tensor of bytes.
+
+    Example:
+        >>> state = clew.get_rng_state()
+        >>> first = clew.rand(2)
+        >>> clew.set_rng_state(state)
+        >>> clew.equal(first, clew.rand(2))
+        True
+    """
     return default_generator.get_state()
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Continue the random stream from a saved state."""
+    """Continue the random stream from a saved state.
+
+    Args:
+        new_state: what `get_rng_state` gave
+
+    Example:
+        >>> state = clew.get_rng_state()
+        >>> first = clew.rand(2)
+        >>> clew.set_rng_state(state)
+        >>> clew.equal(first, clew.rand(2))
+        True
+    """
     default_generator.set_state(new_state)
 
 
 class fork_rng(_Mode):
     """Leave the random stream as it was, whatever is drawn inside.
 
-    `devices` are the accelerators whose streams are to be kept as well: an empty list, here.
+    Args:
+        devices: the accelerators whose streams are to be kept as well: an empty list, here
+        enabled: False does nothing
+        device_type: the kind of `devices`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> with clew.random.fork_rng():
+        ...     _ = clew.rand(100)
+        >>> clew.rand(1)
+        tensor([0.4963])
     """
 
     def __init__(

@@ -23,12 +23,28 @@ class _Settings:
 
 
 def get_num_threads() -> int:
-    """The number of threads that kernels and matrix products may use."""
+    """The number of threads that kernels and matrix products may use.
+
+    Example:
+        >>> clew.get_num_threads() >= 1
+        True
+    """
     return jit.threads()
 
 
 def set_num_threads(int: int) -> None:
-    """Let kernels and matrix products use this many threads."""
+    """Let kernels and matrix products use this many threads.
+
+    Args:
+        int: the number of threads
+
+    Example:
+        >>> before = clew.get_num_threads()
+        >>> clew.set_num_threads(1)
+        >>> clew.get_num_threads()
+        1
+        >>> clew.set_num_threads(before)
+    """
     jit.set_threads(_positive("set_num_threads", int))
     for library in _blas_libraries():
         library.set_num_threads(int)
@@ -44,12 +60,24 @@ def _blas_libraries() -> list[Any]:
 
 
 def get_num_interop_threads() -> int:
-    """The number of operations that run at once: one, unless the program has threads."""
+    """The number of operations that run at once: one, unless the program has threads.
+
+    Example:
+        >>> clew.get_num_interop_threads() >= 1
+        True
+    """
     return _Settings.interop_threads
 
 
 def set_num_interop_threads(int: int) -> None:
-    """Keep a number of threads between operations."""
+    """Keep a number of threads between operations; nothing reads it but its counterpart.
+
+    Args:
+        int: the number of threads
+
+    Example:
+        >>> clew.set_num_interop_threads(clew.get_num_interop_threads())
+    """
     _Settings.interop_threads = _positive("set_num_interop_threads", int)
 
 
@@ -62,18 +90,39 @@ def _positive(function: str, count: int) -> int:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for deterministic operations: they all are."""
+    """Ask for deterministic operations: they all are.
+
+    Args:
+        mode: whether to ask
+        warn_only: whether others should warn instead of raise
+
+    Example:
+        >>> clew.use_deterministic_algorithms(True)
+        >>> clew.are_deterministic_algorithms_enabled()
+        True
+        >>> clew.use_deterministic_algorithms(False)
+    """
     _Settings.deterministic = bool(mode)
     _Settings.warn_only = bool(mode and warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether deterministic operations were asked for."""
+    """Whether deterministic operations were asked for.
+
+    Example:
+        >>> clew.are_deterministic_algorithms_enabled()
+        False
+    """
     return _Settings.deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether an operation that is not deterministic should only warn: there is none."""
+    """Whether an operation that is not deterministic should only warn: there is none.
+
+    Example:
+        >>> clew.is_deterministic_algorithms_warn_only_enabled()
+        False
+    """
     return _Settings.warn_only
 
 
@@ -81,7 +130,17 @@ _DEBUG_MODES = ("default", "warn", "error")
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """Ask for deterministic operations by a number or name: default, warn, error."""
+    """Ask for deterministic operations by a number or name.
+
+    Args:
+        debug_mode: 0 or "default", 1 or "warn", 2 or "error"
+
+    Example:
+        >>> clew.set_deterministic_debug_mode("warn")
+        >>> clew.get_deterministic_debug_mode()
+        1
+        >>> clew.set_deterministic_debug_mode("default")
+    """
     level = _DEBUG_MODES.index(debug_mode) if debug_mode in _DEBUG_MODES else debug_mode
     if isinstance(level, str):
         raise RuntimeError(
@@ -97,17 +156,40 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """0 if deterministic operations were not asked for, 1 if with a warning, 2 if with an error."""
+    """0 if deterministic operations were not asked for, 1 if with a warning, 2 if with an error.
+
+    Example:
+        >>> clew.get_deterministic_debug_mode()
+        0
+    """
     return int(_Settings.deterministic) * (1 if _Settings.warn_only else 2)
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """Ask for tiny numbers to become zero. NumPy has no such switch: False says it was not set."""
+    """Ask for tiny numbers to become zero. NumPy has no such switch: False says it was not set.
+
+    Args:
+        mode: whether to ask
+
+    Example:
+        >>> clew.set_flush_denormal(True)
+        False
+    """
     return False
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allow float32 products to be less precise ("high", "medium"); they never are."""
+    """Allow float32 products to be less precise; they never are.
+
+    Args:
+        precision: "highest", "high" or "medium"
+
+    Example:
+        >>> clew.set_float32_matmul_precision("high")
+        >>> clew.get_float32_matmul_precision()
+        'high'
+        >>> clew.set_float32_matmul_precision("highest")
+    """
     if precision not in ("highest", "high", "medium"):
         raise ValueError(
             f"{precision!r} is not one of 'highest', 'high', or 'medium'" + errors.at_user_line()
@@ -116,5 +198,10 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What was set by `set_float32_matmul_precision`."""
+    """What was set by `set_float32_matmul_precision`.
+
+    Example:
+        >>> clew.get_float32_matmul_precision()
+        'highest'
+    """
     return _Settings.precision

@@ -69,8 +69,28 @@ def assert_close(
 ) -> None:
     """Raise AssertionError unless two tensors, numbers, or containers of these are close.
 
-    Close means `|actual - expected| <= atol + rtol * |expected|`. Without tolerances, those of the
-    dtype are used.
+    Close means `|actual - expected| <= atol + rtol * |expected|`.
+
+    Args:
+        actual: what was computed
+        expected: what it should be
+        allow_subclasses: whether types may differ if one derives from the other
+        rtol: the relative tolerance; by default, that of the dtype (1.3e-6 for float32)
+        atol: the absolute tolerance; by default, that of the dtype (1e-5 for float32)
+        equal_nan: whether NaN is close to NaN
+        check_device: accepted; there is one device
+        check_dtype: whether dtypes must be the same
+        check_layout: accepted; there is one layout
+        check_stride: whether strides must be the same
+        msg: a message instead of the one made here, or a function that changes that
+
+    Example:
+        >>> clew.testing.assert_close(clew.tensor([1., 2.]), clew.tensor([1., 2.000001]))
+        >>> clew.testing.assert_close(clew.tensor(1.), clew.tensor(1.1))
+        Traceback (most recent call last):
+        ...
+        AssertionError: Scalars are not close!
+        ...
     """
     rules = _Rules(rtol, atol, equal_nan, check_dtype, check_stride, allow_subclasses)
     failure = _difference(actual, expected, rules, path="")
@@ -86,7 +106,15 @@ def assert_allclose(
     equal_nan: bool = True,
     msg: str = "",
 ) -> None:
-    """The older name: dtypes may differ, and NaN equals NaN."""
+    """The older name of `assert_close`: dtypes may differ, and NaN equals NaN.
+
+    Args:
+        actual, expected: a tensor, and a tensor or numbers
+        rtol, atol, equal_nan, msg: as in `assert_close`
+
+    Example:
+        >>> clew.testing.assert_allclose(clew.tensor([1., 2.]), [1, 2])
+    """
     as_tensor = expected if isinstance(expected, Tensor) else actual.new_tensor(expected)
     assert_close(
         actual, as_tensor, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False,

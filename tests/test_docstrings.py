@@ -4,6 +4,7 @@ arguments by name, and an example that runs."""
 from __future__ import annotations
 
 import doctest
+import enum
 import importlib
 import inspect
 import re
@@ -72,6 +73,8 @@ CASES = [
 
 def parameters(value: Any) -> set[str]:
     """The names of what a function or a class takes."""
+    if isinstance(value, enum.EnumMeta):  # its members are there, nobody makes one
+        return set()
     try:
         given = inspect.signature(value).parameters.values()
     except (TypeError, ValueError):  # properties, and builtins without a signature

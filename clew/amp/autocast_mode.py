@@ -51,6 +51,19 @@ class autocast:
 
     Matrix products and convolutions run in the lower dtype, losses and other functions that need
     the range run in float32, and all others in the dtype of what they are given.
+
+    Args:
+        device_type: "cpu"; with "cuda", autocast is off, since there is no GPU
+        dtype: the lower dtype, bfloat16 or float16; by default, bfloat16 on the CPU
+        enabled: False switches autocast off inside
+        cache_enabled: whether parameters that are used twice are cast once
+
+    Example:
+        >>> x, w = clew.ones(2, 3), clew.ones(3, 2)
+        >>> with clew.autocast("cpu"):
+        ...     product = x @ w
+        >>> product.dtype, clew.autocast("cpu")(F.mse_loss)(product, product).dtype
+        (torch.bfloat16, torch.float32)
     """
 
     def __init__(
@@ -162,7 +175,30 @@ def custom_fwd(
     device_type: str,
     cast_inputs: dtypes.dtype | None = None,
 ) -> Callable[..., Any]:
-    """For `forward` of a custom function: remember autocast, or run without it in one dtype."""
+    """For `forward` of a custom function: remember autocast, or run without it in one dtype.
+
+    Args:
+        fwd: the method; left out, a decorator is returned
+        device_type: the device type whose autocast is meant
+        cast_inputs: the dtype that inputs are cast to inside autocast; it is then off in `forward`
+
+    Example:
+        >>> from clew.amp import custom_bwd, custom_fwd
+        >>> class Product(clew.autograd.Function):
+        ...     @staticmethod
+        ...     @custom_fwd(device_type="cpu", cast_inputs=clew.float32)
+        ...     def forward(ctx, a, b):
+        ...         ctx.save_for_backward(a, b)
+        ...         return a @ b
+        ...     @staticmethod
+        ...     @custom_bwd(device_type="cpu")
+        ...     def backward(ctx, grad):
+        ...         a, b = ctx.saved_tensors
+        ...         return grad @ b.T, a.T @ grad
+        >>> with clew.autocast("cpu"):
+        ...     print(Product.apply(clew.ones(2, 2), clew.ones(2, 2)).dtype)
+        torch.float32
+    """
     kind = device_type_of(device_type)
     if fwd is None:
         return functools.partial(custom_fwd, device_type=kind, cast_inputs=cast_inputs)
@@ -187,7 +223,30 @@ def custom_fwd(
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Callable[..., Any]:
-    """For `backward` of a custom function: run it with autocast as `custom_fwd` found it."""
+    """For `backward` of a custom function: run it with autocast as `custom_fwd` found it.
+
+    Args:
+        bwd: the method; left out, a decorator is returned
+        device_type: the device type whose autocast is meant
+
+    Example:
+        >>> from clew.amp import custom_bwd, custom_fwd
+        >>> class Twice(clew.autograd.Function):
+        ...     @staticmethod
+        ...     @custom_fwd(device_type="cpu")
+        ...     def forward(ctx, x):
+        ...         return 2 * x
+        ...     @staticmethod
+        ...     @custom_bwd(device_type="cpu")
+        ...     def backward(ctx, grad):
+        ...         print(clew.is_autocast_enabled("cpu"))
+        ...         return 2 * grad
+        >>> x = clew.ones(1, requires_grad=True)
+        >>> with clew.autocast("cpu"):
+        ...     y = Twice.apply(x)
+        >>> y.backward()  # outside of autocast
+        True
+    """
     kind = device_type_of(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=kind)

@@ -43,7 +43,26 @@ def _refresh_per_optimizer_state() -> _Progress:
 class GradScaler:
     """Multiplies losses by a scale that grows while gradients stay finite.
 
-    `scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()`
+    So small gradients do not vanish in float16. A step whose gradients are not finite is skipped,
+    and the scale shrinks.
+
+    Args:
+        device: the device type; "cuda", the default, disables the scaler, since there is no GPU
+        init_scale: the scale at the start
+        growth_factor: by what the scale grows
+        backoff_factor: by what it shrinks after a step that was skipped
+        growth_interval: after how many finite steps in a row it grows
+        enabled: False makes all methods do nothing but step
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([1.]))
+        >>> optimizer = optim.SGD([w], lr=0.1)
+        >>> scaler = clew.amp.GradScaler("cpu", init_scale=8.0)
+        >>> scaler.scale((w * float("inf")).sum()).backward()
+        >>> scaler.step(optimizer)  # skipped
+        >>> scaler.update()
+        >>> w.data, scaler.get_scale()
+        (tensor([1.]), 4.0)
     """
 
     def __init__(

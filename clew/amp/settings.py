@@ -145,7 +145,15 @@ def device_type_of(name: str) -> str:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether PyTorch knows autocast for a device type (not: whether there is such a device)."""
+    """Whether PyTorch knows autocast for a device type (not: whether there is such a device).
+
+    Args:
+        device_type: a name such as "cpu"
+
+    Example:
+        >>> clew.amp.is_autocast_available("cpu"), clew.amp.is_autocast_available("meta")
+        (True, False)
+    """
     return device_type_of(device_type) in _DEFAULT_DTYPES
 
 

@@ -12,7 +12,17 @@ from clew.interrupts import enters_block, uninterrupted
 
 
 class set_detect_anomaly(_Mode):
-    """Switch anomaly mode on or off at once; as a context manager, switch back at its end."""
+    """Switch anomaly mode on or off at once; as a context manager, switch back at its end.
+
+    Args:
+        mode: whether anomaly mode is on
+        check_nan: whether backward checks gradients for NaN
+
+    Example:
+        >>> with clew.autograd.set_detect_anomaly(True):
+        ...     clew.is_anomaly_enabled()
+        True
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.mode, self.check_nan = bool(mode), bool(check_nan)
@@ -42,7 +52,19 @@ class set_detect_anomaly(_Mode):
 
 
 class detect_anomaly(_Mode):
-    """Check gradients for NaN inside; the error names the forward line of the node."""
+    """Check gradients for NaN inside; the error names the forward line of the node.
+
+    Args:
+        check_nan: whether backward checks gradients for NaN
+
+    Example:
+        >>> x = clew.tensor(0., requires_grad=True)
+        >>> with clew.autograd.detect_anomaly():
+        ...     (x.sqrt() * 0).backward()
+        Traceback (most recent call last):
+        ...
+        RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output...
+    """
 
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
@@ -63,8 +85,10 @@ class detect_anomaly(_Mode):
 
 
 def is_anomaly_enabled() -> bool:
+    """Whether anomaly mode is on in this thread."""
     return local.state.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
+    """Whether backward checks gradients for NaN, if anomaly mode is on."""
     return local.state.anomaly_check_nan

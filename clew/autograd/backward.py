@@ -45,7 +45,22 @@ def backward(
     grad_variables: Any = None,
     inputs: Tensors | None = None,
 ) -> None:
-    """Add the gradients of the leaves that `tensors` were computed from into their `.grad`."""
+    """Add the gradients of the leaves that `tensors` were computed from into their `.grad`.
+
+    Args:
+        tensors: a tensor, or several, with history
+        grad_tensors: the gradient of each; may be left out for tensors with one element
+        retain_graph: keep the graph for another backward; by default, as `create_graph`
+        create_graph: record the computation of the gradients, for higher derivatives
+        grad_variables: deprecated; the old name of `grad_tensors`
+        inputs: the tensors whose `.grad` is to be added to; by default, all leaves
+
+    Example:
+        >>> x = clew.tensor([1., 2.], requires_grad=True)
+        >>> clew.autograd.backward(x**2, clew.tensor([1., 10.]))
+        >>> x.grad
+        tensor([ 2., 40.])
+    """
     if inputs is not None and not len(as_tuple(inputs)):
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = as_tuple(tensors)
@@ -168,7 +183,25 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The gradients of `outputs` with respect to `inputs`; nothing is accumulated."""
+    """The gradients of `outputs` with respect to `inputs`; nothing is accumulated.
+
+    Args:
+        outputs: a tensor, or several, with history
+        inputs: the tensors to differentiate by
+        grad_outputs: the gradient of each output; may be left out for outputs with one element
+        retain_graph: keep the graph for another backward; by default, as `create_graph`
+        create_graph: record the computation of the gradients, for higher derivatives
+        only_inputs: deprecated and ignored
+        allow_unused: give None for an input that the outputs do not depend on, instead of raising
+        is_grads_batched: the first dimension of `grad_outputs` counts several, as vmap would
+        materialize_grads: give zeros instead of None
+
+    Example:
+        >>> x = clew.tensor(3., requires_grad=True)
+        >>> (first,) = clew.autograd.grad(x**3, x, create_graph=True)
+        >>> first, clew.autograd.grad(first, x)
+        (tensor(27., grad_fn=<MulBackward0>), (tensor(18.),))
+    """
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "

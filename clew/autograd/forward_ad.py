@@ -1,39 +1,39 @@
 """Forward mode: tangents travel with the values.
 
 Inside a dual level every operation is intercepted: it runs as always, and then its output gets a
-tangent that follows from the op's definition. For elementwise operations the gradient formula,
-applied to the tangent, is the answer; linear ones are applied to the tangents; multilinear ones to
-one tangent at a time. For all others the gradient, which is linear in its cotangent, is transposed.
+tangent that follows from the op's definition (`clew.autograd.jvp`).
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from sys import _getframe
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from clew import errors
-from clew.autograd.backward import grad
 from clew.autograd.function import Function
+from clew.autograd.jvp import jvp_of, laid_out_like
 from clew.autograd.mode import _Mode
-from clew.core.elementwise import Elementwise
-from clew.core.engine import fit
 from clew.core.inplace import apply_inplace, write_tangent
 from clew.core.interception import Interceptor, install, installed, remove
 from clew.core.op import Op
-from clew.core.recording import INPUT, NEEDS, OUTPUT, PARAM, OpNode, fact
+from clew.core.recording import OpNode
 from clew.core.saving import OWN, Packed, SavedDual, SavedLifted
 from clew.core.state import State, local
-from clew.core.tensor import Tensor, alias, tangents_of, wrap
+from clew.core.tensor import Tensor, tangents_of, wrap
 from clew.interrupts import enters_block, uninterrupted
-from clew.ops.batching.level import lifted
 
 
 class UnpackedDualTensor(NamedTuple):
-    """The value and the tangent of a dual tensor."""
+    """What `unpack_dual` gives: `primal`, the value, and `tangent`, or None.
+
+    Example:
+        >>> clew.autograd.forward_ad.unpack_dual(clew.tensor(1.))
+        UnpackedDualTensor(primal=tensor(1.), tangent=None)
+    """
 
     primal: Tensor
     tangent: Tensor | None
@@ -195,13 +195,29 @@ def _opened() -> DualLevel:
 
 
 def enter_dual_level() -> int:
-    """Open a dual level; make_dual works inside."""
+    """Open a dual level; make_dual works inside. `dual_level` also closes it.
+
+    Example:
+        >>> from clew.autograd import forward_ad
+        >>> forward_ad.enter_dual_level()
+        0
+        >>> forward_ad.exit_dual_level()
+    """
     _opened()
     return 0
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the dual level and drop its tangents."""
+    """Close the dual level and drop its tangents.
+
+    Args:
+        level: the level to close; by default, the open one
+
+    Example:
+        >>> from clew.autograd import forward_ad
+        >>> level = forward_ad.enter_dual_level()
+        >>> forward_ad.exit_dual_level(level=level)
+    """
     current = installed(DualLevel)
     if current is None:
         raise RuntimeError(
@@ -213,7 +229,15 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 class dual_level(_Mode):
-    """A context in which tensors can carry tangents."""
+    """A context in which tensors can carry tangents.
+
+    Example:
+        >>> from clew.autograd import forward_ad
+        >>> with forward_ad.dual_level():
+        ...     x = forward_ad.make_dual(clew.tensor(3.), clew.tensor(1.))
+        ...     forward_ad.unpack_dual(x**2)
+        UnpackedDualTensor(primal=tensor(9.), tangent=tensor(6.))
+    """
 
     def __enter__(self) -> int:
         self._level = _opened()
@@ -244,13 +268,39 @@ def _check_tangent(tensor: Tensor, tangent: Tensor) -> None:
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
-    """A tensor with the same value and history that carries `tangent`."""
+    """A tensor with the same value and history that carries `tangent`.
+
+    Args:
+        tensor: the value
+        tangent: its derivative along some direction, of the same shape
+        level: the dual level; by default, the open one
+
+    Example:
+        >>> from clew.autograd import forward_ad
+        >>> with forward_ad.dual_level():
+        ...     x = forward_ad.make_dual(clew.tensor([1., 2.]), clew.tensor([1., 0.]))
+        ...     forward_ad.unpack_dual(x.exp().sum()).tangent
+        tensor(2.7183)
+    """
     current = _level(level)
     return current.dual(tensor, tangent)
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value without its tangent, and the tangent (None if there is none)."""
+    """The value without its tangent, and the tangent (None if there is none).
+
+    Args:
+        tensor: a dual tensor, or any other
+        level: the dual level; by default, the open one
+
+    Example:
+        >>> from clew.autograd import forward_ad
+        >>> with forward_ad.dual_level():
+        ...     x = forward_ad.make_dual(clew.tensor(2.), clew.tensor(1.))
+        ...     value, tangent = forward_ad.unpack_dual(1 / x)
+        >>> value, tangent
+        (tensor(0.5000), tensor(-0.2500))
+    """
     if installed(DualLevel) is None:
         return UnpackedDualTensor(tensor, None)
     current = _level(level)
@@ -276,197 +326,3 @@ class set_fwd_grad_enabled:
         if self._level is not None:
             self._is_removed = False
             install(self._level)
-
-
-# -- tangents from an op's definition ----------------------------------------------------------
-
-
-def jvp_of(
-    level: DualLevel,
-    op: Op,
-    inputs: tuple[Any, ...],
-    params: dict[str, Any],
-    outs: tuple[Tensor, ...],
-) -> Sequence[Tensor | None]:
-    """The tangents of an operation's outputs, from those of its inputs."""
-    if not any(op.can_differentiate(out) for out in outs):
-        return [None] * len(outs)
-    plain = tuple(_without_tangent(level, value) for value in inputs)
-    tangents = tuple(level.tangent(value) for value in inputs)
-    if isinstance(op, Elementwise):
-        return [_elementwise(op, plain, tangents, params, outs)]
-    if op.linear:
-        return _linear(op, plain, tangents, params, outs)
-    if op.multilinear:
-        return [_multilinear(op, plain, tangents, params, outs[0])]
-    return _transposed(op, plain, tangents, params, outs)
-
-
-def laid_out_like(out: Tensor, tangent: Tensor) -> Tensor:
-    """The tangent in the memory order of its primal: what is a view of one is so of the other."""
-    strides = out._array.strides
-    if tangent._array.strides == strides:
-        return tangent
-    order = sorted(range(len(strides)), key=lambda axis: -strides[axis])
-    back = sorted(range(len(order)), key=order.__getitem__)
-    return tangent.permute(order).contiguous().permute(back)
-
-
-def _without_tangent(level: DualLevel, value: Any) -> Any:
-    tangents = tangents_of(value)
-    if level not in tangents:
-        return value
-    plain = alias(value)
-    if len(tangents) > 1:
-        plain._tangent = {k: v for k, v in tangents.items() if k is not level}
-    plain._requires_grad, plain._node = value._requires_grad, value._node
-    plain._output_nr = value._output_nr
-    return plain
-
-
-def _values(
-    op: Op, formula: Callable[..., Any], inputs: tuple[Any, ...], params: dict[str, Any], outs: Any
-) -> list[Any]:
-    """What a formula asks for by name, taken from a call that is at hand."""
-    return [_value(op.capture(name), inputs, params, outs) for name in op.formula_names[formula]]
-
-
-def _value(
-    capture: tuple[int, Any], inputs: tuple[Any, ...], params: dict[str, Any], outs: Any
-) -> Any:
-    kind, key = capture
-    if kind == INPUT:
-        return inputs[key]
-    if kind == OUTPUT:
-        if key is not None:
-            return outs[key]
-        return outs[0] if len(outs) == 1 else outs
-    if kind == PARAM:
-        return params.get(key)
-    if kind == NEEDS:
-        return tuple(isinstance(v, Tensor) for v in inputs)
-    return fact(kind, key, inputs)
-
-
-def _sum(terms: list[Tensor]) -> Tensor | None:
-    total: Tensor | None = None
-    for term in terms:
-        total = term if total is None else total + term
-    return total
-
-
-def _conj(value: Tensor) -> Tensor:
-    return value.conj_physical() if value._array.dtype.kind == "c" else value
-
-
-def _elementwise(
-    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], outs: Any
-) -> Tensor | None:
-    out = outs[0]
-    terms = []
-    for name, formula in op.grads.items():
-        tangent = tangents[op.inputs.index(name)]
-        if tangent is not None:
-            # The formula multiplies by the conjugate of the derivative; this one must not.
-            term = _conj(formula(_conj(tangent), *_values(op, formula, inputs, params, outs)))
-            terms.append(_fit_out(term, out))
-    return _sum(terms)
-
-
-def _fit_out(term: Tensor, out: Tensor) -> Tensor:
-    if term._array.shape != out._array.shape:
-        term = term.expand(out._array.shape)
-    if term._array.dtype is not out._array.dtype:
-        if term._array.dtype.kind == "c" and out._array.dtype.kind != "c":
-            term = term.real
-        term = term.to(out.dtype)
-    return term
-
-
-def _is_float(value: Any) -> bool:
-    return isinstance(value, Tensor) and (value.dtype.is_floating_point or value.dtype.is_complex)
-
-
-def _linear(
-    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], outs: Any
-) -> Sequence[Tensor | None]:
-    moved = [
-        tangent
-        if tangent is not None
-        else wrap(np.zeros_like(value._array))
-        if _is_float(value) and (op.variadic or op.inputs[index] in op.grads)
-        else value
-        for index, (value, tangent) in enumerate(zip(inputs, tangents, strict=True))
-    ]
-    result = op(*moved, **params)
-    return result if isinstance(result, tuple) else [result]
-
-
-def _multilinear(
-    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], out: Tensor
-) -> Tensor | None:
-    terms = []
-    for index, tangent in enumerate(tangents):
-        if tangent is not None:
-            moved = (*inputs[:index], tangent, *inputs[index + 1 :])
-            terms.append(op(*moved, **params))
-    return _sum(terms)
-
-
-def _transposed(
-    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], outs: Any
-) -> Sequence[Tensor | None]:
-    """The gradient is linear in its cotangent; the tangent is that linear map turned around."""
-    state = local.state
-    grad_enabled, state.grad_enabled = state.grad_enabled, True
-    try:
-        cotangents = [
-            lifted(wrap(np.zeros_like(out._array))).requires_grad_()
-            if op.can_differentiate(out)
-            else None
-            for out in outs
-        ]
-        pulled = _pull_back(op, inputs, tangents, params, outs, cotangents)
-        terms = [
-            (_conj(gradient) * tangent).sum()
-            for gradient, tangent in pulled
-            if gradient is not None
-        ]
-        wanted = [each for each in cotangents if each is not None]
-        total = _sum(terms)
-        if total is None or not total.requires_grad:
-            results: Sequence[Any] = [wrap(np.zeros_like(w._array)) for w in wanted]
-        else:
-            real = total.real if total._array.dtype.kind == "c" else total
-            results = grad(real, wanted, create_graph=grad_enabled, materialize_grads=True)
-    finally:
-        state.grad_enabled = grad_enabled
-    # Formulas may end in a conjugate; as a view it would share memory with what is not kept.
-    found = iter([each.resolve_conj() for each in results])
-    return [None if each is None else next(found) for each in cotangents]
-
-
-def _pull_back(
-    op: Op,
-    inputs: tuple[Any, ...],
-    tangents: Sequence[Any],
-    params: dict[str, Any],
-    outs: Any,
-    cotangents: list[Any],
-) -> list[tuple[Any, Tensor]]:
-    g: Any = cotangents[0] if op.outputs == 1 else tuple(cotangents)
-    if op.joint is not None:
-        gradients = list(op.joint(g, *_values(op, op.joint, inputs, params, outs)))
-    else:
-        gradients = [None] * len(inputs)
-        for name, formula in op.grads.items():
-            index = op.inputs.index(name)
-            if tangents[index] is not None:
-                gradients[index] = formula(g, *_values(op, formula, inputs, params, outs))
-    pairs = []
-    for gradient, tangent, value in zip(gradients, tangents, inputs, strict=False):
-        if tangent is not None and gradient is not None:
-            array = value._array
-            fitted = fit(gradient, array.shape, array.dtype, None)
-            pairs.append((fitted, tangent))
-    return pairs

@@ -42,6 +42,21 @@ class Function(metaclass=FunctionMeta):
 
     Define static methods `forward(ctx, *args)` and `backward(ctx, *grad_outputs)`, or `forward`
     without a context and `setup_context(ctx, inputs, output)`. Call `MyFunction.apply(*args)`.
+
+    Example:
+        >>> class Square(clew.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x
+        ...     @staticmethod
+        ...     def backward(ctx, grad_output):
+        ...         (x,) = ctx.saved_tensors
+        ...         return 2 * x * grad_output
+        >>> x = clew.tensor(3., requires_grad=True)
+        >>> Square.apply(x).backward()
+        >>> x.grad
+        tensor(6.)
     """
 
     generate_vmap_rule = False
@@ -62,16 +77,19 @@ class Function(metaclass=FunctionMeta):
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
+        """The operation; it takes a context first, unless there is `setup_context`."""
         raise NotImplementedError(
             "You must implement the forward function for custom autograd.Function."
         )
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Keep in `ctx` what `backward` needs, when `forward` takes no context."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """The gradient of each argument of `forward`, or None, from those of its outputs."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
             "autograd.Function to use it with backward mode AD."
@@ -82,6 +100,7 @@ class Function(metaclass=FunctionMeta):
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """The tangent of each output, from those of the arguments: for forward mode."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with "
             "forward mode AD."
@@ -89,6 +108,7 @@ class Function(metaclass=FunctionMeta):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
+        """The outputs for many examples at once, and the dimensions that count them there."""
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap static method "
             "or set generate_vmap_rule=True."

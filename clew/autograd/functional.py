@@ -133,7 +133,20 @@ def _checked_v(v: Any, like: Sequence[Tensor], what: str) -> tuple[Tensor, ...]:
 def vjp(
     func: Func, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of `func`, and the product of `v` with its Jacobian."""
+    """The value of `func`, and the product of `v` with its Jacobian.
+
+    Args:
+        func: a function of tensors
+        inputs: the tensors, or one, to call it with
+        v: one number for each output element; may be left out for a single value
+        create_graph: make the results differentiable
+        strict: raise if an output does not depend on an input, instead of giving zeros
+
+    Example:
+        >>> x, v = clew.tensor([1., 2.]), clew.tensor([1., 10.])
+        >>> clew.autograd.functional.vjp(lambda x: x**2, x, v)
+        (tensor([1., 4.]), tensor([ 2., 40.]))
+    """
     with enable_grad():
         is_tuple, outputs_tuple, leaves, outs = _run(func, inputs, create_graph, "vjp")
         _check_independent(outs, strict)
@@ -151,7 +164,20 @@ def vjp(
 def jvp(
     func: Func, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of `func`, and the product of its Jacobian with `v`."""
+    """The value of `func`, and the product of its Jacobian with `v`.
+
+    Args:
+        func: a function of tensors
+        inputs: the tensors, or one, to call it with
+        v: one number for each input element; may be left out for a single one
+        create_graph: make the results differentiable
+        strict: raise if an output does not depend on an input, instead of giving zeros
+
+    Example:
+        >>> x, v = clew.tensor([1., 2.]), clew.tensor([1., 10.])
+        >>> clew.autograd.functional.jvp(lambda x: x.prod(), x, v)
+        (tensor(2.), tensor(12.))
+    """
     with enable_grad():
         _, given = _tensors(inputs, "inputs", "jvp")
         vector = _checked_v(v, given, "the input to the user-provided function is")
@@ -190,6 +216,19 @@ def jacobian(
     """The derivative of each output element by each input element.
 
     For one input and one output a tensor of shape output + input; otherwise tuples of those.
+
+    Args:
+        func: a function of tensors
+        inputs: the tensors, or one, to call it with
+        create_graph: make the result differentiable
+        strict: raise if an output does not depend on an input, instead of giving zeros
+        vectorize: compute all rows together, as vmap would
+        strategy: "reverse-mode", or "forward-mode" for more outputs than inputs
+
+    Example:
+        >>> clew.autograd.functional.jacobian(lambda x: x**2, clew.tensor([1., 2.]))
+        tensor([[2., 0.],
+                [0., 4.]])
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
@@ -352,7 +391,21 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The second derivatives of a function with a single value."""
+    """The second derivatives of a function with a single value.
+
+    Args:
+        func: a function of tensors
+        inputs: the tensors, or one, to call it with
+        create_graph: make the result differentiable
+        strict: raise if the gradient does not depend on an input, instead of giving zeros
+        vectorize: compute all rows together, as vmap would
+        outer_jacobian_strategy: how the gradient is differentiated; see `strategy` of `jacobian`
+
+    Example:
+        >>> clew.autograd.functional.hessian(lambda x: x.prod(), clew.tensor([2., 3.]))
+        tensor([[0., 1.],
+                [1., 0.]])
+    """
     is_tuple, given = _tensors(inputs, "inputs", "hessian")
     scalar = _scalar(func, "hessian")
 
@@ -387,14 +440,36 @@ def hessian(
 def vhp(
     func: Func, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of `func`, and the product of `v` with its Hessian."""
+    """The value of `func`, and the product of `v` with its Hessian.
+
+    Args:
+        func: a function of tensors with a single value
+        inputs: the tensors, or one, to call it with
+        v: one number for each input element; may be left out for a single one
+        create_graph: make the results differentiable
+        strict: raise if the gradient does not depend on an input, instead of giving zeros
+
+    Example:
+        >>> x, v = clew.tensor([2., 3.]), clew.tensor([1., 10.])
+        >>> clew.autograd.functional.vhp(lambda x: x.prod(), x, v)
+        (tensor(6.), tensor([10.0000,  1.0000]))
+    """
     return _hessian_product(func, inputs, v, create_graph, strict, "vhp")
 
 
 def hvp(
     func: Func, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of `func`, and the product of its Hessian with `v`."""
+    """The value of `func`, and the product of its Hessian with `v`.
+
+    Args:
+        func, inputs, v, create_graph, strict: as in `vhp`, which is the same for real functions
+
+    Example:
+        >>> x, v = clew.tensor([2., 3.]), clew.tensor([1., 10.])
+        >>> clew.autograd.functional.hvp(lambda x: x.prod(), x, v)
+        (tensor(6.), tensor([10.0000,  1.0000]))
+    """
     return _hessian_product(func, inputs, v, create_graph, strict, "hvp")
 
 

@@ -45,7 +45,30 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Whether the gradients of `func` agree with finite differences at `inputs`."""
+    """Whether the gradients of `func` agree with finite differences at `inputs`.
+
+    Args:
+        func: a function of tensors
+        inputs: the arguments; those that are checked are float64 and require a gradient
+        eps: the step of the finite differences
+        atol: the absolute error that is allowed
+        rtol: the relative error that is allowed
+        raise_exception: raise GradcheckError on a difference, instead of returning False
+        nondet_tol: how much two runs of backward may differ
+        check_undefined_grad: whether backward must cope with gradients that are None
+        check_grad_dtypes: whether gradients must have the dtype of their inputs
+        check_batched_grad: whether batches of gradients must give the same
+        check_batched_forward_grad: accepted, together with `check_forward_ad`
+        check_forward_ad: whether to check forward mode
+        check_backward_ad: whether to check backward
+        fast_mode: compare along one random direction instead of all
+        masked: accepted; there are no sparse tensors
+
+    Example:
+        >>> x = clew.tensor([1., 2.], dtype=clew.float64, requires_grad=True)
+        >>> clew.autograd.gradcheck(lambda x: x.sin() * x, x)
+        True
+    """
     if not check_backward_ad and not check_forward_ad:
         raise AssertionError(
             "Expected at least one of check_forward_ad or check_backward_ad to be True"
@@ -98,7 +121,24 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Whether the gradients of the gradients of `func` agree with finite differences."""
+    """Whether the gradients of the gradients of `func` agree with finite differences.
+
+    Args:
+        func: a function of tensors
+        inputs: the arguments; those that are checked are float64 and require a gradient
+        grad_outputs: the gradients of the outputs; by default, random ones
+        eps, atol, rtol, raise_exception, nondet_tol: as in `gradcheck`
+        gen_non_contig_grad_outputs: make the random gradients non-contiguous
+        check_undefined_grad, check_grad_dtypes, check_batched_grad: as in `gradcheck`
+        check_fwd_over_rev: whether to check forward mode over backward
+        check_rev_over_rev: whether to check backward over backward
+        fast_mode, masked: as in `gradcheck`
+
+    Example:
+        >>> x = clew.tensor([1., 2.], dtype=clew.float64, requires_grad=True)
+        >>> clew.autograd.gradgradcheck(lambda x: x**3, x)
+        True
+    """
     given = _as_tuple(inputs)
     cotangents = _second_cotangents(func, given, grad_outputs, gen_non_contig_grad_outputs)
     count = len(given)

@@ -28,7 +28,19 @@ __all__ = [
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph where a gradient arrives."""
+    """A place in the graph where a gradient arrives; `clew.autograd.grad` takes it for a tensor.
+
+    Args:
+        node: the node that takes the gradient
+        output_nr: which of its outputs the gradient is of
+        ownership_token: unused; PyTorch keeps the node alive with it
+
+    Example:
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> edge = clew.autograd.graph.get_gradient_edge(x * 2)
+        >>> edge.node.name(), edge.output_nr
+        ('MulBackward0', 0)
+    """
 
     node: Node
     output_nr: int
@@ -36,7 +48,18 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The edge that a gradient for this tensor would travel along."""
+    """The edge that a gradient for this tensor would travel along.
+
+    Args:
+        tensor: a tensor that requires a gradient
+
+    Example:
+        >>> x = clew.tensor(3., requires_grad=True)
+        >>> y = x * 2
+        >>> edge = clew.autograd.graph.get_gradient_edge(y)
+        >>> clew.autograd.grad(y**2, edge)  # by y, without holding y
+        (tensor(12.),)
+    """
     edge = live_edge(tensor)
     if edge is None:
         raise RuntimeError(
@@ -47,13 +70,39 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
-    """Note that a tensor's memory was written to by other means."""
+    """Note that a tensor's memory was written to by other means.
+
+    Backward then knows that a saved tensor has changed.
+
+    Args:
+        tensor: the tensor, or several
+
+    Example:
+        >>> x = clew.ones(2)
+        >>> clew.autograd.graph.increment_version(x)
+        >>> x._version
+        1
+    """
     for each in [tensor] if isinstance(tensor, Tensor) else tensor:
         bump_version(each, "increment_version")
 
 
 class saved_tensors_hooks:
-    """Inside, each tensor saved for backward passes through `pack_hook`, and later back."""
+    """Inside, each tensor saved for backward passes through `pack_hook`, and later back.
+
+    Args:
+        pack_hook: takes a tensor when it is saved; what it returns is kept instead
+        unpack_hook: takes what was kept when backward needs it; returns the tensor
+
+    Example:
+        >>> x = clew.tensor([1., 2.], requires_grad=True)
+        >>> pack, unpack = lambda t: t.to(clew.bfloat16), lambda kept: kept.float()
+        >>> with clew.autograd.graph.saved_tensors_hooks(pack, unpack):
+        ...     y = x.exp().sum()
+        >>> y.backward()
+        >>> x.grad  # half the memory, but three digits
+        tensor([2.7188, 7.3750])
+    """
 
     def __init__(
         self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
@@ -82,7 +131,20 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep saved tensors in main memory. For tensors that are there already, they are copied."""
+    """Keep saved tensors in main memory. For tensors that are there already, they are copied.
+
+    Args:
+        pin_memory: accepted; pinned memory is for copies to a GPU
+        device_type: accepted; where tensors would come from
+
+    Example:
+        >>> x = clew.tensor([1., 2.], requires_grad=True)
+        >>> with clew.autograd.graph.save_on_cpu():
+        ...     y = (x**2).sum()
+        >>> y.backward()
+        >>> x.grad
+        tensor([2., 4.])
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__(lambda tensor: tensor.detach().clone(), lambda packed: packed)
@@ -98,7 +160,19 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 class disable_saved_tensors_hooks(_Mode):
-    """Inside, entering `saved_tensors_hooks` raises `error_message`."""
+    """Inside, entering `saved_tensors_hooks` raises `error_message`.
+
+    Args:
+        error_message: what the RuntimeError says
+
+    Example:
+        >>> from clew.autograd.graph import disable_saved_tensors_hooks, save_on_cpu
+        >>> with disable_saved_tensors_hooks("not here"), save_on_cpu():
+        ...     pass
+        Traceback (most recent call last):
+        ...
+        RuntimeError: not here
+    """
 
     def __init__(self, error_message: str) -> None:
         self.error_message = error_message
@@ -134,6 +208,18 @@ def register_multi_grad_hook(
 
     With mode "all", `fn(grads)` gets a list with None for tensors that had no gradient in this
     backward. With mode "any", `fn(grad)` is called once per backward, with the first gradient.
+
+    Args:
+        tensors: tensors that require a gradient
+        fn: the function; what it returns is ignored
+        mode: "all" or "any"
+
+    Example:
+        >>> a, b = clew.ones(1, requires_grad=True), clew.ones(1, requires_grad=True)
+        >>> handle = clew.autograd.graph.register_multi_grad_hook((a, b), print)
+        >>> (a + 2 * b).backward()
+        [tensor([1.]), tensor([2.])]
+        >>> handle.remove()
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
@@ -236,5 +322,16 @@ class _MutationGuard(saved_tensors_hooks):
 
 
 def allow_mutation_on_saved_tensors() -> _MutationGuard:
-    """Inside, tensors saved for backward may be overwritten: they are copied before the write."""
+    """Inside, tensors saved for backward may be overwritten: they are copied before the write.
+
+    Example:
+        >>> x = clew.tensor([1., 2.], requires_grad=True)
+        >>> with clew.autograd.graph.allow_mutation_on_saved_tensors():
+        ...     y = x.clone()
+        ...     z = (y**2).sum()
+        ...     _ = y.zero_()  # elsewhere, backward would now raise
+        ...     z.backward()
+        >>> x.grad
+        tensor([2., 4.])
+    """
     return _MutationGuard()

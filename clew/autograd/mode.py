@@ -124,19 +124,56 @@ class _GradMode(_Mode):
 
 
 class no_grad(_GradMode):
-    """Results made inside have no history."""
+    """Results made inside have no history: for evaluation, and for changing parameters.
+
+    It is a context manager, and a decorator with or without parentheses.
+
+    Args:
+        function: what is decorated, in `@no_grad` without parentheses
+
+    Example:
+        >>> x = clew.ones(1, requires_grad=True)
+        >>> with clew.no_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        False
+    """
 
     wanted = False
 
 
 class enable_grad(_GradMode):
-    """Results made inside have history, also within `no_grad`."""
+    """Results made inside have history, also within `no_grad`.
+
+    Args:
+        function: what is decorated, in `@enable_grad` without parentheses
+
+    Example:
+        >>> x = clew.ones(1, requires_grad=True)
+        >>> with clew.no_grad():
+        ...     with clew.enable_grad():
+        ...         y = x * 2
+        >>> y.requires_grad
+        True
+    """
 
     wanted = True
 
 
 class set_grad_enabled(_Mode):
-    """Switch grad mode at once; as a context manager, switch back at its end."""
+    """Switch grad mode at once; as a context manager, switch back at its end.
+
+    Args:
+        mode: whether results get a history
+
+    Example:
+        >>> x = clew.ones(1, requires_grad=True)
+        >>> training = False
+        >>> with clew.set_grad_enabled(training):
+        ...     y = x * 2
+        >>> y.requires_grad, clew.is_grad_enabled()
+        (False, True)
+    """
 
     def __init__(self, mode: bool) -> None:
         self.mode = bool(mode)
@@ -176,7 +213,19 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """Like `no_grad`, and results keep no version counters either: the fastest mode."""
+    """Like `no_grad`, and results keep no version counters either: the fastest mode.
+
+    Results of it cannot take part in a graph later.
+
+    Args:
+        mode: False switches the mode off inside; a function is decorated
+
+    Example:
+        >>> with clew.inference_mode():
+        ...     y = clew.ones(2) * 2
+        >>> y.is_inference(), y.requires_grad
+        (True, False)
+    """
 
     def __init__(self, mode: bool = True) -> None:
         self.mode = bool(mode)
@@ -208,9 +257,22 @@ class inference_mode(_Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Whether results made now get a history."""
+    """Whether results made now get a history.
+
+    Example:
+        >>> with clew.no_grad():
+        ...     clew.is_grad_enabled()
+        False
+    """
     return local.state.grad_enabled
 
 
 def is_inference_mode_enabled() -> bool:
+    """Whether inference mode is on in this thread.
+
+    Example:
+        >>> with clew.inference_mode():
+        ...     clew.is_inference_mode_enabled()
+        True
+    """
     return local.state.inference

@@ -261,7 +261,20 @@ class profile:
 
 
 class record_function:
-    """A block, or a function, that a running profile lists under a name."""
+    """A block, or a function, that a running profile lists under a name.
+
+    Args:
+        name: the name in the table
+        args: a text that PyTorch's traces show with it; unused
+
+    Example:
+        >>> from clew.profiler import profile, record_function
+        >>> with profile() as prof:
+        ...     with record_function("my block"):
+        ...         _ = clew.ones(2) + 1
+        >>> [event.key for event in prof.key_averages() if event.key == "my block"]
+        ['my block']
+    """
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name

@@ -10,7 +10,13 @@ from clew.autograd.profiler_table import table_of
 
 
 class DeviceType(Enum):
-    """Where an event took place."""
+    """Where an event took place: here, always on the CPU.
+
+    Example:
+        >>> from clew.profiler import DeviceType
+        >>> DeviceType.CPU.name
+        'CPU'
+    """
 
     CPU = 0
     CUDA = 1

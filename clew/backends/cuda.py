@@ -19,6 +19,7 @@ matmul = SimpleNamespace(
 
 
 def is_built() -> bool:
+    """Whether this library was built for CUDA: no."""
     return False
 
 
@@ -28,6 +29,7 @@ _allowed = dict.fromkeys(("flash", "mem_efficient", "math", "cudnn"), True)
 
 def _asks(kernel: str) -> Callable[[], bool]:
     def enabled() -> bool:
+        """Whether a program has allowed this kernel; here one kernel does all."""
         return _allowed[kernel]
 
     enabled.__name__ = enabled.__qualname__ = f"{kernel}_sdp_enabled"
@@ -36,6 +38,7 @@ def _asks(kernel: str) -> Callable[[], bool]:
 
 def _sets(kernel: str) -> Callable[[bool], None]:
     def enable(enabled: bool) -> None:
+        """Allow this kernel, or not; here one kernel does all."""
         _allowed[kernel] = bool(enabled)
 
     enable.__name__ = enable.__qualname__ = f"enable_{kernel}_sdp"

@@ -19,14 +19,17 @@ allow_tf32 = True
 
 
 def is_available() -> bool:
+    """Whether it is used: no."""
     return False
 
 
 def is_acceptable(tensor: Any) -> bool:
+    """Whether it could work on a tensor: no."""
     return False
 
 
 def version() -> int | None:
+    """Its version: None, since it is not there."""
     return None
 
 

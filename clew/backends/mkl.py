@@ -6,4 +6,5 @@ __all__ = ["is_available"]
 
 
 def is_available() -> bool:
+    """Whether it is used: no."""
     return False

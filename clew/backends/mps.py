@@ -6,12 +6,15 @@ __all__ = ["is_available", "is_built", "is_macos13_or_newer"]
 
 
 def is_available() -> bool:
+    """Whether tensors can be made on one: no."""
     return False
 
 
 def is_built() -> bool:
+    """Whether this library was built for them: no."""
     return False
 
 
 def is_macos13_or_newer() -> bool:
+    """Whether the system could use them: no."""
     return False

@@ -80,7 +80,13 @@ class Extras:
 
 
 class Node:
-    """One step of the graph. Subclasses say what its backward does."""
+    """One step of the graph. Subclasses say what its backward does.
+
+    Example:
+        >>> y = clew.ones(2, requires_grad=True) * 2
+        >>> y.grad_fn.name(), [node.name() for node, _ in y.grad_fn.next_functions if node]
+        ('MulBackward0', ['torch::autograd::AccumulateGrad'])
+    """
 
     # Kept flat, because a tuple for every pair would cost more than the arithmetic of a small
     # operation; and private, because a custom function's context is a node that users write to.
@@ -158,6 +164,7 @@ class Node:
         return results[0] if len(results) == 1 else results
 
     def name(self) -> str:
+        """The name that PyTorch gives to nodes of this kind."""
         return type(self).__name__
 
     @property
@@ -171,6 +178,7 @@ class Node:
 
     @property
     def metadata(self) -> dict[str, Any]:
+        """A dict for the program's own notes."""
         return self.more().metadata
 
     @property

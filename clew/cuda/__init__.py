@@ -28,11 +28,25 @@ _initialized = False
 
 
 class OutOfMemoryError(RuntimeError):
-    """What a GPU without enough memory raises: for `except`."""
+    """What a GPU without enough memory raises: for `except`.
+
+    Example:
+        >>> issubclass(clew.cuda.OutOfMemoryError, RuntimeError)
+        True
+    """
 
 
 class device:
-    """`with device(0):`, which changes nothing: there is no GPU to choose."""
+    """`with device(0):`, which changes nothing: there is no GPU to choose.
+
+    Args:
+        device: the number of a GPU
+
+    Example:
+        >>> with clew.cuda.device(0):
+        ...     clew.ones(1).device
+        device(type='cpu')
+    """
 
     def __init__(self, device: Any) -> None:
         self.idx = -1
@@ -49,94 +63,220 @@ globals().update({name: _CudaTensorType(name) for name in _LEGACY_NAMES if "Comp
 
 
 def is_available() -> bool:
-    """Whether tensors can be made on a GPU: no."""
+    """Whether tensors can be made on a GPU: no.
+
+    Example:
+        >>> "cuda" if clew.cuda.is_available() else "cpu"
+        'cpu'
+    """
     return False
 
 
 def is_initialized() -> bool:
-    """Whether anything has used CUDA: no."""
+    """Whether anything has used CUDA: no.
+
+    Example:
+        >>> clew.cuda.is_initialized()
+        False
+    """
     return False
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether a GPU computes in bfloat16: there is none."""
+    """Whether a GPU computes in bfloat16: there is none.
+
+    Args:
+        including_emulation: accepted
+
+    Example:
+        >>> clew.cuda.is_bf16_supported()
+        False
+    """
     return False
 
 
 def device_count() -> int:
-    """The number of GPUs that tensors can be made on: none."""
+    """The number of GPUs that tensors can be made on: none.
+
+    Example:
+        >>> clew.cuda.device_count()
+        0
+    """
     return 0
 
 
 def memory_allocated(device: Any = None) -> int:
-    """The bytes that tensors hold on a GPU: none."""
+    """The bytes that tensors hold on a GPU: none.
+
+    Args:
+        device: accepted; there is none to choose
+
+    Example:
+        >>> clew.cuda.memory_allocated()
+        0
+    """
     return 0
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes that tensors held on a GPU: none."""
+    """The most bytes that tensors held on a GPU: none.
+
+    Args:
+        device: accepted; there is none to choose
+
+    Example:
+        >>> clew.cuda.max_memory_allocated()
+        0
+    """
     return 0
 
 
 def memory_reserved(device: Any = None) -> int:
-    """The bytes that are set aside on a GPU: none."""
+    """The bytes that are set aside on a GPU: none.
+
+    Args:
+        device: accepted; there is none to choose
+
+    Example:
+        >>> clew.cuda.memory_reserved()
+        0
+    """
     return 0
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes that were set aside on a GPU: none."""
+    """The most bytes that were set aside on a GPU: none.
+
+    Args:
+        device: accepted; there is none to choose
+
+    Example:
+        >>> clew.cuda.max_memory_reserved()
+        0
+    """
     return 0
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
-    """Counts of the GPU's memory allocator: there is none, so there are none."""
+    """Counts of the GPU's memory allocator: there is none, so there are none.
+
+    Args:
+        device: accepted; there is none to choose
+
+    Example:
+        >>> clew.cuda.memory_stats()
+        OrderedDict()
+    """
     return OrderedDict()
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Begin to measure the GPU's peak memory again: it stays 0."""
+    """Begin to measure the GPU's peak memory again: it stays 0.
+
+    Args:
+        device: accepted; there is none to choose
+
+    Example:
+        >>> clew.cuda.reset_peak_memory_stats()
+    """
 
 
 def reset_max_memory_allocated(device: Any = None) -> None:
-    """Begin to measure the GPU's peak memory again: it stays 0."""
+    """Begin to measure the GPU's peak memory again: it stays 0.
+
+    Args:
+        device: accepted; there is none to choose
+
+    Example:
+        >>> clew.cuda.reset_max_memory_allocated()
+    """
 
 
 def get_arch_list() -> list[str]:
-    """The GPU architectures that this library was built for: none."""
+    """The GPU architectures that this library was built for: none.
+
+    Example:
+        >>> clew.cuda.get_arch_list()
+        []
+    """
     return []
 
 
 def get_rng_state_all() -> list[Any]:
-    """The states of all GPUs' random streams: none."""
+    """The states of all GPUs' random streams: none.
+
+    Example:
+        >>> clew.cuda.get_rng_state_all()
+        []
+    """
     return []
 
 
 def seed() -> None:
-    """Seed the GPU's random stream: without one there is nothing to do, as in PyTorch."""
+    """Seed the GPU's random stream: without one there is nothing to do, as in PyTorch.
+
+    Example:
+        >>> clew.cuda.seed()
+    """
 
 
 def seed_all() -> None:
-    """Seed all GPUs' random streams: without one there is nothing to do, as in PyTorch."""
+    """Seed all GPUs' random streams: without one there is nothing to do, as in PyTorch.
+
+    Example:
+        >>> clew.cuda.seed_all()
+    """
 
 
 def manual_seed(seed: int) -> None:
-    """Seed the GPU's random stream: without one there is nothing to do, as in PyTorch."""
+    """Seed the GPU's random stream: without one there is nothing to do, as in PyTorch.
+
+    Args:
+        seed: accepted
+
+    Example:
+        >>> clew.cuda.manual_seed(0)
+    """
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seed all GPUs' random streams: without one there is nothing to do, as in PyTorch."""
+    """Seed all GPUs' random streams: without one there is nothing to do, as in PyTorch.
+
+    Args:
+        seed: accepted
+
+    Example:
+        >>> clew.cuda.manual_seed_all(0)
+    """
 
 
 def empty_cache() -> None:
-    """Give cached GPU memory back: without any there is nothing to do, as in PyTorch."""
+    """Give cached GPU memory back: without any there is nothing to do, as in PyTorch.
+
+    Example:
+        >>> clew.cuda.empty_cache()
+    """
+
+
+_REFUSED_DOC = """Raises: there is no GPU.
+
+Args:
+    device: the GPU
+
+Example:
+    >>> clew.cuda.{}()
+    Traceback (most recent call last):
+    ...
+    clew.backend.device.NoSuchDevice: Torch not compiled with CUDA enabled: ...
+"""
 
 
 def _refused(name: str) -> _Callable[..., _NoReturn]:
     def refused(device: Any = None) -> _NoReturn:
-        """Raises: there is no GPU."""
         raise _no_such_device(_device("cuda"))
 
     refused.__name__ = refused.__qualname__ = name
+    refused.__doc__ = _REFUSED_DOC.format(name)
     return refused
 
 
@@ -155,16 +295,43 @@ get_rng_state, ipc_collect = _refused("get_rng_state"), _refused("ipc_collect")
 
 
 def set_rng_state(new_state: Any, device: Any = None) -> None:
-    """Raises: there is no GPU."""
+    """Raises: there is no GPU.
+
+    Args:
+        new_state: a state of a GPU's random stream
+        device: the GPU
+
+    Example:
+        >>> clew.cuda.set_rng_state(clew.get_rng_state())
+        Traceback (most recent call last):
+        ...
+        clew.backend.device.NoSuchDevice: Torch not compiled with CUDA enabled: ...
+    """
     raise _no_such_device(_device("cuda"))
 
 
 def set_rng_state_all(new_states: list[Any]) -> None:
-    """Continue all GPUs' random streams: of none, there is nothing to do."""
+    """Continue all GPUs' random streams: of none, there is nothing to do.
+
+    Args:
+        new_states: what `get_rng_state_all` gave: an empty list
+
+    Example:
+        >>> clew.cuda.set_rng_state_all(clew.cuda.get_rng_state_all())
+    """
     for state in new_states:
         set_rng_state(state)
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """The GPU's memory as text: there is none."""
+    """The GPU's memory as text: there is none.
+
+    Args:
+        device: accepted; there is none to choose
+        abbreviated: accepted
+
+    Example:
+        >>> clew.cuda.memory_summary()
+        'no GPU: tensors live on the CPU'
+    """
     return "no GPU: tensors live on the CPU"

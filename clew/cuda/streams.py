@@ -21,14 +21,37 @@ def _refuse(name: str) -> NoReturn:
 
 
 class Stream:
-    """For annotations; making one raises."""
+    """A queue of work on a GPU. For annotations; making one raises.
+
+    Args:
+        device: the GPU
+        priority: how urgent its work is
+
+    Example:
+        >>> clew.cuda.Stream()
+        Traceback (most recent call last):
+        ...
+        RuntimeError: torch.cuda.Stream requires CUDA support...
+    """
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
         _refuse("Stream")
 
 
 class Event:
-    """For annotations; making one raises."""
+    """A mark in a GPU's queue of work. For annotations; making one raises.
+
+    Args:
+        enable_timing: whether it measures time
+        blocking: whether `wait` sleeps
+        interprocess: whether processes can share it
+
+    Example:
+        >>> clew.cuda.Event(enable_timing=True)
+        Traceback (most recent call last):
+        ...
+        RuntimeError: torch.cuda.Event requires CUDA support...
+    """
 
     def __init__(
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
@@ -37,7 +60,16 @@ class Event:
 
 
 class StreamContext:
-    """`with stream(None):`, which changes nothing; there is no other stream to give."""
+    """`with stream(None):`, which changes nothing; there is no other stream to give.
+
+    Args:
+        stream: None
+
+    Example:
+        >>> with clew.cuda.StreamContext(None):
+        ...     clew.ones(1).device
+        device(type='cpu')
+    """
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
@@ -50,19 +82,55 @@ class StreamContext:
 
 
 def stream(stream: Stream | None) -> StreamContext:
-    """A context in which operations go to a stream."""
+    """A context in which operations go to a stream; None, the only one there is, changes nothing.
+
+    Args:
+        stream: None
+
+    Example:
+        >>> with clew.cuda.stream(None):
+        ...     clew.ones(1).device
+        device(type='cpu')
+    """
     return StreamContext(stream)
 
 
 def current_stream(device: Any = None) -> Stream:
-    """Raises: there is no GPU."""
+    """Raises: there is no GPU.
+
+    Args:
+        device: the GPU
+
+    Example:
+        >>> clew.cuda.current_stream()
+        Traceback (most recent call last):
+        ...
+        clew.backend.device.NoSuchDevice: Torch not compiled with CUDA enabled: ...
+    """
     raise _no_such_device(_device("cuda"))
 
 
 def default_stream(device: Any = None) -> Stream:
-    """Raises: there is no GPU."""
+    """Raises: there is no GPU.
+
+    Args:
+        device: the GPU
+
+    Example:
+        >>> clew.cuda.default_stream()
+        Traceback (most recent call last):
+        ...
+        clew.backend.device.NoSuchDevice: Torch not compiled with CUDA enabled: ...
+    """
     raise _no_such_device(_device("cuda"))
 
 
 def set_stream(stream: Stream | None) -> None:
-    """Choose the stream: None, the only one there is, changes nothing."""
+    """Choose the stream: None, the only one there is, changes nothing.
+
+    Args:
+        stream: None
+
+    Example:
+        >>> clew.cuda.set_stream(None)
+    """

@@ -12,7 +12,6 @@ from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.parametrized import ProbsOrLogits
 from clew.distributions.utils import broadcast_all
-from clew.ops.create.ranges import arange
 from clew.ops.create.sampling import bernoulli
 from clew.ops.nn.loss.elementwise import binary_cross_entropy_with_logits
 
@@ -20,7 +19,21 @@ __all__ = ["Bernoulli"]
 
 
 class Bernoulli(ProbsOrLogits, ExponentialFamily):
-    """1 with probability `probs`, else 0; given by `probs` or `logits` (log odds)."""
+    """1 with probability `probs`, else 0; given by `probs` or `logits`.
+
+    Args:
+        probs: the probabilities of 1
+        logits: their log odds, log(p / (1 - p)), instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Bernoulli
+        >>> coin = Bernoulli(probs=clew.tensor([0.25, 0.5]))
+        >>> coin.log_prob(clew.tensor([1., 0.])).exp()
+        tensor([0.2500, 0.5000])
+        >>> coin.logits
+        tensor([-1.0986,  0.0000])
+    """
 
     arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
@@ -59,9 +72,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         return binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = arange(2, dtype=self._param.dtype, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1,) + self._batch_shape) if expand else values
+        return self._all_below(2, self._param.dtype, expand)
 
     @property
     def _natural_params(self) -> tuple[Tensor]:

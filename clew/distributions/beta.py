@@ -16,7 +16,19 @@ __all__ = ["Beta"]
 
 
 class Beta(ExponentialFamily):
-    """The beta distribution over [0, 1]: the first share of a Dirichlet distribution of two."""
+    """The beta distribution over [0, 1]: the first share of a Dirichlet distribution of two.
+
+    Args:
+        concentration1: the weight of 1, often called alpha; positive
+        concentration0: the weight of 0, often called beta; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Beta
+        >>> d = Beta(clew.tensor(3.), clew.tensor(1.))
+        >>> d.mean, d.mode
+        (tensor(0.7500), tensor(1.))
+    """
 
     arg_constraints: ClassVar = {
         "concentration1": constraints.positive,

@@ -10,8 +10,6 @@ from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.parametrized import ProbsOrLogits
-from clew.distributions.utils import broadcast_all
-from clew.ops.create.ranges import arange
 from clew.ops.create.sampling import binomial
 
 __all__ = ["Binomial"]
@@ -23,7 +21,20 @@ def _positive_part(x: Tensor) -> Tensor:
 
 
 class Binomial(ProbsOrLogits):
-    """The number of successes in `total_count` trials, each with probability `probs`."""
+    """The number of successes in `total_count` trials, each with probability `probs`.
+
+    Args:
+        total_count: the number of trials; may differ from one distribution of the batch to another
+        probs: the probability of success of one trial
+        logits: its log odds, instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Binomial
+        >>> d = Binomial(3, probs=clew.tensor(0.5))
+        >>> d.log_prob(clew.tensor([0., 1., 2., 3.])).exp()
+        tensor([0.1250, 0.3750, 0.3750, 0.1250])
+    """
 
     arg_constraints: ClassVar = {
         "total_count": constraints.nonnegative_integer,
@@ -39,10 +50,7 @@ class Binomial(ProbsOrLogits):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        self._set_probs_or_logits(probs, logits)
-        name = "probs" if logits is None else "logits"
-        self.total_count, self.__dict__[name] = broadcast_all(total_count, self._param)
-        self.total_count = self.total_count.type_as(self._param)
+        self._set_trials(total_count, probs, logits)
         Distribution.__init__(self, self.param_shape, validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
@@ -95,6 +103,4 @@ class Binomial(ProbsOrLogits):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         count = self._common_count("enumerate_support")
-        values = arange(1 + count, dtype=self._param.dtype, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1,) + self._batch_shape) if expand else values
+        return self._all_below(1 + count, self._param.dtype, expand)

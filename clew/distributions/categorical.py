@@ -12,7 +12,6 @@ from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.parametrized import ProbsOrLogits
 from clew.ops.create.constants import full
-from clew.ops.create.ranges import arange
 from clew.ops.create.sampling import multinomial
 from clew.ops.shape.views import broadcast_tensors
 
@@ -23,6 +22,19 @@ class Categorical(ProbsOrLogits):
     """One of the integers from 0, with probabilities along the last dimension.
 
     `probs` need not sum to 1 and `logits` may be any log weights: both are normalized.
+
+    Args:
+        probs: weights of the classes, shape (..., classes); not negative
+        logits: their logarithms, instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Categorical
+        >>> d = Categorical(probs=clew.tensor([1., 3., 4.]))
+        >>> d.probs
+        tensor([0.1250, 0.3750, 0.5000])
+        >>> d.log_prob(clew.tensor(2)).exp()
+        tensor(0.5000)
     """
 
     arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -88,6 +100,4 @@ class Categorical(ProbsOrLogits):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = arange(self._num_events, dtype=int64, device=self._param.device)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1,) + self._batch_shape) if expand else values
+        return self._all_below(self._num_events, int64, expand)

@@ -15,7 +15,23 @@ __all__ = ["Cauchy"]
 
 
 class Cauchy(Parametrized):
-    """The Cauchy distribution: median `loc`, half width at half height `scale`."""
+    """The Cauchy distribution: median `loc`, half width at half height `scale`.
+
+    Its tails are so heavy that mean and variance do not exist.
+
+    Args:
+        loc: the median
+        scale: half the width at half the height; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Cauchy
+        >>> d = Cauchy(clew.tensor(1.), clew.tensor(2.))
+        >>> d.cdf(clew.tensor([-1., 1., 3.]))
+        tensor([0.2500, 0.5000, 0.7500])
+        >>> d.mean
+        tensor(nan)
+    """
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -13,7 +13,18 @@ __all__ = ["Chi2"]
 
 
 class Chi2(Gamma):
-    """The distribution of the sum of `df` squared standard normals."""
+    """The distribution of the sum of `df` squared standard normals.
+
+    Args:
+        df: degrees of freedom; positive, need not be whole
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Chi2
+        >>> d = Chi2(clew.tensor([1., 4.]))
+        >>> d.mean, d.variance
+        (tensor([1., 4.]), tensor([2., 8.]))
+    """
 
     arg_constraints: ClassVar = {"df": constraints.positive}
 

@@ -20,7 +20,24 @@ Factory = Callable[[Any], Transform]
 
 
 class ConstraintRegistry:
-    """Which transform belongs to which class of constraints."""
+    """Which transform belongs to which class of constraints.
+
+    `biject_to(constraint)` and `transform_to(constraint)` give a transform from all real numbers
+    onto the set that `constraint` describes. `biject_to` gives a bijection, for changes of
+    variables; `transform_to` the transform that is better to optimize through.
+
+    Args:
+        constraint: a constraint, such as `constraints.positive`
+
+    Example:
+        >>> from clew.distributions import biject_to, constraints, transform_to
+        >>> biject_to(constraints.positive)(clew.tensor([-1., 0., 1.]))
+        tensor([0.3679, 1.0000, 2.7183])
+        >>> transform_to(constraints.simplex)
+        SoftmaxTransform()
+        >>> biject_to(constraints.simplex)
+        StickBreakingTransform()
+    """
 
     def __init__(self) -> None:
         self._registry: dict[type[constraints.Constraint], Factory] = {}

@@ -26,6 +26,18 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     The formulas divide by 1 - 2p; between `lims`, where that loses precision, a Taylor expansion
     around 1/2 stands in.
+
+    Args:
+        probs: p, between 0 and 1
+        logits: log(p / (1 - p)), instead of `probs`
+        lims: the interval of p in which the expansion is used
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import ContinuousBernoulli
+        >>> d = ContinuousBernoulli(probs=clew.tensor([0.5, 0.8]))
+        >>> d.mean
+        tensor([0.5000, 0.6120])
     """
 
     arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}

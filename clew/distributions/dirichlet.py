@@ -39,7 +39,21 @@ class _Dirichlet(Function):
 
 
 class Dirichlet(Parametrized, ExponentialFamily):
-    """The Dirichlet distribution over vectors of shares, with weights `concentration`."""
+    """The Dirichlet distribution over vectors of shares, which sum to 1.
+
+    Args:
+        concentration: weights of the shares, shape (..., shares); positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Dirichlet
+        >>> d = Dirichlet(clew.tensor([1., 2., 5.]))
+        >>> d.mean
+        tensor([0.1250, 0.2500, 0.6250])
+        >>> _ = clew.manual_seed(0)
+        >>> d.sample().sum().round(decimals=4)
+        tensor(1.)
+    """
 
     arg_constraints: ClassVar = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex

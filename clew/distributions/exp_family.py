@@ -14,7 +14,18 @@ __all__ = ["ExponentialFamily"]
 class ExponentialFamily(Distribution):
     """Densities of the form exp(t(x)·θ - F(θ) + k(x)).
 
-    Subclasses give the natural parameters θ, the log normalizer F and the mean of k.
+    Subclasses give the natural parameters θ, the log normalizer F and the mean of k; entropy and
+    KL divergence within one class follow from them.
+
+    Args:
+        batch_shape: the shape of the batch
+        event_shape: the shape of one event; () for numbers
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import ExponentialFamily, Normal, Uniform
+        >>> issubclass(Normal, ExponentialFamily), issubclass(Uniform, ExponentialFamily)
+        (True, False)
     """
 
     @property

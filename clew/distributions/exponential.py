@@ -15,7 +15,18 @@ __all__ = ["Exponential"]
 
 
 class Exponential(Parametrized, ExponentialFamily):
-    """The exponential distribution: waiting times at `rate`."""
+    """The exponential distribution: waiting times at `rate`.
+
+    Args:
+        rate: events per unit of time, the inverse of the mean; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Exponential
+        >>> d = Exponential(clew.tensor(2.))
+        >>> d.mean, d.cdf(d.mean)
+        (tensor(0.5000), tensor(0.6321))
+    """
 
     arg_constraints: ClassVar = {"rate": constraints.positive}
     support = constraints.nonnegative

@@ -16,7 +16,18 @@ __all__ = ["FisherSnedecor"]
 
 
 class FisherSnedecor(Parametrized):
-    """The ratio of two chi-squared variables, each divided by its degrees of freedom."""
+    """The F distribution: the ratio of two chi-squared variables, each over its degrees of freedom.
+
+    Args:
+        df1: degrees of freedom of the numerator
+        df2: degrees of freedom of the denominator; the mean exists above 2
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import FisherSnedecor
+        >>> FisherSnedecor(clew.tensor(3.), clew.tensor([2., 4.])).mean
+        tensor([nan, 2.])
+    """
 
     arg_constraints: ClassVar = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive

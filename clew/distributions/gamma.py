@@ -17,7 +17,19 @@ __all__ = ["Gamma"]
 
 
 class Gamma(Parametrized, ExponentialFamily):
-    """The gamma distribution with shape `concentration` and inverse scale `rate`."""
+    """The gamma distribution with shape `concentration` and inverse scale `rate`.
+
+    Args:
+        concentration: the shape parameter, often called alpha; positive
+        rate: the inverse of the scale, often called beta; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Gamma
+        >>> d = Gamma(clew.tensor(3.), clew.tensor(2.))
+        >>> d.mean, d.mode, d.variance
+        (tensor(1.5000), tensor(1.), tensor(0.7500))
+    """
 
     arg_constraints: ClassVar = {
         "concentration": constraints.positive,

@@ -20,6 +20,18 @@ class GeneralizedPareto(Parametrized):
     """Excesses over the threshold `loc`, with tail index `concentration`.
 
     A positive index gives a heavy tail, zero an exponential one, a negative one a finite end.
+
+    Args:
+        loc: the threshold, the smallest value
+        scale: the unit of the excesses; positive
+        concentration: the tail index
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import GeneralizedPareto
+        >>> d = GeneralizedPareto(clew.tensor(1.), clew.tensor(1.), clew.tensor([0., 0.5]))
+        >>> d.cdf(clew.tensor(3.))
+        tensor([0.8647, 0.7500])
     """
 
     arg_constraints: ClassVar = {

@@ -18,7 +18,19 @@ __all__ = ["Geometric"]
 
 
 class Geometric(ProbsOrLogits):
-    """The number of failures before the first success of probability `probs`."""
+    """The number of failures before the first success of probability `probs`.
+
+    Args:
+        probs: the probability of success of one trial; above 0
+        logits: its log odds, instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Geometric
+        >>> d = Geometric(probs=clew.tensor(0.5))
+        >>> d.log_prob(clew.tensor([0., 1., 2.])).exp()
+        tensor([0.5000, 0.2500, 0.1250])
+    """
 
     arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer

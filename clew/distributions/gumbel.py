@@ -18,7 +18,19 @@ __all__ = ["Gumbel"]
 
 
 class Gumbel(TransformedDistribution):
-    """The Gumbel distribution, that of the largest of many: loc - scale log(-log u)."""
+    """The Gumbel distribution, that of the largest of many: loc - scale log(-log u).
+
+    Args:
+        loc: where the density is highest
+        scale: its width; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Gumbel
+        >>> d = Gumbel(clew.tensor(0.), clew.tensor(1.))
+        >>> d.mode, d.mean
+        (tensor(0.), tensor(0.5772))
+    """
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -13,7 +13,17 @@ __all__ = ["HalfCauchy"]
 
 
 class HalfCauchy(Half):
-    """The absolute value of a Cauchy variable around 0."""
+    """The absolute value of a Cauchy variable around 0.
+
+    Args:
+        scale: the median, half the width of the Cauchy variable at half its height; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import HalfCauchy
+        >>> HalfCauchy(clew.tensor(2.)).cdf(clew.tensor([0., 2.]))
+        tensor([0.0000, 0.5000])
+    """
 
     _whole = Cauchy
 

@@ -16,7 +16,23 @@ Base = TypeVar("Base", bound=Distribution)
 
 
 class Independent(Distribution, Generic[Base]):
-    """The joint distribution of the last `reinterpreted_batch_ndims` dimensions of a batch."""
+    """The joint distribution of the last `reinterpreted_batch_ndims` dimensions of a batch.
+
+    These dimensions become part of the event, so `log_prob` sums over them.
+
+    Args:
+        base_distribution: the distribution whose batch it is
+        reinterpreted_batch_ndims: how many batch dimensions become event dimensions
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Independent, Normal
+        >>> d = Independent(Normal(clew.zeros(4, 3), clew.ones(4, 3)), 1)
+        >>> d.batch_shape, d.event_shape
+        (torch.Size([4]), torch.Size([3]))
+        >>> d.log_prob(clew.zeros(3)).shape
+        torch.Size([4])
+    """
 
     arg_constraints: ClassVar = {}
     base_dist: Base

@@ -16,7 +16,19 @@ __all__ = ["InverseGamma"]
 
 
 class InverseGamma(TransformedDistribution):
-    """The reciprocal of a gamma variable."""
+    """The reciprocal of a gamma variable.
+
+    Args:
+        concentration: the shape parameter of the gamma variable; positive
+        rate: its inverse scale; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import InverseGamma
+        >>> d = InverseGamma(clew.tensor(3.), clew.tensor(2.))
+        >>> d.mean, d.mode
+        (tensor(1.), tensor(0.5000))
+    """
 
     arg_constraints: ClassVar = {
         "concentration": constraints.positive,

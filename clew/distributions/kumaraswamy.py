@@ -17,7 +17,18 @@ __all__ = ["Kumaraswamy"]
 
 
 class Kumaraswamy(TransformedDistribution):
-    """A distribution on [0, 1] like beta, whose cdf is 1 - (1 - x^a)^b."""
+    """A distribution on [0, 1] like beta, whose cdf is 1 - (1 - x^a)^b.
+
+    Args:
+        concentration1: a; positive
+        concentration0: b; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Kumaraswamy
+        >>> Kumaraswamy(clew.tensor(2.), clew.tensor(1.)).cdf(clew.tensor(0.5))
+        tensor(0.2500)
+    """
 
     arg_constraints: ClassVar = {
         "concentration1": constraints.positive,

@@ -8,30 +8,33 @@ from clew.backend.dtypes import finfo
 from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
-from clew.distributions.parametrized import Parametrized
+from clew.distributions.parametrized import Parametrized, SymmetricAboutLoc
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Parametrized):
-    """The Laplace distribution: exponential on both sides of `loc`."""
+class Laplace(SymmetricAboutLoc, Parametrized):
+    """The Laplace distribution: exponential on both sides of `loc`.
+
+    Args:
+        loc: mean, median and mode
+        scale: the mean distance from `loc`; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Laplace
+        >>> d = Laplace(clew.tensor(0.), clew.tensor(2.))
+        >>> d.variance, d.log_prob(clew.tensor(0.)).exp()
+        (tensor(8.), tensor(0.2500))
+    """
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
-    loc: Tensor
     scale: Tensor
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self._broadcast_parameters(validate_args, loc=loc, scale=scale)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

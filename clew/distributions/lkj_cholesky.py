@@ -25,6 +25,18 @@ class LKJCholesky(Distribution):
     """Cholesky factors L of dim×dim correlation matrices, density ∝ det(L Lᵀ)^(concentration - 1).
 
     Lewandowski, Kurowicka and Joe (2009); sampled by their onion method, row after row.
+
+    Args:
+        dim: the number of rows of the matrices; at least 2
+        concentration: 1 makes all correlation matrices equally likely, more favours the identity
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import LKJCholesky
+        >>> _ = clew.manual_seed(0)
+        >>> factor = LKJCholesky(3, 2.0).sample()
+        >>> (factor @ factor.T).diagonal().round(decimals=4)
+        tensor([1., 1., 1.])
     """
 
     arg_constraints: ClassVar = {"concentration": constraints.positive}

@@ -14,7 +14,19 @@ __all__ = ["LogNormal"]
 
 
 class LogNormal(TransformedDistribution):
-    """The exponential of a normal variable with mean `loc` and deviation `scale`."""
+    """The exponential of a normal variable with mean `loc` and deviation `scale`.
+
+    Args:
+        loc: the mean of the logarithm
+        scale: the standard deviation of the logarithm; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import LogNormal
+        >>> d = LogNormal(clew.tensor(0.), clew.tensor(1.))
+        >>> d.mode, d.mean
+        (tensor(0.3679), tensor(1.6487))
+    """
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive

@@ -14,7 +14,20 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """Vectors of shares from a normal vector with one entry fewer."""
+    """Vectors of shares from a normal vector with one entry fewer.
+
+    Args:
+        loc: the means of the normal entries, shape (..., n); the shares are n + 1
+        scale: their standard deviations; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import LogisticNormal
+        >>> _ = clew.manual_seed(0)
+        >>> shares = LogisticNormal(clew.zeros(3), clew.ones(3)).sample()
+        >>> shares.shape, shares.sum().round(decimals=4)
+        (torch.Size([4]), tensor(1.))
+    """
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex

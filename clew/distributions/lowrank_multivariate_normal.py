@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 from clew import errors
 from clew.core.tensor import Size, Tensor
 from clew.distributions import constraints
-from clew.distributions.distribution import Distribution, Shape
+from clew.distributions.distribution import Shape
 from clew.distributions.multivariate_normal import (
     _batch_mahalanobis,
     _batch_mv,
     log_diagonal_sum,
 )
+from clew.distributions.parametrized import SymmetricAboutLoc
 from clew.distributions.utils import _standard_normal, lazy_property
 from clew.ops.create.ranges import eye
 from clew.ops.linalg.solve import cholesky, solve_triangular
@@ -59,8 +60,23 @@ def _check_dims(loc: Tensor, cov_factor: Tensor, cov_diag: Tensor) -> None:
         raise ValueError(problem + errors.at_user_line())
 
 
-class LowRankMultivariateNormal(Distribution):
-    """Normal vectors with mean `loc` and covariance cov_factor cov_factorᵀ + diag(cov_diag)."""
+class LowRankMultivariateNormal(SymmetricAboutLoc):
+    """Normal vectors with mean `loc` and covariance cov_factor cov_factorᵀ + diag(cov_diag).
+
+    Args:
+        loc: the mean, shape (..., n)
+        cov_factor: the factor of the part of low rank, shape (..., n, rank)
+        cov_diag: the diagonal part, shape (..., n); positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import LowRankMultivariateNormal
+        >>> factor = clew.tensor([[1.], [2.]])
+        >>> d = LowRankMultivariateNormal(clew.zeros(2), factor, clew.ones(2))
+        >>> d.covariance_matrix
+        tensor([[2., 2.],
+                [2., 5.]])
+    """
 
     arg_constraints: ClassVar = {
         "loc": constraints.real_vector,
@@ -104,14 +120,6 @@ class LowRankMultivariateNormal(Distribution):
         for name in ("_unbroadcasted_cov_factor", "_unbroadcasted_cov_diag", "_capacitance_tril"):
             new.__dict__[name] = self.__dict__[name]
         return self._finish_expanded(new, batch_shape)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:

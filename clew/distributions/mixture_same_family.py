@@ -17,7 +17,17 @@ __all__ = ["MixtureSameFamily"]
 class MixtureSameFamily(Distribution):
     """A value of the component that a categorical distribution chooses.
 
-    The components lie along the last batch dimension of `component_distribution`.
+    Args:
+        mixture_distribution: the Categorical that chooses
+        component_distribution: the components, along its last batch dimension
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Categorical, MixtureSameFamily, Normal
+        >>> weights = Categorical(clew.tensor([0.25, 0.75]))
+        >>> parts = Normal(clew.tensor([-2., 2.]), clew.tensor([1., 1.]))
+        >>> MixtureSameFamily(weights, parts).mean
+        tensor(1.)
     """
 
     arg_constraints: ClassVar = {}

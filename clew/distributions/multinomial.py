@@ -18,7 +18,22 @@ __all__ = ["Multinomial"]
 
 
 class Multinomial(OverCategories):
-    """How often each class occurs in `total_count` draws of a categorical distribution."""
+    """How often each class occurs in `total_count` draws of a categorical distribution.
+
+    Args:
+        total_count: the number of draws, the same for the whole batch
+        probs: weights of the classes, shape (..., classes); normalized to sum 1
+        logits: their logarithms, instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Multinomial
+        >>> d = Multinomial(4, probs=clew.tensor([1., 1., 2.]))
+        >>> d.mean
+        tensor([1., 1., 2.])
+        >>> d.log_prob(clew.tensor([1., 1., 2.])).exp()
+        tensor(0.1875)
+    """
 
     total_count: int
 

@@ -10,6 +10,7 @@ from clew import errors
 from clew.core.tensor import Size, Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
+from clew.distributions.parametrized import SymmetricAboutLoc
 from clew.distributions.utils import _standard_normal, lazy_property
 from clew.ops.create.ranges import eye
 from clew.ops.linalg.solve import cholesky, cholesky_inverse, solve_triangular
@@ -103,11 +104,26 @@ class FromMatrix(Distribution):
         return self._for_the_batch(cholesky_inverse(self._unbroadcasted_scale_tril))
 
 
-class MultivariateNormal(FromMatrix):
+class MultivariateNormal(SymmetricAboutLoc, FromMatrix):
     """Normal vectors with mean `loc` and a covariance.
 
-    The covariance is given as `covariance_matrix`, as its inverse `precision_matrix`, or as its
-    Cholesky factor `scale_tril`, which is the fastest.
+    The covariance is given in one of three ways; `scale_tril` is the fastest.
+
+    Args:
+        loc: the mean, shape (..., n)
+        covariance_matrix: the covariance, positive definite, shape (..., n, n)
+        precision_matrix: its inverse
+        scale_tril: its Cholesky factor, lower triangular with a positive diagonal
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import MultivariateNormal
+        >>> d = MultivariateNormal(clew.zeros(2), clew.tensor([[4., 2.], [2., 2.]]))
+        >>> d.scale_tril
+        tensor([[2., 0.],
+                [1., 1.]])
+        >>> d.log_prob(clew.zeros(2))
+        tensor(-2.5310)
     """
 
     arg_constraints: ClassVar = {
@@ -153,14 +169,6 @@ class MultivariateNormal(FromMatrix):
         new.loc = self.loc.expand(batch_shape + self.event_shape)
         self._expand_matrices(new, batch_shape)
         return self._finish_expanded(new, batch_shape)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -10,7 +10,7 @@ from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.gamma import Gamma
 from clew.distributions.parametrized import ProbsOrLogits
-from clew.distributions.utils import broadcast_all, lazy_property
+from clew.distributions.utils import lazy_property
 from clew.ops.create.sampling import poisson
 from clew.ops.nn.activation.unary import logsigmoid
 
@@ -18,7 +18,20 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(ProbsOrLogits):
-    """The number of successes of probability `probs` before `total_count` failures."""
+    """The number of successes of probability `probs` before `total_count` failures.
+
+    Args:
+        total_count: the number of failures at which counting stops; not negative, need not be whole
+        probs: the probability of success of one trial; below 1
+        logits: its log odds, instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import NegativeBinomial
+        >>> d = NegativeBinomial(2, probs=clew.tensor(0.75))
+        >>> d.mean, d.variance
+        (tensor(6.), tensor(24.))
+    """
 
     arg_constraints: ClassVar = {
         "total_count": constraints.greater_than_eq(0),
@@ -34,10 +47,7 @@ class NegativeBinomial(ProbsOrLogits):
         logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        self._set_probs_or_logits(probs, logits)
-        name = "probs" if logits is None else "logits"
-        self.total_count, self.__dict__[name] = broadcast_all(total_count, self._param)
-        self.total_count = self.total_count.type_as(self._param)
+        self._set_trials(total_count, probs, logits)
         Distribution.__init__(self, self.param_shape, validate_args=validate_args)
 
     @property

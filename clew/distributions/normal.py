@@ -10,33 +10,38 @@ from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
 from clew.distributions.exp_family import ExponentialFamily
-from clew.distributions.parametrized import Parametrized
+from clew.distributions.parametrized import Parametrized, SymmetricAboutLoc
 from clew.distributions.utils import _standard_normal
 from clew.ops.create.sampling import normal
 
 __all__ = ["Normal"]
 
 
-class Normal(Parametrized, ExponentialFamily):
-    """The normal distribution with mean `loc` and standard deviation `scale`."""
+class Normal(SymmetricAboutLoc, Parametrized, ExponentialFamily):
+    """The normal distribution with mean `loc` and standard deviation `scale`.
+
+    Args:
+        loc: the mean
+        scale: the standard deviation; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Normal
+        >>> _ = clew.manual_seed(0)
+        >>> scale = clew.tensor(2., requires_grad=True)
+        >>> Normal(0., scale).rsample().backward()  # the sample is noise * scale
+        >>> scale.grad
+        tensor(1.5410)
+    """
 
     arg_constraints: ClassVar = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
     has_rsample = True
     _mean_carrier_measure = 0
-    loc: Tensor
     scale: Tensor
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self._broadcast_parameters(validate_args, loc=loc, scale=scale)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:

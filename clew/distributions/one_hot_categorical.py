@@ -55,7 +55,19 @@ class OverCategories(Distribution):
 
 
 class OneHotCategorical(OverCategories):
-    """A one-hot vector whose 1 is placed by a categorical distribution."""
+    """A one-hot vector whose 1 is placed by a categorical distribution.
+
+    Args:
+        probs: weights of the classes, shape (..., classes); normalized to sum 1
+        logits: their logarithms, instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import OneHotCategorical
+        >>> d = OneHotCategorical(probs=clew.tensor([0.25, 0.75]))
+        >>> d.log_prob(clew.tensor([0., 1.])).exp()
+        tensor(0.7500)
+    """
 
     support = constraints.one_hot
     has_enumerate_support = True
@@ -94,7 +106,21 @@ class OneHotCategorical(OverCategories):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """One-hot samples that pass their gradients to the probabilities, as if they were equal."""
+    """One-hot samples that pass their gradients to the probabilities, as if they were equal.
+
+    Args:
+        probs: weights of the classes, shape (..., classes); normalized to sum 1
+        logits: their logarithms, instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import OneHotCategoricalStraightThrough
+        >>> logits = clew.zeros(2, requires_grad=True)
+        >>> sample = OneHotCategoricalStraightThrough(logits=logits).rsample()
+        >>> (sample * clew.tensor([1., 3.])).sum().backward()
+        >>> logits.grad
+        tensor([-0.5000,  0.5000])
+    """
 
     has_rsample = True
 

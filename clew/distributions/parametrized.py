@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from clew import errors
+from clew.backend import dtypes
 from clew.core.tensor import Size, Tensor
 from clew.distributions.constraints import Constraint
 from clew.distributions.distribution import Distribution, Shape
@@ -19,6 +20,21 @@ from clew.distributions.utils import (
     logits_to_probs,
     probs_to_logits,
 )
+from clew.ops.create.ranges import arange
+
+
+class SymmetricAboutLoc(Distribution):
+    """A distribution whose mean and mode are its parameter `loc`."""
+
+    loc: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
 
 class Parametrized(Distribution):
@@ -61,6 +77,19 @@ class ProbsOrLogits(Parametrized):
             )
         name, given = ("logits", logits) if probs is None else ("probs", probs)
         self.__dict__[name] = broadcast_all(given)[0]
+
+    def _set_trials(self, total_count: Any, probs: Any, logits: Any) -> None:
+        """The same for trials, of which each distribution of the batch may have its own number."""
+        self._set_probs_or_logits(probs, logits)
+        name = "probs" if logits is None else "logits"
+        self.total_count, self.__dict__[name] = broadcast_all(total_count, self._param)
+        self.total_count = self.total_count.type_as(self._param)
+
+    def _all_below(self, count: int, dtype: dtypes.dtype, expand: bool) -> Tensor:
+        """The integers from 0, for `enumerate_support`."""
+        values = arange(count, dtype=dtype, device=self._param.device)
+        values = values.view((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1,) + self._batch_shape) if expand else values
 
     @property
     def _param(self) -> Tensor:

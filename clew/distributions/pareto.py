@@ -15,7 +15,19 @@ __all__ = ["Pareto"]
 
 
 class Pareto(TransformedDistribution):
-    """The Pareto distribution from `scale` on, with tail exponent `alpha`."""
+    """The Pareto distribution from `scale` on, with tail exponent `alpha`.
+
+    Args:
+        scale: the smallest value; positive
+        alpha: how fast the tail falls: P(X > x) = (scale / x)^alpha; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Pareto
+        >>> d = Pareto(clew.tensor(1.), clew.tensor(2.))
+        >>> d.cdf(clew.tensor([1., 2.]))
+        tensor([0.0000, 0.7500])
+    """
 
     arg_constraints: ClassVar = {"alpha": constraints.positive, "scale": constraints.positive}
 

@@ -17,7 +17,17 @@ __all__ = ["Poisson"]
 
 
 class Poisson(Parametrized, ExponentialFamily):
-    """The Poisson distribution: counts at `rate`."""
+    """The Poisson distribution: counts at `rate`.
+
+    Args:
+        rate: the mean count; not negative
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Poisson
+        >>> Poisson(clew.tensor(1.)).log_prob(clew.tensor([0., 1., 2.])).exp()
+        tensor([0.3679, 0.3679, 0.1839])
+    """
 
     arg_constraints: ClassVar = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

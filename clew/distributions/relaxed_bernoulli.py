@@ -54,7 +54,23 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """Values near 0 and 1; the lower the `temperature`, the nearer."""
+    """Values near 0 and 1; the lower the `temperature`, the nearer.
+
+    Its samples pass gradients to the parameters, which those of `Bernoulli` cannot.
+
+    Args:
+        temperature: how soft the values are; positive
+        probs: the probabilities of 1
+        logits: their log odds, instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import RelaxedBernoulli
+        >>> _ = clew.manual_seed(0)
+        >>> d = RelaxedBernoulli(clew.tensor(0.1), probs=clew.tensor([0.3, 0.9]))
+        >>> d.rsample().round()
+        tensor([0., 1.])
+    """
 
     arg_constraints: ClassVar = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval

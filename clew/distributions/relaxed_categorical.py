@@ -58,7 +58,24 @@ class ExpRelaxedCategorical(OverCategories):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Vectors of shares near the corners; the lower the `temperature`, the nearer."""
+    """Vectors of shares near the corners; the lower the `temperature`, the nearer.
+
+    Also called the Concrete or Gumbel-softmax distribution. Its samples pass gradients to the
+    parameters, which those of `OneHotCategorical` cannot.
+
+    Args:
+        temperature: how soft the vectors are; positive
+        probs: weights of the classes, shape (..., classes); normalized to sum 1
+        logits: their logarithms, instead of `probs`
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import RelaxedOneHotCategorical
+        >>> _ = clew.manual_seed(0)
+        >>> d = RelaxedOneHotCategorical(clew.tensor(0.5), probs=clew.tensor([0.2, 0.8]))
+        >>> d.rsample().sum().round(decimals=4)
+        tensor(1.)
+    """
 
     arg_constraints: ClassVar = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex

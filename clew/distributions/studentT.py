@@ -16,7 +16,20 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Parametrized):
-    """Student's t distribution with `df` degrees of freedom, moved by `loc`, scaled by `scale`."""
+    """Student's t distribution with `df` degrees of freedom, moved by `loc`, scaled by `scale`.
+
+    Args:
+        df: degrees of freedom; the fewer, the heavier the tails
+        loc: the centre
+        scale: the width; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import StudentT
+        >>> d = StudentT(clew.tensor([1., 2., 4.]))
+        >>> d.variance
+        tensor([nan, inf, 2.])
+    """
 
     arg_constraints: ClassVar = {
         "df": constraints.positive,

@@ -39,7 +39,16 @@ def _listed(transforms: Any) -> list[Transform]:
 class TransformedDistribution(Distribution):
     """The distribution of t(x), where x comes from a base distribution and t is a transform.
 
-    Several transforms are applied one after the other.
+    Args:
+        base_distribution: the distribution of x
+        transforms: a transform, or several, applied one after the other
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import ExpTransform, LogNormal, Normal, TransformedDistribution
+        >>> d = TransformedDistribution(Normal(0., 1.), [ExpTransform()])
+        >>> d.log_prob(clew.tensor(2.)), LogNormal(0., 1.).log_prob(clew.tensor(2.))
+        (tensor(-1.8523), tensor(-1.8523))
     """
 
     arg_constraints: ClassVar = {}

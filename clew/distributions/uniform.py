@@ -15,7 +15,19 @@ __all__ = ["Uniform"]
 
 
 class Uniform(Parametrized):
-    """The uniform distribution on [low, high)."""
+    """The uniform distribution on [low, high).
+
+    Args:
+        low: the lower end
+        high: the upper end, which samples do not reach
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Uniform
+        >>> d = Uniform(clew.tensor(0.), clew.tensor(4.))
+        >>> d.mean, d.cdf(clew.tensor(1.))
+        (tensor(2.), tensor(0.2500))
+    """
 
     has_rsample = True
     low: Tensor

@@ -10,7 +10,7 @@ from clew.backend.dtypes import bool_, float64
 from clew.core.tensor import Size, Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Shape
-from clew.distributions.parametrized import Parametrized
+from clew.distributions.parametrized import Parametrized, SymmetricAboutLoc
 from clew.distributions.utils import lazy_property
 from clew.ops.create.constants import empty, zeros
 from clew.ops.create.random import rand
@@ -38,13 +38,23 @@ def _rejection_sample(
     return (angle + math.pi + loc) % (2 * math.pi) - math.pi
 
 
-class VonMises(Parametrized):
-    """Angles around `loc`; `concentration` is like an inverse variance."""
+class VonMises(SymmetricAboutLoc, Parametrized):
+    """Angles around `loc`; `concentration` is like an inverse variance.
+
+    Args:
+        loc: the mean angle in radians
+        concentration: how close to `loc` the angles are; positive
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import VonMises
+        >>> VonMises(clew.tensor(0.), clew.tensor([1., 10.])).variance
+        tensor([0.5536, 0.0514])
+    """
 
     arg_constraints: ClassVar = {"loc": constraints.real, "concentration": constraints.positive}
     support = constraints.real
     has_rsample = False
-    loc: Tensor
     concentration: Tensor
 
     def __init__(self, loc: Any, concentration: Any, validate_args: bool | None = None) -> None:
@@ -88,14 +98,6 @@ class VonMises(Parametrized):
             if name in self.__dict__:
                 new.__dict__[name] = self.__dict__[name].expand(Size(batch_shape))
         return new
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:

@@ -16,7 +16,19 @@ __all__ = ["Weibull"]
 
 
 class Weibull(TransformedDistribution):
-    """A power of an exponential variable, stretched by `scale`."""
+    """A power of an exponential variable, stretched by `scale`.
+
+    Args:
+        scale: the unit of the values; positive
+        concentration: the shape parameter: below 1, failures become rarer with age, above it more
+            frequent
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Weibull
+        >>> Weibull(clew.tensor(2.), clew.tensor([1., 2.])).mean
+        tensor([2.0000, 1.7725])
+    """
 
     arg_constraints: ClassVar = {
         "scale": constraints.positive,

@@ -38,8 +38,20 @@ def _mvdigamma(x: Tensor, p: int) -> Tensor:
 class Wishart(FromMatrix, ExponentialFamily):
     """The scatter matrix of `df` normal vectors with a covariance.
 
-    The covariance is given as `covariance_matrix`, as its inverse `precision_matrix`, or as its
-    Cholesky factor `scale_tril`.
+    The covariance is given in one of three ways.
+
+    Args:
+        df: degrees of freedom; above the number of rows less one
+        covariance_matrix: the covariance, positive definite, shape (..., n, n)
+        precision_matrix: its inverse
+        scale_tril: its Cholesky factor, lower triangular with a positive diagonal
+        validate_args: whether to check arguments and values; by default, yes
+
+    Example:
+        >>> from clew.distributions import Wishart
+        >>> Wishart(clew.tensor(3.), covariance_matrix=clew.eye(2)).mean
+        tensor([[3., 0.],
+                [0., 3.]])
     """
 
     support = constraints.positive_definite

@@ -27,9 +27,19 @@ def vmap(
 ) -> Callable[..., Any]:
     """`func`, applied to all examples at once: operations run on them together.
 
-    `in_dims` says for each argument (or part of one) which dimension counts the examples, None
-    where all share it; `out_dims` where that dimension goes in the results. `chunk_size` limits
-    how many examples run together.
+    Args:
+        func: a function of one example
+        in_dims: for each argument (or part of one) which dimension counts the examples, None where
+            all share it
+        out_dims: where that dimension goes in the results
+        randomness: whether random operations raise ("error"), or give each example "different"
+            numbers or the "same"
+        chunk_size: how many examples run together at most; by default, all
+
+    Example:
+        >>> dot = clew.vmap(clew.dot, in_dims=(0, None))
+        >>> dot(clew.eye(3), clew.tensor([1., 2., 3.]))
+        tensor([1., 2., 3.])
     """
     if randomness not in RANDOMNESS:
         raise RuntimeError(
@@ -217,7 +227,19 @@ def lift(level: Batching, leaf: Any, dim: int | None) -> Any:
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """The tensor of all examples behind one that is seen inside vmap, for looking at it."""
+    """The tensor of all examples behind one that is seen inside vmap, for looking at it.
+
+    Args:
+        tensor: a tensor inside vmap
+        recurse: look through all levels of vmap, not only the innermost
+
+    Example:
+        >>> def show(x):
+        ...     print(x.shape, clew.func.debug_unwrap(x).shape)
+        ...     return x
+        >>> _ = clew.vmap(show)(clew.zeros(4, 3))
+        torch.Size([3]) torch.Size([4, 3])
+    """
     while isinstance(tensor, BatchedTensor):
         tensor = tensor._physical
         if not recurse:

@@ -177,7 +177,17 @@ def replaced(args: tuple[Any, ...], argnums: Argnums, values: Any) -> tuple[Any,
 
 
 def grad_and_value(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> Func:
-    """A function that gives the gradient of `func`, and its value."""
+    """A function that gives the gradient of `func`, and its value.
+
+    Args:
+        func: a function of tensors whose result is a scalar
+        argnums: the number of the argument to differentiate by, or several
+        has_aux: `func` returns a pair of the value and something to pass on
+
+    Example:
+        >>> clew.func.grad_and_value(lambda x: x**2)(clew.tensor(3.))
+        (tensor(6.), tensor(9.))
+    """
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -223,7 +233,19 @@ def _check_scalar(out: Any) -> None:
 
 
 def grad(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> Func:
-    """A function that gives the gradient of `func`, whose result is a scalar."""
+    """A function that gives the gradient of `func`, whose result is a scalar.
+
+    Args:
+        func: a function of tensors
+        argnums: the number of the argument to differentiate by, or several
+        has_aux: `func` returns a pair of the value and something to pass on
+
+    Example:
+        >>> clew.func.grad(clew.func.grad(lambda x: x**3))(clew.tensor(2.))
+        tensor(12.)
+        >>> clew.func.grad(lambda x, y: x * y, argnums=(0, 1))(clew.tensor(2.), clew.tensor(5.))
+        (tensor(5.), tensor(2.))
+    """
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
@@ -320,7 +342,18 @@ def check_tensors(outs: Sequence[Any], what: str) -> None:
 
 
 def vjp(func: Func, *primals: Any, has_aux: bool = False) -> Any:
-    """The value of `func`, and a function that pulls cotangents of it back to the arguments."""
+    """The value of `func`, and a function that pulls cotangents of it back to the arguments.
+
+    Args:
+        func: a function of tensors
+        primals: its arguments
+        has_aux: `func` returns a pair of the value and something to pass on
+
+    Example:
+        >>> value, pull_back = clew.func.vjp(lambda x: x**2, clew.tensor([1., 2.]))
+        >>> pull_back(clew.tensor([1., 10.]))
+        (tensor([ 2., 40.]),)
+    """
     done = Linearization(func, primals, has_aux, "vjp(f, *primals)")
 
     def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:

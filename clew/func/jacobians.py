@@ -86,7 +86,19 @@ def _check_structures(primals: Spec, tangents: Spec) -> None:
 def jvp(
     func: Func, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
 ) -> Any:
-    """The value of `func`, and the product of its Jacobian with `tangents`."""
+    """The value of `func`, and the product of its Jacobian with `tangents`.
+
+    Args:
+        func: a function of tensors
+        primals: the tuple of its arguments
+        tangents: a tangent for each of them, of the same shape
+        strict: raise if an output does not depend on the arguments, instead of giving zeros
+        has_aux: `func` returns a pair of the value and something to pass on
+
+    Example:
+        >>> clew.func.jvp(clew.sin, (clew.tensor(0.),), (clew.tensor(2.),))
+        (tensor(0.), tensor(2.))
+    """
     what = "jvp(f, primals, tangents)"
     if not isinstance(primals, tuple):
         raise RuntimeError(
@@ -107,6 +119,15 @@ def linearize(func: Func, *primals: Any) -> tuple[Any, Func]:
 
     The function runs once. A product with the Jacobian is then the transpose of the pull-back,
     which is linear in its cotangents.
+
+    Args:
+        func: a function of tensors
+        primals: its arguments
+
+    Example:
+        >>> value, linear = clew.func.linearize(lambda x: x**2, clew.tensor(3.))
+        >>> linear(clew.tensor(1.)), linear(clew.tensor(0.5))
+        (tensor(6.), tensor(3.))
     """
     done = Linearization(func, primals, False, "linearize(f, *primals)", None)
 
@@ -187,7 +208,20 @@ def jacrev(
     func: Func, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: Chunk = None,
     _preallocate_and_copy: bool = False,
 ) -> Func:  # fmt: skip
-    """A function that gives the Jacobian of `func`, by reverse mode: a row for each output."""
+    """A function that gives the Jacobian of `func`, by reverse mode: a row for each output.
+
+    Args:
+        func: a function of tensors
+        argnums: the number of the argument to differentiate by, or several
+        has_aux: `func` returns a pair of the value and something to pass on
+        chunk_size: how many rows are computed together; by default, all
+
+    Example:
+        >>> clew.func.jacrev(lambda x: x.cumsum(0))(clew.zeros(3))
+        tensor([[1., 0., 0.],
+                [1., 1., 0.],
+                [1., 1., 1.]])
+    """
     _check_chunk(chunk_size, "jacrev")
 
     @functools.wraps(func)
@@ -231,7 +265,19 @@ def _split_rows(rows: list[Tensor], outs: Sequence[Tensor], inputs: Spec) -> lis
 def jacfwd(
     func: Func, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Func:
-    """A function that gives the Jacobian of `func`, by forward mode: a column for each input."""
+    """A function that gives the Jacobian of `func`, by forward mode: a column for each input.
+
+    Args:
+        func: a function of tensors
+        argnums: the number of the argument to differentiate by, or several
+        has_aux: `func` returns a pair of the value and something to pass on
+        randomness: as in `vmap`
+
+    Example:
+        >>> clew.func.jacfwd(lambda x: x**2)(clew.tensor([1., 2.]))
+        tensor([[2., 0.],
+                [0., 4.]])
+    """
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -278,5 +324,15 @@ def _split_columns(columns: Tensor, inputs: Sequence[Tensor], spec: Spec) -> Any
 
 
 def hessian(func: Func, argnums: Argnums = 0) -> Func:
-    """A function that gives the Hessian of `func`: forward mode over reverse mode."""
+    """A function that gives the Hessian of `func`: forward mode over reverse mode.
+
+    Args:
+        func: a function of tensors
+        argnums: the number of the argument to differentiate by, or several
+
+    Example:
+        >>> clew.func.hessian(lambda x: x.prod())(clew.tensor([2., 3.]))
+        tensor([[0., 1.],
+                [1., 0.]])
+    """
     return jacfwd(jacrev(func, argnums), argnums)

@@ -25,6 +25,19 @@ def stack_module_state(models: Sequence[Module]) -> tuple[Tensors, Tensors]:
     """The parameters and the buffers of modules of one kind, each stacked into one tensor.
 
     With `functional_call` and `vmap` an ensemble runs as one module does.
+
+    Args:
+        models: the modules
+
+    Example:
+        >>> models = [nn.Linear(2, 1) for _ in range(3)]
+        >>> state = clew.func.stack_module_state(models)
+        >>> state[0]["weight"].shape
+        torch.Size([3, 1, 2])
+        >>> def run(params, buffers, x):
+        ...     return clew.func.functional_call(models[0], (params, buffers), (x,))
+        >>> clew.vmap(run, in_dims=(0, 0, None))(*state, clew.ones(5, 2)).shape
+        torch.Size([3, 5, 1])
     """
     if not models:
         raise RuntimeError(
@@ -69,6 +82,14 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
     That is a promise to tracers, which see the operations. Here nothing but results can be seen,
     and those are the same with and without: the function itself keeps the promise.
+
+    Args:
+        func: the function, which is returned
+        remove: "mutations" or "mutations_and_views"; both do the same
+
+    Example:
+        >>> clew.func.functionalize(lambda x: x.clone().add_(1))(clew.zeros(2))
+        tensor([1., 1.])
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
@@ -83,6 +104,14 @@ def replace_all_batch_norm_modules_(root: Module) -> Module:
     """Have the batch norms of a module forget their running statistics, which vmap cannot update.
 
     They then use the statistics of the batch, in evaluation as well.
+
+    Args:
+        root: the module, which is changed and returned
+
+    Example:
+        >>> model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+        >>> clew.func.replace_all_batch_norm_modules_(model)[1].track_running_stats
+        False
     """
     for module in root.modules():
         if isinstance(module, _BatchNorm):

@@ -23,8 +23,18 @@ def rearrange(
 ) -> Tensor:
     """A tensor with other dimensions: `rearrange(x, "b c (h s) -> b (c s) h", s=2)`.
 
-    Names in parentheses are joined in one dimension; `...` stands for all that have no name; a list
-    of tensors is stacked in front.
+    Args:
+        tensor: the tensor; a list of tensors is stacked in front
+        pattern: the names of the dimensions before and after; names in parentheses are joined in
+            one dimension, `...` stands for all that have no name
+        axes_lengths: lengths that do not follow from the shape
+
+    Example:
+        >>> from clew.func import rearrange
+        >>> rearrange(clew.zeros(2, 3, 8), "b c (h s) -> b (c s) h", s=2).shape
+        torch.Size([2, 6, 4])
+        >>> rearrange(clew.tensor([[1, 2], [3, 4]]), "a b -> (b a)")
+        tensor([1, 3, 2, 4])
     """
     if not isinstance(tensor, Tensor):
         tensor = stack(list(tensor))

@@ -25,7 +25,29 @@ from clew.optim.parameterwise import (
 
 
 class Adafactor(ParameterwiseOptimizer):
-    """Scales matrices by a rank-one estimate of their mean squared gradients."""
+    """Scales matrices by a rank-one estimate of their mean squared gradients.
+
+    Of a matrix it remembers one row and one column instead of all mean squares.
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        lr: the learning rate: an upper bound, 1 / sqrt(step) another
+        beta2_decay: the means at step t keep 1 - t ** beta2_decay; negative
+        eps: the least mean square (None: the precision of the dtype), and the least size of a
+            parameter, which the step is in proportion to
+        d: the root mean square above which an update is scaled down to it
+        weight_decay: each step multiplies the parameter by 1 - lr * weight_decay
+        foreach: accepted; there is one implementation, which updates all parameters together
+        maximize: go up the gradient instead of down
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([[1., -2.], [3., 4.]]))
+        >>> optimizer = optim.Adafactor([w], lr=0.1)
+        >>> (w**2).sum().backward()
+        >>> optimizer.step()
+        >>> {name: tuple(value.shape) for name, value in optimizer.state[w].items()}
+        {'step': (), 'row_var': (2, 1), 'col_var': (1, 2)}
+    """
 
     def __init__(
         self,

@@ -24,7 +24,32 @@ Coefficients = tuple[float, float, float]
 
 
 class Muon(ParameterwiseOptimizer):
-    """For matrices only: the directions of the momentum, each with the same length."""
+    """For matrices only: the directions of the momentum, each with the same length.
+
+    Jordan (2024). The update is close to the orthogonal matrix nearest to the momentum; a few
+    steps of Newton and Schulz's iteration compute it, in bfloat16.
+
+    Args:
+        params: matrices, or dicts of matrices with options of their own (groups)
+        lr: the learning rate
+        weight_decay: each step multiplies the parameter by 1 - lr * weight_decay
+        momentum: how much of the mean gradient each step keeps
+        nesterov: look ahead by the momentum of the next step
+        ns_coefficients: the three coefficients of an iteration
+        eps: the least norm that the momentum is divided by
+        ns_steps: the number of iterations
+        adjust_lr_fn: how the rate follows from the shape: "original" (also None), or
+            "match_rms_adamw", with which rates that are good for AdamW are good here
+
+    Example:
+        >>> w = nn.Parameter(clew.zeros(2, 2))
+        >>> optimizer = optim.Muon([w], lr=1.0)
+        >>> (w * clew.tensor([[100., 0.], [0., 1.]])).sum().backward()
+        >>> optimizer.step()
+        >>> w.data.round()
+        tensor([[-1.,  0.],
+                [ 0., -1.]])
+    """
 
     def __init__(
         self,

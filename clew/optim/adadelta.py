@@ -43,7 +43,27 @@ def _numbers(state: State, options: Options) -> tuple[float, ...]:
 
 
 class Adadelta(ParameterwiseOptimizer):
-    """The unit of a step is the root mean square of the steps before it."""
+    """The unit of a step is the root mean square of the steps before it (Zeiler 2012).
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        lr: the learning rate, which multiplies the step; 1 takes it as it is
+        rho: how much of the mean squares each step keeps
+        eps: added to both mean squares; it sets the size of the first steps
+        weight_decay: what of the parameter is added to its gradient (L2 penalty)
+        foreach: accepted; there is one implementation, which updates all parameters together
+        capturable: for CUDA graphs only; True raises
+        maximize: go up the gradient instead of down
+        differentiable: keep the graph of each step, so that gradients flow through it
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([1., -2.]))
+        >>> optimizer = optim.Adadelta([w])
+        >>> (w**2).sum().backward()
+        >>> optimizer.step()
+        >>> w.data
+        tensor([ 0.9968, -1.9968])
+    """
 
     _fused = (Fused(_KERNEL, ("square_avg", "acc_delta"), _numbers),)
 

@@ -39,7 +39,30 @@ def _numbers(state: State, options: Options) -> tuple[float, ...]:
 
 
 class Adagrad(ParameterwiseOptimizer):
-    """Each element's step shrinks with the sum of its squared gradients."""
+    """Each element's step shrinks with the sum of its squared gradients.
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        lr: the learning rate
+        lr_decay: the rate of step t is lr / (1 + (t - 1) * lr_decay)
+        weight_decay: what of the parameter is added to its gradient (L2 penalty)
+        initial_accumulator_value: what the sum of squares begins with
+        eps: added to the denominator, against division by zero
+        foreach: accepted; there is one implementation, which updates all parameters together
+        maximize: go up the gradient instead of down
+        differentiable: keep the graph of each step, so that gradients flow through it
+        fused: accepted, as `foreach`
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([1., -2.]))
+        >>> optimizer = optim.Adagrad([w], lr=0.1)
+        >>> for _ in range(2):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> w.data
+        tensor([ 0.8331, -1.8311])
+    """
 
     _fused = (Fused(_KERNEL, ("sum",), _numbers),)
 

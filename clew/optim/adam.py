@@ -61,7 +61,33 @@ def _numbers_unless(amsgrad: bool) -> Callable[[State, Options], tuple[float, ..
 
 
 class Adam(ParameterwiseOptimizer):
-    """Steps along the mean gradient, each element in units of its root mean square."""
+    """Steps along the mean gradient, each element in units of its root mean square.
+
+    Kingma and Ba (2015). The first step moves every element by about `lr`, however large its
+    gradient is.
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        lr: the learning rate
+        betas: how much of the means of gradient and squared gradient each step keeps
+        eps: added to the denominator, against division by zero
+        weight_decay: what of the parameter is added to its gradient (L2 penalty)
+        amsgrad: use the largest mean square so far (Reddi and others 2018)
+        foreach: accepted; there is one implementation, which updates all parameters together
+        maximize: go up the gradient instead of down
+        capturable: for CUDA graphs only; True raises
+        differentiable: keep the graph of each step, so that gradients flow through it
+        fused: accepted, as `foreach`
+        decoupled_weight_decay: shrink the parameter itself by `lr * weight_decay`, as `AdamW` does
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([1., -200.]))
+        >>> optimizer = optim.Adam([w], lr=0.1)
+        >>> (w**2).sum().backward()
+        >>> optimizer.step()
+        >>> w.data
+        tensor([   0.9000, -199.9000])
+    """
 
     _fused = (
         Fused(_KERNEL, moments.REMEMBERED, _numbers_unless(amsgrad=True)),

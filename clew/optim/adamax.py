@@ -43,7 +43,27 @@ def _numbers(state: State, options: Options) -> tuple[float, ...]:
 
 
 class Adamax(ParameterwiseOptimizer):
-    """Steps along the mean gradient, in units of the largest recent gradient."""
+    """Steps along the mean gradient, in units of the largest recent gradient.
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        lr: the learning rate
+        betas: how much of the mean gradient and of the largest one each step keeps
+        eps: added to the size of each gradient, against division by zero
+        weight_decay: what of the parameter is added to its gradient (L2 penalty)
+        foreach: accepted; there is one implementation, which updates all parameters together
+        maximize: go up the gradient instead of down
+        differentiable: keep the graph of each step, so that gradients flow through it
+        capturable: for CUDA graphs only; True raises
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([1., -2.]))
+        >>> optimizer = optim.Adamax([w], lr=0.1)
+        >>> (w**2).sum().backward()
+        >>> optimizer.step()
+        >>> w.data
+        tensor([ 0.9000, -1.9000])
+    """
 
     _fused = (Fused(_KERNEL, ("exp_avg", "exp_inf"), _numbers),)
 

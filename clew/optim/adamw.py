@@ -10,7 +10,31 @@ from clew.optim.parameterwise import Number
 
 
 class AdamW(Adam):
-    """Adam with `decoupled_weight_decay`."""
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019).
+
+    The decay shrinks parameters directly and does not pass through Adam's means.
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        lr: the learning rate
+        betas: how much of the means of gradient and squared gradient each step keeps
+        eps: added to the denominator, against division by zero
+        weight_decay: each step multiplies the parameter by 1 - lr * weight_decay
+        amsgrad: use the largest mean square so far
+        maximize: go up the gradient instead of down
+        foreach: accepted; there is one implementation, which updates all parameters together
+        capturable: for CUDA graphs only; True raises
+        differentiable: keep the graph of each step, so that gradients flow through it
+        fused: accepted, as `foreach`
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([1., -2.]))
+        >>> optimizer = optim.AdamW([w], lr=0.1, weight_decay=0.5)
+        >>> (w * 0).sum().backward()
+        >>> optimizer.step()
+        >>> w.data
+        tensor([ 0.9500, -1.9000])
+    """
 
     def __init__(
         self,

@@ -50,7 +50,30 @@ def _numbers(state: State, options: Options) -> tuple[float, ...]:
 
 
 class ASGD(ParameterwiseOptimizer):
-    """Descent with a falling rate; `state["ax"]` is the average from step `t0` on."""
+    """Descent with a falling rate; `state[param]["ax"]` is the average from step `t0` on.
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        lr: the learning rate of the first step
+        lambd: how fast the rate falls, and the parameter with it
+        alpha: the rate falls with this power of the step
+        t0: the step from which parameters are averaged
+        weight_decay: what of the parameter is added to its gradient (L2 penalty)
+        foreach: accepted; there is one implementation, which updates all parameters together
+        maximize: go up the gradient instead of down
+        differentiable: keep the graph of each step, so that gradients flow through it
+        capturable: for CUDA graphs only; True raises
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([1., -2.]))
+        >>> optimizer = optim.ASGD([w], lr=0.1, t0=1)
+        >>> for _ in range(3):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> optimizer.state[w]["ax"]
+        tensor([ 0.5120, -1.0240])
+    """
 
     _fused = (Fused(_KERNEL, ("ax",), _numbers),)
 

@@ -16,7 +16,34 @@ from clew.optim.parameterwise import Number, State, check, check_lr
 
 
 class LBFGS(Optimizer):
-    """Each step evaluates `closure` several times; all parameters are one vector."""
+    """The quasi-Newton method with limited memory, over all parameters as one vector.
+
+    Each step evaluates `closure` several times; it clears gradients, computes the loss, calls
+    backward and returns the loss. One group of parameters only.
+
+    Args:
+        params: the parameters
+        lr: the learning rate: the length of a step along the direction
+        max_iter: the most iterations of one step
+        max_eval: the most evaluations of one step; by default, max_iter * 5 / 4
+        tolerance_grad: the gradient at which a step ends
+        tolerance_change: the change of parameters or loss at which a step ends
+        history_size: how many updates are remembered
+        line_search_fn: "strong_wolfe", or None for steps of length `lr`
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([1., -2.]))
+        >>> optimizer = optim.LBFGS([w], line_search_fn="strong_wolfe")
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = ((w - 3) ** 2).sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> optimizer.step(closure)  # the loss at the start
+        tensor(29., grad_fn=<SumBackward0>)
+        >>> w.data.round(decimals=3)
+        tensor([3., 3.])
+    """
 
     def __init__(
         self,

@@ -31,6 +31,7 @@ def check_options(lr: Number, betas: Sequence[Number], eps: float, weight_decay:
 
 
 def initial_state(param: Tensor, fused: bool | None = None) -> State:
+    """What is remembered of a parameter before its first update."""
     return {
         "step": scalar(0.0, fused),
         "exp_avg": zeros_like(param),

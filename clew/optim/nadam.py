@@ -52,7 +52,29 @@ def _numbers(state: State, options: Options) -> tuple[float, ...]:
 
 
 class NAdam(ParameterwiseOptimizer):
-    """Adam whose step looks ahead by the momentum of the next step."""
+    """Adam whose step looks ahead by the momentum of the next step (Dozat 2016).
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        lr: the learning rate
+        betas: how much of the means of gradient and squared gradient each step keeps
+        eps: added to the denominator, against division by zero
+        weight_decay: what of the parameter is added to its gradient (L2 penalty)
+        momentum_decay: how slowly the momentum grows to its full size
+        decoupled_weight_decay: shrink the parameter itself instead, as `AdamW` does
+        foreach: accepted; there is one implementation, which updates all parameters together
+        maximize: go up the gradient instead of down
+        capturable: for CUDA graphs only; True raises
+        differentiable: keep the graph of each step, so that gradients flow through it
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([1., -2.]))
+        >>> optimizer = optim.NAdam([w], lr=0.1)
+        >>> (w**2).sum().backward()
+        >>> optimizer.step()
+        >>> w.data
+        tensor([ 0.8944, -1.8944])
+    """
 
     _fused = (Fused(_KERNEL, moments.REMEMBERED, _numbers),)
 

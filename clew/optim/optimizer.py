@@ -66,7 +66,30 @@ def _use_grad_for_differentiable(step: Callable[..., Any]) -> Callable[..., Any]
 
 
 class Optimizer:
-    """What all optimizers share; `defaults` holds the options of groups that do not give them."""
+    """What all optimizers share: groups of parameters, state, hooks, saving and loading.
+
+    An optimizer of one's own derives from it and writes `step`.
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        defaults: the options of groups that do not give them
+
+    Example:
+        >>> class Signs(optim.Optimizer):
+        ...     def __init__(self, params, lr=0.1):
+        ...         super().__init__(params, {"lr": lr})
+        ...     @clew.no_grad()
+        ...     def step(self, closure=None):
+        ...         for group in self.param_groups:
+        ...             for param in group["params"]:
+        ...                 param.sub_(group["lr"] * param.grad.sign())
+        >>> w = nn.Parameter(clew.tensor([1., -2.]))
+        >>> optimizer = Signs([w])
+        >>> (w**2).sum().backward()
+        >>> optimizer.step()
+        >>> w.data
+        tensor([ 0.9000, -1.9000])
+    """
 
     OptimizerPreHook: TypeAlias = Callable[..., Any]
     OptimizerPostHook: TypeAlias = Callable[..., Any]

@@ -289,6 +289,7 @@ def root_plus(square: Tensor, eps: Number) -> Tensor:
 
 
 def check_lr(lr: Number, text: str = "Invalid learning rate: {}") -> None:
+    """Refuse a learning rate that is negative, or a tensor of several."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element" + errors.at_user_line())
     check(lr >= 0, text, lr)
@@ -301,6 +302,7 @@ def check(holds: Any, text: str, *values: Any) -> None:
 
 
 def check_betas(betas: Sequence[Number]) -> None:
+    """Refuse betas outside of [0, 1)."""
     for index, beta in enumerate(betas):
         check(0 <= beta < 1, "Invalid beta parameter at index {}: {}", index, beta)
 

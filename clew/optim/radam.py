@@ -54,7 +54,30 @@ def _numbers(state: State, options: Options) -> tuple[float, ...]:
 
 
 class RAdam(ParameterwiseOptimizer):
-    """Momentum alone at first, then Adam with a rectified step."""
+    """Momentum alone at first, then Adam with a rectified step (Liu and others 2020).
+
+    In the first steps the mean squares are too uncertain to divide by.
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        lr: the learning rate
+        betas: how much of the means of gradient and squared gradient each step keeps
+        eps: added to the denominator, against division by zero
+        weight_decay: what of the parameter is added to its gradient (L2 penalty)
+        decoupled_weight_decay: shrink the parameter itself instead, as `AdamW` does
+        foreach: accepted; there is one implementation, which updates all parameters together
+        maximize: go up the gradient instead of down
+        capturable: for CUDA graphs only; True raises
+        differentiable: keep the graph of each step, so that gradients flow through it
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([1., -2.]))
+        >>> optimizer = optim.RAdam([w], lr=0.1)
+        >>> (w**2).sum().backward()
+        >>> optimizer.step()
+        >>> w.data
+        tensor([ 0.8000, -1.6000])
+    """
 
     _fused = (Fused(_KERNEL, moments.REMEMBERED, _numbers),)
 

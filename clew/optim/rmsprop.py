@@ -94,7 +94,29 @@ def _kernel_for(kernel: Any, *remembered: str) -> Fused:
 
 
 class RMSprop(ParameterwiseOptimizer):
-    """Divides the gradient by a running root mean square, or standard deviation."""
+    """Divides the gradient by a running root mean square, or standard deviation.
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        lr: the learning rate
+        alpha: how much of the mean square each step keeps
+        eps: added to the denominator, against division by zero
+        weight_decay: what of the parameter is added to its gradient (L2 penalty)
+        momentum: how much of the running sum of steps is kept; 0 keeps none
+        centered: divide by the standard deviation, not by the root mean square
+        capturable: for CUDA graphs only; True raises
+        foreach: accepted; there is one implementation, which updates all parameters together
+        maximize: go up the gradient instead of down
+        differentiable: keep the graph of each step, so that gradients flow through it
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([1., -2.]))
+        >>> optimizer = optim.RMSprop([w], lr=0.01)
+        >>> (w**2).sum().backward()
+        >>> optimizer.step()
+        >>> w.data
+        tensor([ 0.9000, -1.9000])
+    """
 
     _fused = (
         _kernel_for(_BOTH_KERNEL, "grad_avg", "momentum_buffer"),

@@ -42,7 +42,30 @@ def _numbers(state: State, options: Options) -> tuple[float, ...]:
 
 
 class Rprop(ParameterwiseOptimizer):
-    """A step grows while the gradient keeps its sign, and shrinks when it changes."""
+    """A step grows while the gradient keeps its sign, and shrinks when it changes.
+
+    Only the signs of gradients count, so it is for whole datasets, not for small batches.
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        lr: the learning rate: the size of the first step
+        etas: by what a step shrinks and grows
+        step_sizes: the smallest and the largest step
+        capturable: for CUDA graphs only; True raises
+        foreach: accepted; there is one implementation, which updates all parameters together
+        maximize: go up the gradient instead of down
+        differentiable: keep the graph of each step, so that gradients flow through it
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([1., -2.]))
+        >>> optimizer = optim.Rprop([w], lr=0.1)
+        >>> for _ in range(2):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> w.data
+        tensor([ 0.7800, -1.7800])
+    """
 
     _fused = (Fused(_KERNEL, ("prev", "step_size"), _numbers),)
 

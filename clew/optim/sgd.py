@@ -50,7 +50,33 @@ def _numbers(state: State, options: Options) -> tuple[float, ...]:
 
 
 class SGD(ParameterwiseOptimizer):
-    """Down the gradient, or down its running sum."""
+    """Gradient descent, plain or with momentum.
+
+    With momentum, a step goes along a running sum of the gradients: buffer ← momentum · buffer +
+    (1 - dampening) · gradient.
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        lr: the learning rate
+        momentum: how much of the running sum each step keeps; 0 keeps none
+        dampening: how much less than the whole gradient is added to the running sum
+        weight_decay: what of the parameter is added to its gradient (L2 penalty)
+        nesterov: step along the gradient plus `momentum` times the running sum
+        maximize: go up the gradient instead of down
+        foreach: accepted; there is one implementation, which updates all parameters together
+        differentiable: keep the graph of each step, so that gradients flow through it
+        fused: accepted, as `foreach`
+
+    Example:
+        >>> w = nn.Parameter(clew.tensor([1., -2.]))
+        >>> optimizer = optim.SGD([w], lr=0.1, momentum=0.9)
+        >>> for _ in range(2):
+        ...     optimizer.zero_grad()
+        ...     (w**2).sum().backward()
+        ...     optimizer.step()
+        >>> w.data
+        tensor([ 0.4600, -0.9200])
+    """
 
     _complex_as_real = False
     _fused = (

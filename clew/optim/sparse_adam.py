@@ -17,7 +17,24 @@ from clew.optim.parameterwise import (
 
 
 class SparseAdam(ParameterwiseOptimizer):
-    """Takes sparse gradients only. All gradients in clew are dense, so each step refuses them."""
+    """Takes sparse gradients only. All gradients in clew are dense, so each step refuses them.
+
+    Args:
+        params: the parameters, or dicts of parameters with options of their own (groups)
+        lr: the learning rate
+        betas: how much of the means of gradient and squared gradient each step keeps
+        eps: added to the denominator, against division by zero
+        maximize: go up the gradient instead of down
+
+    Example:
+        >>> w = nn.Parameter(clew.ones(2))
+        >>> optimizer = optim.SparseAdam([w])
+        >>> w.sum().backward()
+        >>> optimizer.step()
+        Traceback (most recent call last):
+        ...
+        RuntimeError: SparseAdam does not support dense gradients, ...
+    """
 
     def __init__(
         self,

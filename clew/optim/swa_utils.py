@@ -53,7 +53,16 @@ def _in_place(average: AverageOne) -> AverageAll:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> AverageOne:
-    """mean ← decay · mean + (1 - decay) · value."""
+    """An exponential moving average for `AveragedModel`: decay · mean + (1 - decay) · value.
+
+    Args:
+        decay: how much of the mean each update keeps, between 0 and 1
+
+    Example:
+        >>> from clew.optim.swa_utils import get_ema_avg_fn
+        >>> get_ema_avg_fn(0.75)(clew.tensor(4.), clew.tensor(8.), 1)
+        tensor(5.)
+    """
     _check_decay(decay)
 
     @no_grad()
@@ -64,7 +73,13 @@ def get_ema_avg_fn(decay: float = 0.999) -> AverageOne:
 
 
 def get_swa_avg_fn() -> AverageOne:
-    """The plain mean of all values so far."""
+    """The plain mean of all values so far, for `AveragedModel`: what it does by default.
+
+    Example:
+        >>> from clew.optim.swa_utils import get_swa_avg_fn
+        >>> get_swa_avg_fn()(clew.tensor(4.), clew.tensor(7.), 2)  # 4 is the mean of two
+        tensor(5.)
+    """
 
     @no_grad()
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
@@ -74,17 +89,58 @@ def get_swa_avg_fn() -> AverageOne:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> AverageAll:
-    """As `get_ema_avg_fn`, for lists of tensors, in place."""
+    """As `get_ema_avg_fn`, for lists of tensors, in place: for `multi_avg_fn` of `AveragedModel`.
+
+    Args:
+        decay: how much of the means each update keeps, between 0 and 1
+
+    Example:
+        >>> from clew.optim.swa_utils import get_ema_multi_avg_fn
+        >>> means = [clew.tensor(4.), clew.tensor(0.)]
+        >>> get_ema_multi_avg_fn(0.75)(means, [clew.tensor(8.), clew.tensor(4.)], 1)
+        >>> means
+        [tensor(5.), tensor(1.)]
+    """
     return _in_place(get_ema_avg_fn(decay))
 
 
 def get_swa_multi_avg_fn() -> AverageAll:
-    """As `get_swa_avg_fn`, for lists of tensors, in place."""
+    """As `get_swa_avg_fn`, for lists of tensors, in place: for `multi_avg_fn` of `AveragedModel`.
+
+    Example:
+        >>> from clew.optim.swa_utils import get_swa_multi_avg_fn
+        >>> means = [clew.tensor(4.), clew.tensor(0.)]
+        >>> get_swa_multi_avg_fn()(means, [clew.tensor(8.), clew.tensor(4.)], 1)
+        >>> means
+        [tensor(6.), tensor(2.)]
+    """
     return _in_place(get_swa_avg_fn())
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages of that model's."""
+    """A copy of a model whose parameters are averages of that model's.
+
+    `update_parameters(model)` takes the parameters as they are then into the average. Running
+    statistics of batch norms are not averaged: `update_bn` computes them.
+
+    Args:
+        model: the model, which is copied
+        device: the device of the copy
+        avg_fn: `avg_fn(mean, value, count)` gives the new mean of one parameter; by default, of all
+            values so far
+        multi_avg_fn: `multi_avg_fn(means, values, count)` changes a list of means in place
+        use_buffers: whether buffers are averaged too, instead of copied
+
+    Example:
+        >>> from clew.optim.swa_utils import AveragedModel
+        >>> model = nn.Linear(1, 1, bias=False)
+        >>> averaged = AveragedModel(model)
+        >>> for weight in [1., 2., 6.]:
+        ...     _ = nn.init.constant_(model.weight, weight)
+        ...     averaged.update_parameters(model)
+        >>> averaged.module.weight.data
+        tensor([[3.]])
+    """
 
     n_averaged: Tensor
 
@@ -135,7 +191,20 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Compute the running statistics of all batch norms anew, as means over `loader`."""
+    """Compute the running statistics of all batch norms anew, as means over `loader`.
+
+    Args:
+        loader: the batches; of a list or tuple, the first element is the input
+        model: the model, which is called with each input in training mode
+        device: where inputs are moved first; by default, they stay
+
+    Example:
+        >>> from clew.optim.swa_utils import update_bn
+        >>> model = nn.BatchNorm1d(1)
+        >>> update_bn([clew.tensor([[1.], [3.]]), clew.tensor([[5.], [7.]])], model)
+        >>> model.running_mean
+        tensor([4.])
+    """
     norms = [module for module in model.modules() if isinstance(module, _BatchNorm)]
     if not norms:
         return
@@ -155,7 +224,25 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """From the rate in force to a constant one, within `anneal_epochs`."""
+    """From the rate in force to a constant one, within `anneal_epochs`.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        swa_lr: the constant rate, for all groups or one for each
+        anneal_epochs: how many epochs the way there takes
+        anneal_strategy: "cos" or "linear"
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.swa_utils import SWALR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = SWALR(optimizer, 0.2, anneal_epochs=2, anneal_strategy="linear")
+        >>> for _ in range(4):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        1.0 0.6 0.2 0.2
+    """
 
     def __init__(
         self,

@@ -21,7 +21,15 @@ from clew.source import user_stacklevel
 
 
 class ProfilerActivity(Enum):
-    """What can be profiled: here, the CPU."""
+    """What can be profiled: here, the CPU.
+
+    Example:
+        >>> from clew.profiler import ProfilerActivity, profile
+        >>> with profile(activities=[ProfilerActivity.CPU]) as prof:
+        ...     _ = clew.ones(2) + 1
+        >>> "aten::add" in [event.key for event in prof.key_averages()]
+        True
+    """
 
     CPU = 0
     XPU = 1
@@ -32,7 +40,12 @@ class ProfilerActivity(Enum):
 
 
 class ProfilerAction(Enum):
-    """What a schedule has the profiler do in a step."""
+    """What a schedule has the profiler do in a step.
+
+    Example:
+        >>> [action.name for action in clew.profiler.ProfilerAction]
+        ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE']
+    """
 
     NONE = 0
     WARMUP = 1
@@ -44,12 +57,22 @@ _RECORDING = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What can be profiled on this machine."""
+    """What can be profiled on this machine.
+
+    Example:
+        >>> [activity.name for activity in clew.profiler.supported_activities()]
+        ['CPU']
+    """
     return {ProfilerActivity.CPU}
 
 
 def kineto_available() -> bool:
-    """Whether `profile` works: always."""
+    """Whether `profile` works: always.
+
+    Example:
+        >>> clew.profiler.kineto_available()
+        True
+    """
     return True
 
 
@@ -62,10 +85,20 @@ def schedule(
     skip_first: int = 0,
     skip_first_wait: int = 0,
 ) -> Callable[[int], ProfilerAction]:
-    """Per cycle: `wait` steps without recording, `warmup` steps, `active` recorded steps.
+    """Cycles of steps: some are waited for, some warm up, and some are recorded.
 
-    `repeat` cycles, or cycles for ever if it is 0; `skip_first` steps before the first one, whose
-    own wait is left out if `skip_first_wait` is not 0.
+    Args:
+        wait: the steps of a cycle that nothing is recorded in
+        warmup: the steps after these, which are recorded and dropped
+        active: the steps that are recorded
+        repeat: the number of cycles; 0 goes on for ever
+        skip_first: steps before the first cycle
+        skip_first_wait: if not 0, the first cycle does not wait
+
+    Example:
+        >>> action = clew.profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
+        >>> [action(step).name for step in range(5)]
+        ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
     """
     if wait < 0 or warmup < 0 or active <= 0 or repeat < 0 or skip_first < 0:
         raise AssertionError(
@@ -106,7 +139,22 @@ def tensorboard_trace_handler(
     use_gzip: bool = False,
     use_python_export: bool = False,
 ) -> Callable[[profile], None]:
-    """For `on_trace_ready`: write each trace to a file of its own in a folder."""
+    """For `on_trace_ready`: write each trace to a file of its own in a folder.
+
+    Args:
+        dir_name: the folder
+        worker_name: the beginning of the names; by default, from the host and the process
+        use_gzip: compress the files
+        use_python_export: accepted
+
+    Example:
+        >>> import os
+        >>> from clew.profiler import profile, tensorboard_trace_handler
+        >>> with profile(on_trace_ready=tensorboard_trace_handler("traces", "one")):
+        ...     _ = clew.ones(2) + 1
+        >>> [name.split(".")[0] for name in os.listdir("traces")]
+        ['one']
+    """
 
     def handler(prof: profile) -> None:
         os.makedirs(dir_name, exist_ok=True)
@@ -132,6 +180,26 @@ class profile:
 
     `with profile(...) as prof:` around the loop, `prof.step()` at the end of each step; afterwards
     (or in `on_trace_ready`) `prof.key_averages().table(sort_by="self_cpu_time_total")`.
+
+    Args:
+        activities: accepted; the CPU is profiled
+        schedule: which steps are recorded; by default, all
+        on_trace_ready: called with the profile when a cycle has ended
+        record_shapes: note the shapes of inputs
+        profile_memory: note what operations allocate
+        with_stack: note the lines that call operations
+        with_flops: estimate the arithmetic of operations
+        with_modules: note the modules that operations run in
+        experimental_config, execution_trace_observer, custom_trace_id_callback: accepted
+        acc_events: keep the events of all cycles, not only of the last
+        use_cuda: deprecated and ignored
+
+    Example:
+        >>> from clew.profiler import profile
+        >>> with profile(record_shapes=True) as prof:
+        ...     _ = clew.ones(2, 3) @ clew.ones(3, 4)
+        >>> {event.key: event.count for event in prof.key_averages()}["aten::mm"]
+        1
     """
 
     def __init__(

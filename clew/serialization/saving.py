@@ -203,6 +203,18 @@ def save(
     """Write an object to a file that `load`, and PyTorch's, can read.
 
     A path is replaced atomically: a kill at any moment leaves the old file or the new one whole.
+
+    Args:
+        obj: tensors, dicts and lists of them, modules, and what pickle can write
+        f: a path, or a file open for writing bytes
+        pickle_module: the standard pickle module
+        pickle_protocol: pickle's protocol
+
+    Example:
+        >>> model = nn.Linear(2, 1)
+        >>> clew.save(model.state_dict(), "model.pt")
+        >>> model.load_state_dict(clew.load("model.pt"))
+        <All keys matched successfully>
     """
     if pickle_module is not pickle:
         raise ValueError(

@@ -19,7 +19,22 @@ from clew.ops.shape.joining import cat, stack
 
 
 class ComposeTransform(Transform):
-    """Several transforms, one after the other."""
+    """Several transforms, one after the other: of [f, g], t(x) = g(f(x)).
+
+    `identity_transform` is the composition of none.
+
+    Args:
+        parts: the transforms, the first one to apply first
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import AffineTransform, ComposeTransform, ExpTransform
+        >>> t = ComposeTransform([AffineTransform(1., 2.), ExpTransform()])
+        >>> t(clew.tensor([0., -0.5]))
+        tensor([2.7183, 1.0000])
+        >>> t.inv(clew.tensor([1.]))
+        tensor([-0.5000])
+    """
 
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
         if cache_size:
@@ -117,7 +132,22 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """A transform whose last `reinterpreted_batch_ndims` dimensions belong to one event."""
+    """A transform whose last `reinterpreted_batch_ndims` dimensions belong to one event.
+
+    `log_abs_det_jacobian` sums over them.
+
+    Args:
+        base_transform: the transform of the elements
+        reinterpreted_batch_ndims: how many dimensions belong to one event
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import ExpTransform, IndependentTransform
+        >>> x = clew.tensor([1., 2.])
+        >>> t = IndependentTransform(ExpTransform(), 1)
+        >>> t.log_abs_det_jacobian(x, t(x))
+        tensor(3.)
+    """
 
     def __init__(
         self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0
@@ -183,7 +213,18 @@ def _exchanged(shape: Shape, old: Size, new: Size) -> Shape:
 
 
 class ReshapeTransform(Transform):
-    """The last dimensions in another shape."""
+    """The last dimensions in another shape.
+
+    Args:
+        in_shape: the shape of an event before
+        out_shape: its shape after, with as many elements
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import ReshapeTransform
+        >>> ReshapeTransform((6,), (2, 3))(clew.zeros(4, 6)).shape
+        torch.Size([4, 2, 3])
+    """
 
     bijective = True
 
@@ -250,7 +291,20 @@ class _PartsTransform(Transform):
 
 
 class CatTransform(_PartsTransform):
-    """Transforms of consecutive slices of the given `lengths`."""
+    """Transforms of consecutive slices of the given `lengths`.
+
+    Args:
+        tseq: the transforms, one for each slice
+        dim: the dimension that is sliced
+        lengths: the length of each slice; by default, 1
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import CatTransform, ExpTransform, identity_transform
+        >>> t = CatTransform([identity_transform, ExpTransform()], lengths=[1, 2])
+        >>> t(clew.tensor([5., 0., 1.]))
+        tensor([5.0000, 1.0000, 2.7183])
+    """
 
     def __init__(
         self,
@@ -314,7 +368,20 @@ class CatTransform(_PartsTransform):
 
 
 class StackTransform(_PartsTransform):
-    """One transform for each place along a dimension."""
+    """One transform for each place along a dimension.
+
+    Args:
+        tseq: the transforms, as many as the dimension is long
+        dim: the dimension
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import ExpTransform, StackTransform, identity_transform
+        >>> t = StackTransform([identity_transform, ExpTransform()], dim=1)
+        >>> t(clew.tensor([[1., 1.], [2., 2.]]))
+        tensor([[1.0000, 2.7183],
+                [2.0000, 7.3891]])
+    """
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         if self._cache_size == cache_size:

@@ -18,7 +18,16 @@ from clew.ops.shape.views import broadcast_shapes
 
 
 class ExpTransform(EqualByType):
-    """y = exp(x)."""
+    """y = exp(x): all numbers to positive ones.
+
+    Args:
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import ExpTransform
+        >>> ExpTransform()(clew.tensor([0., 1.]))
+        tensor([1.0000, 2.7183])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -40,7 +49,18 @@ def _shape_of(value: Any) -> Shape:
 
 
 class PowerTransform(Transform):
-    """y = x^exponent."""
+    """y = x^exponent, for positive x.
+
+    Args:
+        exponent: a number or a tensor; not 0
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import PowerTransform
+        >>> square = PowerTransform(2.)
+        >>> square(clew.tensor(3.)), square.inv(clew.tensor(9.))
+        (tensor(9.), tensor(3.))
+    """
 
     domain = constraints.positive
     codomain = constraints.positive
@@ -94,7 +114,16 @@ def clipped_sigmoid(x: Tensor) -> Tensor:
 
 
 class SigmoidTransform(EqualByType):
-    """y = 1 / (1 + exp(-x))."""
+    """y = 1 / (1 + exp(-x)): all numbers to those between 0 and 1.
+
+    Args:
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import SigmoidTransform
+        >>> SigmoidTransform()(clew.tensor([0., 2.]))
+        tensor([0.5000, 0.8808])
+    """
 
     domain = constraints.real
     codomain = constraints.unit_interval
@@ -114,7 +143,16 @@ class SigmoidTransform(EqualByType):
 
 
 class SoftplusTransform(EqualByType):
-    """y = log(1 + exp(x))."""
+    """y = log(1 + exp(x)): all numbers to positive ones, nearly unchanged above 20.
+
+    Args:
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import SoftplusTransform
+        >>> SoftplusTransform()(clew.tensor([-1., 0., 50.]))
+        tensor([ 0.3133,  0.6931, 50.0000])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -132,7 +170,19 @@ class SoftplusTransform(EqualByType):
 
 
 class TanhTransform(EqualByType):
-    """y = tanh(x)."""
+    """y = tanh(x): all numbers to those between -1 and 1.
+
+    `cache_size=1` is wise: near ±1 the inverse loses precision.
+
+    Args:
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import TanhTransform
+        >>> t, x = TanhTransform(cache_size=1), clew.tensor(20.)
+        >>> t.inv(t(x)), TanhTransform().inv(t(x))
+        (tensor(20.), tensor(inf))
+    """
 
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
@@ -151,7 +201,17 @@ class TanhTransform(EqualByType):
 
 
 class AbsTransform(EqualByType):
-    """y = |x|; its inverse is the positive one."""
+    """y = |x|; its inverse is the positive one.
+
+    Args:
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import AbsTransform
+        >>> t = AbsTransform()
+        >>> t.inv(t(clew.tensor([-1., 2.])))
+        tensor([1., 2.])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -164,7 +224,20 @@ class AbsTransform(EqualByType):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale * x, over events of `event_dim` dimensions."""
+    """y = loc + scale * x.
+
+    Args:
+        loc: what is added, a number or a tensor
+        scale: what `x` is multiplied by, a number or a tensor
+        event_dim: how many of the last dimensions belong to one event
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import AffineTransform
+        >>> t = AffineTransform(1., 2.)
+        >>> t(clew.tensor(3.)), t.inv(clew.tensor(7.))
+        (tensor(7.), tensor(3.))
+    """
 
     bijective = True
 
@@ -229,7 +302,18 @@ class AffineTransform(Transform):
 
 
 class CumulativeDistributionTransform(Transform):
-    """y = the probability of values up to x, under a distribution."""
+    """y = the probability of values up to x, under a distribution.
+
+    Args:
+        distribution: the distribution whose `cdf` and `icdf` are used
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import CumulativeDistributionTransform, Normal
+        >>> t = CumulativeDistributionTransform(Normal(0., 1.))
+        >>> t(clew.tensor([-1., 0., 1.]))
+        tensor([0.1587, 0.5000, 0.8413])
+    """
 
     bijective = True
     codomain = constraints.unit_interval

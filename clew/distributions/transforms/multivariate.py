@@ -27,7 +27,16 @@ def require_dims(shape: Shape, count: int) -> None:
 
 
 class SoftmaxTransform(EqualByType):
-    """Vectors to shares by softmax; not bijective, since adding a constant changes nothing."""
+    """Vectors to shares by softmax; not bijective, since adding a constant changes nothing.
+
+    Args:
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import SoftmaxTransform
+        >>> SoftmaxTransform()(clew.tensor([0., 0., 1.]))
+        tensor([0.2119, 0.2119, 0.5761])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -54,7 +63,16 @@ def _pieces_left(x: Tensor, count: int) -> Tensor:
 
 
 class StickBreakingTransform(EqualByType):
-    """Vectors to shares, one entry more, by breaking off a fraction of what is left each time."""
+    """Vectors to shares, one entry more, by breaking off a fraction of what is left each time.
+
+    Args:
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import StickBreakingTransform
+        >>> StickBreakingTransform()(clew.zeros(2))
+        tensor([0.3333, 0.3333, 0.3333])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -88,6 +106,15 @@ class CorrCholeskyTransform(Transform):
 
     The numbers, through tanh, are partial correlations; each takes its share of what is left of
     the length 1 of its row.
+
+    Args:
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import CorrCholeskyTransform
+        >>> CorrCholeskyTransform()(clew.tensor([0.5]))
+        tensor([[1.0000, 0.0000],
+                [0.4621, 0.8868]])
     """
 
     domain = constraints.real_vector
@@ -133,7 +160,17 @@ class CorrCholeskyTransform(Transform):
 
 
 class LowerCholeskyTransform(EqualByType):
-    """Square matrices to lower triangular ones with a positive diagonal."""
+    """Square matrices to lower triangular ones with a positive diagonal.
+
+    Args:
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import LowerCholeskyTransform
+        >>> LowerCholeskyTransform()(clew.tensor([[0., 5.], [3., 1.]]))
+        tensor([[1.0000, 0.0000],
+                [3.0000, 2.7183]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -146,7 +183,17 @@ class LowerCholeskyTransform(EqualByType):
 
 
 class PositiveDefiniteTransform(EqualByType):
-    """Square matrices to positive definite ones."""
+    """Square matrices to positive definite ones.
+
+    Args:
+        cache_size: 1 keeps the last input and output, so that `inv` of it is exact; 0 does not
+
+    Example:
+        >>> from clew.distributions import PositiveDefiniteTransform
+        >>> PositiveDefiniteTransform()(clew.tensor([[0., 5.], [3., 0.]]))
+        tensor([[ 1.,  3.],
+                [ 3., 10.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite

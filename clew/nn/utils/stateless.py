@@ -55,10 +55,22 @@ def _functional_call(
 ) -> Any:
     """Call a module as if the given tensors were its parameters and buffers.
 
-    The tensors are given by dotted name, in one dict or in several; names that are missing keep
-    the module's own. A tensor that the module holds under several names is replaced under all of
-    them unless `tie_weights` is false. With `strict` every name must be given, and no other.
     What forward assigns to a given buffer is found in the dict afterwards.
+
+    Args:
+        module: the module
+        parameter_and_buffer_dicts: the tensors by dotted name, in one dict or in several; names
+            that are missing keep the module's own
+        args: the arguments of the call, a tuple, or one that is none
+        kwargs: its keyword arguments
+        tie_weights: replace a tensor that the module holds under several names under all of them
+        strict: every name must be given, and no other
+
+    Example:
+        >>> model = nn.Linear(2, 1, bias=False)
+        >>> weights = {"weight": clew.tensor([[1., 10.]])}
+        >>> clew.func.functional_call(model, weights, (clew.tensor([3., 4.]),))
+        tensor([43.])
     """
     given = _merged(parameter_and_buffer_dicts)
     if args is None:

@@ -27,7 +27,27 @@ EPOCH_DEPRECATION_WARNING = (
 
 
 class LRScheduler:
-    """Sets the learning rate of every parameter group, epoch after epoch."""
+    """Sets the learning rate of every parameter group, epoch after epoch; the base of schedulers.
+
+    Subclasses say in `get_lr` which rates follow. Call `step()` once per epoch, after the steps of
+    the optimizer.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> class Halving(optim.lr_scheduler.LRScheduler):
+        ...     def get_lr(self):
+        ...         return [base / 2**self.last_epoch for base in self.base_lrs]
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = Halving(optimizer)
+        >>> for _ in range(3):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        1.0 0.5 0.25
+    """
 
     _get_lr_called_within_step: bool = False
     _is_initial: bool = False
@@ -142,6 +162,7 @@ class _LRScheduler(LRScheduler):
 
 
 def check_optimizer(optimizer: Any) -> None:
+    """Refuse what is no optimizer."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer" + errors.at_user_line())
 

@@ -57,7 +57,26 @@ class _ComposedLR(LRScheduler):
 
 
 class SequentialLR(_ComposedLR):
-    """Each scheduler in its turn, from one milestone to the next."""
+    """Each scheduler in its turn, from one milestone to the next.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        schedulers: the schedulers, of that optimizer
+        milestones: the epochs at which the next one takes over, one fewer than schedulers
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.lr_scheduler import ConstantLR, ExponentialLR, SequentialLR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> warmup = ConstantLR(optimizer, factor=0.1, total_iters=2)
+        >>> decay = ExponentialLR(optimizer, gamma=0.5)
+        >>> scheduler = SequentialLR(optimizer, [warmup, decay], milestones=[2])
+        >>> for _ in range(5):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        0.1 0.1 1.0 0.5 0.25
+    """
 
     def __init__(
         self,
@@ -115,7 +134,24 @@ class SequentialLR(_ComposedLR):
 
 
 class ChainedScheduler(_ComposedLR):
-    """All schedulers in every epoch, each on what the one before it has set."""
+    """All schedulers in every epoch, each on what the one before it has set.
+
+    Args:
+        schedulers: the schedulers, all of one optimizer
+        optimizer: that optimizer; by default, the one of the first scheduler
+
+    Example:
+        >>> from clew.optim.lr_scheduler import ChainedScheduler, ConstantLR, ExponentialLR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> warmup = ConstantLR(optimizer, factor=0.1, total_iters=2)
+        >>> decay = ExponentialLR(optimizer, gamma=0.5)
+        >>> scheduler = ChainedScheduler([warmup, decay])
+        >>> for _ in range(4):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        0.1 0.05 0.25 0.125
+    """
 
     def __init__(
         self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None

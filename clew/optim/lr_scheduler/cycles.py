@@ -14,7 +14,27 @@ from clew.optim.optimizer import Optimizer
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down half a cosine in `T_0` epochs, then from the top again in `T_mult` times as many."""
+    """Down half a cosine in `T_0` epochs, then from the top again in `T_mult` times as many.
+
+    Loshchilov and Hutter (2017).
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        T_0: the length of the first descent
+        T_mult: by what each descent is longer than the one before
+        eta_min: the rate at the bottom
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.lr_scheduler import CosineAnnealingWarmRestarts
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = CosineAnnealingWarmRestarts(optimizer, T_0=2, T_mult=2)
+        >>> for _ in range(7):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        1.0 0.5 1.0 0.8536 0.5 0.1464 1.0
+    """
 
     def __init__(
         self,
@@ -105,7 +125,36 @@ class _MomentumCycle(LRScheduler):
 
 
 class CyclicLR(_MomentumCycle):
-    """Between two rates and back, in straight lines (Smith 2015)."""
+    """Between two rates and back, in straight lines (Smith 2015).
+
+    `step` is called after every batch. The momentum moves the other way.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        base_lr: the lower rate, for all groups or one for each
+        max_lr: the upper rate, likewise
+        step_size_up: the batches of a way up
+        step_size_down: the batches of a way down; by default, as many
+        mode: "triangular"; "triangular2" halves the height after each cycle, "exp_range"
+            multiplies it by `gamma` in each batch
+        gamma: the factor of "exp_range"
+        scale_fn: a function that gives the height, between 0 and 1, instead of `mode`
+        scale_mode: what `scale_fn` is given: the number of the "cycle", or of "iterations"
+        cycle_momentum: whether the momentum moves
+        base_momentum: the momentum at the upper rate
+        max_momentum: the momentum at the lower rate
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.lr_scheduler import CyclicLR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = CyclicLR(optimizer, 0.1, 0.5, step_size_up=2, cycle_momentum=False)
+        >>> for _ in range(6):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        0.1 0.3 0.5 0.3 0.1 0.3
+    """
 
     def __init__(
         self,
@@ -199,7 +248,37 @@ _CYCLE_SCALES: dict[str, Callable[[float, float], float]] = {
 
 
 class OneCycleLR(_MomentumCycle):
-    """Up to a large rate and down to a tiny one, over all of training (Smith and Topin 2017)."""
+    """Up to a large rate and down to a tiny one, over all of training (Smith and Topin 2017).
+
+    `step` is called after every batch. The number of batches is `total_steps`, or `epochs` times
+    `steps_per_epoch`.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        max_lr: the largest rate, for all groups or one for each
+        total_steps: the number of batches of all training
+        epochs: the number of epochs
+        steps_per_epoch: the number of batches of one epoch
+        pct_start: the part of training on the way up
+        anneal_strategy: "cos" or "linear"
+        cycle_momentum: whether the momentum moves, the other way
+        base_momentum: the momentum at the largest rate
+        max_momentum: the momentum at the start and the end
+        div_factor: max_lr / the rate at the start
+        final_div_factor: the rate at the start / the rate at the end
+        three_phase: go down to the rate at the start as fast as up, then to the end
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.lr_scheduler import OneCycleLR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = OneCycleLR(optimizer, max_lr=1.0, total_steps=5, cycle_momentum=False)
+        >>> for _ in range(5):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        0.04 0.9505 0.6113 0.1883 0.0
+    """
 
     def __init__(
         self,

@@ -56,7 +56,23 @@ class _FunctionsLR(LRScheduler):
 
 
 class LambdaLR(_FunctionsLR):
-    """The initial rate times a function of the epoch."""
+    """The initial rate times a function of the epoch.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        lr_lambda: the function, or one for each parameter group
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.lr_scheduler import LambdaLR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+        >>> for _ in range(4):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        1.0 0.5 0.3333 0.25
+    """
 
     def get_lr(self) -> Rates:
         self._current()
@@ -67,7 +83,23 @@ class LambdaLR(_FunctionsLR):
 
 
 class MultiplicativeLR(_FunctionsLR):
-    """The rate times a function of the epoch, each time."""
+    """The rate times a function of the epoch, each time.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        lr_lambda: the function, or one for each parameter group
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.lr_scheduler import MultiplicativeLR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = MultiplicativeLR(optimizer, lambda epoch: 0.5)
+        >>> for _ in range(4):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        1.0 0.5 0.25 0.125
+    """
 
     def get_lr(self) -> Rates:
         rates = self._current()
@@ -102,7 +134,24 @@ class _FactorLR(LRScheduler):
 
 
 class StepLR(_FactorLR):
-    """Multiplies the rate by gamma every `step_size` epochs."""
+    """Multiplies the rate by gamma every `step_size` epochs.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        step_size: the epochs between two reductions
+        gamma: the factor
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.lr_scheduler import StepLR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = StepLR(optimizer, step_size=2)
+        >>> for _ in range(5):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        1.0 1.0 0.1 0.1 0.01
+    """
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -121,7 +170,24 @@ class StepLR(_FactorLR):
 
 
 class MultiStepLR(_FactorLR):
-    """Multiplies the rate by gamma at each milestone."""
+    """Multiplies the rate by gamma at each milestone.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        milestones: the epochs; one that is given twice counts twice
+        gamma: the factor
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.lr_scheduler import MultiStepLR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = MultiStepLR(optimizer, milestones=[1, 3])
+        >>> for _ in range(5):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        1.0 0.1 0.1 0.01 0.01
+    """
 
     def __init__(
         self,
@@ -144,7 +210,23 @@ class MultiStepLR(_FactorLR):
 
 
 class ExponentialLR(_FactorLR):
-    """Multiplies the rate by gamma in every epoch."""
+    """Multiplies the rate by gamma in every epoch.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        gamma: the factor
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.lr_scheduler import ExponentialLR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = ExponentialLR(optimizer, gamma=0.5)
+        >>> for _ in range(4):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        1.0 0.5 0.25 0.125
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -158,7 +240,24 @@ class ExponentialLR(_FactorLR):
 
 
 class ConstantLR(_FactorLR):
-    """The rate times `factor` until epoch `total_iters`, and the full rate from then on."""
+    """The rate times `factor` until epoch `total_iters`, and the full rate from then on.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        factor: the factor of the first epochs, between 0 and 1
+        total_iters: how many epochs these are
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.lr_scheduler import ConstantLR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = ConstantLR(optimizer, factor=0.5, total_iters=2)
+        >>> for _ in range(4):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        0.5 0.5 1.0 1.0
+    """
 
     def __init__(
         self,
@@ -188,7 +287,25 @@ class ConstantLR(_FactorLR):
 
 
 class LinearLR(_FactorLR):
-    """From `start_factor` to `end_factor` times the rate, in a straight line."""
+    """From `start_factor` to `end_factor` times the rate, in a straight line.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        start_factor: the factor of the first epoch
+        end_factor: the factor from epoch `total_iters` on
+        total_iters: the epochs in between
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.lr_scheduler import LinearLR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = LinearLR(optimizer, start_factor=0.25, total_iters=3)
+        >>> for _ in range(5):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        0.25 0.5 0.75 1.0 1.0
+    """
 
     def __init__(
         self,
@@ -230,7 +347,24 @@ class LinearLR(_FactorLR):
 
 
 class PolynomialLR(_FactorLR):
-    """Down to zero at epoch `total_iters`, as a power of the epochs that are left."""
+    """Down to zero at epoch `total_iters`, as a power of the epochs that are left.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        total_iters: the epoch of rate zero
+        power: the power; 1 is a straight line
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.lr_scheduler import PolynomialLR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = PolynomialLR(optimizer, total_iters=4, power=2)
+        >>> for _ in range(5):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        1.0 0.5625 0.25 0.0625 0.0
+    """
 
     def __init__(
         self,
@@ -254,7 +388,24 @@ class PolynomialLR(_FactorLR):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Down to `eta_min` along half a cosine in `T_max` epochs, and up again."""
+    """Down to `eta_min` along half a cosine in `T_max` epochs, and up again.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        T_max: the epochs of a way down
+        eta_min: the rate at the bottom
+        last_epoch: the epoch to go on from; -1 begins anew
+
+    Example:
+        >>> from clew.optim.lr_scheduler import CosineAnnealingLR
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = CosineAnnealingLR(optimizer, T_max=4)
+        >>> for _ in range(6):
+        ...     print(round(scheduler.get_last_lr()[0], 4), end=" ")
+        ...     optimizer.step()
+        ...     scheduler.step()
+        1.0 0.8536 0.5 0.1464 0.0 0.1464
+    """
 
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1

@@ -19,7 +19,34 @@ from clew.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiplies the rates by `factor` when a figure has stopped getting better."""
+    """Multiplies the rates by `factor` when a figure has stopped getting better.
+
+    `step(figure)` takes the figure of an epoch: a loss, or an accuracy with `mode="max"`.
+
+    Args:
+        optimizer: the optimizer whose rates are set
+        mode: whether small figures are good ("min") or large ones ("max")
+        factor: by what the rates are multiplied; below 1
+        patience: how many epochs without progress are put up with
+        threshold: how much better counts as progress
+        threshold_mode: whether `threshold` is a part of the best figure ("rel") or a difference
+            ("abs")
+        cooldown: how many epochs after a reduction do not count
+        min_lr: the lowest rate, for all groups or one for each
+        eps: a reduction by less than this is not made
+
+    Example:
+        >>> from clew.optim.lr_scheduler import ReduceLROnPlateau
+        >>> optimizer = optim.SGD([nn.Parameter(clew.zeros(1))], lr=1.0)
+        >>> scheduler = ReduceLROnPlateau(optimizer, patience=1)
+        >>> for loss in [1.0, 0.5, 0.5, 0.5]:
+        ...     scheduler.step(loss)
+        ...     print(loss, scheduler.get_last_lr())
+        1.0 [1.0]
+        0.5 [1.0]
+        0.5 [1.0]
+        0.5 [0.1]
+    """
 
     def __init__(
         self,

@@ -43,7 +43,34 @@ class DataLoader(Generic[_T_co]):
     """Batches of a dataset.
 
     For the same seed they are those of PyTorch: the order, and the random streams of the workers.
-    `pin_memory` is accepted and, without an accelerator, has no effect.
+
+    Args:
+        dataset: the dataset
+        batch_size: the samples of a batch; None gives samples as they are
+        shuffle: a new random order in each epoch
+        sampler: an order of indices, instead of `shuffle`
+        batch_sampler: lists of indices, instead of `batch_size`, `shuffle`, `sampler`, `drop_last`
+        num_workers: the processes that load; 0 loads in this one
+        collate_fn: makes a batch of a list of samples; by default, `default_collate`
+        pin_memory: accepted; without an accelerator, it has no effect
+        drop_last: leave out a last batch that is smaller
+        timeout: the seconds to wait for a worker; 0 waits for ever
+        worker_init_fn: called in each worker with its number
+        multiprocessing_context: how processes start: a context, or its name
+        generator: the random numbers of the order and of the workers' seeds
+        prefetch_factor: the batches that each worker loads ahead; by default, 2
+        persistent_workers: keep the workers for the next epoch
+        pin_memory_device: deprecated and ignored
+        in_order: give batches in the order of the sampler; False gives each when it is ready
+
+    Example:
+        >>> from clew.utils.data import DataLoader, TensorDataset
+        >>> data = TensorDataset(clew.arange(5), clew.arange(5) ** 2)
+        >>> for x, y in DataLoader(data, batch_size=2):
+        ...     print(x, y)
+        tensor([0, 1]) tensor([0, 1])
+        tensor([2, 3]) tensor([4, 9])
+        tensor([4]) tensor([16])
     """
 
     dataset: Dataset[_T_co]

@@ -26,6 +26,16 @@ class Dataset(Generic[_T_co]):
     """Samples by index: subclasses define `__getitem__`, and `__len__` for most samplers.
 
     `__getitems__(indices)`, if defined, is asked for a whole batch of samples at once.
+
+    Example:
+        >>> from clew.utils.data import Dataset
+        >>> class Squares(Dataset):
+        ...     def __len__(self):
+        ...         return 3
+        ...     def __getitem__(self, index):
+        ...         return index**2
+        >>> Squares()[2], len(Squares() + Squares())
+        (4, 6)
     """
 
     def __getitem__(self, index: Any) -> _T_co:
@@ -40,6 +50,14 @@ class IterableDataset(Dataset[_T_co], Iterable[_T_co]):
 
     In a worker process each copy of the dataset is iterated as a whole: `get_worker_info()` says
     which share of the samples a worker should give.
+
+    Example:
+        >>> from clew.utils.data import DataLoader, IterableDataset
+        >>> class Lines(IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter("one two three".split())
+        >>> list(DataLoader(Lines(), batch_size=2))
+        [['one', 'two'], ['three']]
     """
 
     # What has no indices can only be chained.
@@ -48,7 +66,16 @@ class IterableDataset(Dataset[_T_co], Iterable[_T_co]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Tensors of the same length, indexed together along their first dimension."""
+    """Tensors of the same length, indexed together along their first dimension.
+
+    Args:
+        tensors: the tensors
+
+    Example:
+        >>> from clew.utils.data import TensorDataset
+        >>> TensorDataset(clew.arange(3), clew.eye(3))[1]
+        (tensor(1), tensor([0., 1., 0.]))
+    """
 
     tensors: tuple[Tensor, ...]
 
@@ -69,7 +96,17 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset[Any]):
-    """Datasets side by side: a sample is the tuple, or the dictionary, of their samples."""
+    """Datasets side by side: a sample is the tuple, or the dictionary, of their samples.
+
+    Args:
+        args: datasets of the same length, for tuples
+        kwargs: datasets of the same length, for dictionaries
+
+    Example:
+        >>> from clew.utils.data import StackDataset
+        >>> StackDataset(image=[10, 11], label=[0, 1])[1]
+        {'image': 11, 'label': 1}
+    """
 
     datasets: tuple[Any, ...] | dict[str, Any]
 
@@ -120,7 +157,17 @@ def _column(dataset: Any, indices: Sequence[Any]) -> Sequence[Any]:
 
 
 class ConcatDataset(Dataset[_T_co]):
-    """Datasets one after the other under one index."""
+    """Datasets one after the other under one index.
+
+    Args:
+        datasets: the datasets
+
+    Example:
+        >>> from clew.utils.data import ConcatDataset
+        >>> both = ConcatDataset([[1, 2, 3], [4, 5]])
+        >>> len(both), both[3]
+        (5, 4)
+    """
 
     datasets: list[Dataset[_T_co]]
     cumulative_sizes: list[int]
@@ -162,7 +209,19 @@ class ConcatDataset(Dataset[_T_co]):
 
 
 class ChainDataset(IterableDataset[_T_co]):
-    """Iterable datasets one after the other."""
+    """Iterable datasets one after the other.
+
+    Args:
+        datasets: the datasets, each an IterableDataset
+
+    Example:
+        >>> from clew.utils.data import ChainDataset, IterableDataset
+        >>> class Count(IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter(range(2))
+        >>> list(ChainDataset([Count(), Count()]))
+        [0, 1, 0, 1]
+    """
 
     def __init__(self, datasets: Iterable[Dataset[_T_co]]) -> None:
         super().__init__()
@@ -186,7 +245,17 @@ class ChainDataset(IterableDataset[_T_co]):
 
 
 class Subset(Dataset[_T_co]):
-    """The samples of a dataset at the given indices."""
+    """The samples of a dataset at the given indices.
+
+    Args:
+        dataset: the dataset
+        indices: the indices, in the order that the subset has
+
+    Example:
+        >>> from clew.utils.data import Subset
+        >>> list(Subset("abcde", [4, 0]))
+        ['e', 'a']
+    """
 
     dataset: Dataset[_T_co]
     indices: Sequence[int]
@@ -218,7 +287,19 @@ def random_split(
     lengths: Sequence[int | float],
     generator: Generator | None = default_generator,
 ) -> list[Subset[_T]]:
-    """Split a dataset at random into parts of the given lengths, or of the given fractions."""
+    """Split a dataset at random into parts of the given lengths, or of the given fractions.
+
+    Args:
+        dataset: the dataset
+        lengths: numbers of samples that sum to all of them, or fractions that sum to 1
+        generator: the random numbers; by default, those of the global stream
+
+    Example:
+        >>> from clew.utils.data import random_split
+        >>> train, valid = random_split(range(10), [0.8, 0.2], clew.Generator().manual_seed(0))
+        >>> len(train), list(valid)
+        (8, [6, 2])
+    """
     total = len(cast(Any, dataset))
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _lengths_of_fractions(lengths, total)

@@ -16,7 +16,23 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class DistributedSampler(Sampler[_T_co]):
-    """Every `num_replicas`-th index, from the `rank`-th on, of an order that all ranks share."""
+    """Every `num_replicas`-th index, from the `rank`-th on, of an order that all ranks share.
+
+    `set_epoch(epoch)` before each epoch gives it another order.
+
+    Args:
+        dataset: the dataset
+        num_replicas: the number of processes; by default, that of the group
+        rank: the number of this one; by default, its number in the group
+        shuffle: whether the order is random
+        seed: the seed of the order, the same in all processes
+        drop_last: leave out the last indices, instead of repeating the first, to give all as many
+
+    Example:
+        >>> from clew.utils.data import DistributedSampler
+        >>> [list(DistributedSampler(range(5), 2, rank, shuffle=False)) for rank in range(2)]
+        [[0, 2, 4], [1, 3, 0]]
+    """
 
     def __init__(
         self,

@@ -38,14 +38,32 @@ def _check_count(name: str, value: Any) -> None:
 
 
 class Sampler(Generic[_T_co]):
-    """An order of indices: subclasses define `__iter__`, and `__len__` where it is known."""
+    """An order of indices: subclasses define `__iter__`, and `__len__` where it is known.
+
+    Example:
+        >>> from clew.utils.data import DataLoader, Sampler
+        >>> class Backwards(Sampler):
+        ...     def __iter__(self):
+        ...         return iter([2, 1, 0])
+        >>> list(DataLoader(range(3), sampler=Backwards()))
+        [tensor([2]), tensor([1]), tensor([0])]
+    """
 
     def __iter__(self) -> Iterator[_T_co]:
         raise NotImplementedError
 
 
 class SequentialSampler(Sampler[int]):
-    """The indices in order."""
+    """The indices in order.
+
+    Args:
+        data_source: the dataset
+
+    Example:
+        >>> from clew.utils.data import SequentialSampler
+        >>> list(SequentialSampler("abc"))
+        [0, 1, 2]
+    """
 
     data_source: Sized
 
@@ -60,7 +78,19 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """The indices in random order, or drawn with replacement."""
+    """The indices in random order, or drawn with replacement.
+
+    Args:
+        data_source: the dataset
+        replacement: whether an index may come twice
+        num_samples: how many indices; by default, as many as samples
+        generator: the random numbers; by default, seeded from the global stream
+
+    Example:
+        >>> from clew.utils.data import RandomSampler
+        >>> list(RandomSampler("abcd", generator=clew.Generator().manual_seed(0)))
+        [0, 1, 3, 2]
+    """
 
     data_source: Sized
     replacement: bool
@@ -114,7 +144,17 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """Given indices in random order."""
+    """Given indices in random order.
+
+    Args:
+        indices: the indices
+        generator: the random numbers; by default, those of the global stream
+
+    Example:
+        >>> from clew.utils.data import SubsetRandomSampler
+        >>> list(SubsetRandomSampler([7, 8, 9], clew.Generator().manual_seed(0)))
+        [9, 7, 8]
+    """
 
     indices: Sequence[int]
 
@@ -131,7 +171,19 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Indices drawn in proportion to weights."""
+    """Indices drawn in proportion to weights.
+
+    Args:
+        weights: one for each index; they need not sum to 1
+        num_samples: how many indices
+        replacement: whether an index may come twice
+        generator: the random numbers; by default, those of the global stream
+
+    Example:
+        >>> from clew.utils.data import WeightedRandomSampler
+        >>> list(WeightedRandomSampler([0., 1., 0.], 4))
+        [1, 1, 1, 1]
+    """
 
     num_samples: int
     replacement: bool
@@ -169,7 +221,18 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """The indices of another sampler in lists of one batch each."""
+    """The indices of another sampler in lists of one batch each.
+
+    Args:
+        sampler: the other sampler, or any iterable of indices
+        batch_size: the indices of a batch
+        drop_last: leave out a last batch that is smaller
+
+    Example:
+        >>> from clew.utils.data import BatchSampler
+        >>> list(BatchSampler(range(5), 2, drop_last=False))
+        [[0, 1], [2, 3], [4]]
+    """
 
     def __init__(
         self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool

@@ -49,7 +49,17 @@ def _rebuilt_sequence(original: Any, values: list[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """Arrays of NumPy as tensors, inside tuples, lists and dictionaries too; all else as it is."""
+    """Arrays of NumPy as tensors, inside tuples, lists and dictionaries too; all else as it is.
+
+    Args:
+        data: a sample
+
+    Example:
+        >>> import numpy as np
+        >>> from clew.utils.data import default_convert
+        >>> default_convert((np.array([1, 2]), "text"))
+        [tensor([1, 2]), 'text']
+    """
     if isinstance(data, Tensor):
         return data
     if type(data).__module__ == "numpy" and isinstance(data, (np.ndarray, np.generic)):
@@ -106,28 +116,34 @@ def _collate_sequences(batch: Any, field: Callable[[Any], Any]) -> Any:
 
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """Tensors, stacked."""
     return stack(batch, 0)
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """Arrays of NumPy as tensors, stacked; arrays of text are refused."""
     if np_str_obj_array_pattern.search(batch[0].dtype.str) is not None:
         raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
     return collate([as_tensor(each) for each in batch], collate_fn_map=collate_fn_map)
 
 
 def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """Numbers of NumPy as one tensor."""
     return as_tensor(batch)
 
 
 def collate_float_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """Numbers as one tensor of float64."""
     return tensor(batch, dtype=dtypes.float64)
 
 
 def collate_int_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
+    """Integers as one tensor."""
     return tensor(batch)
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:
+    """The list of texts itself."""
     return batch
 
 
@@ -143,5 +159,17 @@ default_collate_fn_map: CollateMap = {
 
 
 def default_collate(batch: Any) -> Any:
-    """One batch of a list of samples: tensors are stacked, numbers become tensors."""
+    """One batch of a list of samples: tensors are stacked, numbers become tensors.
+
+    Tuples, lists and dictionaries are collated part by part.
+
+    Args:
+        batch: the samples
+
+    Example:
+        >>> from clew.utils.data import default_collate
+        >>> default_collate([(clew.zeros(2), 0), (clew.ones(2), 1)])
+        [tensor([[0., 0.],
+                [1., 1.]]), tensor([0, 1])]
+    """
     return collate(batch, collate_fn_map=default_collate_fn_map)

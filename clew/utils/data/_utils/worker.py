@@ -40,7 +40,19 @@ _worker_info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """In a worker process of a loader: its id, their number, its seed and its dataset."""
+    """In a worker process of a loader: its id, their number, its seed and its dataset.
+
+    None in the main process.
+
+    Example:
+        >>> from clew.utils.data import DataLoader, IterableDataset, get_worker_info
+        >>> class Count(IterableDataset):
+        ...     def __iter__(self):
+        ...         info = get_worker_info()
+        ...         return iter(range(4) if info is None else range(info.id, 4, info.num_workers))
+        >>> get_worker_info() is None, list(DataLoader(Count(), batch_size=4))
+        (True, [tensor([0, 1, 2, 3])])
+    """
     return _worker_info
 
 

@@ -1,0 +1,214 @@
+"""The Jacobian-vector product of an op: the tangents of its outputs, from its definition.
+
+For elementwise operations the gradient formula, applied to the tangent, is the answer; linear ones
+are applied to the tangents; multilinear ones to one tangent at a time. For all others the gradient,
+which is linear in its cotangent, is transposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from clew.autograd.backward import grad
+from clew.core.elementwise import Elementwise
+from clew.core.engine import fit
+from clew.core.interception import Interceptor
+from clew.core.op import Op
+from clew.core.recording import INPUT, NEEDS, OUTPUT, PARAM, fact
+from clew.core.state import local
+from clew.core.tensor import Tensor, alias, tangents_of, wrap
+from clew.ops.batching.level import lifted
+
+
+def jvp_of(
+    level: Interceptor,
+    op: Op,
+    inputs: tuple[Any, ...],
+    params: dict[str, Any],
+    outs: tuple[Tensor, ...],
+) -> Sequence[Tensor | None]:
+    """The tangents of an operation's outputs, from those of its inputs."""
+    if not any(op.can_differentiate(out) for out in outs):
+        return [None] * len(outs)
+    plain = tuple(_without_tangent(level, value) for value in inputs)
+    tangents = tuple(tangents_of(value).get(level) for value in inputs)
+    if isinstance(op, Elementwise):
+        return [_elementwise(op, plain, tangents, params, outs)]
+    if op.linear:
+        return _linear(op, plain, tangents, params, outs)
+    if op.multilinear:
+        return [_multilinear(op, plain, tangents, params, outs[0])]
+    return _transposed(op, plain, tangents, params, outs)
+
+
+def laid_out_like(out: Tensor, tangent: Tensor) -> Tensor:
+    """The tangent in the memory order of its primal: what is a view of one is so of the other."""
+    strides = out._array.strides
+    if tangent._array.strides == strides:
+        return tangent
+    order = sorted(range(len(strides)), key=lambda axis: -strides[axis])
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return tangent.permute(order).contiguous().permute(back)
+
+
+def _without_tangent(level: Interceptor, value: Any) -> Any:
+    tangents = tangents_of(value)
+    if level not in tangents:
+        return value
+    plain = alias(value)
+    if len(tangents) > 1:
+        plain._tangent = {k: v for k, v in tangents.items() if k is not level}
+    plain._requires_grad, plain._node = value._requires_grad, value._node
+    plain._output_nr = value._output_nr
+    return plain
+
+
+def _values(
+    op: Op, formula: Callable[..., Any], inputs: tuple[Any, ...], params: dict[str, Any], outs: Any
+) -> list[Any]:
+    """What a formula asks for by name, taken from a call that is at hand."""
+    return [_value(op.capture(name), inputs, params, outs) for name in op.formula_names[formula]]
+
+
+def _value(
+    capture: tuple[int, Any], inputs: tuple[Any, ...], params: dict[str, Any], outs: Any
+) -> Any:
+    kind, key = capture
+    if kind == INPUT:
+        return inputs[key]
+    if kind == OUTPUT:
+        if key is not None:
+            return outs[key]
+        return outs[0] if len(outs) == 1 else outs
+    if kind == PARAM:
+        return params.get(key)
+    if kind == NEEDS:
+        return tuple(isinstance(v, Tensor) for v in inputs)
+    return fact(kind, key, inputs)
+
+
+def _sum(terms: list[Tensor]) -> Tensor | None:
+    total: Tensor | None = None
+    for term in terms:
+        total = term if total is None else total + term
+    return total
+
+
+def _conj(value: Tensor) -> Tensor:
+    return value.conj_physical() if value._array.dtype.kind == "c" else value
+
+
+def _elementwise(
+    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], outs: Any
+) -> Tensor | None:
+    out = outs[0]
+    terms = []
+    for name, formula in op.grads.items():
+        tangent = tangents[op.inputs.index(name)]
+        if tangent is not None:
+            # The formula multiplies by the conjugate of the derivative; this one must not.
+            term = _conj(formula(_conj(tangent), *_values(op, formula, inputs, params, outs)))
+            terms.append(_fit_out(term, out))
+    return _sum(terms)
+
+
+def _fit_out(term: Tensor, out: Tensor) -> Tensor:
+    if term._array.shape != out._array.shape:
+        term = term.expand(out._array.shape)
+    if term._array.dtype is not out._array.dtype:
+        if term._array.dtype.kind == "c" and out._array.dtype.kind != "c":
+            term = term.real
+        term = term.to(out.dtype)
+    return term
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, Tensor) and (value.dtype.is_floating_point or value.dtype.is_complex)
+
+
+def _linear(
+    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], outs: Any
+) -> Sequence[Tensor | None]:
+    moved = [
+        tangent
+        if tangent is not None
+        else wrap(np.zeros_like(value._array))
+        if _is_float(value) and (op.variadic or op.inputs[index] in op.grads)
+        else value
+        for index, (value, tangent) in enumerate(zip(inputs, tangents, strict=True))
+    ]
+    result = op(*moved, **params)
+    return result if isinstance(result, tuple) else [result]
+
+
+def _multilinear(
+    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], out: Tensor
+) -> Tensor | None:
+    terms = []
+    for index, tangent in enumerate(tangents):
+        if tangent is not None:
+            moved = (*inputs[:index], tangent, *inputs[index + 1 :])
+            terms.append(op(*moved, **params))
+    return _sum(terms)
+
+
+def _transposed(
+    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], outs: Any
+) -> Sequence[Tensor | None]:
+    """The gradient is linear in its cotangent; the tangent is that linear map turned around."""
+    state = local.state
+    grad_enabled, state.grad_enabled = state.grad_enabled, True
+    try:
+        cotangents = [
+            lifted(wrap(np.zeros_like(out._array))).requires_grad_()
+            if op.can_differentiate(out)
+            else None
+            for out in outs
+        ]
+        pulled = _pull_back(op, inputs, tangents, params, outs, cotangents)
+        terms = [
+            (_conj(gradient) * tangent).sum()
+            for gradient, tangent in pulled
+            if gradient is not None
+        ]
+        wanted = [each for each in cotangents if each is not None]
+        total = _sum(terms)
+        if total is None or not total.requires_grad:
+            results: Sequence[Any] = [wrap(np.zeros_like(w._array)) for w in wanted]
+        else:
+            real = total.real if total._array.dtype.kind == "c" else total
+            results = grad(real, wanted, create_graph=grad_enabled, materialize_grads=True)
+    finally:
+        state.grad_enabled = grad_enabled
+    # Formulas may end in a conjugate; as a view it would share memory with what is not kept.
+    found = iter([each.resolve_conj() for each in results])
+    return [None if each is None else next(found) for each in cotangents]
+
+
+def _pull_back(
+    op: Op,
+    inputs: tuple[Any, ...],
+    tangents: Sequence[Any],
+    params: dict[str, Any],
+    outs: Any,
+    cotangents: list[Any],
+) -> list[tuple[Any, Tensor]]:
+    g: Any = cotangents[0] if op.outputs == 1 else tuple(cotangents)
+    if op.joint is not None:
+        gradients = list(op.joint(g, *_values(op, op.joint, inputs, params, outs)))
+    else:
+        gradients = [None] * len(inputs)
+        for name, formula in op.grads.items():
+            index = op.inputs.index(name)
+            if tangents[index] is not None:
+                gradients[index] = formula(g, *_values(op, formula, inputs, params, outs))
+    pairs = []
+    for gradient, tangent, value in zip(gradients, tangents, inputs, strict=False):
+        if tangent is not None and gradient is not None:
+            array = value._array
+            fitted = fit(gradient, array.shape, array.dtype, None)
+            pairs.append((fitted, tangent))
+    return pairs
