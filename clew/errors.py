@@ -214,6 +214,14 @@ def not_a_leaf(requires_grad: bool) -> RuntimeError:
     )
 
 
+def tangent_size(shape: Sequence[int], tangent: Sequence[int]) -> RuntimeError:
+    return RuntimeError(
+        "Trying to set a forward gradient that has a different size than that of the original "
+        f"Tensor, this is not supported. Tensor is of size {shape_list(shape)} while the given "
+        f"forward gradient is of size {shape_list(tangent)}." + at_user_line()
+    )
+
+
 def forbidden_view(view: View, tensor: Tensor, what: str) -> RuntimeError:
     """A view must not be written to; `what` says to which tensor it happens."""
     node = tensor._node

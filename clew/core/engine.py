@@ -204,6 +204,8 @@ class Run:
         results: Sequence[Any]
         if watcher is not None:
             results = watcher.run_node(node, tuple(grads))
+        elif node.is_boxed:
+            results = node.apply(self.handed_over(grads, extras))
         elif self.needed is None:
             results = node.apply(tuple(grads))
         else:
@@ -217,6 +219,13 @@ class Run:
         if freed is not None:
             node.release(freed)
         return results
+
+    def handed_over(self, grads: Grads, extras: Extras | None) -> tuple[Any, ...]:
+        """The gradients for a node that may free them, unless hooks or an observer come after."""
+        given = tuple(grads)
+        if self.observer is None and (extras is None or not extras.post_hooks):
+            grads.clear()
+        return given
 
     def pending_gradients(self) -> Iterator[np.ndarray]:
         """The gradients that this run still holds: for nodes to come, and those captured."""
@@ -365,9 +374,8 @@ def sum_to_shape(grad: Tensor, shape: tuple[int, ...], node: Node | None) -> Ten
 def run_tensor_hooks(extras: Extras, grads: Grads) -> None:
     """Hooks of the tensors whose gradients these are, then the gradients they retain."""
     for number, hooks in extras.tensor_hooks.items():
+        # One of several outputs may have no gradient: its hooks are called with None.
         grad = grads[number]
-        if grad is None:
-            continue
         for hook in list(hooks.values()):
             result = hook(grad)
             if result is not None:

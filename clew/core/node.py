@@ -98,6 +98,8 @@ class Node:
     moves_only = False
     # Whether backward is the user's code, which may look at anything.
     is_custom = False
+    # Whether backward takes over the gradients that it is given: nobody else then holds them.
+    is_boxed = False
 
     _edges: tuple[Edge | None, ...]
     # The shape and dtype of the output; where there are several, `_outputs` has all of them.
@@ -154,6 +156,11 @@ class Node:
         self._outputs = None if len(outputs) == 1 else outputs
 
     def __call__(self, *grads: Tensor | None) -> Any:
+        if len(grads) != len(self._meta):
+            raise TypeError(
+                f"expected {len(self._meta)} arguments, got {len(grads)} instead"
+                + errors.at_user_line()
+            )
         results = self.apply(grads)
         return results[0] if len(results) == 1 else results
 
@@ -234,6 +241,10 @@ class AccumulateGrad(Node):
         if self._shape == variable._array.shape and self._dtype == variable._array.dtype:
             self.follow(variable)
             return self
+        return self.anew(variable)
+
+    def anew(self, variable: Tensor) -> AccumulateGrad:
+        """Another node for the leaf, with the same hooks."""
         node = AccumulateGrad(variable)
         node._extras = self._extras
         node.post_accumulate_hooks = self.post_accumulate_hooks

@@ -153,7 +153,8 @@ def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
     # As with `.data`, the version counter stays with the tensor.
     self._array = source._array
     if isinstance(self._node, AccumulateGrad):
-        self._node = self._node.for_data_of(self)
+        # Graphs made before lead to the data that the leaf had then.
+        self._node = self._node.anew(self)
     bump_version(self, "set_")
     return self
 
