@@ -9,6 +9,7 @@ from typing import Any
 
 from clew import errors
 from clew.autograd.backward import backward as run_backward
+from clew.backend import dtypes
 from clew.core.node import (
     AccumulateGrad,
     Hooks,
@@ -193,10 +194,11 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
             f"a tensor of size '{errors.shape_list(self._array.shape)}'. Please ensure that the "
             "gradient and the tensor are the same size" + errors.at_user_line()
         )
-    if value.dtype is not self.dtype:
+    wanted = _grad_dtype_of(self)
+    if wanted is not None and value.dtype is not wanted:
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{value.dtype.scalar_name}' to a tensor "
-            f"with grad_dtype '{self.dtype.scalar_name}'. The gradient must match the tensor's "
+            f"with grad_dtype '{wanted.scalar_name}'. The gradient must match the tensor's "
             "dtype." + errors.at_user_line()
         )
     self._grad = value
@@ -204,6 +206,44 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
 
 def _del_grad(self: Tensor) -> None:
     self._grad = None
+
+
+def _grad_dtype_of(self: Tensor) -> dtypes.dtype | None:
+    """The dtype that a tensor's gradient has; None if it may be any."""
+    node = self._node
+    if not isinstance(node, AccumulateGrad) or not node.has_grad_dtype:
+        return self.dtype
+    return None if node._dtype is None else dtypes.BY_NUMPY[node._dtype]
+
+
+def _get_grad_dtype(self: Tensor) -> dtypes.dtype | None:
+    if not self.is_leaf:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    return _grad_dtype_of(self)
+
+
+def _set_grad_dtype(self: Tensor, value: dtypes.dtype | None) -> None:
+    if not self.is_leaf:
+        raise RuntimeError("grad_dtype can only be set on leaf tensors." + errors.at_user_line())
+    if value is not None and self._grad is not None and self._grad.dtype is not value:
+        raise RuntimeError(
+            f"Cannot set grad_dtype to '{value.scalar_name}' because there is already a gradient "
+            f"with dtype '{self._grad.dtype.scalar_name}'. Please clear the gradient (.grad = "
+            "None) before changing grad_dtype, or ensure the new grad_dtype matches the existing "
+            "gradient's dtype." + errors.at_user_line()
+        )
+    node = self._node
+    if not isinstance(node, AccumulateGrad):
+        node = self._node = AccumulateGrad(self)
+    node._dtype = None if value is None else value.np  # type: ignore[assignment]  # any dtype
+    node.has_grad_dtype = True
+
+
+def _refuse_deletion(text: str) -> Callable[[Tensor], None]:
+    def delete(self: Tensor) -> None:
+        raise RuntimeError(text + errors.at_user_line())
+
+    return delete
 
 
 def retain_grad(self: Tensor) -> None:
@@ -254,7 +294,12 @@ methods(
     register_hook=register_hook,
     register_post_accumulate_grad_hook=register_post_accumulate_grad_hook,
     _set_requires_grad=_set_requires_grad,
-    data=property(_get_data, _set_data),
+    data=property(
+        _get_data,
+        _set_data,
+        _refuse_deletion("Deleting tensor data is not allowed. Delete tensor instead!"),
+    ),
+    grad_dtype=property(_get_grad_dtype, _set_grad_dtype),
     grad=property(_get_grad, _set_grad, _del_grad),
     retains_grad=property(_retains_grad),
 )

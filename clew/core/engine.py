@@ -336,6 +336,9 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype, node: Node | None
     """A gradient in the shape and dtype of what it is the gradient of."""
     if grad._array.shape != shape:
         grad = sum_to_shape(grad, shape, node)
+    if dtype is None:
+        # A leaf whose `grad_dtype` is None takes gradients as they come.
+        return grad
     want = dtypes.BY_NUMPY[dtype]
     have = dtypes.BY_NUMPY[grad._array.dtype]
     if have is not want:
@@ -473,6 +476,7 @@ def backward(
         accumulate=accumulate,
     )
     grad_enabled, runs = state.grad_enabled, state.backward_runs
+    saved_hooks = state.saved_hooks
     observer, completed = run.observer, False
     state.grad_enabled, state.backward_runs = create_graph, (*runs, run)
     try:
@@ -482,6 +486,8 @@ def backward(
         completed = True
     finally:
         state.grad_enabled, state.backward_runs = grad_enabled, runs
+        # Hooks that the user's code in backward has entered and not left end with it.
+        state.saved_hooks = saved_hooks
         finish(state.late)
         if observer is not None:
             observer.backward_ends(run, completed)

@@ -209,7 +209,9 @@ class AccumulateGrad(Node):
     ends here; a strong reference would close that cycle and leak the whole graph.
     """
 
-    __slots__ = ("_array", "_storage", "_variable", "post_accumulate_hooks", "reached_by")
+    __slots__ = (
+        "_array", "_storage", "_variable", "has_grad_dtype", "post_accumulate_hooks", "reached_by",
+    )  # fmt: skip
 
     is_accumulator = True
     is_bare = True
@@ -225,6 +227,8 @@ class AccumulateGrad(Node):
         self.reached_by: Any = None
         self.module_path = None
         self.post_accumulate_hooks = Hooks()
+        # Whether the dtype of its gradients was set, and need not be the leaf's.
+        self.has_grad_dtype = False
         self.follow(variable)
 
     def name(self) -> str:
@@ -238,7 +242,8 @@ class AccumulateGrad(Node):
 
     def for_data_of(self, variable: Tensor) -> AccumulateGrad:
         """The node of a leaf that got other data: a new one with the same hooks, if it must."""
-        if self._shape == variable._array.shape and self._dtype == variable._array.dtype:
+        same_dtype = self.has_grad_dtype or self._dtype == variable._array.dtype
+        if self._shape == variable._array.shape and same_dtype:
             self.follow(variable)
             return self
         return self.anew(variable)
@@ -247,6 +252,8 @@ class AccumulateGrad(Node):
         """Another node for the leaf, with the same hooks."""
         node = AccumulateGrad(variable)
         node._extras = self._extras
+        if self.has_grad_dtype:
+            node._dtype, node.has_grad_dtype = self._dtype, True
         node.post_accumulate_hooks = self.post_accumulate_hooks
         return node
 

@@ -20,6 +20,7 @@ from clew.core.arguments import explain, explained, typed
 from clew.core.casting import without_autocast
 from clew.core.inplace import become, bump_version, repeats_memory
 from clew.core.state import local
+from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor
 
 # Everything that `clew/__init__.py` makes available as `clew.<name>`.
@@ -141,6 +142,8 @@ def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
 
 def deliver(result: Tensor, out: Tensor) -> Tensor:
     """Store a result in the tensor that the caller gave as `out=`."""
+    if out._storage is INFERENCE and not local.state.inference:
+        raise errors.inference_inplace()
     have, want = result.dtype, out.dtype
     if not dtypes.can_cast(have, want):
         raise errors.in_place_dtype(have.scalar_name, want.scalar_name)

@@ -92,7 +92,7 @@ class OpNode(Node):
                 # Without a graph of the gradient, a bare tensor around the memory will do.
                 array, storage, version, _ = value
                 if storage.version != version or storage.untracked is not None:
-                    check_unwritten(self, names[index], array, storage, version)
+                    check_unwritten(self, names[index], value)
                 pool.append(restore(array, storage, None, 0))
             elif type(value) is SavedMany:
                 pool.append(tuple(unpack(each, self, "out") for each in value))
@@ -172,7 +172,7 @@ class OpNode(Node):
             if type(value) is tuple:
                 array, storage, version, _ = value
                 if storage.version != version or storage.untracked is not None:
-                    check_unwritten(self, names[len(pool)], array, storage, version)
+                    check_unwritten(self, names[len(pool)], value)
                 pool.append(array)
             elif type(value) is float:
                 pool.append(as_scalar(value, dtype))

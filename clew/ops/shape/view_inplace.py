@@ -111,7 +111,7 @@ def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None
 def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = None) -> Tensor:
     """Give this tensor another size; its memory grows when it must, and new elements are unset."""
     shape = shape_argument(args, size)
-    if self.requires_grad:
+    if self.requires_grad and not local.state.inference:
         raise RuntimeError("cannot resize variables that require grad" + errors.at_user_line())
     array = self._array
     if array.shape == shape:
