@@ -19,6 +19,7 @@ from clew import errors
 from clew.autograd.backward import grad
 from clew.autograd.function_jvp import run_jvp
 from clew.autograd.mode import _Mode
+from clew.autograd.tangent_layout import in_layout_of, laid_out_like
 from clew.core.elementwise import Elementwise
 from clew.core.engine import fit
 from clew.core.inplace import apply_inplace, write_tangent
@@ -59,7 +60,17 @@ class DualLevel(Interceptor):
                 + errors.at_user_line()
             )
         _check_tangent(primal, tangent)
-        return self.give(self.outside(primal), tangent)
+        if self.tangent(tangent) is not None:
+            raise RuntimeError(
+                "Setting a forward grad that itself has a forward gradient at the same level0 is "
+                "not supported." + errors.at_user_line()
+            )
+        if self.tangent(primal) is not None:
+            raise RuntimeError(
+                "Making a dual Tensor based on a Tensor that already has a forward gradient at "
+                "the same level 0 is not supported." + errors.at_user_line()
+            )
+        return self.give(self.outside(primal), in_layout_of(primal, tangent))
 
     def outside(self, tensor: Tensor) -> Tensor:
         """The same tensor with its history, as those outside of this level see it."""
@@ -273,6 +284,22 @@ def jvp_of(
         return [None] * len(outs)
     plain = tuple(_without_tangent(level, value) for value in inputs)
     tangents = tuple(level.tangent(value) for value in inputs)
+    try:
+        return _tangents_of_outputs(op, plain, tangents, params, outs)
+    except NotImplementedError as error:
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name.partition('.')[0]} that does not support it "
+            f"because it has not been implemented yet.\n  {error}"
+        ) from None
+
+
+def _tangents_of_outputs(
+    op: Op,
+    plain: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    params: dict[str, Any],
+    outs: tuple[Tensor, ...],
+) -> Sequence[Tensor | None]:
     if isinstance(op, Elementwise):
         return [_elementwise(op, plain, tangents, params, outs)]
     if op.linear:
@@ -280,16 +307,6 @@ def jvp_of(
     if op.multilinear:
         return [_multilinear(op, plain, tangents, params, outs[0])]
     return _transposed(op, plain, tangents, params, outs)
-
-
-def laid_out_like(out: Tensor, tangent: Tensor) -> Tensor:
-    """The tangent in the memory order of its primal: what is a view of one is so of the other."""
-    strides = out._array.strides
-    if tangent._array.strides == strides:
-        return tangent
-    order = sorted(range(len(strides)), key=lambda axis: -strides[axis])
-    back = sorted(range(len(order)), key=order.__getitem__)
-    return tangent.permute(order).contiguous().permute(back)
 
 
 def _without_tangent(level: DualLevel, value: Any) -> Any:

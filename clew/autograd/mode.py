@@ -95,6 +95,30 @@ class _Mode:
         return wrapped
 
 
+class set_multithreading_enabled(_Mode):
+    """Let backward leave work to other threads, or not; it switches at once, or for a block."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = bool(mode)
+        self._before = local.state.multithreading
+        local.state.multithreading = self.mode
+
+    def clone(self) -> _Mode:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        local.state.multithreading = self.mode
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        local.state.multithreading = self._before
+
+
+def is_multithreading_enabled() -> bool:
+    """Whether backward may leave work to other threads."""
+    return local.state.multithreading
+
+
 class _GradMode(_Mode):
     """Switches grad mode, and notes who switched it off."""
 

@@ -21,7 +21,7 @@ from clew.core.node import (
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE, DataStorage
-from clew.core.tensor import NoHistory, Tensor, alias
+from clew.core.tensor import NoHistory, Tensor, alias, tangents_of
 from clew.observer import active
 from clew.source import INTERNAL_PACKAGES, _getframe, user_where
 
@@ -112,6 +112,8 @@ def detach_(self: Tensor) -> Tensor:
         self._reason = NoHistory("detach", "detach_()", user_where(), edge_of(self)[0])
     if self._node is not None and not self._node.is_accumulator:
         self._node, self._output_nr = None, 0
+    if tangents_of(self):
+        self._tangent = None
     set_flag(self, False)
     return self
 
@@ -282,6 +284,21 @@ def register_post_accumulate_grad_hook(
     return node.post_accumulate_hooks.add(hook)
 
 
+def _get_backward_hooks(self: Tensor) -> Hooks | None:
+    extras = None if self._node is None else self._node._extras
+    return None if extras is None else extras.tensor_hooks.get(self._output_nr)
+
+
+def _volatile(self: Tensor) -> bool:
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    return False
+
+
+def _dir(self: Tensor) -> list[str]:
+    # A slot that is only filled in forward mode, and what only warns.
+    return sorted({*object.__dir__(self)} - {"_tangent", "volatile"})
+
+
 def _is_view(self: Tensor) -> bool:
     return self._view is not None
 
@@ -300,6 +317,18 @@ methods(
         _refuse_deletion("Deleting tensor data is not allowed. Delete tensor instead!"),
     ),
     grad_dtype=property(_get_grad_dtype, _set_grad_dtype),
+    _grad_fn=property(
+        lambda self: self.grad_fn,
+        None,
+        _refuse_deletion("Deletion of _grad_fn not allowed. Detach tensor instead!"),
+    ),
+    _backward_hooks=property(
+        _get_backward_hooks,
+        None,
+        _refuse_deletion("Deletion of _backwards_hooks not allowed!"),
+    ),
+    volatile=property(_volatile),
+    __dir__=_dir,
     grad=property(_get_grad, _set_grad, _del_grad),
     retains_grad=property(_retains_grad),
 )

@@ -158,7 +158,7 @@ class Run:
 
         On the way nothing may look at its elements or add to it.
         """
-        may_be_late = node.plan.late and self.observer is None
+        may_be_late = node.plan.late and self.observer is None and local.state.multithreading
         edge = node._edges[node.plan.late_edge] if may_be_late else None
         if edge is None:
             return False

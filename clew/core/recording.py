@@ -196,7 +196,12 @@ class SavedTensor:
 
     __slots__ = ("index", "node")
 
-    def __init__(self, node: OpNode, index: int) -> None:
+    def __init__(self, node: OpNode | None = None, index: int = 0) -> None:
+        if node is None:
+            raise RuntimeError(
+                "Trying to create a SavedTensor object from Python is forbidden."
+                + errors.at_user_line()
+            )
         self.node = node
         self.index = index
 

@@ -47,13 +47,18 @@ def refuse_leaf(self: Tensor, writer: str) -> None:
 def turn_into_view(self: Tensor, op: ViewOp, undo: Undo, **params: Any) -> Tensor:
     """Let a tensor become a view of what it was; `undo` is the view that leads back."""
     refuse_leaf(self, op.name)
-    was_view = self._view is not None
+    view = self._view
     viewed = op(self, **params)
     self._array = viewed._array
     self._node, self._output_nr = viewed._node, viewed._output_nr
     bump_version(self, op.name)
-    if was_view:
+    if view is not None:
         self._view = viewed._view
+        if self._view is not None:
+            # It may be written to if what it was may be.
+            self._view.kind = view.kind
+            if viewed._node is None and view.base._requires_grad and not self._view.borrows:
+                self._view.made = self._view.seen = -1
     elif self._storage is not INFERENCE:
         # Views of what it was find their place again from here.
         storage = self._storage
