@@ -92,7 +92,7 @@ def modified_in_place(
 ) -> RuntimeError:
     """Backward needs a tensor that was overwritten after it was saved.
 
-    `kind` is its type and shape, `edge` the step that made the tensor, and which of its outputs it is.
+    `kind` is its type and shape, `edge` the step that made it and which of the outputs it is.
     """
     made_by = ""
     if edge is not None and not edge[0].is_accumulator:

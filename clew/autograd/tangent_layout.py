@@ -1,4 +1,4 @@
-"""Where tangents lie in memory: as their primals do, so that a view of one is a view of the other."""
+"""Where tangents lie in memory: as their primals do, so that views of both go alike."""
 
 from __future__ import annotations
 

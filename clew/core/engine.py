@@ -16,6 +16,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.anomaly import NanChecks
+from clew.core.new_stack import in_another_thread
 from clew.core.node import Edge, Extras, Node, restore
 from clew.core.state import State, local
 from clew.core.storage import next_sequence_number
@@ -246,6 +247,8 @@ class Run:
         if node.is_accumulator:
             return self.accumulate and node in self.targets
         needed = self.needed
+        if self.accumulate and node in self.targets:
+            return True
         return needed is None or any(e is not None and e[0] in needed for e in node._edges)
 
     def wanted(self, node: Node) -> int:
@@ -332,7 +335,7 @@ def fit_output(grad: Tensor | np.ndarray, node: Node) -> Tensor:
     return fit(tensor_of(grad), node._shape, node._dtype, node)
 
 
-def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype, node: Node | None) -> Tensor:
+def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype | None, node: Node | None) -> Tensor:
     """A gradient in the shape and dtype of what it is the gradient of."""
     if grad._array.shape != shape:
         grad = sum_to_shape(grad, shape, node)
@@ -464,6 +467,27 @@ def backward(
 
     `outputs` are the tensors whose edges the roots are, for whoever watches.
     """
+    state = local.state
+    if len(state.backward_runs) % MOST_NESTED == MOST_NESTED - 1:
+        arguments = roots, grads, keep_graph, create_graph, targets, accumulate, outputs
+        return in_another_thread(state, _backward, arguments)
+    return _backward(roots, grads, keep_graph, create_graph, targets, accumulate, outputs)
+
+
+# How many backward passes may run inside of each other in one thread, before Python's limit on
+# nested calls comes near.
+MOST_NESTED = 20
+
+
+def _backward(
+    roots: Sequence[Edge],
+    grads: Sequence[Tensor],
+    keep_graph: bool,
+    create_graph: bool,
+    targets: Sequence[Edge] | None,
+    accumulate: bool,
+    outputs: Sequence[Any],
+) -> dict[Edge, Tensor | None]:
     state = local.state
     where = user_where()
     if accumulate and not state.backward_runs:

@@ -43,7 +43,7 @@ class SavedLifted:
         self.tensor = tensor
 
     def unpack(self, holder: Node, name: str) -> Tensor:
-        array, storage, version, edge = self.saved
+        _, storage, version, edge = self.saved
         if storage.version != version or storage.untracked is not None:
             check_unwritten(holder, name, self.saved)
         node, output_nr = edge or (None, 0)
