@@ -269,7 +269,7 @@ class FunctionCtx(Node):
         if not fits:
             raise function_errors.gradient_of_wrong_shape(self, index, grad._array.shape, shape)
         is_complex = grad.dtype.is_complex
-        if is_complex != (dtype.kind == "c") and not grad.dtype.is_floating_point:
+        if dtype is not None and is_complex != (dtype.kind == "c") and not grad.dtype.is_floating_point:
             raise function_errors.gradient_of_wrong_dtype(self, index, is_complex)
 
     def release(self, freed: errors.Freed) -> None:

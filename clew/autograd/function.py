@@ -346,17 +346,17 @@ def _connect_output(
         # What forward wrote to that memory is what the function computes.
         out._view = copy(out._view)
         out._view.made = out._view.seen = out._storage.changes
-        out._view.kind = _view_kind(ctx) if connected else "custom"
+        out._view.kind = _view_kind(ctx, connected)
         if connected:
             out._view.borrows = False
     return out
 
 
-def _view_kind(ctx: FunctionCtx) -> str | None:
+def _view_kind(ctx: FunctionCtx, connected: bool) -> str | None:
     """Why a view that a function returned may not be written to; None if it may."""
     if ctx._is_pure_view:
         return None
-    return "multi" if sum(ctx._differentiable) > 1 else "custom"
+    return "multi" if connected and sum(ctx._differentiable) > 1 else "custom"
 
 
 def is_differentiable(tensor: Tensor) -> bool:

@@ -162,7 +162,7 @@ class Node:
                 + errors.at_user_line()
             )
         results = self.apply(grads)
-        return results[0] if len(results) == 1 else results
+        return results[0] if len(results) == 1 else tuple(results)
 
     def name(self) -> str:
         return type(self).__name__

@@ -50,14 +50,17 @@ def turn_into_view(self: Tensor, op: ViewOp, undo: Undo, **params: Any) -> Tenso
     view = self._view
     viewed = op(self, **params)
     self._array = viewed._array
-    self._node, self._output_nr = viewed._node, viewed._output_nr
+    # Without grad the history is that of what it was, until it is made anew from the base.
+    stays = viewed._node is None and view is not None and view.base._requires_grad
+    if not stays:
+        self._node, self._output_nr = viewed._node, viewed._output_nr
     bump_version(self, op.name)
     if view is not None:
         self._view = viewed._view
         if self._view is not None:
             # It may be written to if what it was may be.
             self._view.kind = view.kind
-            if viewed._node is None and view.base._requires_grad and not self._view.borrows:
+            if stays and not view.borrows:
                 self._view.made = self._view.seen = -1
     elif self._storage is not INFERENCE:
         # Views of what it was find their place again from here.
