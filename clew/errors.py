@@ -8,6 +8,7 @@ about custom functions are in autograd/function_errors.py.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Sequence
 from types import CodeType
@@ -82,16 +83,26 @@ def inference_inplace() -> RuntimeError:
 
 
 def modified_in_place(
-    node: Node, name: str, array: np.ndarray, storage: Storage, version: int
+    node: Node,
+    name: str,
+    kind: str,
+    storage: Storage,
+    version: int,
+    edge: tuple[Node, int] | None,
 ) -> RuntimeError:
-    """Backward needs a tensor that was overwritten after it was saved."""
-    made_by = f"which is {'output' if name == 'out' else 'input'} `{name}` of {node.name()}"
+    """Backward needs a tensor that was overwritten after it was saved.
+
+    `kind` is its type and shape, `edge` the step that made it and which of the outputs it is.
+    """
+    made_by = ""
+    if edge is not None and not edge[0].is_accumulator:
+        made_by = f", which is output {edge[1]} of {operation_name(edge[0])},"
     writer = storage.writer or "a write"
     lines = [
         "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: [{array.dtype.name} {shape_list(array.shape)}], {made_by}, is at version "
-        f"{storage.version}; expected version {version} instead.",
-        f"  saved by {node.name()} at {describe(node._where)}{in_module(node)}",
+        f"operation: [{kind}]"
+        f"{made_by} is at version {storage.version}; expected version {version} instead.",
+        f"  saved as `{name}` by {node.name()} at {describe(node._where)}{in_module(node)}",
         f"  overwritten by `{writer}` at {describe(storage.written_at)}",
         f"  needed by backward at {describe(user_where())}",
         f"  Write a new tensor instead of changing this one ({_out_of_place_advice(writer)}), or "
@@ -214,13 +225,25 @@ def not_a_leaf(requires_grad: bool) -> RuntimeError:
     )
 
 
+def tangent_size(shape: Sequence[int], tangent: Sequence[int]) -> RuntimeError:
+    return RuntimeError(
+        "Trying to set a forward gradient that has a different size than that of the original "
+        f"Tensor, this is not supported. Tensor is of size {shape_list(shape)} while the given "
+        f"forward gradient is of size {shape_list(tangent)}." + at_user_line()
+    )
+
+
+def operation_name(node: Node) -> str:
+    """The operation of a node as PyTorch's messages name it: `Add`, `Sum1`."""
+    return re.sub(r"Backward0?", "", node.name().rpartition("::")[2])
+
+
 def forbidden_view(view: View, tensor: Tensor, what: str) -> RuntimeError:
     """A view must not be written to; `what` says to which tensor it happens."""
     node = tensor._node
     made_by = None
     if node is not None and not node.is_accumulator:
-        name = node.name().removesuffix("0").removesuffix("Backward")
-        made_by = f"Output {tensor._output_nr} of {name} is a view"
+        made_by = f"Output {tensor._output_nr} of {operation_name(node)} is a view"
     kind = view.kind
     if kind in ("no_grad", "inference") or made_by is None:
         by = "A view was" if made_by is None else f"{made_by} of a view which was"

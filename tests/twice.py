@@ -44,6 +44,13 @@ def raised(function: Callable[..., Any], *args: Any, words: int = 6, **kwargs: A
     return "nothing raised"
 
 
+def outcome(function: Callable[..., Any], *args: Any, words: int = 6) -> Any:
+    """What a call returns, or what it raises."""
+    results: list[Any] = []
+    text = raised(lambda: results.append(function(*args)), words=words)
+    return results[0] if results else text
+
+
 def twice(scenario: Callable[[Any], Any]) -> Callable[[], None]:
     """A test that compares what a scenario does with torch and with clew."""
 

@@ -13,16 +13,20 @@ from clew.autograd.mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
+    is_multithreading_enabled,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
 from clew.autograd.variable import Variable
+from clew.core.recording import SavedTensor
 
 if TYPE_CHECKING:
     from clew.autograd import functional, profiler, profiler_util
 
 __all__ = [
     "Function",
+    "SavedTensor",
     "Variable",
     "anomaly_mode",
     "backward",
@@ -38,11 +42,13 @@ __all__ = [
     "graph",
     "inference_mode",
     "is_grad_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "profiler",
     "profiler_util",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
     "tensor_methods",
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,18 @@ import numpy as np
 from clew import errors
 from clew.autograd.explain import why_no_history
 from clew.autograd.graph import GradientEdge
+from clew.backend import dtypes
 from clew.core import engine
 from clew.core.node import Edge, live_edge, retain
 from clew.core.state import local
 from clew.core.storage import Storage
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Size, Tensor, wrap
 from clew.observer import active
 from clew.ops.batching.level import innermost, running
 from clew.ops.define import vmap_errors
 
-Tensors = Tensor | Sequence[Tensor]
+Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
+Inputs = Tensors | dict[Any, Tensor]
 
 
 def inside_transform() -> bool:
@@ -37,13 +39,26 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def inputs_of(inputs: Any, function: str) -> tuple[Any, ...]:
+    """What a caller gave as `inputs`: one, several, or a dict of them."""
+    if isinstance(inputs, Mapping) and type(inputs) is not dict:
+        raise TypeError(
+            f"`inputs` argument to `{function}()` must be a dict, not {type(inputs).__name__}. "
+            "Other Mapping types are not supported." + errors.at_user_line()
+        )
+    found = tuple(inputs.values()) if type(inputs) is dict else as_tuple(inputs)
+    if not found:
+        raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
+    return found
+
+
 def backward(
     tensors: Tensors,
     grad_tensors: Tensors | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     grad_variables: Any = None,
-    inputs: Tensors | None = None,
+    inputs: Inputs | None = None,
 ) -> None:
     """Add the gradients of the leaves that `tensors` were computed from into their `.grad`.
 
@@ -53,7 +68,7 @@ def backward(
         retain_graph: keep the graph for another backward; by default, as `create_graph`
         create_graph: record the computation of the gradients, for higher derivatives
         grad_variables: deprecated; the old name of `grad_tensors`
-        inputs: the tensors whose `.grad` is to be added to; by default, all leaves
+        inputs: the tensors whose `.grad` is to be added to, also in a dict; by default, all leaves
 
     Example:
         >>> x = clew.tensor([1., 2.], requires_grad=True)
@@ -61,12 +76,11 @@ def backward(
         >>> x.grad
         tensor([ 2., 40.])
     """
-    if inputs is not None and not len(as_tuple(inputs)):
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    wanted = () if inputs is None else inputs_of(inputs, "backward")
     roots = as_tuple(tensors)
     if inside_transform():
         raise vmap_errors.backward()
-    for tensor in as_tuple(inputs):
+    for tensor in wanted:
         if not isinstance(tensor, Tensor):
             continue
         if live_edge(tensor) is not None:
@@ -78,7 +92,7 @@ def backward(
             )
     given = as_tuple(grad_tensors if grad_tensors is not None else grad_variables)
     edges, grads = root_edges(roots, given or (None,) * len(roots), create_graph)
-    targets = None if inputs is None else target_edges(as_tuple(inputs))
+    targets = None if inputs is None else target_edges(wanted)
     engine.backward(
         edges,
         grads,
@@ -105,7 +119,7 @@ def root_edges(
     for index, (root, grad) in enumerate(zip(roots, given, strict=True)):
         if isinstance(root, GradientEdge):
             edges.append((root.node, root.output_nr))
-            grads.append(_grad_for_edge(root, grad))
+            grads.append(initial_grad(*root.node._meta[root.output_nr], grad, index))
             continue
         edge = live_edge(root)
         if edge is None:
@@ -114,52 +128,43 @@ def root_edges(
                 observer.backward_without_history(root)
             raise errors.no_history(index, why_no_history(root))
         edges.append(edge)
-        grads.append(initial_grad(root, grad))
+        grads.append(initial_grad(root._array.shape, root._array.dtype, grad, index))
     return edges, grads
 
 
-def _grad_for_edge(edge: Any, grad: Tensor | None) -> Tensor:
-    shape, dtype = edge[0]._meta[edge[1]]
-    if grad is not None:
-        return grad
-    if math.prod(shape) != 1:
-        raise RuntimeError(
-            "grad can be implicitly created only for scalar outputs\n  Pass the gradient that this "
-            f"edge starts from, of shape {errors.shape_list(shape)}." + errors.at_user_line()
-        )
-    return wrap(np.ones(shape, dtype))
+def initial_grad(shape: tuple[int, ...], dtype: np.dtype, grad: Any, index: int) -> Tensor:
+    """The gradient that backward starts from: ones for a scalar, else what the caller gave.
 
-
-def initial_grad(root: Tensor, grad: Any) -> Tensor:
-    """The gradient that backward starts from: ones for a scalar, else what the caller gave."""
-    array = root._array
+    `shape` and `dtype` are those of the output, the `index`-th of its kind.
+    """
     if grad is None:
-        if array.size != 1:
+        if math.prod(shape) != 1:
             raise RuntimeError(
                 "grad can be implicitly created only for scalar outputs\n"
-                f"  This output has shape {errors.shape_list(array.shape)}: reduce it (`.mean()` "
+                f"  This output has shape {errors.shape_list(shape)}: reduce it (`.mean()` "
                 "or `.sum()`), or pass `gradient=` with its shape." + errors.at_user_line()
             )
-        if array.dtype.kind == "c":
+        if dtype.kind == "c":
             raise RuntimeError(
-                f"grad can be implicitly created only for real scalar outputs but got {root.dtype}"
-                + errors.at_user_line()
+                "grad can be implicitly created only for real scalar outputs but got "
+                f"{dtypes.BY_NUMPY[dtype]}" + errors.at_user_line()
             )
-        one = np.empty(array.shape, array.dtype)
+        one = np.empty(shape, dtype)
         one.fill(1)
         return wrap(one)
-    if grad._array.shape != array.shape:
+    if grad._array.shape != shape:
         raise RuntimeError(
-            f"Mismatch in shape: grad_output[0] has a shape of {grad.shape} and output[0] has a "
-            f"shape of {root.shape}." + errors.at_user_line()
+            f"Mismatch in shape: grad_output[{index}] has a shape of {grad.shape} and "
+            f"output[{index}] has a shape of {Size(shape)}." + errors.at_user_line()
         )
-    if (grad._array.dtype.kind == "c") != (array.dtype.kind == "c"):
+    if (grad._array.dtype.kind == "c") != (dtype.kind == "c"):
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. "
-            f"Mismatch in dtype: grad_output[0] has a dtype of {grad.dtype} and output[0] has a "
-            f"dtype of {root.dtype}." + errors.at_user_line()
+            f"Mismatch in dtype: grad_output[{index}] has a dtype of {grad.dtype} and "
+            f"output[{index}] has a dtype of {dtypes.BY_NUMPY[dtype]}." + errors.at_user_line()
         )
-    return grad
+    result: Tensor = grad
+    return result
 
 
 def target_edges(inputs: tuple[Any, ...]) -> list[Edge]:
@@ -174,7 +179,7 @@ def target_edges(inputs: tuple[Any, ...]) -> list[Edge]:
 
 def grad(
     outputs: Tensors,
-    inputs: Tensors,
+    inputs: Inputs,
     grad_outputs: Tensors | Sequence[Tensor | None] | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -182,12 +187,12 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor, ...]:
+) -> Any:
     """The gradients of `outputs` with respect to `inputs`; nothing is accumulated.
 
     Args:
         outputs: a tensor, or several, with history
-        inputs: the tensors to differentiate by
+        inputs: the tensors to differentiate by; for a dict of them, the result is one
         grad_outputs: the gradient of each output; may be left out for outputs with one element
         retain_graph: keep the graph for another backward; by default, as `create_graph`
         create_graph: record the computation of the gradients, for higher derivatives
@@ -214,53 +219,62 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    roots, wanted = as_tuple(outputs), as_tuple(inputs)
-    if not wanted:
-        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    roots, wanted = as_tuple(outputs), inputs_of(inputs, "grad")
     keep = create_graph if retain_graph is None else retain_graph
     given = as_tuple(grad_outputs) or (None,) * len(roots)
     if is_grads_batched:
-        return _batched_grad(
-            roots, wanted, given, keep, create_graph, allow_unused, materialize_grads
-        )
+        result = _batched_grad(roots, wanted, given, keep, create_graph)
+    else:
+        result = _grads_of(roots, wanted, given, keep, create_graph)
+    for index, (found, each) in enumerate(zip(result, wanted, strict=True)):
+        if found is None:
+            result[index] = _missing_grad(
+                each, index, allow_unused, materialize_grads, create_graph
+            )
+    return dict(zip(inputs, result, strict=True)) if type(inputs) is dict else tuple(result)
+
+
+def _grads_of(
+    roots: tuple[Any, ...],
+    wanted: tuple[Any, ...],
+    given: tuple[Any, ...],
+    keep_graph: bool,
+    create_graph: bool,
+) -> list[Tensor | None]:
+    """The gradients that reach the wanted tensors or edges; None where there is none."""
     edges, grads = root_edges(roots, given, create_graph)
     targets = target_edges(wanted)
     captured = engine.backward(
         edges,
         grads,
-        keep_graph=keep,
+        keep_graph=keep_graph,
         create_graph=create_graph,
         targets=targets,
         accumulate=False,
         outputs=roots,
     )
-    return tuple(
-        _captured_grad(captured.get(edge), tensor, index, allow_unused, materialize_grads)
-        for index, (edge, tensor) in enumerate(zip(targets, wanted, strict=True))
-    )
+    return [captured.get(edge) for edge in targets]
 
 
-def _captured_grad(
-    found: Tensor | None, tensor: Tensor, index: int, allow_unused: bool | None, materialize: bool
-) -> Any:
-    if found is not None:
-        return found
+def _missing_grad(
+    target: Any, index: int, allow_unused: bool | None, materialize: bool, create_graph: bool
+) -> Tensor | None:
+    """What stands for the gradient of a tensor that was not used."""
     if materialize:
-        return _zeros_for(tensor)
+        if not isinstance(target, Tensor):
+            raise RuntimeError(
+                "materialize_grads cannot be used when the given input is a GradientEdge"
+                + errors.at_user_line()
+            )
+        zeros = wrap(np.zeros_like(target._array))
+        return zeros.requires_grad_() if create_graph else zeros
     if not allow_unused:
         raise RuntimeError(
             f"The differentiated Tensor at index {index} appears to not have been used in the "
             "graph. Set allow_unused=True if this is the desired behavior.\n"
-            f"  Its shape is {_shape_of(tensor)}." + errors.at_user_line()
+            f"  Its shape is {_shape_of(target)}." + errors.at_user_line()
         )
     return None
-
-
-def _zeros_for(target: Any) -> Tensor:
-    if isinstance(target, Tensor):
-        return wrap(np.zeros_like(target._array))
-    shape, dtype = target[0]._meta[target[1]]
-    return wrap(np.zeros(shape, dtype))
 
 
 def _shape_of(target: Any) -> str:
@@ -270,26 +284,33 @@ def _shape_of(target: Any) -> str:
 
 def _batched_grad(
     roots: tuple[Any, ...],
-    inputs: tuple[Any, ...],
+    wanted: tuple[Any, ...],
     given: tuple[Any, ...],
     keep_graph: bool,
     create_graph: bool,
-    allow_unused: bool | None,
-    materialize: bool,
-) -> tuple[Any, ...]:
+) -> list[Tensor | None]:
     """One gradient for each row of the given ones, stacked."""
-    sizes = {g._array.shape[0] for g in given if g is not None}
+    sizes = {g._array.shape[0] for g in given if g is not None and g._array.ndim}
     if len(sizes) != 1:
         raise RuntimeError(
             "is_grads_batched=True needs grad_outputs whose first dimension is the batch"
+            + errors.at_user_line()
         )
     count = sizes.pop()
     if not count:
         raise RuntimeError("is_grads_batched=True needs at least one row of gradients")
+    for index, (root, grad) in enumerate(zip(roots, given, strict=True)):
+        shape = root._array.shape if isinstance(root, Tensor) else root[0]._meta[root[1]][0]
+        if grad is not None and grad._array.shape[1:] != shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output "
+                "as the batch dimension. The sizes of the remaining dimensions are expected to "
+                "match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output[{index}] has a shape of {grad.shape} and output[{index}] has a "
+                f"shape of {Size(shape)}. If you only want some tensors in `grad_output` to be "
+                "considered batched, consider using vmap." + errors.at_user_line()
+            )
     with running(count) as level:
-        rows = [None if g is None else level.lift(g) for g in given]
-        found = grad(
-            roots, inputs, rows, retain_graph=keep_graph, create_graph=create_graph,
-            allow_unused=allow_unused, materialize_grads=materialize,
-        )  # fmt: skip
-    return tuple(None if each is None else level.result(each) for each in found)
+        rows = tuple(None if g is None else level.lift(g) for g in given)
+        found = _grads_of(roots, wanted, rows, keep_graph, create_graph)
+    return [None if each is None else level.result(each) for each in found]

@@ -33,6 +33,7 @@ class FunctionCtx(Node):
     __slots__ = ("__dict__",)
 
     is_custom = True
+    is_boxed = property(lambda self: self._function.boxed_grads_call)
     _function: type[Function]
 
     def __init__(self) -> None:
@@ -54,6 +55,12 @@ class FunctionCtx(Node):
         # While backward runs for a graph of the gradient.
         self._makes_graph = False
         self._is_input_tensor: tuple[bool, ...] = ()
+        self._is_output_tensor: tuple[bool, ...] = ()
+        self._differentiable: tuple[bool, ...] = ()
+        # Set by functions that only make a view of their one input: its own history is the same.
+        self._is_pure_view = False
+        self._materialize_non_diff_grads = True
+        self._runs_jvp = False
         # Why what forward computes has no history: marks the tensors that come from its inputs.
         self._cut: ForwardCut | None = None
 
@@ -71,12 +78,12 @@ class FunctionCtx(Node):
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors given to `save_for_backward`."""
+        if self._runs_jvp:
+            return self.saved_for_forward
         if type(self._saved) is errors.Freed:
             raise errors.backward_twice(self, self._saved)
         if not self._saved and self.to_save:
             return self.to_save
-        if not self._saved and self.saved_for_forward:
-            return self.saved_for_forward
         return tuple(
             self._unpack(value, f"saved_tensors[{index}]")
             for index, value in enumerate(self._saved)
@@ -132,12 +139,17 @@ class FunctionCtx(Node):
 
     def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         given: list[Any] = list(grads)
+        # A boxed list is all that holds the gradients: whoever takes them out frees them.
+        del grads
         if self.materialize_grads:
             given = [
-                wrap(np.zeros(*self._meta[index])) if grad is None else grad
+                wrap(np.zeros(*self._meta[index]))
+                if grad is None and self._has_zero_grad(index)
+                else grad
                 for index, grad in enumerate(given)
             ]
-        versions = [None if g is None else g._storage.version for g in given]
+        boxed = self._function.boxed_grads_call
+        versions = [None if g is None or boxed else g._storage.version for g in given]
         observer = active.observer
         if observer is not None:
             observer.function_backward_begins(self)
@@ -146,10 +158,16 @@ class FunctionCtx(Node):
         finally:
             if observer is not None:
                 observer.function_backward_ends(self)
-        for grad, version in zip(given, versions, strict=True):
+        for grad, version in zip(given, () if boxed else versions, strict=not boxed):
             if grad is not None and grad._storage.version != version:
                 self._gradient_was_written(grad)
         return self._checked(results if isinstance(results, tuple) else (results,))
+
+    def _has_zero_grad(self, index: int) -> bool:
+        """Whether an output without a gradient has one of zeros."""
+        if not self._materialize_non_diff_grads and not self._differentiable[index]:
+            return False
+        return self._is_output_tensor[index]
 
     def _run_backward(self, given: list[Any]) -> Any:
         backward = self._function._backward_of()
@@ -158,17 +176,20 @@ class FunctionCtx(Node):
         if local.state.grad_enabled:
             results = self._run_for_graph(backward, given)
         else:
-            results = backward(self, *given)
+            results = self._call(backward, given)
         if self._attributes:
             # What backward itself writes to its attributes is its own affair.
             self.keep_attributes()
         return results
 
+    def _call(self, backward: Callable[..., Any], given: list[Any]) -> Any:
+        return backward(self, given) if self._function.boxed_grads_call else backward(self, *given)
+
     def _run_for_graph(self, backward: Callable[..., Any], given: list[Any]) -> Any:
         before, self._makes_graph = self._makes_graph, True
         replaced = self._link_attributes()
         try:
-            return backward(self, *given)
+            return self._call(backward, given)
         finally:
             vars(self).update(replaced)
             self._makes_graph = before
@@ -248,7 +269,11 @@ class FunctionCtx(Node):
         if not fits:
             raise function_errors.gradient_of_wrong_shape(self, index, grad._array.shape, shape)
         is_complex = grad.dtype.is_complex
-        if is_complex != (dtype.kind == "c") and not grad.dtype.is_floating_point:
+        if (
+            dtype is not None
+            and is_complex != (dtype.kind == "c")
+            and not grad.dtype.is_floating_point
+        ):
             raise function_errors.gradient_of_wrong_dtype(self, index, is_complex)
 
     def release(self, freed: errors.Freed) -> None:

@@ -11,19 +11,18 @@ from collections.abc import Sequence
 from sys import _getframe
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from clew import errors
-from clew.autograd.function import Function
-from clew.autograd.jvp import jvp_of, laid_out_like
+from clew.autograd.function_jvp import run_jvp
+from clew.autograd.jvp import jvp_of
 from clew.autograd.mode import _Mode
+from clew.autograd.tangent_layout import in_layout_of, laid_out_like
 from clew.core.inplace import apply_inplace, write_tangent
 from clew.core.interception import Interceptor, install, installed, remove
 from clew.core.op import Op
 from clew.core.recording import OpNode
 from clew.core.saving import OWN, Packed, SavedDual, SavedLifted
 from clew.core.state import State, local
-from clew.core.tensor import Tensor, tangents_of, wrap
+from clew.core.tensor import Tensor, tangents_of
 from clew.interrupts import enters_block, uninterrupted
 
 
@@ -59,7 +58,17 @@ class DualLevel(Interceptor):
                 + errors.at_user_line()
             )
         _check_tangent(primal, tangent)
-        return self.give(self.outside(primal), tangent)
+        if self.tangent(tangent) is not None:
+            raise RuntimeError(
+                "Setting a forward grad that itself has a forward gradient at the same level0 is "
+                "not supported." + errors.at_user_line()
+            )
+        if self.tangent(primal) is not None:
+            raise RuntimeError(
+                "Making a dual Tensor based on a Tensor that already has a forward gradient at "
+                "the same level 0 is not supported." + errors.at_user_line()
+            )
+        return self.give(self.outside(primal), in_layout_of(primal, tangent))
 
     def outside(self, tensor: Tensor) -> Tensor:
         """The same tensor with its history, as those outside of this level see it."""
@@ -100,7 +109,12 @@ class DualLevel(Interceptor):
             if isinstance(op, Op):
                 run = self.run_inplace if inplace else self.run
                 return run(state, op, inputs, params)
-            outputs = self.run_function(op, inputs, params["ctx"], params["outputs"])
+            outputs = params["outputs"]
+            for out, tangent in zip(
+                outputs, run_jvp(self, params["ctx"], inputs, outputs), strict=True
+            ):
+                if tangent is not None:
+                    self.give(out, tangent)
             return outputs if self.outer is None else self.outer(op, inputs, params)
         finally:
             state.intercept, state.dual = self, dual
@@ -129,26 +143,6 @@ class DualLevel(Interceptor):
         if tangent is not None:
             write_tangent(self, target, tangent)
         return result
-
-    def run_function(
-        self, function: type[Function], inputs: tuple[Any, ...], ctx: Any, outputs: Any
-    ) -> Any:
-        tangents = [self.tangent(value) for value in inputs]
-        if all(tangent is None for tangent in tangents):
-            return outputs
-        if ctx.materialize_grads:
-            tangents = [
-                wrap(np.zeros_like(value._array))
-                if tangent is None and isinstance(value, Tensor)
-                else tangent
-                for value, tangent in zip(inputs, tangents, strict=True)
-            ]
-        results = function.jvp(ctx, *tangents)
-        results = results if isinstance(results, tuple) else (results,)
-        for out, tangent in zip(outputs, results, strict=True):
-            if isinstance(out, Tensor) and tangent is not None:
-                self.give(out, tangent)
-        return outputs
 
 
 def keep_output_tangents(outs: Sequence[Tensor]) -> None:
@@ -259,12 +253,7 @@ def _check_tangent(tensor: Tensor, tangent: Tensor) -> None:
             f"Expected tangent to be floating point or complex, but got: {tangent.dtype}"
         )
     if tangent._array.shape != tensor._array.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original "
-            "Tensor, this is not supported. Tensor is of size "
-            f"{errors.shape_list(tensor._array.shape)} while the given forward gradient is of size "
-            f"{errors.shape_list(tangent._array.shape)}." + errors.at_user_line()
-        )
+        raise errors.tangent_size(tensor._array.shape, tangent._array.shape)
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:

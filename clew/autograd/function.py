@@ -31,10 +31,13 @@ class FunctionMeta(type):
     """Gives each function its own context class, named as PyTorch names it."""
 
     _context_class: type[FunctionCtx]
+    # The same by PyTorch's name.
+    _backward_cls: type[FunctionCtx]
 
     def __init__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> None:
         super().__init__(name, bases, members)
         cls._context_class = type(f"{name}Backward", (FunctionCtx,), {"_function": cls})
+        cls._backward_cls = cls._context_class
 
 
 class Function(metaclass=FunctionMeta):
@@ -60,6 +63,9 @@ class Function(metaclass=FunctionMeta):
     """
 
     generate_vmap_rule = False
+    # Whether `backward(ctx, grads)` takes the gradients as one list, from which it may take them
+    # out to free them early.
+    boxed_grads_call = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
@@ -127,8 +133,11 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run `forward` and connect its outputs to `backward`."""
-        if kwargs:
-            args = _bind(cls, args, kwargs)
+        separate = cls.setup_context is not Function.setup_context
+        if kwargs or separate:
+            signature, positions = _parameters(cls.forward, separate)
+            if kwargs or len(args) < positions:
+                args = _bind(signature, args, kwargs)
         state = local.state
         ctx = cls._context_class()
         tensors = [value for value in args if isinstance(value, Tensor)]
@@ -147,7 +156,17 @@ class Function(metaclass=FunctionMeta):
         _pack_saved(ctx, tensors, outputs, recorded)
         if state.intercept is not None:
             outputs = state.intercept(cls, args, {"ctx": ctx, "outputs": outputs})
+        # A node that knew its outputs would keep itself alive.
+        ctx.dirty_tensors = ctx.non_differentiable = ()
         return outputs if isinstance(output, tuple) else outputs[0]
+
+
+class InplaceFunction(Function):
+    """Base of functions with an `inplace` option, kept for programs that derive from it."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
 
 
 def _edge_of(value: Any) -> Edge | None:
@@ -158,12 +177,42 @@ def _edge_of(value: Any) -> Edge | None:
     return live_edge(value) if level is None or level.owns(value) else None
 
 
-def _bind(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    separate = cls.setup_context is not Function.setup_context
-    signature = inspect.signature(cls.forward)
-    bound = signature.bind(*args, **kwargs) if separate else signature.bind(None, *args, **kwargs)
+@functools.cache
+def _parameters(forward: Any, separate: bool) -> tuple[inspect.Signature, int]:
+    """The signature of a forward without its context, and how many positions it has."""
+    signature = inspect.signature(forward)
+    given = list(signature.parameters.values())
+    if not separate:
+        given = given[1:] if given and given[0].kind is not given[0].VAR_POSITIONAL else given
+        signature = signature.replace(parameters=given)
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return signature, sum(each.kind in kinds for each in given)
+
+
+def _bind(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """All arguments by position, with defaults for those that are not given."""
+    known = signature.parameters
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in known.values())
+    for name in kwargs:
+        if name not in known and not takes_any:
+            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        text = str(error)
+        if text.startswith("multiple values"):
+            raise TypeError(f"forward() got {text}") from None
+        name = text.rpartition("'")[0].rpartition("'")[2]
+        if name not in known:
+            raise TypeError(f"forward() {text}") from None
+        position = list(known).index(name)
+        raise TypeError(
+            f"forward() missing required argument: '{name}' (position {position})"
+        ) from None
     bound.apply_defaults()
-    return bound.args if separate else bound.args[1:]
+    return bound.args
 
 
 def _run_forward(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], state: State) -> Any:
@@ -200,7 +249,9 @@ def _check_marks(ctx: FunctionCtx, tensors: list[Tensor], outputs: tuple[Any, ..
         if not _is_among(tensor, outputs):
             raise function_errors.dirty_not_returned(ctx)
         if not _is_among(tensor, tensors):
-            function_errors.warn_dirty_not_input(ctx)
+            if tensor._view is not None:
+                raise RuntimeError(function_errors.dirty_not_input(ctx))
+            warnings.warn(function_errors.dirty_not_input(ctx), stacklevel=3)
     for tensor in ctx.non_differentiable:
         if not _shares(tensor, [out for out in outputs if isinstance(out, Tensor)]):
             function_errors.warn_marked_not_output(ctx)
@@ -234,6 +285,18 @@ def _connect(
         (out._array.shape, out._array.dtype) if isinstance(out, Tensor) else _NO_META
         for out in outputs
     )
+    ctx._is_output_tensor = tuple(isinstance(out, Tensor) for out in outputs)
+    ctx._differentiable = tuple(
+        isinstance(out, Tensor)
+        and is_differentiable(out)
+        and not _shares(out, ctx.non_differentiable)
+        for out in outputs
+    )
+    if ctx._is_pure_view and (len(outputs) > 1 or len(inputs) > 1):
+        raise RuntimeError(
+            "Pure view custom Function can only have one input Tensor and one output Tensor. Open "
+            "an issue if you need to support more." + errors.at_user_line()
+        )
     connected: list[Any] = []
     for number, out in enumerate(outputs):
         if not isinstance(out, Tensor):
@@ -241,6 +304,8 @@ def _connect(
                 _warn_of_container(ctx, out)
             connected.append(out)
         elif _is_among(out, ctx.dirty_tensors) and not _shares(out, ctx.non_differentiable):
+            if recorded and len(outputs) > 1 and out._view is not None:
+                raise function_errors.dirty_view_among_others(ctx)
             connected.append(_connect_dirty(ctx, out, number, recorded, state))
         else:
             connected.append(_connect_output(ctx, inputs, out, number, recorded))
@@ -288,20 +353,34 @@ def _connect_output(
     marked = _shares(out, ctx.non_differentiable)
     if marked and _is_among(out, inputs):
         return out.detach()
-    if _is_among(out, inputs) or out._requires_grad:
+    has_history = out._requires_grad and (out._view is None or not out._view.borrows)
+    if _is_among(out, inputs) or has_history:
         # An input handed through: the result is another tensor over the same memory.
-        out = _view_of_input(out) if recorded else alias(out)
-    differentiable = out.dtype.is_floating_point or out.dtype.is_complex
-    if recorded and differentiable and not marked:
+        out = _view_of_input(out) if recorded or local.state.grad_enabled else alias(out)
+    connected = recorded and is_differentiable(out) and not marked
+    if connected:
         out._requires_grad, out._node, out._output_nr = True, ctx, number
         out._reason = None
-        if out._view is not None:
-            # Writing to it would replace this node in the history of the input.
-            shared = any(out._storage is each._storage for each in inputs)
-            out._view = copy(out._view) if shared else None
-            if out._view is not None:
-                out._view.kind, out._view.borrows = "custom", False
+    if out._view is not None:
+        # Writing to it would replace this node in the history of what it is a view of.
+        # What forward wrote to that memory is what the function computes.
+        out._view = copy(out._view)
+        out._view.made = out._view.seen = out._storage.changes
+        out._view.kind = _view_kind(ctx, connected)
+        if connected:
+            out._view.borrows = False
     return out
+
+
+def _view_kind(ctx: FunctionCtx, connected: bool) -> str | None:
+    """Why a view that a function returned may not be written to; None if it may."""
+    if ctx._is_pure_view:
+        return None
+    return "multi" if connected and sum(ctx._differentiable) > 1 else "custom"
+
+
+def is_differentiable(tensor: Tensor) -> bool:
+    return tensor.dtype.is_floating_point or tensor.dtype.is_complex
 
 
 def _view_of_input(tensor: Tensor) -> Tensor:
@@ -328,7 +407,10 @@ def _pack_saved(
             saved.append(None)
             continue
         is_output = _is_among(tensor, outputs)
-        kept: Any = save(tensor, output_of=is_output and tensor._node is ctx)
+        # A view that was written to has its history from its base: in the graph it is an output
+        # all the same, and must not keep itself alive.
+        is_own = is_output and (tensor._node is ctx or _is_among(tensor, ctx.dirty_tensors))
+        kept: Any = save(tensor, output_of=is_own)
         if not is_output and not _is_among(tensor, inputs) and ctx._is_lost_path(tensor):
             kept = SavedIntermediate(kept)
         saved.append(kept)

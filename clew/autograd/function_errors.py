@@ -49,11 +49,21 @@ def dirty_not_returned(node: Node) -> RuntimeError:
     )
 
 
-def warn_dirty_not_input(node: Node) -> None:
-    warnings.warn(
+def dirty_not_input(node: Node) -> str:
+    return (
         "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have "
-        f"been mutated should be passed to ctx.mark_dirty().{_applied(node)}",
-        stacklevel=4,
+        f"been mutated should be passed to ctx.mark_dirty().{_applied(node)}"
+    )
+
+
+def dirty_view_among_others(node: Node) -> RuntimeError:
+    return RuntimeError(
+        "If your Function modifies inplace an input that is a view of another Tensor, your "
+        "Function cannot return more than one Tensor. This is not supported by the current "
+        "autograd engine. You should either make sure the input is not a view (using .clone() for "
+        "example) or make your Function only return one Tensor (potentially splitting it into two "
+        "Functions: one doing the inplace that returns a single Tensor and a second one that does "
+        f"the other operations).{_applied(node)}"
     )
 
 

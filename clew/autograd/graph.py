@@ -274,13 +274,10 @@ class _AnyGrad:
         return on_grad
 
 
-class _Held:
-    """A saved tensor that keeps its value when its memory is written to."""
+class _Handle:
+    """Stands for one version of a saved tensor."""
 
-    __slots__ = ("__weakref__", "tensor")
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
+    __slots__ = ("__weakref__",)
 
 
 class _MutationGuard(saved_tensors_hooks):
@@ -288,35 +285,60 @@ class _MutationGuard(saved_tensors_hooks):
 
     def __init__(self) -> None:
         super().__init__(self._pack, self._unpack)
-        self.held: dict[int, list[weakref.ref[_Held]]] = {}
+        # What stands behind the handles that nodes keep: the tensor, or its copy after a write.
+        self.original: weakref.WeakKeyDictionary[_Handle, Tensor] = weakref.WeakKeyDictionary()
+        self.cloned: weakref.WeakKeyDictionary[_Handle, Tensor] = weakref.WeakKeyDictionary()
+        # The handles by array and version, and the same for each storage.
+        self.tid_to_weakhandle: weakref.WeakValueDictionary[Any, _Handle] = (
+            weakref.WeakValueDictionary()
+        )
+        self.sid_to_tid: dict[int, set[Any]] = {}
 
-    def _pack(self, tensor: Tensor) -> _Held:
-        held = _Held(tensor.detach())
-        self.held.setdefault(id(tensor._storage), []).append(weakref.ref(held))
-        return held
+    def _pack(self, tensor: Tensor) -> _Handle:
+        storage = tensor._storage
+        key = id(tensor._array), storage.version
+        handle = self.tid_to_weakhandle.get(key)
+        if handle is None:
+            handle = self.tid_to_weakhandle[key] = _Handle()
+            self.original[handle] = tensor.detach()
+            self.sid_to_tid.setdefault(id(storage), set()).add(key)
+        return handle
 
-    def _unpack(self, held: _Held) -> Tensor:
-        return held.tensor
+    def _unpack(self, handle: _Handle) -> Tensor:
+        found = self.cloned.get(handle)
+        if found is None:
+            found = self.original.get(handle)
+        if found is None:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in "
+                "which the graph was originally recorded."
+            )
+        return found
 
     def before_write(self, target: Tensor) -> None:
-        for reference in self.held.pop(id(target._storage), []):
-            held = reference()
-            if held is not None:
-                held.tensor = held.tensor.clone()
+        for key in self.sid_to_tid.pop(id(target._storage), ()):
+            handle = self.tid_to_weakhandle.pop(key, None)
+            if handle is not None:
+                self.cloned[handle] = self.original.pop(handle).clone()
 
     def clear(self) -> None:
-        self.held.clear()
+        self.original.clear()
+        self.cloned.clear()
+        self.tid_to_weakhandle.clear()
+        self.sid_to_tid.clear()
 
     def __enter__(self) -> Any:
         state = local.state
+        if state.mutation_guard is not None:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
         super().__enter__()
-        self._before, state.mutation_guard = state.mutation_guard, self
+        state.mutation_guard = self
         return self
 
     @uninterrupted
     def __exit__(self, *exc: object) -> None:
         state = local.state
-        state.mutation_guard = self._before
+        state.mutation_guard = None
         state.saved_hooks = state.saved_hooks[:-1]
         self.clear()
 

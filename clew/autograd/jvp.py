@@ -34,7 +34,23 @@ def jvp_of(
     if not any(op.can_differentiate(out) for out in outs):
         return [None] * len(outs)
     plain = tuple(_without_tangent(level, value) for value in inputs)
-    tangents = tuple(tangents_of(value).get(level) for value in inputs)
+    tangents = tuple(level.tangent(value) for value in inputs)
+    try:
+        return _tangents_of_outputs(op, plain, tangents, params, outs)
+    except NotImplementedError as error:
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name.partition('.')[0]} that does not support it "
+            f"because it has not been implemented yet.\n  {error}"
+        ) from None
+
+
+def _tangents_of_outputs(
+    op: Op,
+    plain: tuple[Any, ...],
+    tangents: tuple[Any, ...],
+    params: dict[str, Any],
+    outs: tuple[Tensor, ...],
+) -> Sequence[Tensor | None]:
     if isinstance(op, Elementwise):
         return [_elementwise(op, plain, tangents, params, outs)]
     if op.linear:
@@ -42,16 +58,6 @@ def jvp_of(
     if op.multilinear:
         return [_multilinear(op, plain, tangents, params, outs[0])]
     return _transposed(op, plain, tangents, params, outs)
-
-
-def laid_out_like(out: Tensor, tangent: Tensor) -> Tensor:
-    """The tangent in the memory order of its primal: what is a view of one is so of the other."""
-    strides = out._array.strides
-    if tangent._array.strides == strides:
-        return tangent
-    order = sorted(range(len(strides)), key=lambda axis: -strides[axis])
-    back = sorted(range(len(order)), key=order.__getitem__)
-    return tangent.permute(order).contiguous().permute(back)
 
 
 def _without_tangent(level: Interceptor, value: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Generator
 from copy import copy
 from sys import _getframe
@@ -51,8 +52,13 @@ class _Mode:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.isclass(function):
-            raise TypeError(
-                f"{type(self).__name__} cannot decorate a class; decorate its methods instead"
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should only decorate functions or methods. To preserve the current behavior of "
+                "class decoration, you can directly decorate the `__init__` method and nothing "
+                "else.",
+                FutureWarning,
+                stacklevel=2,
             )
         if inspect.isgeneratorfunction(function):
             return self._wrap_generator(function)
@@ -87,6 +93,30 @@ class _Mode:
                     step = functools.partial(generator.throw, error)
 
         return wrapped
+
+
+class set_multithreading_enabled(_Mode):
+    """Let backward leave work to other threads, or not; it switches at once, or for a block."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = bool(mode)
+        self._before = local.state.multithreading
+        local.state.multithreading = self.mode
+
+    def clone(self) -> _Mode:
+        return type(self)(self.mode)
+
+    def __enter__(self) -> None:
+        local.state.multithreading = self.mode
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        local.state.multithreading = self._before
+
+
+def is_multithreading_enabled() -> bool:
+    """Whether backward may leave work to other threads."""
+    return local.state.multithreading
 
 
 class _GradMode(_Mode):

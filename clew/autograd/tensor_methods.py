@@ -9,6 +9,7 @@ from typing import Any
 
 from clew import errors
 from clew.autograd.backward import backward as run_backward
+from clew.backend import dtypes
 from clew.core.node import (
     AccumulateGrad,
     Hooks,
@@ -20,7 +21,7 @@ from clew.core.node import (
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE, DataStorage
-from clew.core.tensor import NoHistory, Tensor, alias
+from clew.core.tensor import NoHistory, Tensor, alias, tangents_of
 from clew.observer import active
 from clew.source import INTERNAL_PACKAGES, _getframe, user_where
 
@@ -111,6 +112,8 @@ def detach_(self: Tensor) -> Tensor:
         self._reason = NoHistory("detach", "detach_()", user_where(), edge_of(self)[0])
     if self._node is not None and not self._node.is_accumulator:
         self._node, self._output_nr = None, 0
+    if tangents_of(self):
+        self._tangent = None
     set_flag(self, False)
     return self
 
@@ -193,10 +196,11 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
             f"a tensor of size '{errors.shape_list(self._array.shape)}'. Please ensure that the "
             "gradient and the tensor are the same size" + errors.at_user_line()
         )
-    if value.dtype is not self.dtype:
+    wanted = _grad_dtype_of(self)
+    if wanted is not None and value.dtype is not wanted:
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{value.dtype.scalar_name}' to a tensor "
-            f"with grad_dtype '{self.dtype.scalar_name}'. The gradient must match the tensor's "
+            f"with grad_dtype '{wanted.scalar_name}'. The gradient must match the tensor's "
             "dtype." + errors.at_user_line()
         )
     self._grad = value
@@ -204,6 +208,44 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
 
 def _del_grad(self: Tensor) -> None:
     self._grad = None
+
+
+def _grad_dtype_of(self: Tensor) -> dtypes.dtype | None:
+    """The dtype that a tensor's gradient has; None if it may be any."""
+    node = self._node
+    if not isinstance(node, AccumulateGrad) or not node.has_grad_dtype:
+        return self.dtype
+    return None if node._dtype is None else dtypes.BY_NUMPY[node._dtype]
+
+
+def _get_grad_dtype(self: Tensor) -> dtypes.dtype | None:
+    if not self.is_leaf:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    return _grad_dtype_of(self)
+
+
+def _set_grad_dtype(self: Tensor, value: dtypes.dtype | None) -> None:
+    if not self.is_leaf:
+        raise RuntimeError("grad_dtype can only be set on leaf tensors." + errors.at_user_line())
+    if value is not None and self._grad is not None and self._grad.dtype is not value:
+        raise RuntimeError(
+            f"Cannot set grad_dtype to '{value.scalar_name}' because there is already a gradient "
+            f"with dtype '{self._grad.dtype.scalar_name}'. Please clear the gradient (.grad = "
+            "None) before changing grad_dtype, or ensure the new grad_dtype matches the existing "
+            "gradient's dtype." + errors.at_user_line()
+        )
+    node = self._node
+    if not isinstance(node, AccumulateGrad):
+        node = self._node = AccumulateGrad(self)
+    node._dtype = None if value is None else value.np  # type: ignore[assignment]  # any dtype
+    node.has_grad_dtype = True
+
+
+def _refuse_deletion(text: str) -> Callable[[Tensor], None]:
+    def delete(self: Tensor) -> None:
+        raise RuntimeError(text + errors.at_user_line())
+
+    return delete
 
 
 def retain_grad(self: Tensor) -> None:
@@ -242,6 +284,21 @@ def register_post_accumulate_grad_hook(
     return node.post_accumulate_hooks.add(hook)
 
 
+def _get_backward_hooks(self: Tensor) -> Hooks | None:
+    extras = None if self._node is None else self._node._extras
+    return None if extras is None else extras.tensor_hooks.get(self._output_nr)
+
+
+def _volatile(self: Tensor) -> bool:
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    return False
+
+
+def _dir(self: Tensor) -> list[str]:
+    # A slot that is only filled in forward mode, and what only warns.
+    return sorted({*object.__dir__(self)} - {"_tangent", "volatile"})
+
+
 def _is_view(self: Tensor) -> bool:
     return self._view is not None
 
@@ -254,7 +311,24 @@ methods(
     register_hook=register_hook,
     register_post_accumulate_grad_hook=register_post_accumulate_grad_hook,
     _set_requires_grad=_set_requires_grad,
-    data=property(_get_data, _set_data),
+    data=property(
+        _get_data,
+        _set_data,
+        _refuse_deletion("Deleting tensor data is not allowed. Delete tensor instead!"),
+    ),
+    grad_dtype=property(_get_grad_dtype, _set_grad_dtype),
+    _grad_fn=property(
+        lambda self: self.grad_fn,
+        None,
+        _refuse_deletion("Deletion of _grad_fn not allowed. Detach tensor instead!"),
+    ),
+    _backward_hooks=property(
+        _get_backward_hooks,
+        None,
+        _refuse_deletion("Deletion of _backwards_hooks not allowed!"),
+    ),
+    volatile=property(_volatile),
+    __dir__=_dir,
     grad=property(_get_grad, _set_grad, _del_grad),
     retains_grad=property(_retains_grad),
 )

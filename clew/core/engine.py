@@ -16,6 +16,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.anomaly import NanChecks
+from clew.core.new_stack import in_another_thread
 from clew.core.node import Edge, Extras, Node, restore
 from clew.core.state import State, local
 from clew.core.storage import next_sequence_number
@@ -158,7 +159,7 @@ class Run:
 
         On the way nothing may look at its elements or add to it.
         """
-        may_be_late = node.plan.late and self.observer is None
+        may_be_late = node.plan.late and self.observer is None and local.state.multithreading
         edge = node._edges[node.plan.late_edge] if may_be_late else None
         if edge is None:
             return False
@@ -204,6 +205,8 @@ class Run:
         results: Sequence[Any]
         if watcher is not None:
             results = watcher.run_node(node, tuple(grads))
+        elif node.is_boxed:
+            results = node.apply(self.handed_over(grads, extras))
         elif self.needed is None:
             results = node.apply(tuple(grads))
         else:
@@ -217,6 +220,13 @@ class Run:
         if freed is not None:
             node.release(freed)
         return results
+
+    def handed_over(self, grads: Grads, extras: Extras | None) -> tuple[Any, ...]:
+        """The gradients for a node that may free them, unless hooks or an observer come after."""
+        given = tuple(grads)
+        if self.observer is None and (extras is None or not extras.post_hooks):
+            grads.clear()
+        return given
 
     def pending_gradients(self) -> Iterator[np.ndarray]:
         """The gradients that this run still holds: for nodes to come, and those captured."""
@@ -237,6 +247,8 @@ class Run:
         if node.is_accumulator:
             return self.accumulate and node in self.targets
         needed = self.needed
+        if self.accumulate and node in self.targets:
+            return True
         return needed is None or any(e is not None and e[0] in needed for e in node._edges)
 
     def wanted(self, node: Node) -> int:
@@ -323,10 +335,13 @@ def fit_output(grad: Tensor | np.ndarray, node: Node) -> Tensor:
     return fit(tensor_of(grad), node._shape, node._dtype, node)
 
 
-def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype, node: Node | None) -> Tensor:
+def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype | None, node: Node | None) -> Tensor:
     """A gradient in the shape and dtype of what it is the gradient of."""
     if grad._array.shape != shape:
         grad = sum_to_shape(grad, shape, node)
+    if dtype is None:
+        # A leaf whose `grad_dtype` is None takes gradients as they come.
+        return grad
     want = dtypes.BY_NUMPY[dtype]
     have = dtypes.BY_NUMPY[grad._array.dtype]
     if have is not want:
@@ -365,9 +380,8 @@ def sum_to_shape(grad: Tensor, shape: tuple[int, ...], node: Node | None) -> Ten
 def run_tensor_hooks(extras: Extras, grads: Grads) -> None:
     """Hooks of the tensors whose gradients these are, then the gradients they retain."""
     for number, hooks in extras.tensor_hooks.items():
+        # One of several outputs may have no gradient: its hooks are called with None.
         grad = grads[number]
-        if grad is None:
-            continue
         for hook in list(hooks.values()):
             result = hook(grad)
             if result is not None:
@@ -454,6 +468,27 @@ def backward(
     `outputs` are the tensors whose edges the roots are, for whoever watches.
     """
     state = local.state
+    if len(state.backward_runs) % MOST_NESTED == MOST_NESTED - 1:
+        arguments = roots, grads, keep_graph, create_graph, targets, accumulate, outputs
+        return in_another_thread(state, _backward, arguments)
+    return _backward(roots, grads, keep_graph, create_graph, targets, accumulate, outputs)
+
+
+# How many backward passes may run inside of each other in one thread, before Python's limit on
+# nested calls comes near.
+MOST_NESTED = 20
+
+
+def _backward(
+    roots: Sequence[Edge],
+    grads: Sequence[Tensor],
+    keep_graph: bool,
+    create_graph: bool,
+    targets: Sequence[Edge] | None,
+    accumulate: bool,
+    outputs: Sequence[Any],
+) -> dict[Edge, Tensor | None]:
+    state = local.state
     where = user_where()
     if accumulate and not state.backward_runs:
         state.last_backward = next_sequence_number(), where
@@ -465,6 +500,7 @@ def backward(
         accumulate=accumulate,
     )
     grad_enabled, runs = state.grad_enabled, state.backward_runs
+    saved_hooks = state.saved_hooks
     observer, completed = run.observer, False
     state.grad_enabled, state.backward_runs = create_graph, (*runs, run)
     try:
@@ -474,6 +510,8 @@ def backward(
         completed = True
     finally:
         state.grad_enabled, state.backward_runs = grad_enabled, runs
+        # Hooks that the user's code in backward has entered and not left end with it.
+        state.saved_hooks = saved_hooks
         finish(state.late)
         if observer is not None:
             observer.backward_ends(run, completed)

@@ -104,6 +104,8 @@ class Node:
     moves_only = False
     # Whether backward is the user's code, which may look at anything.
     is_custom = False
+    # Whether backward takes over the gradients that it is given: nobody else then holds them.
+    is_boxed = False
 
     _edges: tuple[Edge | None, ...]
     # The shape and dtype of the output; where there are several, `_outputs` has all of them.
@@ -160,8 +162,13 @@ class Node:
         self._outputs = None if len(outputs) == 1 else outputs
 
     def __call__(self, *grads: Tensor | None) -> Any:
+        if len(grads) != len(self._meta):
+            raise TypeError(
+                f"expected {len(self._meta)} arguments, got {len(grads)} instead"
+                + errors.at_user_line()
+            )
         results = self.apply(grads)
-        return results[0] if len(results) == 1 else results
+        return results[0] if len(results) == 1 else tuple(results)
 
     def name(self) -> str:
         """The name that PyTorch gives to nodes of this kind."""
@@ -210,7 +217,9 @@ class AccumulateGrad(Node):
     ends here; a strong reference would close that cycle and leak the whole graph.
     """
 
-    __slots__ = ("_array", "_storage", "_variable", "post_accumulate_hooks", "reached_by")
+    __slots__ = (
+        "_array", "_storage", "_variable", "has_grad_dtype", "post_accumulate_hooks", "reached_by",
+    )  # fmt: skip
 
     is_accumulator = True
     is_bare = True
@@ -226,6 +235,8 @@ class AccumulateGrad(Node):
         self.reached_by: Any = None
         self.module_path = None
         self.post_accumulate_hooks = Hooks()
+        # Whether the dtype of its gradients was set, and need not be the leaf's.
+        self.has_grad_dtype = False
         self.follow(variable)
 
     def name(self) -> str:
@@ -239,11 +250,18 @@ class AccumulateGrad(Node):
 
     def for_data_of(self, variable: Tensor) -> AccumulateGrad:
         """The node of a leaf that got other data: a new one with the same hooks, if it must."""
-        if self._shape == variable._array.shape and self._dtype == variable._array.dtype:
+        same_dtype = self.has_grad_dtype or self._dtype == variable._array.dtype
+        if self._shape == variable._array.shape and same_dtype:
             self.follow(variable)
             return self
+        return self.anew(variable)
+
+    def anew(self, variable: Tensor) -> AccumulateGrad:
+        """Another node for the leaf, with the same hooks."""
         node = AccumulateGrad(variable)
         node._extras = self._extras
+        if self.has_grad_dtype:
+            node._dtype, node.has_grad_dtype = self._dtype, True
         node.post_accumulate_hooks = self.post_accumulate_hooks
         return node
 

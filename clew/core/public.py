@@ -20,7 +20,8 @@ from clew.core.arguments import explain, explained, typed
 from clew.core.casting import without_autocast
 from clew.core.inplace import become, bump_version, repeats_memory
 from clew.core.state import local
-from clew.core.tensor import Tensor
+from clew.core.storage import INFERENCE
+from clew.core.tensor import Tensor, tangents_of
 
 # Everything that `clew/__init__.py` makes available as `clew.<name>`.
 FUNCTIONS: dict[str, Any] = {}
@@ -141,6 +142,15 @@ def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
 
 def deliver(result: Tensor, out: Tensor) -> Tensor:
     """Store a result in the tensor that the caller gave as `out=`."""
+    if local.state.intercept is not None and (tangents_of(result) or tangents_of(out)):
+        raise NotImplementedError(
+            "Trying to use forward AD with a function that does not support it because it is an "
+            "out= function" + errors.at_user_line()
+        )
+    if out._storage is INFERENCE and not local.state.inference:
+        raise errors.inference_inplace()
+    if local.state.mutation_guard is not None:
+        local.state.mutation_guard.before_write(out)
     have, want = result.dtype, out.dtype
     if not dtypes.can_cast(have, want):
         raise errors.in_place_dtype(have.scalar_name, want.scalar_name)

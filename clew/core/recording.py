@@ -92,7 +92,7 @@ class OpNode(Node):
                 # Without a graph of the gradient, a bare tensor around the memory will do.
                 array, storage, version, _ = value
                 if storage.version != version or storage.untracked is not None:
-                    check_unwritten(self, names[index], array, storage, version)
+                    check_unwritten(self, names[index], value)
                 pool.append(restore(array, storage, None, 0))
             elif type(value) is SavedMany:
                 pool.append(tuple(unpack(each, self, "out") for each in value))
@@ -172,7 +172,7 @@ class OpNode(Node):
             if type(value) is tuple:
                 array, storage, version, _ = value
                 if storage.version != version or storage.untracked is not None:
-                    check_unwritten(self, names[len(pool)], array, storage, version)
+                    check_unwritten(self, names[len(pool)], value)
                 pool.append(array)
             elif type(value) is float:
                 pool.append(as_scalar(value, dtype))
@@ -196,7 +196,12 @@ class SavedTensor:
 
     __slots__ = ("index", "node")
 
-    def __init__(self, node: OpNode, index: int) -> None:
+    def __init__(self, node: OpNode | None = None, index: int = 0) -> None:
+        if node is None:
+            raise RuntimeError(
+                "Trying to create a SavedTensor object from Python is forbidden."
+                + errors.at_user_line()
+            )
         self.node = node
         self.index = index
 

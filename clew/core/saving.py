@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.backend import dtypes
 from clew.core.node import Edge, Node, recorded_edge, restore
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
@@ -42,9 +43,9 @@ class SavedLifted:
         self.tensor = tensor
 
     def unpack(self, holder: Node, name: str) -> Tensor:
-        array, storage, version, edge = self.saved
+        _, storage, version, edge = self.saved
         if storage.version != version or storage.untracked is not None:
-            check_unwritten(holder, name, array, storage, version)
+            check_unwritten(holder, name, self.saved)
         node, output_nr = edge or (None, 0)
         result: Tensor = self.tensor.with_history(holder if node is OWN else node, output_nr)
         return result
@@ -94,16 +95,18 @@ def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual 
     return saved
 
 
-def check_unwritten(
-    holder: Node, name: str, array: np.ndarray, storage: Storage, version: int
-) -> None:
+def check_unwritten(holder: Node, name: str, saved: Saved) -> None:
     """Raise if a saved tensor was overwritten; warn if that happened behind autograd's back."""
+    array, storage, version, edge = saved
     observer = active.observer
     if storage.version != version:
         if observer is not None:
             writer = storage.writer or "a write"
             observer.saved_tensor_modified(holder, writer, storage.written_at)
-        raise errors.modified_in_place(holder, name, array, storage, version)
+        made_by = (holder, edge[1]) if edge is not None and edge[0] is OWN else edge
+        shape = errors.shape_list(array.shape)
+        kind = f"torch.{dtypes.of_array(array).scalar_name}Tensor {shape}"
+        raise errors.modified_in_place(holder, name, kind, storage, version, made_by)
     if storage.untracked is not None and storage.untracked[0] > holder._seq:
         if observer is not None:
             observer.saved_tensor_modified_untracked(holder, *storage.untracked[1:])
@@ -126,7 +129,7 @@ def unpack(saved: Any, holder: Node, name: str) -> Any:
     if type(saved) is tuple:
         array, storage, version, edge = saved
         if storage.version != version or storage.untracked is not None:
-            check_unwritten(holder, name, array, storage, version)
+            check_unwritten(holder, name, saved)
         node, output_nr = edge or (None, 0)
         if node is OWN:
             node = holder

@@ -32,6 +32,7 @@ class State:
         "last_backward",
         "late",
         "module_path",
+        "multithreading",
         "mutation_guard",
         "new_storage",
         "no_grad_reason",
@@ -60,6 +61,8 @@ class State:
         self.last_backward: Any = None
         # What the products that backward has left to other threads read and write.
         self.late: Late = []
+        # Whether backward may leave work to other threads.
+        self.multithreading = True
         self.saved_hooks_disabled: str | None = None
         # Sees every write before it happens (allow_mutation_on_saved_tensors), or None.
         self.mutation_guard: Any = None

@@ -254,6 +254,10 @@ class Tensor:
     def requires_grad(self, value: bool) -> None:
         self._set_requires_grad(value)
 
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool" + errors.at_user_line())
+
     @property
     def grad_fn(self) -> Node | None:
         if self._view is not None:

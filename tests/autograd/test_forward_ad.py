@@ -306,3 +306,65 @@ def test_custom_function_with_several_outputs(torch: Any) -> Any:
     x, t = vector(torch, 1.0, 2.0), vector(torch, 3.0, 4.0)
     first = push(torch, lambda x: Split.apply(x)[0], (x, t))
     return first, push(torch, lambda x: Split.apply(x)[1], (x, t))
+
+
+@twice
+def test_what_make_dual_refuses(torch: Any) -> Any:
+    forward_ad = torch.autograd.forward_ad
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(2), torch.ones(2))
+        return [
+            raised(forward_ad.make_dual, torch.ones(2), dual, words=15),
+            raised(forward_ad.make_dual, dual, torch.ones(2), words=16),
+            raised(torch.igamma, dual, dual, words=18),
+            raised(lambda: torch.add(dual, 1, out=torch.ones(2)), words=6),
+            raised(lambda: torch.add(torch.ones(2), 1, out=dual), words=6),
+        ]
+
+
+@twice
+def test_tangents_lie_as_their_primals(torch: Any) -> Any:
+    forward_ad = torch.autograd.forward_ad
+    long = torch.arange(6.0)
+    pairs = {
+        "same": (torch.ones(2, 3), torch.ones(2, 3)),
+        "transposed": (torch.ones(2, 3), torch.arange(6.0).reshape(3, 2).t()),
+        "part": (long[1:5].detach(), torch.arange(4.0)),
+        "empty": (torch.ones(1).as_strided((0,), (1,), 1), torch.ones(1).as_strided((0,), (1,), 2)),
+        "complex": (torch.ones(2) * 1j, torch.arange(2.0) + 0j),
+        "conjugate": ((torch.ones(2) * 1j).conj(), torch.arange(2.0) * 1j),
+    }
+    found: dict[str, Any] = {}
+    with forward_ad.dual_level():
+        for name, (primal, tangent) in pairs.items():
+            dual = forward_ad.make_dual(primal, tangent)
+            unpacked = forward_ad.unpack_dual(dual).tangent
+            found[name] = unpacked is tangent, unpacked.stride(), unpacked.resolve_conj()
+        part = forward_ad.make_dual(*pairs["part"]).as_strided((6,), (1,), 0)
+        found["around"] = forward_ad.unpack_dual(part).tangent
+    return found
+
+
+@twice
+def test_detach_drops_tangents(torch: Any) -> Any:
+    forward_ad = torch.autograd.forward_ad
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(torch.ones(2), torch.ones(2))
+        copy = dual.clone()
+        copy.detach_()
+        return [
+            forward_ad.unpack_dual(each * 2).tangent is None for each in (dual, dual.detach(), copy)
+        ]
+
+
+@twice
+def test_powers_of_negative_numbers_with_complex_exponents(torch: Any) -> Any:
+    base = torch.tensor([-2.0, 3.0, -0.5], dtype=torch.float64, requires_grad=True)
+    exponent = torch.tensor([1 + 1j, 0.5j, 2 - 1j], dtype=torch.complex128, requires_grad=True)
+    outs = [torch.pow(base, exponent), torch.pow(-2.0, exponent), torch.pow(base, 2 + 1j)]
+    return [
+        torch.autograd.grad(
+            torch.view_as_real(out).sum(), [base, exponent], allow_unused=True, retain_graph=True
+        )
+        for out in outs
+    ]

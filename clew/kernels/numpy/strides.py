@@ -28,6 +28,9 @@ def restride(
     array: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int = 0
 ) -> np.ndarray:
     """A view of that shape and those strides, `offset` after the first element, all in bytes."""
+    if 0 in shape:
+        # No element, so the offset may lie anywhere.
+        offset = 0
     if array.flags.c_contiguous and _fits(array, shape, strides, offset):
         return np.ndarray(shape, array.dtype, array, offset, strides)
     owner = owner_of(array)

@@ -91,10 +91,12 @@ def _grad_of_exponent(g: Tensor, self: Any, exponent: Tensor, out: Tensor) -> Te
     else:
         constant = exponent >= 0
     if isinstance(self, Tensor):
-        return g * conj(WHERE((self == 0) & constant, 0, out * self.log()))
+        # Of a negative real number the logarithm is complex, where the power is.
+        logarithm = (self.to(out.dtype) if out.dtype.is_complex else self).log()
+        return g * conj(WHERE((self == 0) & constant, 0, out * logarithm))
     if self == 0:
         return g * conj(WHERE(constant, 0, out * -math.inf))
-    return g * conj(out * _log_of_number(self))
+    return g * conj(out * _log_of_number(complex(self) if out.dtype.is_complex else self))
 
 
 def _log_of_number(value: float | complex) -> float | complex:

@@ -47,13 +47,21 @@ def refuse_leaf(self: Tensor, writer: str) -> None:
 def turn_into_view(self: Tensor, op: ViewOp, undo: Undo, **params: Any) -> Tensor:
     """Let a tensor become a view of what it was; `undo` is the view that leads back."""
     refuse_leaf(self, op.name)
-    was_view = self._view is not None
+    view = self._view
     viewed = op(self, **params)
     self._array = viewed._array
-    self._node, self._output_nr = viewed._node, viewed._output_nr
+    # Without grad the history is that of what it was, until it is made anew from the base.
+    stays = viewed._node is None and view is not None and view.base._requires_grad
+    if not stays:
+        self._node, self._output_nr = viewed._node, viewed._output_nr
     bump_version(self, op.name)
-    if was_view:
+    if view is not None:
         self._view = viewed._view
+        if self._view is not None:
+            # It may be written to if what it was may be.
+            self._view.kind = view.kind
+            if stays and not view.borrows:
+                self._view.made = self._view.seen = -1
     elif self._storage is not INFERENCE:
         # Views of what it was find their place again from here.
         storage = self._storage
@@ -146,7 +154,7 @@ def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = Non
         tensor([1, 2, 3])
     """
     shape = shape_argument(args, size)
-    if self.requires_grad:
+    if self.requires_grad and not local.state.inference:
         raise RuntimeError("cannot resize variables that require grad" + errors.at_user_line())
     array = self._array
     if array.shape == shape:
@@ -208,7 +216,8 @@ def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
     # As with `.data`, the version counter stays with the tensor.
     self._array = source._array
     if isinstance(self._node, AccumulateGrad):
-        self._node = self._node.for_data_of(self)
+        # Graphs made before lead to the data that the leaf had then.
+        self._node = self._node.anew(self)
     bump_version(self, "set_")
     return self
 

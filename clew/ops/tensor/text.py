@@ -11,7 +11,12 @@ from clew.core.tensor import Tensor, tangent_of
 
 
 def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:
-    history = self.grad_fn
+    try:
+        history = self.grad_fn
+        grad_fn_name = None if history is None else history.name().rpartition("::")[2]
+    except RuntimeError:
+        # A view that was made without grad, and whose memory was written to since.
+        grad_fn_name = "Invalid"
     tangent = tangent_of(self)
     name = type(self).__name__
     return printing.format_tensor(
@@ -19,7 +24,7 @@ def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:
         dtype_name=self.dtype.name,
         default_float_name=dtypes.get_default_dtype().name,
         requires_grad=self._requires_grad,
-        grad_fn_name=None if history is None else history.name().rpartition("::")[2],
+        grad_fn_name=grad_fn_name,
         tangent=None if tangent is None else repr(tangent),
         prefix="tensor(" if name == "Tensor" else f"{name}(",
     )

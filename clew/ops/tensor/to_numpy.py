@@ -21,6 +21,7 @@ from clew.backend import dtypes
 from clew.core.exposure import expose
 from clew.core.mirror import CONJ, bits_of
 from clew.core.public import methods
+from clew.core.state import local
 from clew.core.tensor import NoHistory, Tensor
 from clew.observer import active
 from clew.source import user_where
@@ -73,7 +74,7 @@ def entered_from_outside(how: str, data: Any) -> NoHistory | None:
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as an ndarray that shares memory with the tensor."""
-    if self.requires_grad and not force:
+    if self.requires_grad and local.state.grad_enabled and not force:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             + errors.at_user_line()
