@@ -34,7 +34,7 @@ def jvp_of(
     if not any(op.can_differentiate(out) for out in outs):
         return [None] * len(outs)
     plain = tuple(_without_tangent(level, value) for value in inputs)
-    tangents = tuple(level.tangent(value) for value in inputs)
+    tangents = tuple(tangents_of(value).get(level) for value in inputs)
     try:
         return _tangents_of_outputs(op, plain, tangents, params, outs)
     except NotImplementedError as error:
