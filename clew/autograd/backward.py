@@ -16,10 +16,9 @@ from clew.backend import dtypes
 from clew.core import engine
 from clew.core.node import Edge, live_edge, retain
 from clew.core.state import local
-from clew.core.storage import Storage
 from clew.core.tensor import Size, Tensor, wrap
 from clew.observer import active
-from clew.ops.batching.level import innermost, running
+from clew.ops.batching.level import running
 from clew.ops.define import vmap_errors
 
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
@@ -28,7 +27,7 @@ Inputs = Tensors | dict[Any, Tensor]
 
 def inside_transform() -> bool:
     """Whether a function runs that vmap, grad or another transform was given."""
-    return local.state.new_storage is not Storage or innermost() is not None
+    return local.state.transforms > 0
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
@@ -267,7 +266,8 @@ def _missing_grad(
                 + errors.at_user_line()
             )
         zeros = wrap(np.zeros_like(target._array))
-        return zeros.requires_grad_() if create_graph else zeros
+        zeros._requires_grad = create_graph
+        return zeros
     if not allow_unused:
         raise RuntimeError(
             f"The differentiated Tensor at index {index} appears to not have been used in the "

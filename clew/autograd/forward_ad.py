@@ -48,7 +48,20 @@ class DualLevel(Interceptor):
         self.is_open = True
 
     def tangent(self, value: Any) -> Tensor | None:
-        return tangents_of(value).get(self)
+        found = tangents_of(value).get(self)
+        return self.follow_base(value) if found is None else found
+
+    def follow_base(self, value: Any) -> Tensor | None:
+        """Give a view the tangent that its base got by a write after the view was made."""
+        view = getattr(value, "_view", None)
+        if view is None or value._storage.written <= view.made:
+            return None
+        whole = tangents_of(view.base).get(self)
+        if whole is None:
+            return None
+        part: Tensor = view.replay(whole)
+        self.give(value, part)
+        return part
 
     def dual(self, primal: Any, tangent: Any) -> Tensor:
         """A tensor with the same value and history that carries `tangent`."""
@@ -120,9 +133,11 @@ class DualLevel(Interceptor):
             state.intercept, state.dual = self, dual
 
     def run(self, state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        # All of them are asked: a view may have to follow its base first.
+        is_dual = any([self.tangent(value) is not None for value in inputs])
         result = op(*inputs, **params)
         outs = result if isinstance(result, tuple) else (result,)
-        if any(self.tangent(value) is not None for value in inputs):
+        if is_dual:
             for out, tangent in zip(outs, jvp_of(self, op, inputs, params, outs), strict=True):
                 if tangent is not None:
                     self.give(out, tangent if op.is_view else laid_out_like(out, tangent))
@@ -134,7 +149,7 @@ class DualLevel(Interceptor):
     ) -> Tensor:
         target: Tensor = inputs[0]
         tangent = None
-        if any(self.tangent(value) is not None for value in inputs):
+        if any([self.tangent(value) is not None for value in inputs]):
             # The formulas may need the value from before the write.
             outs = op(*inputs, **params)
             outs = outs if isinstance(outs, tuple) else (outs,)

@@ -22,6 +22,7 @@ from clew.core.state import State, local
 from clew.core.storage import next_sequence_number
 from clew.core.tensor import Tensor, alias, forbid_view_write
 from clew.ops.batching.level import innermost
+from clew.ops.define import vmap_errors
 from clew.source import user_where
 
 _NO_META: Meta = ((), np.dtype(np.float32))
@@ -139,6 +140,8 @@ class Function(metaclass=FunctionMeta):
             if kwargs or len(args) < positions:
                 args = _bind(signature, args, kwargs)
         state = local.state
+        if state.transforms and not separate:
+            raise vmap_errors.function_without_context(cls)
         ctx = cls._context_class()
         tensors = [value for value in args if isinstance(value, Tensor)]
         ctx._is_input_tensor = tuple(isinstance(value, Tensor) for value in args)

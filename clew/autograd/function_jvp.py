@@ -8,14 +8,14 @@ import numpy as np
 
 from clew import errors
 from clew.autograd.context import FunctionCtx
-from clew.core.tensor import Tensor, tangents_of, wrap
+from clew.core.tensor import Tensor, wrap
 
 
 def run_jvp(
     level: Any, ctx: FunctionCtx, inputs: tuple[Any, ...], outputs: tuple[Any, ...]
 ) -> list[Tensor | None]:
     """The tangents of a custom function's outputs, one for each; None where there is none."""
-    tangents = [tangents_of(value).get(level) for value in inputs]
+    tangents = [level.tangent(value) for value in inputs]
     if all(tangent is None for tangent in tangents):
         return [None] * len(outputs)
     given = [

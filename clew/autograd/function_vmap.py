@@ -32,8 +32,6 @@ def run_batched(
     level: Batching, function: type[Function], base: type[Function], args: tuple[Any, ...]
 ) -> Any:
     """The outputs of a custom function whose arguments belong to a vmap."""
-    if function.setup_context is base.setup_context:
-        raise vmap_errors.function_without_context(function)
     physical = [level.lower(value) for value in args]
     in_dims: Dims = tuple(0 if level.is_batched(value) else None for value in args)
     with level.outside():

@@ -312,7 +312,7 @@ def _batched_columns(
     """The derivatives of all outputs by all elements of one input, in one run."""
     array = given[index]._array
     seeds = wrap(np.eye(array.size, dtype=array.dtype).reshape(array.size, *array.shape))
-    with running(array.size) as level, forward_ad.dual_level():
+    with running(array.size, is_transform=False) as level, forward_ad.dual_level():
         dual = forward_ad.make_dual(given[index].detach(), level.lift(seeds))
         args = [dual if i == index else each.detach() for i, each in enumerate(given)]
         outputs_tuple, outs = _tensors(func(*args), OUTPUTS, "jacobian")

@@ -87,6 +87,12 @@ def increment_version(tensor: Tensor | Sequence[Tensor]) -> None:
         bump_version(each, "increment_version")
 
 
+IN_TRANSFORM = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks.\n  Call the "
+    "transform outside of the hooks, and use none in the function."
+)
+
+
 class saved_tensors_hooks:
     """Inside, each tensor saved for backward passes through `pack_hook`, and later back.
 
@@ -110,11 +116,16 @@ class saved_tensors_hooks:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
 
+    # Whether what comes back has the history and the tangents that a transform needs.
+    suits_transforms = False
+
     def __enter__(self) -> Any:
         state = local.state
-        if state.saved_hooks_disabled is not None:
-            raise RuntimeError(state.saved_hooks_disabled)
-        state.saved_hooks = (*state.saved_hooks, (self.pack_hook, self.unpack_hook))
+        refusal = state.saved_hooks_disabled
+        if refusal is not None and not (refusal is IN_TRANSFORM and self.suits_transforms):
+            raise RuntimeError(refusal)
+        pair = (self.pack_hook, self.unpack_hook)
+        state.saved_hooks = (*state.saved_hooks, Suited(pair) if self.suits_transforms else pair)
 
     @uninterrupted
     def __exit__(self, *exc: object) -> None:
@@ -159,6 +170,10 @@ class save_on_cpu(saved_tensors_hooks):
         return wrapped
 
 
+class Suited(tuple[Any, Any]):
+    """A pair of hooks that work inside of transforms."""
+
+
 class disable_saved_tensors_hooks(_Mode):
     """Inside, entering `saved_tensors_hooks` raises `error_message`.
 
@@ -180,7 +195,10 @@ class disable_saved_tensors_hooks(_Mode):
 
     def __enter__(self) -> None:
         state = local.state
-        if state.saved_hooks:
+        suited = self.error_message is IN_TRANSFORM and all(
+            isinstance(pair, Suited) for pair in state.saved_hooks
+        )
+        if state.saved_hooks and not suited:
             raise RuntimeError(self.error_message)
         self._before = state.saved_hooks_disabled, self._before
         state.saved_hooks_disabled = self.error_message

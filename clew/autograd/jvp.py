@@ -169,11 +169,12 @@ def _transposed(
     grad_enabled, state.grad_enabled = state.grad_enabled, True
     try:
         cotangents = [
-            lifted(wrap(np.zeros_like(out._array))).requires_grad_()
-            if op.can_differentiate(out)
-            else None
+            lifted(wrap(np.zeros_like(out._array))) if op.can_differentiate(out) else None
             for out in outs
         ]
+        for cotangent in cotangents:
+            if cotangent is not None:
+                cotangent._requires_grad = True
         pulled = _pull_back(op, inputs, tangents, params, outs, cotangents)
         terms = [
             (_conj(gradient) * tangent).sum()

@@ -9,6 +9,7 @@ from typing import Any
 
 from clew import errors
 from clew.autograd.backward import backward as run_backward
+from clew.autograd.backward import inside_transform
 from clew.backend import dtypes
 from clew.core.node import (
     AccumulateGrad,
@@ -23,6 +24,7 @@ from clew.core.state import local
 from clew.core.storage import INFERENCE, DataStorage
 from clew.core.tensor import NoHistory, Tensor, alias, tangents_of
 from clew.observer import active
+from clew.ops.define import vmap_errors
 from clew.source import INTERNAL_PACKAGES, _getframe, user_where
 
 
@@ -44,6 +46,12 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
             "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
             f"{type(requires_grad).__name__}" + errors.at_user_line()
         )
+    if inside_transform():
+        raise vmap_errors.changed_flag("requires_grad_")
+    return _with_flag(self, requires_grad)
+
+
+def _with_flag(self: Tensor, requires_grad: bool) -> Tensor:
     observer = active.observer
     if observer is not None and requires_grad:
         observer.requires_grad_set(self)
@@ -83,7 +91,7 @@ def _set_requires_grad(self: Tensor, value: bool) -> None:
             "only Tensors of floating point and complex dtype can require gradients"
             + errors.at_user_line()
         )
-    requires_grad_(self, value)
+    _with_flag(self, value)
 
 
 @public(function=True, out=False)
@@ -252,6 +260,8 @@ def retain_grad(self: Tensor) -> None:
     """Keep the gradient of a non-leaf in its `.grad`, too."""
     if live_edge(self) is None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if inside_transform():
+        raise vmap_errors.changed_flag("retain_grad")
     retain(self)
 
 

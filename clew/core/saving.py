@@ -74,7 +74,7 @@ class Packed:
 def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual | SavedLifted:
     """What a node keeps of a tensor: its memory, the version it had, its place in the graph."""
     storage = tensor._storage
-    if storage is INFERENCE:
+    if storage is INFERENCE and not local.state.transforms:
         raise errors.inference_saved()
     edge: Any = None
     if output_of:

@@ -38,6 +38,7 @@ class State:
         "no_grad_reason",
         "saved_hooks",
         "saved_hooks_disabled",
+        "transforms",
     )
 
     def __init__(self) -> None:
@@ -66,6 +67,8 @@ class State:
         self.saved_hooks_disabled: str | None = None
         # Sees every write before it happens (allow_mutation_on_saved_tensors), or None.
         self.mutation_guard: Any = None
+        # How many function transforms (grad, vmap, ...) the running function is inside of.
+        self.transforms = 0
         # Makes the storage of a new tensor; inside of a transform it says where it was made.
         self.new_storage: Callable[[], Storage] = Storage
 

@@ -23,10 +23,12 @@ class _Dirichlet(Function):
     """Dirichlet samples that move with their weights."""
 
     @staticmethod
-    def forward(ctx: Any, concentration: Tensor) -> Tensor:
-        shares = sample_dirichlet(concentration)
-        ctx.save_for_backward(shares, concentration)
-        return shares
+    def forward(concentration: Tensor) -> Tensor:
+        return sample_dirichlet(concentration)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(output, *inputs)
 
     @staticmethod
     @once_differentiable

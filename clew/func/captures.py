@@ -27,7 +27,18 @@ class _StorageInside(Storage):
         self.made_in = made_in
 
 
-class guarded:
+class transforming:
+    """The part of a program in which a function runs that a transform was given."""
+
+    def __enter__(self) -> None:
+        local.state.transforms += 1
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        local.state.transforms -= 1
+
+
+class guarded(transforming):
     """While a transformed function runs, what it captured must not be written to.
 
     `arguments` are the tensors that it was given; `originals` those for which it was given others
@@ -45,9 +56,11 @@ class guarded:
         inside = functools.partial(_StorageInside, self.number)
         self.before, self.maker = state.mutation_guard, state.new_storage
         state.mutation_guard, state.new_storage = self, inside
+        super().__enter__()
 
     @uninterrupted
     def __exit__(self, *exc: object) -> None:
+        super().__exit__()
         local.state.mutation_guard, local.state.new_storage = self.before, self.maker
 
     def before_write(self, target: Tensor) -> None:

@@ -8,16 +8,19 @@ so that gradients of gradients, and gradients outside of the transform, follow.
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from clew import errors
 from clew.autograd.backward import grad as autograd_grad
+from clew.autograd.graph import IN_TRANSFORM, disable_saved_tensors_hooks
 from clew.core.node import Node, live_edge, reachable
 from clew.core.state import local
+from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, alias, constant, tangents_of, wrap
 from clew.func.captures import guarded
 from clew.func.trees import Spec, flatten, map_leaves, unflatten
@@ -29,15 +32,43 @@ Func = Callable[..., Any]
 Argnums = int | tuple[int, ...]
 
 
-class Tracking:
-    """The aliases of one call's arguments, and whether gradients of their gradients are wanted."""
+class recording:
+    """Grad mode on, inference mode off, whatever they are outside: a transform needs a record.
+
+    `watched` says whether grad mode was on, so that those outside may want gradients of the result.
+    """
+
+    def __enter__(self) -> Self:
+        state = local.state
+        self.watched, self.inference = state.grad_enabled, state.inference
+        state.grad_enabled, state.inference = True, False
+        return self
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        state = local.state
+        state.grad_enabled, state.inference = self.watched, self.inference
+
+
+class Tracking(recording):
+    """A function runs for its gradients: the aliases of its arguments, and what else it uses."""
+
+    # Whose alias an end of the graph is: only those of functions that still run concern others.
+    owners: ClassVar[weakref.WeakKeyDictionary[Node, Tracking]] = weakref.WeakKeyDictionary()
 
     def __init__(self) -> None:
-        # Whether anything outside of this call can want a gradient of what it returns.
-        self.watched = local.state.grad_enabled
-        self.own: set[int] = set()
+        self.runs = False
         # What has been found of results, by the node that each comes from.
         self.foreign: dict[Node, bool] = {}
+
+    def __enter__(self) -> Self:
+        self.runs = True
+        return super().__enter__()
+
+    @uninterrupted
+    def __exit__(self, *exc: object) -> None:
+        self.runs = False
+        super().__exit__()
 
     def track(self, leaf: Any) -> Tensor:
         """An argument as one that requires grad."""
@@ -53,15 +84,23 @@ class Tracking:
                 + errors.at_user_line()
             )
         leaf = lifted(leaf)
-        if self.watched and leaf.requires_grad:
+        if leaf.requires_grad:
+            # Also without grad mode: a pull-back may be called where it is on.
             tracked: Tensor = ALIAS(leaf)
             return tracked
         tracked = _without_history(leaf)
+        if tracked._storage is INFERENCE:
+            tracked._storage = local.state.new_storage()
         tracked._reason = None
-        tracked._requires_grad = True
-        edge = live_edge(tracked)
-        self.own.add(id(edge[0] if edge else None))
-        return tracked
+        return self.own(tracked)
+
+    def own(self, leaf: Tensor) -> Tensor:
+        """Make a tensor that nobody else has an end of the graph."""
+        leaf._requires_grad = True
+        edge = live_edge(leaf)
+        assert edge is not None
+        self.owners[edge[0]] = self
+        return leaf
 
     def is_foreign(self, tensor: Tensor) -> bool:
         """Whether a result depends on something outside of this call that requires grad."""
@@ -70,22 +109,28 @@ class Tracking:
             return False
         node = edge[0]
         if node not in self.foreign:
-            self.foreign[node] = any(
-                [each.is_accumulator and id(each) not in self.own for each in reachable([node])]
-            )
+            ends = [each for each in reachable([node]) if each.is_accumulator]
+            self.foreign[node] = any(map(self.is_of_others, ends))
         return self.foreign[node]
 
-    def wants_graph(self, outs: Sequence[Tensor]) -> bool:
-        """Whether the gradients are to have a graph of their own."""
-        if not self.watched:
-            return False
-        return has_history() or any(map(self.is_foreign, outs))
+    def is_of_others(self, end: Node) -> bool:
+        owner = self.owners.get(end)
+        return owner is None or (owner is not self and owner.runs)
+
+    def wants_graph(self, sources: Sequence[Any]) -> bool:
+        """Whether gradients computed from these are to have a graph of their own."""
+        tensors = [each for each in sources if isinstance(each, Tensor)]
+        return has_history() or any(map(self.is_foreign, tensors))
 
     def released(self, value: Any) -> Any:
         """A result as those outside of this call see it: without the history that is only ours."""
         if not isinstance(value, Tensor) or not value.requires_grad:
             return value
         return value if self.watched and self.is_foreign(value) else constant(value)
+
+    def released_aux(self, aux: Any) -> Any:
+        """What a function returns beside its value, as those outside see it."""
+        return map_leaves(self.released, checked_aux(aux))
 
 
 def _without_history(leaf: Tensor) -> Tensor:
@@ -99,23 +144,19 @@ def _without_history(leaf: Tensor) -> Tensor:
     return tracked
 
 
-class recording:
-    """Grad mode on, whatever it is outside: a transform records what it needs."""
-
-    def __enter__(self) -> None:
-        state = local.state
-        self.before, state.grad_enabled = state.grad_enabled, True
-
-    @uninterrupted
-    def __exit__(self, *exc: object) -> None:
-        local.state.grad_enabled = self.before
+def without_hooks() -> disable_saved_tensors_hooks:
+    """No hooks on saved tensors: what they give back may lack history and tangents."""
+    return disable_saved_tensors_hooks(IN_TRANSFORM)
 
 
 def gradients_of(
     tracking: Tracking, outs: Sequence[Any], inputs: Sequence[Tensor], cotangents: Sequence[Any],
-    *, keep_graph: bool = False, create_graph: bool | None = None,
+    *, watched: bool, keep_graph: bool = False, create_graph: bool | None = None,
 ) -> list[Tensor]:  # fmt: skip
-    """The gradients of outputs with respect to the aliases; zeros where there is no path."""
+    """The gradients of outputs with respect to the aliases; zeros where there is no path.
+
+    `watched`: whether anything outside can want gradients of them.
+    """
     pairs = [
         (out, cotangent)
         for out, cotangent in zip(outs, cotangents, strict=True)
@@ -124,12 +165,17 @@ def gradients_of(
     if not pairs:
         return [wrap(np.zeros_like(each._array)) for each in inputs]
     roots = [out for out, _ in pairs]
-    graph = tracking.wants_graph(roots) if create_graph is None else create_graph
+    given = [cotangent for _, cotangent in pairs]
+    wanted = watched if create_graph is None else create_graph
+    graph = wanted and tracking.wants_graph([*roots, *given])
     found = autograd_grad(
-        roots, inputs, [cotangent for _, cotangent in pairs], create_graph=graph,
-        retain_graph=graph or keep_graph, allow_unused=True, materialize_grads=True,
+        roots, inputs, given, create_graph=graph, retain_graph=graph or keep_graph,
+        allow_unused=True,
     )  # fmt: skip
-    return list(found)
+    return [
+        wrap(np.zeros_like(given._array)) if gradient is None else gradient
+        for gradient, given in zip(found, inputs, strict=True)
+    ]
 
 
 # -- which arguments ---------------------------------------------------------------------------
@@ -191,20 +237,19 @@ def grad_and_value(func: Func, argnums: Argnums = 0, has_aux: bool = False) -> F
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        tracking = Tracking()
         leaves, spec = flatten(chosen(args, argnums))
-        with recording():
+        with without_hooks(), Tracking() as tracking:
             tracked = [tracking.track(leaf) for leaf in leaves]
             given = replaced(args, argnums, unflatten(tracked, spec))
             with guarded(flatten(given)[0], leaves):
                 result = func(*given, **kwargs)
             out, aux = split_aux(result, has_aux, "grad_and_value(f)(*args)")
             _check_scalar(out)
-            grads = gradients_of(tracking, [out], tracked, [None])
+            grads = gradients_of(tracking, [out], tracked, [None], watched=tracking.watched)
         gradient = unflatten(grads, spec)
         value = tracking.released(out)
         if has_aux:
-            return gradient, (value, map_leaves(tracking.released, aux))
+            return gradient, (value, tracking.released_aux(aux))
         return gradient, value
 
     return wrapper
@@ -219,6 +264,17 @@ def split_aux(result: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
             + errors.at_user_line()
         )
     return result
+
+
+def checked_aux(aux: Any) -> Any:
+    """What a function returns beside its value: containers of tensors."""
+    for leaf in flatten(aux)[0]:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(
+                f"Expected tensors, got unsupported type {type(leaf)}\n  With has_aux=True all that "
+                "the function returns beside its value must be tensors." + errors.at_user_line()
+            )
+    return aux
 
 
 def _check_scalar(out: Any) -> None:
@@ -279,9 +335,8 @@ class Linearization:
         more: Sequence[Any] | None = (),
     ) -> None:  # fmt: skip
         """`more`: what the function may write to besides; None where it may write to anything."""
-        self.tracking = Tracking()
         leaves, self.input_spec = flatten(primals)
-        with recording():
+        with nullcontext() if more is None else without_hooks(), Tracking() as self.tracking:
             self.inputs = [self.tracking.track(leaf) for leaf in leaves]
             given = [*self.inputs, *(more or ())]
             with nullcontext() if more is None else guarded(given, leaves):
@@ -294,25 +349,29 @@ class Linearization:
         return unflatten([self.tracking.released(out) for out in self.outs], self.output_spec)
 
     def released_aux(self) -> Any:
-        return map_leaves(self.tracking.released, self.aux)
+        return self.tracking.released_aux(self.aux)
 
     def pull_back(
         self, cotangents: Sequence[Any], keep_graph: bool = True, create_graph: bool | None = None
     ) -> list[Tensor]:
-        with recording():
+        with recording() as record:
             return gradients_of(
-                self.tracking, self.outs, self.inputs, cotangents, keep_graph=keep_graph,
-                create_graph=create_graph,
+                self.tracking, self.outs, self.inputs, cotangents, watched=record.watched,
+                keep_graph=keep_graph, create_graph=create_graph,
             )  # fmt: skip
 
     def push_forward(self, tangents: Sequence[Tensor]) -> list[Tensor]:
         """The products of the Jacobian with tangents: the pull-back, transposed."""
-        with recording():
-            cotangents = [lifted(wrap(np.zeros_like(out._array))) for out in self.outs]
-            for cotangent in cotangents:
-                cotangent._requires_grad = True
+        roots = [out for out in self.outs if out.requires_grad]
+        if not roots:
+            return [wrap(np.zeros_like(out._array)) for out in self.outs]
+        with recording() as record:
+            graph = record.watched and self.tracking.wants_graph([*self.outs, *tangents])
+            cotangents = [
+                self.tracking.own(lifted(wrap(np.zeros_like(out._array)))) for out in self.outs
+            ]
             pulled = autograd_grad(
-                [out for out in self.outs if out.requires_grad] or self.outs, self.inputs,
+                roots, self.inputs,
                 [c for c, out in zip(cotangents, self.outs, strict=True) if out.requires_grad],
                 create_graph=True, allow_unused=True, materialize_grads=True,
             )  # fmt: skip
@@ -322,15 +381,15 @@ class Linearization:
                 return [wrap(np.zeros_like(out._array)) for out in self.outs]
             found = autograd_grad(
                 sum(along[1:], along[0]), cotangents, retain_graph=True, allow_unused=True,
-                materialize_grads=True, create_graph=self.tracking.wants_graph(self.outs),
+                materialize_grads=True, create_graph=graph,
             )  # fmt: skip
         return list(found)
 
 
 def check_tensors(outs: Sequence[Any], what: str) -> None:
-    if not outs:
+    if not outs or (len(outs) == 1 and outs[0] is None):
         raise RuntimeError(
-            f"{what}: Expected f to be a function that has non-empty output (got output = [])"
+            f"{what}: Expected f to be a function that has non-empty output (got output = {outs})"
             + errors.at_user_line()
         )
     for out in outs:

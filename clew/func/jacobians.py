@@ -11,6 +11,7 @@ import numpy as np
 from clew import errors
 from clew.autograd.forward_ad import DualLevel
 from clew.core.interception import install, remove
+from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.func.batching import vmap
 from clew.func.captures import guarded
@@ -19,6 +20,7 @@ from clew.func.gradients import (
     Func,
     Linearization,
     check_tensors,
+    checked_aux,
     chosen,
     replaced,
     split_aux,
@@ -43,8 +45,12 @@ class Pushed:
         leaves, spec = flatten(primals)
         given, tangent_spec = flatten(tangents)
         _check_structures(spec, tangent_spec)
+        _check_only_tensors(what, "primals", leaves)
+        _check_only_tensors(what, "tangents", given)
         level = DualLevel()
         install(level)
+        state = local.state
+        inference, state.inference = state.inference, False
         try:
             duals = [level.dual(leaf, tangent) for leaf, tangent in zip(leaves, given, strict=True)]
             # Who writes to a dual writes to its tangent as well.
@@ -53,9 +59,10 @@ class Pushed:
             outs, self.spec = flatten(result)
             check_tensors(outs, what)
             found = [level.tangent(out) for out in outs]
-            self.aux = map_leaves(level.without_tangent, aux)
+            self.aux = map_leaves(level.without_tangent, checked_aux(aux) if has_aux else None)
             self.outs = [level.without_tangent(out) for out in outs]
         finally:
+            state.inference = inference
             remove(level)
             level.close()
         self.tangents = [
@@ -83,6 +90,19 @@ def _check_structures(primals: Spec, tangents: Spec) -> None:
         )
 
 
+def _check_only_tensors(what: str, kind: str, leaves: Sequence[Any]) -> None:
+    if not leaves:
+        raise RuntimeError(
+            f"{what}: Expected {kind} to contain at least one Tensor." + errors.at_user_line()
+        )
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(
+                f"{what}: Expected {kind} to only contain Tensors, got {type(leaf)}"
+                + errors.at_user_line()
+            )
+
+
 def jvp(
     func: Func, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False
 ) -> Any:
@@ -104,10 +124,6 @@ def jvp(
         raise RuntimeError(
             f"{what}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
             + errors.at_user_line()
-        )
-    if not primals:
-        raise RuntimeError(
-            f"{what}: Expected primals to be non-empty tuple of Tensors." + errors.at_user_line()
         )
     pushed = Pushed(func, primals, tangents, what, has_aux, strict)
     values = unflatten(pushed.outs, pushed.spec), unflatten(pushed.tangents, pushed.spec)
@@ -283,6 +299,7 @@ def jacfwd(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         selected = chosen(args, argnums)
         leaves, spec = flatten(selected)
+        _check_only_tensors("jacfwd(f)(*args)", "primals", leaves)
         _require_real("jacfwd", "inputs", leaves)
         seen: dict[str, Any] = {}
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew import errors
 from clew.core.tensor import Tensor
+from clew.func.captures import transforming
 from clew.nn.modules.batchnorm import _BatchNorm
 from clew.nn.modules.module import Module
 from clew.nn.utils.stateless import _functional_call as functional_call
@@ -81,10 +83,10 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     """`func` as if it were made of out-of-place operations.
 
     That is a promise to tracers, which see the operations. Here nothing but results can be seen,
-    and those are the same with and without: the function itself keeps the promise.
+    and those are the same with and without: the function runs as it is.
 
     Args:
-        func: the function, which is returned
+        func: the function
         remove: "mutations" or "mutations_and_views"; both do the same
 
     Example:
@@ -97,7 +99,13 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
             f"remove={remove}. Valid options are: remove='mutations' and "
             "remove='mutations_and_views'." + errors.at_user_line()
         )
-    return func
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with transforming():
+            return func(*args, **kwargs)
+
+    return wrapped
 
 
 def replace_all_batch_norm_modules_(root: Module) -> Module:

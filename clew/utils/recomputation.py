@@ -29,6 +29,12 @@ from clew.observer import active
 from clew.source import user_where
 
 
+class _Hooks(saved_tensors_hooks):
+    """What is computed again is part of the graph, inside of transforms as well."""
+
+    suits_transforms = True
+
+
 class CheckpointError(RuntimeError):
     """The second run of a checkpointed block differs from the first.
 
@@ -145,7 +151,7 @@ class Frame:
             self.notes.append(self.note(watch, tensor))
             return _Placeholder(self, len(self.notes) - 1)
 
-        return saved_tensors_hooks(pack, self.recall)
+        return _Hooks(pack, self.recall)
 
     def recall(self, placeholder: _Placeholder) -> Tensor:
         """The tensor behind a placeholder, computed again if this run has not done so yet."""
@@ -220,7 +226,7 @@ class _Recomputation:
         def pack(tensor: Tensor) -> Tensor:
             return self.accept(watch, tensor)
 
-        return saved_tensors_hooks(pack, lambda tensor: tensor)
+        return _Hooks(pack, lambda tensor: tensor)
 
     def accept(self, watch: Watch, tensor: Tensor) -> Tensor:
         index, notes = self.count, self.frame.notes

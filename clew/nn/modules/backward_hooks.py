@@ -20,9 +20,12 @@ class BackwardHookFunction(Function):
     """Hands tensors through, so that one node has the gradients of all of them."""
 
     @staticmethod
-    def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
-        ctx.mark_non_differentiable(*[each for each in tensors if not each.requires_grad])
+    def forward(*tensors: Tensor) -> tuple[Tensor, ...]:
         return tensors
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.mark_non_differentiable(*[each for each in inputs if not each.requires_grad])
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:

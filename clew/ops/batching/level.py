@@ -313,17 +313,23 @@ class _Outside:
 
 
 class running:
-    """The part of a program in which a vmap is in charge of every operation."""
+    """The part of a program in which a vmap is in charge of every operation.
 
-    def __init__(self, size: int, randomness: str = "error") -> None:
+    `is_transform`: whether the function that runs is one that a transform was given.
+    """
+
+    def __init__(self, size: int, randomness: str = "error", is_transform: bool = True) -> None:
         self.level = Batching(size, randomness)
+        self.is_transform = is_transform
 
     def __enter__(self) -> Batching:
         install(self.level)
+        local.state.transforms += self.is_transform
         return self.level
 
     @uninterrupted
     def __exit__(self, *exc: object) -> None:
+        local.state.transforms -= self.is_transform
         remove(self.level)
 
 

@@ -42,6 +42,19 @@ def backward() -> RuntimeError:
     )
 
 
+def changed_flag(method: str) -> RuntimeError:
+    too = (
+        " (or perhaps using torch.autograd.functional.* APIs)" if method == "requires_grad_" else ""
+    )
+    return RuntimeError(
+        f"You are attempting to call Tensor.{method}(){too} inside of a function being transformed "
+        "by a functorch transform. This is unsupported, please attempt to use the functorch "
+        f"transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call {method}() outside of a "
+        "function being transformed instead.\n  What a transform differentiates by are the "
+        "arguments that it was given." + errors.at_user_line()
+    )
+
+
 def escaped(what: str) -> RuntimeError:
     return RuntimeError(
         "Either your tensor may have escaped from inside a function being vmapped and this is a "
