@@ -14,7 +14,7 @@ import numpy as np
 from clew import errors
 from clew.autograd import function_errors
 from clew.autograd.context import ForwardCut, FunctionCtx, SavedIntermediate
-from clew.autograd.function_vmap import run_batched
+from clew.autograd.function_vmap import belongs_to, refuse_keyword_tensors, run_batched
 from clew.core.inplace import rebase
 from clew.core.node import Edge, Meta, Node, live_edge
 from clew.core.saving import save
@@ -137,6 +137,8 @@ class Function(metaclass=FunctionMeta):
         separate = cls.setup_context is not Function.setup_context
         if kwargs or separate:
             signature, positions = _parameters(cls.forward, separate)
+            if kwargs:
+                refuse_keyword_tensors(signature, kwargs)
             if kwargs or len(args) < positions:
                 args = _bind(signature, args, kwargs)
         state = local.state
@@ -152,6 +154,8 @@ class Function(metaclass=FunctionMeta):
         outputs = output if isinstance(output, tuple) else (output,)
         recorded = state.grad_enabled and any(ctx.needs_input_grad)
         _check_marks(ctx, tensors, outputs)
+        if separate:
+            _check_saved(ctx, tensors, outputs)
         if recorded:
             _check_undeclared(ctx, args, versions, outputs)
             ctx._edges = edges
@@ -226,7 +230,7 @@ def _run_forward(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], s
         state.intercept = intercept.inside_function()
     try:
         level = innermost()
-        batched = level is not None and any(level.owns(value) for value in args)
+        batched = level is not None and belongs_to(level, args)
         output = run_batched(level, cls, Function, args) if level and batched else None
         state.grad_enabled = False
         state.no_grad_reason = ctx._cut = ForwardCut(f"{cls.__name__}.forward", ctx._where)
@@ -258,6 +262,18 @@ def _check_marks(ctx: FunctionCtx, tensors: list[Tensor], outputs: tuple[Any, ..
     for tensor in ctx.non_differentiable:
         if not _shares(tensor, [out for out in outputs if isinstance(out, Tensor)]):
             function_errors.warn_marked_not_output(ctx)
+
+
+def _check_saved(ctx: FunctionCtx, tensors: list[Tensor], outputs: tuple[Any, ...]) -> None:
+    """An input that is an output as well is two tensors in the graph: which one is meant?"""
+    for tensor in (*ctx.to_save, *ctx.saved_for_forward):
+        if (
+            tensor is not None
+            and _is_among(tensor, tensors)
+            and _is_among(tensor, outputs)
+            and not _is_among(tensor, ctx.dirty_tensors)
+        ):
+            raise function_errors.saved_as_is(ctx)
 
 
 def _check_undeclared(

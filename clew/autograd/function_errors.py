@@ -41,6 +41,15 @@ def warn_undeclared_write(node: Node, index: int, storage: Storage) -> None:
     )
 
 
+def saved_as_is(node: Node) -> RuntimeError:
+    return RuntimeError(
+        "An input that has been returned as-is as output is being saved for backward. This is not "
+        "supported if you override setup_context. You should return and save a view of the input "
+        "instead, e.g. with x.view_as(x) or setup ctx inside the forward function itself.\n"
+        f"  In {node.name()}" + at_user_line()
+    )
+
+
 def dirty_not_returned(node: Node) -> RuntimeError:
     return RuntimeError(
         "Some elements marked as dirty during the forward method were not returned as "

@@ -6,12 +6,12 @@ forward inside a vmap, and its backward the original backward.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew import errors
 from clew.core.tensor import Tensor
-from clew.ops.batching.level import Batching, running
+from clew.ops.batching.level import Batching, innermost, running
 from clew.ops.batching.rules import front
 from clew.ops.define import vmap_errors
 
@@ -28,54 +28,144 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
+def belongs_to(level: Batching, args: Any) -> bool:
+    """Whether there is a tensor of a vmap among arguments, or in containers among them."""
+    children = _children(args)
+    if children is None:
+        return level.owns(args)
+    return any([belongs_to(level, child) for child in children])
+
+
+def _children(value: Any) -> list[Any] | None:
+    """The parts of a container; None for anything else."""
+    if isinstance(value, dict):
+        return list(value.values())
+    return list(value) if isinstance(value, tuple | list) else None
+
+
+def _rebuilt(value: Any, children: list[Any]) -> Any:
+    """A container like another one, with other parts."""
+    if isinstance(value, dict):
+        return dict(zip(value, children, strict=True))
+    if hasattr(value, "_fields"):
+        return type(value)(*children)
+    return type(value)(children)
+
+
+def _mapped(function: Callable[..., Any], value: Any, *others: Any) -> Any:
+    """A function of the leaves of containers that are alike."""
+    children = _children(value)
+    if children is None:
+        return function(value, *others)
+    columns = zip(children, *[_children(other) or () for other in others], strict=True)
+    return _rebuilt(value, [_mapped(function, *column) for column in columns])
+
+
 def run_batched(
     level: Batching, function: type[Function], base: type[Function], args: tuple[Any, ...]
 ) -> Any:
     """The outputs of a custom function whose arguments belong to a vmap."""
-    physical = [level.lower(value) for value in args]
-    in_dims: Dims = tuple(0 if level.is_batched(value) else None for value in args)
     with level.outside():
-        if all(dim is None for dim in in_dims):
-            output = function.apply(*physical)
-            out_dims: Any = None
-        elif function.vmap is not base.vmap:
+        if function.vmap is not base.vmap and belongs_to_examples(level, args):
             info = VmapInfo(level.size, level.randomness)
-            output, out_dims = _own_rule(function, info, in_dims, physical)
-        elif function.generate_vmap_rule:
-            output = _generated(function, base, level, in_dims).apply(*physical)
-            out_dims = 0
+            output, dims = _own_rule(function, info, level, args)
+            output = _mapped(_in_front, output, dims)
         else:
-            raise vmap_errors.function_without_vmap(function)
-        outs = output if isinstance(output, tuple) else (output,)
-        places = out_dims if isinstance(out_dims, tuple) else (out_dims,) * len(outs)
-        moved = [
-            out.movedim(place, 0) if isinstance(out, Tensor) and place else out
-            for out, place in zip(outs, places, strict=True)
-        ]
-    lifted = tuple(
-        level.lift(out, place is not None) if isinstance(out, Tensor) else out
-        for out, place in zip(moved, places, strict=True)
-    )
-    return lifted if isinstance(output, tuple) else lifted[0]
+            physical = [level.lower(value) for value in args]
+            in_dims: Dims = tuple(0 if level.is_batched(value) else None for value in args)
+            if all(dim is None for dim in in_dims):
+                output = function.apply(*physical)
+                dims = _everywhere(None, output)
+            elif function.generate_vmap_rule:
+                output = _generated(function, base, level, in_dims).apply(*physical)
+                dims = _everywhere(0, output)
+            else:
+                raise vmap_errors.function_without_vmap(function)
+    return _mapped(
+        lambda out, dim: level.lift(out, dim is not None) if isinstance(out, Tensor) else out,
+        output, dims,
+    )  # fmt: skip
+
+
+def belongs_to_examples(level: Batching, args: Any) -> bool:
+    children = _children(args)
+    if children is None:
+        return level.is_batched(args)
+    return any([belongs_to_examples(level, child) for child in children])
+
+
+def _everywhere(dim: int | None, output: Any) -> Any:
+    """One dimension for all outputs."""
+    return _mapped(lambda _: dim, output)
+
+
+def _in_front(out: Any, dim: int | None) -> Any:
+    return out.movedim(dim, 0) if isinstance(out, Tensor) and dim else out
 
 
 def _own_rule(
-    function: type[Function], info: VmapInfo, in_dims: Dims, physical: Sequence[Any]
+    function: type[Function], info: VmapInfo, level: Batching, args: tuple[Any, ...]
 ) -> tuple[Any, Any]:
+    """What a function's own `vmap` returns: the outputs, and for each the dimension of examples."""
     if function.generate_vmap_rule:
         raise RuntimeError(
             f"You tried to vmap over {function.__name__}, but it has both generate_vmap_rule=True "
-            "and an overriden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
-            "overriden vmap staticmethod to avoid ambiguity." + errors.at_user_line()
+            "and an overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
+            "overridden vmap staticmethod to avoid ambiguity." + errors.at_user_line()
         )
-    result = function.vmap(info, in_dims, *physical)
+    in_dims = _mapped(lambda value: level.given(value).dim, args)
+    result = function.vmap(info, in_dims, *_mapped(lambda value: level.given(value).tensor, args))
     if not (isinstance(result, tuple) and len(result) == 2):
+        found = f"{len(result)} returns" if isinstance(result, tuple) else f"a {type(result)}"
         raise RuntimeError(
             f"Expected the vmap staticmethod to have two returns, an output and out_dims with "
-            f"pytree structure compatible with the output.\n  {function.__name__}.vmap returned "
-            f"{type(result).__name__}" + errors.at_user_line()
+            f"pytree structure compatible with the output. Got {found} instead\n  From "
+            f"{function.__name__}.vmap" + errors.at_user_line()
         )
-    return result
+    output, out_dims = result
+    dims = _spread(out_dims, output)
+    if dims is NotImplemented:
+        raise RuntimeError(
+            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) "
+            f"tuple. Expected out_dims={out_dims} to be compatible with the structure of `output`."
+            f"\n  {function.__name__}.vmap returned {_described(output)}; out_dims may be one "
+            "number (or None) for all outputs, or a container like it." + errors.at_user_line()
+        )
+    return output, dims
+
+
+def _described(output: Any) -> str:
+    children = _children(output)
+    if children is None:
+        return f"a {type(output).__name__}"
+    return f"a {type(output).__name__} of {len(children)}"
+
+
+def _spread(dims: Any, output: Any) -> Any:
+    """A dimension for each output; NotImplemented where the two do not fit."""
+    wanted = _children(dims)
+    if wanted is None:
+        return _everywhere(dims, output)
+    children = _children(output)
+    if children is None or type(dims) is not type(output) or len(wanted) != len(children):
+        return NotImplemented
+    parts = [_spread(*pair) for pair in zip(wanted, children, strict=True)]
+    return NotImplemented if any(p is NotImplemented for p in parts) else _rebuilt(output, parts)
+
+
+def refuse_keyword_tensors(signature: Any, kwargs: dict[str, Any]) -> None:
+    """Tensors that only have a name have no dimension of examples."""
+    by_name = {
+        name: kwargs[name]
+        for name, parameter in signature.parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY and isinstance(kwargs.get(name), Tensor)
+    }
+    if by_name and innermost() is not None:
+        raise NotImplementedError(
+            "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass "
+            f"kwarg-only Tensors to autograd.Function. Got: {sorted(by_name)}"
+            + errors.at_user_line()
+        )
 
 
 def _generated(

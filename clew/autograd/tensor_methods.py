@@ -97,7 +97,7 @@ def _set_requires_grad(self: Tensor, value: bool) -> None:
 @public(function=True, out=False)
 def detach(self: Tensor) -> Tensor:
     """The same memory without history."""
-    result = alias(self)
+    result = self.detached() if self._is_lifted else alias(self)
     if self.requires_grad:
         result._reason = NoHistory("detach", "detach()", user_where(), edge_of(self)[0])
     observer = active.observer
@@ -122,11 +122,15 @@ def detach_(self: Tensor) -> Tensor:
         self._node, self._output_nr = None, 0
     if tangents_of(self):
         self._tangent = None
+    if self._is_lifted:
+        self._physical = self.detached()._physical
     set_flag(self, False)
     return self
 
 
 def _get_data(self: Tensor) -> Tensor:
+    if self._is_lifted:
+        raise vmap_errors.data("accessing `data` under vmap transform is not allowed")
     result = alias(self)
     if self._storage is not INFERENCE:
         result._storage = DataStorage(self._storage)
@@ -139,6 +143,12 @@ def _get_data(self: Tensor) -> Tensor:
 
 
 def _set_data(self: Tensor, value: Tensor) -> None:
+    if self._is_lifted:
+        raise vmap_errors.data("mutating directly with `.data` under vmap transform is not allowed.")
+    if inside_transform() and self.requires_grad:
+        raise vmap_errors.data(
+            "mutating directly with `.data` inside functorch transform is not allowed."
+        )
     observer = active.observer
     if observer is not None:
         observer.data_set(self, value)

@@ -351,6 +351,8 @@ def become(target: Tensor, compute: Callable[[Tensor], Tensor], writer: str) -> 
     stand_in = _stand_in(target) if mask else alias(target)
     stand_in._tangent = tangents_of(target)
     result = compute(stand_in)
+    if result._is_lifted:
+        raise result.no_captured_write(writer)
     if state.grad_enabled and result._requires_grad and not mask:
         forbid_view_write(target)
     store(target, result._array, writer)

@@ -65,6 +65,14 @@ class Interceptor:
         return inside
 
 
+def inside_vmap() -> bool:
+    """Whether this thread runs a function for many examples."""
+    link = local.state.intercept
+    while link is not None and not link.has_examples:
+        link = link.outer
+    return link is not None
+
+
 def drawn(
     shape: tuple[int, ...],
     make: Callable[[tuple[int, ...]], Any],

@@ -108,10 +108,11 @@ def with_out(
         if differentiable:
             refuse_history(args, kwargs, out)
         result = without_autocast(implementation, *args, **kwargs)
+        name = implementation.__name__
         if isinstance(out, Tensor):
-            return deliver(result, out)
+            return deliver(result, out, name)
         for each, target in zip(result, out, strict=True):
-            deliver(each, target)
+            deliver(each, target, name)
         return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
 
     return function
@@ -140,8 +141,11 @@ def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
         )
 
 
-def deliver(result: Tensor, out: Tensor) -> Tensor:
-    """Store a result in the tensor that the caller gave as `out=`."""
+def deliver(result: Tensor, out: Tensor, function: str) -> Tensor:
+    """Store a result in the tensor that the caller gave a function as `out=`."""
+    for tensor in (result, out):
+        if tensor._is_lifted:
+            raise tensor.no_out_variant(function)
     if local.state.intercept is not None and (tangents_of(result) or tangents_of(out)):
         raise NotImplementedError(
             "Trying to use forward AD with a function that does not support it because it is an "

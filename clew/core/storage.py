@@ -31,9 +31,9 @@ class Storage:
     written_at: tuple[CodeType, int] | None = None
     # The last write that, as in PyTorch, does not count: when, by what, and where.
     untracked: tuple[int, str, tuple[CodeType, int] | None] | None = None
-    # For each change of the base's shape in place (`t_`, `squeeze_`): the version it made, and the
-    # view operation, with its parameters, that undoes it.
-    turns: tuple[tuple[int, Any, dict[str, Any]], ...] = ()
+    # For each change of the base's shape in place (`t_`, `squeeze_`): the version it made, the vmap
+    # whose tensor it is about, and the view operation, with its parameters, that undoes it.
+    turns: tuple[tuple[int, Any, Any, dict[str, Any]], ...] = ()
 
     # The run of a transform that it was made in; 0 outside of all.
     made_in: int = 0

@@ -93,8 +93,9 @@ class View:
             steps.append((link.op, link.params, link.index))
             first, link = link, link.parent
         # What `t_` and the like have done to the base since then is undone first.
-        for version, op, params in self.base._storage.turns:
-            if version > first.version:
+        level = self.base._level if self.base._is_lifted else None
+        for version, of_level, op, params in self.base._storage.turns:
+            if version > first.version and of_level is level:
                 steps.append((op, params, None))
         return steps[::-1]
 

@@ -10,7 +10,8 @@ from clew import errors
 from clew.core.tensor import Tensor
 from clew.func.trees import Spec, broadcast, flatten, unflatten
 from clew.ops.batching.level import Batching, running
-from clew.ops.batching.tensor import BatchedTensor
+from clew.ops.batching.tensor import BatchedTensor, Given
+from clew.ops.create.random import default_generator
 from clew.ops.shape.joining import cat
 
 Dims = int | tuple[Any, ...] | None
@@ -195,6 +196,9 @@ class _Vmap:
                     "BatchedTensor when out_dim is None" + errors.at_user_line()
                 )
             return level.lower(out)
+        given = level.given(out)
+        if given.dim is not None and place in (given.dim, given.dim - given.tensor._array.ndim):
+            return given.tensor
         physical = level.result(out)
         return physical.movedim(0, place) if place else physical
 
@@ -202,7 +206,10 @@ class _Vmap:
         self, size: int, dims: Sequence[Any], leaves: Sequence[Any], chunk_size: int
     ) -> Any:
         parts: list[list[Any]] = []
+        state = default_generator.get_state() if self.randomness == "same" else None
         for start in range(0, size, chunk_size):
+            if state is not None:
+                default_generator.set_state(state)
             count = min(chunk_size, size - start)
             chunk = [
                 leaf if dim is None else leaf.narrow(dim, start, count)
@@ -221,9 +228,13 @@ def lift(level: Batching, leaf: Any, dim: int | None) -> Any:
     """An argument as one example sees it."""
     if dim is None:
         return leaf
+    if not dim:
+        return level.lift(leaf)
     with level.outside():
-        physical = leaf.movedim(dim, 0) if dim else leaf
-    return level.lift(physical)
+        physical = leaf.movedim(dim, 0)
+    lifted = level.lift(physical)
+    lifted._given = Given(leaf, dim)
+    return lifted
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:

@@ -65,9 +65,7 @@ def broadcast(prefix: Any, spec: Spec) -> Leaves | None:
         return [prefix] * spec.num_leaves
     if spec.is_leaf():
         return None
-    sequences = (tuple, list)
-    same_kind = own.type is spec.type or (own.type in sequences and spec.type in sequences)
-    if not same_kind or own.context != spec.context or own.num_children != spec.num_children:
+    if own.type is not spec.type or own.context != spec.context or own.num_children != spec.num_children:
         return None
     leaves: Leaves = []
     parts = list(prefix.values()) if isinstance(prefix, dict) else _parts_of(prefix)

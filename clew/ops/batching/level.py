@@ -15,7 +15,7 @@ from typing import Any
 from clew import errors
 from clew.backend import dtypes
 from clew.core.inplace import apply_inplace, check_leaf, rebase
-from clew.core.interception import Interceptor, drawn, install, installed, remove
+from clew.core.interception import Interceptor, drawn, install, installed, over_samples, remove
 from clew.core.node import Edge, edge_of
 from clew.core.op import Op
 from clew.core.recording import OpNode, Plan, record
@@ -24,7 +24,7 @@ from clew.core.tensor import Tensor, forbid_view_write, tangents_of
 from clew.core.view_op import become_view
 from clew.interrupts import uninterrupted
 from clew.ops.batching.rules import DECOMPOSED, RANDOM, RANDOM_BY_SHAPE, Call, front, rule_of
-from clew.ops.batching.tensor import BatchedTensor, lift
+from clew.ops.batching.tensor import BatchedTensor, Given, lift
 from clew.ops.define import vmap_errors
 from clew.ops.tensor.copying import COPY
 from clew.source import _getframe
@@ -64,6 +64,13 @@ class Batching(Interceptor):
     def lower(self, value: Any) -> Any:
         """What lies behind a tensor of this vmap; anything else as it is."""
         return value._physical if self.owns(value) else value
+
+    def given(self, value: Any) -> Given:
+        """A value as it was given to this vmap; what was made inside has the examples in front."""
+        if self.owns(value) and value._given is not None:
+            given: Given = value._given
+            return given
+        return Given(self.lower(value), 0 if self.is_batched(value) else None)
 
     def owns(self, value: Any) -> bool:
         """Whether a value is a tensor of this vmap."""
@@ -169,10 +176,13 @@ class Batching(Interceptor):
         """The in-place form of an operation: all examples are written to."""
         target: Tensor = inputs[0]
         batched = tuple([self.is_batched(value) for value in inputs])
-        if not batched[0] and True in batched:
-            raise vmap_errors.captured_write(op.name)
         if op.name in RANDOM:
-            self.check_random_write(op, batched)
+            self.check_random(op, batched)
+        if not batched[0] and True in batched:
+            raise vmap_errors.captured_write(op)
+        if op.name in RANDOM:
+            if self.randomness == "different" and not batched[0]:
+                raise vmap_errors.different_numbers(op.name)
             if self.randomness == "same" and batched[0]:
                 return self.write(COPY, (target, self.draw_like(op, inputs, batched, params)), {})
         if True in batched and op.name in DECOMPOSED:
@@ -236,12 +246,13 @@ class Batching(Interceptor):
     ) -> Any:
         """It is not followed by gradients inside of the vmap, only by those outside."""
         if not any(map(self.owns, tensors)):
-            return function(*tensors)
+            with self.outside():
+                return over_samples(name, function, tensors, self.outer)
         if local.state.grad_enabled and self.tracks(tensors):
             raise vmap_errors.no_rule(name, "inside of vmap it has no gradient")
         with self.outside():
-            flat = [self.result(tensor).flatten(0, 1) for tensor in tensors]
-            found = function(*flat)
+            flat = tuple([self.result(tensor).flatten(0, 1) for tensor in tensors])
+            found = over_samples(name, function, flat, self.outer)
             apart = [
                 None if each is None else each.reshape((self.size, -1, *each._array.shape[1:]))
                 for each in found
@@ -250,15 +261,12 @@ class Batching(Interceptor):
 
     def draw_like(self, op: Op, inputs: Inputs, batched: tuple[bool, ...], params: Params) -> Any:
         """A random operation with a new result."""
-        if self.randomness == "error":
-            raise vmap_errors.randomness()
+        self.check_random(op, batched)
         physical = [self.lower(value) for value in inputs]
         if self.randomness == "same" and True in batched:
-            if op.name not in RANDOM_BY_SHAPE:
-                raise vmap_errors.same_numbers(op.name)
             with self.outside():
                 # Drawn for one example, used for all.
-                return op(physical[0].select(0, 0), **params)
+                return op(physical[0].select(0, 0), *physical[1:], **params)
         with self.outside():
             if self.randomness == "same":
                 return op(*physical, **params)
@@ -274,11 +282,12 @@ class Batching(Interceptor):
         self.connect(op, inputs, params, lifted)
         return lifted if isinstance(result, tuple) else lifted[0]
 
-    def check_random_write(self, op: Op, batched: tuple[bool, ...]) -> None:
+    def check_random(self, op: Op, batched: tuple[bool, ...]) -> None:
         if self.randomness == "error":
             raise vmap_errors.randomness()
-        if self.randomness == "different" and not batched[0]:
-            raise vmap_errors.different_numbers(op.name)
+        by_value = batched[1:] if op.name in RANDOM_BY_SHAPE else batched
+        if self.randomness == "same" and True in by_value:
+            raise vmap_errors.same_numbers(op.name)
 
     # -- custom functions ------------------------------------------------------------------
 

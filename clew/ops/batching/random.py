@@ -13,22 +13,17 @@ FILLING = (
 )  # fmt: skip
 DRAWING = ("bernoulli", "poisson", "_standard_gamma", "_sample_dirichlet", "normal_mean")
 declare(together, *FILLING, *DRAWING, "normal_std", "_rrelu_noise")
+declare(together, "_random_like")
 declare(
-    aligned, "normal_mean_std", "binomial", "_standard_gamma_grad", "_dirichlet_grad", "dropout"
+    aligned, "normal_mean_std", "bernoulli_tensor", "binomial", "_standard_gamma_grad", "_dirichlet_grad", "dropout"
 )
 
 NOISES = ("_dropout_noise", "_alpha_dropout_noise", "_rrelu_noise")
-RANDOM_BY_SHAPE.update((*FILLING, *NOISES))
+RANDOM_BY_SHAPE.update((*FILLING, *NOISES, "bernoulli_tensor", "_random_like"))
 RANDOM.update((
     *FILLING, *DRAWING, "normal_std", "normal_mean_std", "binomial", "multinomial",
-    "bernoulli_tensor", *NOISES,
+    "bernoulli_tensor", "_random_like", *NOISES,
 ))  # fmt: skip
-
-
-@rules("bernoulli_tensor")
-def _bernoulli_tensor(call: Call) -> Any:
-    chances = call.params["p"]
-    return call.op(*call.inputs, **dict(call.params, p=call.level.lower(chances)))
 
 
 @rules("multinomial")
@@ -42,7 +37,8 @@ def _multinomial(call: Call) -> Any:
 @rules("_dropout_noise", "_alpha_dropout_noise")
 def _noise(call: Call) -> Any:
     """Per feature, the first two dimensions of an example count; here it has one more."""
-    tensor = call.inputs[0]
+    # Drawn example by example, whatever their order in memory.
+    tensor = call.inputs[0].contiguous()
     if not call.params["per_feature"]:
         return call.op(tensor, **call.params)
     results = call.op(tensor.flatten(0, 1), **call.params)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from clew.backend.layout import contiguous_format
+from clew.backend.layout import contiguous_format, preserve_format
 from clew.core.op import OPS
 from clew.core.tensor import Tensor
 from clew.ops.batching.rules import (
@@ -36,16 +36,12 @@ declare(
 )  # fmt: skip
 declare(mechanical(dims=("dim1", "dim2")), "diagonal", "diagonal_scatter", "diagonal_copy")
 declare(mechanical(dims=("dim1", "dim2"), shapes=("input_sizes",)), "diagonal_backward")
-declare(mechanical(dims=("dim0", "dim1")), "transpose")
+declare(mechanical(dims=("dim0", "dim1")), "transpose", "transpose_")
 declare(mechanical(dims=("dims",)), "flip", "rot90")
 declare(mechanical(dims=("dimension",)), "unfold")
 declare(mechanical(dims=("dimension",), shapes=("input_sizes",)), "unfold_backward")
 declare(mechanical(shapes=("shape",)), "view", "_unsafe_view", "zeros_for_gradient")
-# A new shape in place changes the tensor and not its values; views of it would have to follow.
-declare(
-    refused(vmap_errors.no_rule), "unsqueeze_", "squeeze_", "squeeze_dim_", "squeeze_dims_", "t_",
-    "transpose_", "as_strided_",
-)  # fmt: skip
+declare(refused(vmap_errors.no_rule), "as_strided_")
 
 
 # -- free strides --------------------------------------------------------------------------------
@@ -98,7 +94,10 @@ def _view_dtype(call: Call) -> Any:
 def _copy_in_format(call: Call) -> Any:
     """Formats such as channels_last are about four dimensions; examples are a fifth."""
     params = dict(call.params)
-    if params.get("memory_format") is not contiguous_format:
+    wanted = params.get("memory_format")
+    if wanted is not contiguous_format:
+        if call.op.name == "clone" and wanted not in (None, preserve_format):
+            raise vmap_errors.clone_format(wanted)
         params["memory_format"] = None
     return call.op(*call.inputs, **params)
 
@@ -116,7 +115,7 @@ def _copied(call: Call) -> Any:
     return OPS["copy"](target, source.expand(target._array.shape))
 
 
-@rules("t")
+@rules("t", "t_")
 def _t(call: Call) -> Tensor:
     tensor: Tensor = call.inputs[0]
     return TRANSPOSE(tensor, dim0=1, dim1=2) if call.ndim() == 2 else ALIAS(tensor)
@@ -129,13 +128,15 @@ def _permute(call: Call) -> Tensor:
     return call.op(call.inputs[0], dims=(0, *dims))
 
 
-@rules("unsqueeze")
+@rules("unsqueeze", "unsqueeze_")
 def _unsqueeze(call: Call) -> Tensor:
     dim = call.params["dim"]
     return call.op(call.inputs[0], dim=dim + 1 if dim >= 0 else dim)
 
 
-@rules("squeeze", "squeeze_dim", "squeeze_dims")
+@rules(
+    "squeeze", "squeeze_dim", "squeeze_dims", "squeeze_", "squeeze_dim_", "squeeze_dims_",
+)  # fmt: skip
 def _squeeze(call: Call) -> Any:
     rank = call.ndim()
     dims = tuple(dim % rank + 1 for dim in call.params["dims"]) if rank else ()

@@ -8,14 +8,15 @@ dimension counts them, and the vmap that it belongs to.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from clew.core.interception import inside_vmap
 from clew.core.node import Node
-from clew.core.state import local
 from clew.core.tensor import NoHistory, Tensor, _new
 from clew.ops.define import vmap_errors
+from clew.ops.shape.joining import stack
 
 if TYPE_CHECKING:
     from clew.ops.batching.level import Batching
@@ -35,10 +36,7 @@ _VIEWS = frozenset({
 
 def _refusal(what: str) -> RuntimeError:
     """Why an operation on values is refused: it looks at them, or its vmap has ended."""
-    link = local.state.intercept
-    while link is not None and not link.has_examples:
-        link = link.outer
-    return vmap_errors.escaped(what) if link is None else vmap_errors.values(f"`{what}`")
+    return vmap_errors.values(f"`{what}`") if inside_vmap() else vmap_errors.escaped(what)
 
 
 class Example(np.ndarray):
@@ -94,10 +92,17 @@ def example_of(array: np.ndarray) -> Example:
     return first if type(first) is Example else first.view(Example)
 
 
+class Given(NamedTuple):
+    """A tensor from outside of a vmap, and which of its dimensions counts the examples."""
+
+    tensor: Any
+    dim: int | None
+
+
 class BatchedTensor(Tensor):
     """A tensor inside vmap. Its history is that of the logical tensor, which one example sees."""
 
-    __slots__ = ("_is_batched", "_level", "_physical")
+    __slots__ = ("_given", "_is_batched", "_level", "_physical")
 
     _is_lifted = True
 
@@ -105,6 +110,8 @@ class BatchedTensor(Tensor):
     _physical: Tensor
     _is_batched: bool
     _level: Batching
+    # The argument of the vmap that this is, if the examples are not in front there.
+    _given: Given | None
 
     def without_history(self) -> BatchedTensor:
         """The same examples, as a constant."""
@@ -117,6 +124,32 @@ class BatchedTensor(Tensor):
         result._node, result._output_nr = node, output_nr
         return result
 
+    def detached(self) -> BatchedTensor:
+        """The same examples without history, inside of the vmap and outside."""
+        with self._level.outside():
+            physical = self._physical.detach()
+        return lift(self._level, physical, self._is_batched)
+
+    def each_example(self, function: Callable[..., Any], *given: Any) -> Any:
+        """What a function of tensors gives for one example of this vmap after the other, stacked.
+
+        For functions without a history whose results depend on values in other ways than rules
+        can say.
+        """
+        level = self._level
+        with level.outside():
+            rows = [
+                function(*[
+                    value._physical.select(0, index) if level.is_batched(value) else level.lower(value)
+                    for value in given
+                ])
+                for index in range(level.size)
+            ]  # fmt: skip
+            if isinstance(rows[0], Tensor):
+                return level.lift(stack(rows))
+            columns = [level.lift(stack(column)) for column in zip(*rows, strict=True)]
+        return type(rows[0])(*columns)
+
     def alike(self, tensor: Tensor) -> Tensor:
         """A new tensor with memory for each example, if this one has examples."""
         if not self._is_batched:
@@ -124,6 +157,14 @@ class BatchedTensor(Tensor):
         with self._level.outside():
             repeated = tensor.expand((self._level.size, *tensor._array.shape)).clone()
         return self._level.lift(repeated)
+
+    def no_out_variant(self, function: str) -> RuntimeError:
+        """The error about `out=` of a function that got or gave this tensor."""
+        return vmap_errors.out_variant(function)
+
+    def no_captured_write(self, writer: str) -> RuntimeError:
+        """The error about storing this tensor in one that all examples share."""
+        return vmap_errors.captured_write(writer)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         dim = "0" if self._is_batched else "None"
@@ -178,4 +219,5 @@ def lift(
     tensor._level = level
     tensor._physical = physical
     tensor._is_batched = is_batched
+    tensor._given = None
     return tensor

@@ -14,21 +14,24 @@ from clew.backend import random as streams
 from clew.backend.device import CPU
 from clew.backend.device import device as device_type
 from clew.backend.layout import memory_format as format_type
-from clew.core.interception import drawn
+from clew.core.interception import drawn, inside_vmap
+from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.compiled.mersenne_twister import Twister
 from clew.kernels.numpy.box_muller import BOX_MULLER
 from clew.ops.create.constants import array_like
-from clew.ops.define import memory_layout
+from clew.ops.define import memory_layout, vmap_errors
 from clew.ops.define.options import (
     Options,
+    check_options,
     checked_size,
     float_dtype,
     made,
     read_dtype,
     read_size,
+    require_grad,
 )
 
 Dtype = dtypes.dtype | None
@@ -132,7 +135,8 @@ def rand(
     kind = float_dtype("rand", dtype, out)
     stream = stream_of(generator)
     return _drawn(
-        shape, lambda shape: made("rand", streams.uniform(stream, shape, kind.np), options, out)
+        shape, lambda shape: made("rand", streams.uniform(stream, shape, kind.np), options, out),
+        out,
     )
 
 
@@ -150,7 +154,8 @@ def randn(
     kind = float_dtype("randn", dtype, out)
     stream = stream_of(generator)
     return _drawn(
-        shape, lambda shape: made("randn", streams.normal(stream, shape, kind.np), options, out)
+        shape, lambda shape: made("randn", streams.normal(stream, shape, kind.np), options, out),
+        out,
     )
 
 
@@ -174,7 +179,7 @@ def randint(
     def make(shape: tuple[int, ...]) -> Tensor:
         return made("randint", streams.randint(stream, low, high, shape, kind.np), options, out)
 
-    return _drawn(shape, make)
+    return _drawn(shape, make, out)
 
 
 def _randint_arguments(
@@ -213,7 +218,7 @@ def randperm(
         rows = [streams.randperm(stream, int(n), kind.np) for _ in range(math.prod(shape[:-1]))]
         return made("randperm", np.reshape(rows, shape), options, out)
 
-    return _drawn((int(n),), make)
+    return _drawn((int(n),), make, out)
 
 
 def _filled_like(
@@ -222,16 +227,40 @@ def _filled_like(
     dtype: Any,
     memory_format: format_type | None,
     options: Options,
-    draw: Callable[..., np.ndarray],
+    fill: Callable[[np.ndarray], None],
 ) -> Tensor:
-    array = array_like(function, input, dtype, memory_format)
-    if local.state.intercept is not None:
-        return _drawn(array.shape, lambda shape: made(function, draw(shape, array.dtype), options))
-    fill_in_memory_order(array, draw)
-    return made(function, array, options)
+    def drawn_like(given: np.ndarray) -> np.ndarray:
+        array = array_like(function, wrap(given), dtype, memory_format)
+        fill(array)
+        return array
+
+    if not isinstance(input, Tensor) or local.state.intercept is None:
+        array = array_like(function, input, dtype, memory_format)
+        fill(array)
+        return made(function, array, options)
+    check_options(function, options)
+    result: Tensor = RANDOM_LIKE(input, make=drawn_like)
+    if options.get("requires_grad"):
+        require_grad(result)
+    return result
 
 
-def _drawn(shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
+# The form that interceptors see. What it makes is as large as its input, with its memory order.
+RANDOM_LIKE = Op(
+    "_random_like", lambda self, *, make: make(self), non_differentiable="random numbers"
+)
+
+
+def refuse_out_in_vmap(out: Any) -> None:
+    """Random numbers for many examples have no place in a tensor that they share."""
+    if out is not None and inside_vmap():
+        raise vmap_errors.random_out()
+
+
+def _drawn(
+    shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Tensor], out: Tensor | None
+) -> Tensor:
+    refuse_out_in_vmap(out)
     result: Tensor = drawn(shape, make, local.state.intercept)
     return result
 
@@ -258,7 +287,9 @@ def rand_like(
     stream = stream_of(generator)
     return _filled_like(
         "rand_like", input, dtype, memory_format, options,
-        lambda shape, kind: streams.uniform(stream, shape, kind),
+        lambda array: fill_in_memory_order(
+            array, lambda shape, kind: streams.uniform(stream, shape, kind)
+        ),
     )  # fmt: skip
 
 
@@ -272,15 +303,11 @@ def randn_like(
     **options: Unpack[Options],
 ) -> Tensor:
     """Standard normal numbers in the shape of another tensor."""
-    array = array_like("randn_like", input, dtype, memory_format)
     stream = stream_of(generator)
-    if local.state.intercept is not None:
-        return _drawn(
-            array.shape,
-            lambda shape: made("randn_like", streams.normal(stream, shape, array.dtype), options),
-        )
-    _fill_normal(array, stream, 0.0, 1.0)
-    return made("randn_like", array, options)
+    return _filled_like(
+        "randn_like", input, dtype, memory_format, options,
+        lambda array: _fill_normal(array, stream, 0.0, 1.0),
+    )  # fmt: skip
 
 
 def _fill_normal(array: np.ndarray, stream: streams.Generator, mean: float, std: float) -> None:
@@ -307,5 +334,7 @@ def randint_like(
     stream = stream_of(generator)
     return _filled_like(
         "randint_like", input, dtype, memory_format, options,
-        lambda shape, kind: streams.randint(stream, first, last, shape, kind),
+        lambda array: fill_in_memory_order(
+            array, lambda shape, kind: streams.randint(stream, first, last, shape, kind)
+        ),
     )  # fmt: skip

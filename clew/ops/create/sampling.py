@@ -16,11 +16,13 @@ from clew import errors
 from clew.backend import dtypes
 from clew.backend import random as streams
 from clew.core.inplace import apply_inplace
+from clew.core.interception import drawn
 from clew.core.op import Op
 from clew.core.public import deliver, methods, public, refuse_history
+from clew.core.state import local
 from clew.core.tensor import Tensor, every_value
 from clew.ops.create.implicit_reparameterization import standard_gamma_grad
-from clew.ops.create.random import Generator, stream_of
+from clew.ops.create.random import Generator, refuse_out_in_vmap, stream_of
 from clew.ops.define import memory_layout
 from clew.ops.define.options import Options, made, read_dtype, read_size
 from clew.ops.tensor.conversion import to_dtype
@@ -94,7 +96,7 @@ def _bernoulli_number(self: np.ndarray, *, p: float, stream: Stream) -> np.ndarr
     return _laid_out(self, lambda shape: streams.bernoulli_scalar(stream, p, shape, self.dtype))
 
 
-def _bernoulli_array(self: np.ndarray, *, p: np.ndarray, stream: Stream) -> np.ndarray:
+def _bernoulli_array(self: np.ndarray, p: np.ndarray, *, stream: Stream) -> np.ndarray:
     chances = np.broadcast_to(p, self.shape)
     order = memory_layout.memory_order(self)
     return _laid_out(
@@ -112,7 +114,10 @@ GEOMETRIC = _fill_op("geometric", _geometric)
 RANDOM_RANGE = _fill_op("random", _random)
 RANDOM_BELOW = _fill_op("random_below", _random, "RandomBackward1")
 RANDOM_ANY = _fill_op("random_any", _random, "RandomBackward2")
-BERNOULLI_ARRAY = _fill_op("bernoulli_tensor", _bernoulli_array, "BernoulliBackward1")
+BERNOULLI_ARRAY = Op(
+    "bernoulli_tensor", _bernoulli_array, node="BernoulliBackward1",
+    grads={"self": _zero, "p": _zero},
+)  # fmt: skip
 BERNOULLI_NUMBER = _fill_op("bernoulli_number", _bernoulli_number, "BernoulliBackward2")
 
 
@@ -201,7 +206,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
         mismatch = errors.broadcast_mismatch("bernoulli_", self._array.shape, p._array.shape)
         if mismatch is not None:
             raise mismatch
-        return apply_inplace(BERNOULLI_ARRAY, self, p=p._array, stream=stream)
+        return apply_inplace(BERNOULLI_ARRAY, self, p, stream=stream)
     return apply_inplace(BERNOULLI_NUMBER, self, p=float(p), stream=stream)
 
 
@@ -224,7 +229,8 @@ def _no_derivative(operation: str, argument: str) -> Callable[[Tensor], Tensor]:
 
 
 BERNOULLI_LIKE = Op(
-    "bernoulli_like", _bernoulli_number, node="torch::autograd::NotImplemented",
+    "bernoulli_like",
+    lambda self, *, p, stream: streams.bernoulli_scalar(stream, p, self.shape, self.dtype), node="torch::autograd::NotImplemented",
     grads={"self": _no_derivative("bernoulli", "self")},
 )  # fmt: skip
 
@@ -249,9 +255,10 @@ def bernoulli(
         return BERNOULLI_LIKE(input, p=float(p), stream=stream_of(generator))
     if out is None:
         return BERNOULLI(input, stream=stream_of(generator))
+    refuse_out_in_vmap(out)
     refuse_history((input,), {}, out)
     result = BERNOULLI(input, stream=stream_of(generator))
-    return deliver(to_dtype(result, out.dtype), out)
+    return deliver(to_dtype(result, out.dtype), out, "bernoulli")
 
 
 def _normal_around(mean: np.ndarray, *, std: float, stream: Stream) -> np.ndarray:
@@ -287,7 +294,7 @@ NORMAL_BOTH = Op(
 )
 
 
-@public(method=False, name="normal")
+@public(method=False, name="normal", out=lambda args, kwargs, out: refuse_out_in_vmap(out))
 def normal(
     mean: Any,
     std: Any = 1.0,
@@ -330,7 +337,12 @@ def _normal_of_size(
     kind = read_dtype("normal", dtype) or dtypes.get_default_dtype()
     given: Options = options
     shape = read_size("normal", (), size)
-    return made("normal", streams.normal(stream, shape, kind.np, mean, std), given)
+    result: Tensor = drawn(
+        shape,
+        lambda wanted: made("normal", streams.normal(stream, wanted, kind.np, mean, std), given),
+        local.state.intercept,
+    )
+    return result
 
 
 def _floating(function: str, array: np.ndarray) -> None:
@@ -410,6 +422,7 @@ def multinomial(
     out: Tensor | None = None,
 ) -> Tensor:
     """Indices drawn from rows of weights."""
+    refuse_out_in_vmap(out)
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(
             f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}"
@@ -418,4 +431,4 @@ def multinomial(
     result = MULTINOMIAL(
         input, num_samples=num_samples, replacement=replacement, stream=stream_of(generator)
     )
-    return result if out is None else deliver(result, out)
+    return result if out is None else deliver(result, out, "multinomial")

@@ -144,7 +144,7 @@ def made(
         jit.machine()
     if out is not None:
         refuse_history((), {}, out)
-        return deliver(wrap(array), out)
+        return deliver(wrap(array), out, function)
     result = wrap(array)
     if like is not None and like._is_lifted:
         result = like.alike(result)

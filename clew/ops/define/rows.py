@@ -342,7 +342,7 @@ def out_form(
                 "expected": result.dtype.scalar_name,
             }
             raise RuntimeError(text.format(**words) + errors.at_user_line())
-        deliver(result, out)
+        deliver(result, out, implementation.__name__)
         if result.requires_grad:
             out.copy_(result)
         return out

@@ -55,6 +55,13 @@ def changed_flag(method: str) -> RuntimeError:
     )
 
 
+def data(refusal: str) -> RuntimeError:
+    return RuntimeError(
+        f"{refusal}\n  The memory is that of all examples: use x.detach(), or x.clone()."
+        + errors.at_user_line()
+    )
+
+
 def escaped(what: str) -> RuntimeError:
     return RuntimeError(
         "Either your tensor may have escaped from inside a function being vmapped and this is a "
@@ -89,6 +96,28 @@ def no_rule(name: str, why: str = "") -> RuntimeError:
     )
 
 
+def no_fallback(name: str, refusal: str = "") -> RuntimeError:
+    rule = f"Batching rule not implemented for aten::{name}. We could not generate a fallback."
+    return RuntimeError(
+        f"{refusal or rule}\n  torch.{name} gives one value, and there would be one for each example: write it in "
+        "operations on tensors." + errors.at_user_line()
+    )
+
+
+def clone_format(wanted: Any) -> RuntimeError:
+    return RuntimeError(
+        "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format "
+        f"torch.preserve_format or torch.contiguous_format (got {wanted})" + errors.at_user_line()
+    )
+
+
+def asked_format() -> RuntimeError:
+    return RuntimeError(
+        "NYI: querying is_contiguous inside of vmap for memory_format other than "
+        "torch.contiguous_format" + errors.at_user_line()
+    )
+
+
 def class_count() -> RuntimeError:
     return RuntimeError(
         "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive "
@@ -108,15 +137,42 @@ def outside_of_example(part: Any, whole: Any) -> RuntimeError:
     )
 
 
-def captured_write(name: str) -> RuntimeError:
+# Writes that PyTorch's message names as they are, and those that it calls arithmetic.
+_NAMED = frozenset({
+    "fill", "index_add", "index_fill", "index_put", "scatter_add", "scatter_reduce",
+})  # fmt: skip
+_ARITHMETIC = frozenset({"add", "copy", "div", "masked_fill", "mul", "sub"})
+
+
+def captured_write(op: Any) -> RuntimeError:
+    """`op`: an operation, or the name of one."""
+    name = (op if isinstance(op, str) else op.name).rstrip("_").removesuffix("_tensor")
+    if name in _ARITHMETIC:
+        what = "inplace arithmetic"
+    else:
+        what = f"{name}_" if name in _NAMED else f"aten::{name}_"
     return RuntimeError(
-        "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
-        "`other` in extra_args that has more elements than `self`. This happened due to `other` "
-        "being vmapped over but `self` not being vmapped over in a vmap. Please try to use "
-        f"out-of-place operators instead of inplace arithmetic.\n  `{name}_` would have to store "
-        "a value for each example in a tensor that all of them share: use "
-        f"`{name}`, or make the tensor from one that is batched (`x.new_zeros(...)`, "
-        "`torch.zeros_like(x)`)." + errors.at_user_line()
+        f"vmap: {what}(self, *extra_args) is not possible because there exists a Tensor `other` in "
+        "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
+        f"over but `self` not being vmapped over in a vmap. Please try to use out-of-place operators "
+        f"instead of {what}.\n  `{name}_` would have to store a value for each example in a tensor "
+        f"that all of them share: use `{name}`, or make the tensor from one that is batched "
+        "(`x.new_zeros(...)`, `torch.zeros_like(x)`)." + errors.at_user_line()
+    )
+
+
+def out_variant(name: str) -> RuntimeError:
+    return RuntimeError(
+        f"Batching rule not implemented for aten::{name}.out; the fallback path doesn't work on "
+        f"out= or view ops.\n  Use what torch.{name} returns instead of out=."
+        + errors.at_user_line()
+    )
+
+
+def random_out() -> RuntimeError:
+    return RuntimeError(
+        "vmap: We do not support calling out variants of random operations inside of vmap. Please "
+        "use non-out variants as a workaround" + errors.at_user_line()
     )
 
 
@@ -130,8 +186,8 @@ def randomness() -> RuntimeError:
 
 def same_numbers(name: str) -> RuntimeError:
     return RuntimeError(
-        f"vmap: `{name}` with randomness='same' needs parameters that all examples share; it got "
-        "batched ones.\n  Draw from a fixed distribution (torch.rand) and transform the numbers, "
+        "Vmap does not currently support same randomness with a batched tensor input.\n"
+        f"  `{name}` needs parameters that all examples share. Draw from a fixed distribution (torch.rand) and transform the numbers, "
         "or use randomness='different'." + errors.at_user_line()
     )
 

@@ -37,7 +37,7 @@ def normalize(
         )
     size = input.norm(p, dim, keepdim=True).clamp_min(eps)
     result = input / size.expand_as(input)
-    return result if out is None else deliver(result, out)
+    return result if out is None else deliver(result, out, "normalize")
 
 
 @public(method=False, out=False)

@@ -17,6 +17,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.codegen.ir import BOOL, F32, F64, I64, where
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy.arrays import compute_dtype
+from clew.ops.define.memory_layout import memory_order
 from clew.ops.nn.activation.unary import SELU_ALPHA, SELU_SCALE
 from clew.source import user_stacklevel
 
@@ -49,8 +50,8 @@ def _mask_like(array: Array, p: float) -> Array:
     """1 with probability `p`, drawn in the order in which the elements lie in memory."""
     if array.flags.c_contiguous:
         return _kept(array.shape, p)
-    order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
-    if order == list(range(array.ndim)):
+    order = memory_order(array)
+    if order == tuple(range(array.ndim)):
         return _kept(array.shape, p)
     drawn = _kept(tuple(array.shape[axis] for axis in order), p)
     return drawn.transpose(np.argsort(order))

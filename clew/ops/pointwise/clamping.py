@@ -18,6 +18,7 @@ from clew.kernels.codegen.ir import F32 as KERNEL_F32
 from clew.kernels.codegen.ir import F64 as KERNEL_F64
 from clew.kernels.codegen.ir import where as choose
 from clew.kernels.codegen.ufunc import elementwise
+from clew.ops.define import vmap_errors
 from clew.ops.define.rows import (
     REALS,
     SAME_OUT,
@@ -112,6 +113,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if quick is not None:
         return quick
     if input is None and other is None:
+        if condition._is_lifted:
+            raise vmap_errors.dynamic_shape("where")
         return condition.nonzero(as_tuple=True)
     _check_where(condition, input, other)
     _check_numbers(WHERE, condition, input, other)

@@ -10,6 +10,7 @@ from clew import errors
 from clew.core.op import camel
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
+from clew.ops.define import vmap_errors
 from clew.ops.define.rows import (
     BOOL,
     EVERYTHING,
@@ -118,7 +119,10 @@ def allclose(
     equal_nan: bool = False,
 ) -> bool:
     """Whether all elements are close, in the sense of `isclose`."""
-    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+    close = isclose(input, other, rtol, atol, equal_nan)
+    if close._is_lifted:
+        raise vmap_errors.no_fallback("allclose", "vmap over torch.allclose isn't supported yet.")
+    return bool(close._array.all())
 
 
 @public(out=False)
@@ -126,5 +130,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same elements."""
     require_tensors("equal", input=input, other=other)
     # (NumPy's own `array_equal` takes an exception of a signal's handler for a no.)
+    if input._is_lifted or other._is_lifted:
+        raise vmap_errors.no_fallback("equal")
     a, b = input._array, other._array
     return a.shape == b.shape and bool((a == b).all())

@@ -44,7 +44,7 @@ def _from_pairs(self: np.ndarray) -> np.ndarray:
     if not self.size:
         return np.empty(shape, dtype)
     memory, bits = memory_behind(self), bits_of(self)
-    return with_bits(np.ndarray(shape, dtype, memory, 0, self.strides[:-1]), bits)
+    return with_bits(memory.view(dtype)[..., 0], bits)
 
 
 def _real_part(self: np.ndarray) -> np.ndarray:

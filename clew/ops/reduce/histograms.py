@@ -12,7 +12,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.ops.define import return_types, vmap_errors
+from clew.ops.define import return_types
 
 
 def _is_of_examples(tensor: Tensor) -> bool:
@@ -52,8 +52,9 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise RuntimeError("minlength should be >= 0" + errors.at_user_line())
     if input.dtype.category != dtypes.INTEGER:
         raise errors.no_kernel("bincount_cpu", input.dtype, "It counts integers: x.long()")
-    if _is_of_examples(input):
-        raise vmap_errors.dynamic_shape("bincount")
+    if _is_of_examples(input) or (weights is not None and _is_of_examples(weights)):
+        batched = input if _is_of_examples(input) else weights
+        return batched.each_example(lambda *given: bincount(*given, minlength), input, weights)
     if input._array.ndim != 1 or (input._array.size and input._array.min() < 0):
         raise RuntimeError(
             "bincount only supports 1-d non-negative integral inputs." + errors.at_user_line()
@@ -106,8 +107,6 @@ HISTC = Op("histc", _evenly_binned, non_differentiable="counts are piecewise con
 def _outer_edges(name: str, input: Tensor, low: float, high: float) -> tuple[float, float]:
     """The range given, or else that of the data; never of width zero."""
     array = input._array
-    if low == high and _is_of_examples(input):
-        raise vmap_errors.no_rule(name, "each example has a range; pass `min` and `max`")
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -142,6 +141,9 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if input.dtype.category != dtypes.FLOAT:
         raise errors.no_kernel("histogram_cpu", input.dtype)
     _check_bins(bins)
+    if min == max and _is_of_examples(input):
+        counts: Tensor = input.each_example(lambda x: histc(x, bins, min, max), input)
+        return counts
     low, high = _outer_edges("histc", input, float(min), float(max))
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min" + errors.at_user_line())
@@ -184,6 +186,16 @@ def histogram(
             f"[{input._array.size}, 1] and weight with shape "
             f"{errors.shape_list(weight._array.shape)}" + errors.at_user_line()
         )
+    source = bins if isinstance(bins, Tensor) else input
+    if (source is bins or range is None) and _is_of_examples(source):
+        # Each example has edges of its own.
+        counted: return_types.histogram = source.each_example(
+            lambda x, bins, weight: histogram(
+                x, bins, range=range, weight=weight, density=density
+            ),
+            input, bins, weight,
+        )  # fmt: skip
+        return counted
     edges = _histogram_edges(input, bins, range)
     counts = HISTOGRAM(input, weight, edges=edges._array, density=density)
     return return_types.histogram(counts, edges)
@@ -193,8 +205,6 @@ def _histogram_edges(
     input: Tensor, bins: int | Tensor, range: tuple[float, float] | None
 ) -> Tensor:
     if isinstance(bins, Tensor):
-        if _is_of_examples(bins):
-            raise vmap_errors.no_rule("histogram", "the edges of each example's bins differ")
         if bins.dtype is not input.dtype:
             raise RuntimeError(
                 "torch.histogramdd: input tensor and bins tensors should have the same dtype, but "
@@ -219,8 +229,6 @@ def _histogram_edges(
 
 def _data_range(input: Tensor) -> tuple[float, float]:
     array = input._array
-    if _is_of_examples(input):
-        raise vmap_errors.no_rule("histogram", "each example has a range; pass `range`")
     if not array.size:
         return 0.0, 1.0
     low, high = float(array.min()), float(array.max())

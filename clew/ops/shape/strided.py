@@ -201,7 +201,13 @@ def strided_part(
     """The geometry that is asked for and the one that the tensor has, checked."""
     size, stride = shape_argument((size,)), shape_argument((stride,))
     if len(size) != len(stride):
-        raise RuntimeError("mismatch in length of strides and shape" + errors.at_user_line())
+        problem = "mismatch in length of strides and shape"
+        if input._is_lifted:
+            problem = (
+                "Tensor.as_strided(size, stride, ...): size and stride must have the same length! "
+                f"Got size {errors.shape_list(size)} and stride {errors.shape_list(stride)}"
+            )
+        raise RuntimeError(problem + errors.at_user_line())
     if any(step < 0 for step in stride):
         raise RuntimeError(
             f"{name}: Negative strides are not supported at the moment, got strides: "

@@ -12,7 +12,7 @@ from clew.core.node import AccumulateGrad
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, tangents_of, wrap
 from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import owner_of, restride
 from clew.ops.define.dims import shape_argument, wrap_dim
@@ -47,14 +47,28 @@ def refuse_leaf(self: Tensor, writer: str) -> None:
 def turn_into_view(self: Tensor, op: ViewOp, undo: Undo, **params: Any) -> Tensor:
     """Let a tensor become a view of what it was; `undo` is the view that leads back."""
     refuse_leaf(self, op.name)
-    view = self._view
     viewed = op(self, **params)
+    _take_view(self, viewed, undo, op.name)
+    for level, tangent in tangents_of(viewed).items():
+        level.give(self, tangent)
+    return self
+
+
+def _take_view(self: Tensor, viewed: Tensor, undo: Undo, writer: str) -> None:
+    """Let a tensor become a view that was made of it."""
+    view = self._view
+    if self._is_lifted:
+        with self._level.outside():
+            refuse_leaf(self._physical, writer)
+            back = _with_examples(undo, self._level.size) if self._is_batched else undo
+            _take_view(self._physical, viewed._physical, back, writer)
+        self._given = None
     self._array = viewed._array
     # Without grad the history is that of what it was, until it is made anew from the base.
     stays = viewed._node is None and view is not None and view.base._requires_grad
     if not stays:
         self._node, self._output_nr = viewed._node, viewed._output_nr
-    bump_version(self, op.name)
+    bump_version(self, writer)
     if view is not None:
         self._view = viewed._view
         if self._view is not None:
@@ -65,9 +79,21 @@ def turn_into_view(self: Tensor, op: ViewOp, undo: Undo, **params: Any) -> Tenso
     elif self._storage is not INFERENCE:
         # Views of what it was find their place again from here.
         storage = self._storage
-        storage.turns = (*storage.turns, (storage.version, *undo))
+        level = self._level if self._is_lifted else None
+        storage.turns = (*storage.turns, (storage.version, level, *undo))
         storage.rewrite()
-    return self
+
+
+def _with_examples(undo: Undo, size: int) -> Undo:
+    """What leads back for one example, for all of them."""
+    op, params = undo
+    if op is views.VIEW:
+        return op, {"shape": (size, *params["shape"])}
+    if op is transposing.T:
+        return transposing.TRANSPOSE, {"dim0": 1, "dim1": -1}
+    if op is squeezing.SQUEEZE_DIM:
+        return op, {"dims": tuple(dim + 1 for dim in params["dims"])}
+    return op, {name: dim + 1 for name, dim in params.items()}
 
 
 def squeeze_(self: Tensor, dim: Any = None) -> Tensor:

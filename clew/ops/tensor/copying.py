@@ -15,9 +15,10 @@ from clew.core.elementwise import NUMBER
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import methods, public
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.arrays import row_by_row
-from clew.ops.define import memory_layout
+from clew.ops.define import memory_layout, vmap_errors
 
 NARROW_FLOATS = frozenset({*dtypes.LOW_PRECISION, np.dtype(np.float32)})
 
@@ -145,6 +146,8 @@ def clone(input: Tensor, *, memory_format: format_type | None = None) -> Tensor:
 @public(function=False)
 def contiguous(self: Tensor, memory_format: format_type = contiguous_format) -> Tensor:
     """The tensor itself when its memory is in order, else a copy that is."""
+    if memory_format is not contiguous_format and self._is_lifted:
+        raise vmap_errors.asked_format()
     if memory_layout.is_contiguous_in(self._array, memory_format):
         return self
     return CLONE(self, memory_format=memory_format)
@@ -171,7 +174,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
                 "fill_ only supports 0-dimension value tensor but got tensor with "
                 f"{value._array.ndim} dimensions." + errors.at_user_line()
             )
-        if value.requires_grad:
+        if value.requires_grad or local.state.intercept is not None:
             return apply_inplace(FILL_TENSOR, self, value)
         value = value._array
     return apply_inplace(FILL, self, value=value)

@@ -11,7 +11,7 @@ from clew.backend.device import device as device_type
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.public import methods, public
 from clew.core.tensor import Size, Tensor
-from clew.ops.define import memory_layout
+from clew.ops.define import memory_layout, vmap_errors
 from clew.ops.define.dims import wrap_dim
 from clew.ops.tensor.shared_memory import shared_memory_of
 
@@ -73,6 +73,8 @@ def is_contiguous(
     self: Tensor, memory_format: layout.memory_format = layout.contiguous_format
 ) -> bool:
     """Whether the elements lie in memory in the order of their indices."""
+    if self._is_lifted and memory_format is not layout.contiguous_format:
+        raise vmap_errors.asked_format()
     return memory_layout.is_contiguous_in(self._array, memory_format)
 
 
