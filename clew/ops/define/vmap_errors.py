@@ -147,7 +147,7 @@ _ARITHMETIC = frozenset({"add", "copy", "div", "masked_fill", "mul", "sub"})
 def captured_write(op: Any) -> RuntimeError:
     """`op`: an operation, or the name of one."""
     name = (op if isinstance(op, str) else op.name).rstrip("_").removesuffix("_tensor")
-    if name in _ARITHMETIC:
+    if name in _ARITHMETIC or name.startswith("_"):
         what = "inplace arithmetic"
     else:
         what = f"{name}_" if name in _NAMED else f"aten::{name}_"
