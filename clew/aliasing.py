@@ -25,6 +25,8 @@ else:
 
 _OWN = __name__.partition(".")[0]
 _THEIRS = "torch"
+# The module of function transforms as it was called before it became `torch.func`.
+_OLD_FUNC = "functorch"
 # Packages that programs import beside torch and that clew does not stand in for.
 _COMPANIONS = frozenset({"torchvision", "torchaudio", "torchtext", "torchdata", "torchmetrics"})
 STAND_IN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "standin")
@@ -211,7 +213,7 @@ def uninstall() -> None:
 
 
 def _forget_torch() -> dict[str, ModuleType]:
-    names = [name for name in sys.modules if name.partition(".")[0] == _THEIRS]
+    names = [name for name in sys.modules if name.partition(".")[0] in (_THEIRS, _OLD_FUNC)]
     return {name: sys.modules.pop(name) for name in names}
 
 

@@ -27,7 +27,8 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
         "ops.batching", "ops.create", "ops.define", "ops.index", "ops.linalg", "ops.nn",
         "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce", "ops.shape",
         "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler", "serialization",
-        "signal", "standin.torch", "utils", "utils.data", "utils.data._utils", "utils.tensorboard",
+        "signal", "standin.functorch", "standin.torch", "utils", "utils.data", "utils.data._utils",
+        "utils.tensorboard",
     )
 }  # fmt: skip
 

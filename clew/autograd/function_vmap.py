@@ -110,8 +110,8 @@ def _own_rule(
     if function.generate_vmap_rule:
         raise RuntimeError(
             f"You tried to vmap over {function.__name__}, but it has both generate_vmap_rule=True "
-            "and an overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
-            "overridden vmap staticmethod to avoid ambiguity." + errors.at_user_line()
+            "and an overridden vmap staticmethod. Please set generate_vmap_rule=False or delete "
+            "the overridden vmap staticmethod to avoid ambiguity." + errors.at_user_line()
         )
     in_dims = _mapped(lambda value: level.given(value).dim, args)
     result = function.vmap(info, in_dims, *_mapped(lambda value: level.given(value).tensor, args))

@@ -123,7 +123,7 @@ def detach_(self: Tensor) -> Tensor:
     if tangents_of(self):
         self._tangent = None
     if self._is_lifted:
-        self._physical = self.detached()._physical
+        self.detach_examples()
     set_flag(self, False)
     return self
 
@@ -144,7 +144,9 @@ def _get_data(self: Tensor) -> Tensor:
 
 def _set_data(self: Tensor, value: Tensor) -> None:
     if self._is_lifted:
-        raise vmap_errors.data("mutating directly with `.data` under vmap transform is not allowed.")
+        raise vmap_errors.data(
+            "mutating directly with `.data` under vmap transform is not allowed."
+        )
     if inside_transform() and self.requires_grad:
         raise vmap_errors.data(
             "mutating directly with `.data` inside functorch transform is not allowed."

@@ -271,8 +271,8 @@ def checked_aux(aux: Any) -> Any:
     for leaf in flatten(aux)[0]:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(
-                f"Expected tensors, got unsupported type {type(leaf)}\n  With has_aux=True all that "
-                "the function returns beside its value must be tensors." + errors.at_user_line()
+                f"Expected tensors, got unsupported type {type(leaf)}\n  With has_aux=True all "
+                "that the function returns beside its value must be tensors" + errors.at_user_line()
             )
     return aux
 

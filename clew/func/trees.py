@@ -65,7 +65,11 @@ def broadcast(prefix: Any, spec: Spec) -> Leaves | None:
         return [prefix] * spec.num_leaves
     if spec.is_leaf():
         return None
-    if own.type is not spec.type or own.context != spec.context or own.num_children != spec.num_children:
+    if (
+        own.type is not spec.type
+        or own.context != spec.context
+        or own.num_children != spec.num_children
+    ):
         return None
     leaves: Leaves = []
     parts = list(prefix.values()) if isinstance(prefix, dict) else _parts_of(prefix)

@@ -44,7 +44,7 @@ class Parameter(Tensor, metaclass=_Marked):
             )
         if type(data) is not Tensor and not isinstance(data, Parameter):
             # A tensor class of the user's stays what it is.
-            marked = retyped(data, type(data))
+            marked: Any = retyped(data, type(data))
             marked.requires_grad = requires_grad
             marked._is_param = True
             return _told(marked, data)
@@ -91,7 +91,7 @@ class Buffer(Tensor, metaclass=_Marked):
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         if data is None:
             data = wrap(np.empty(0, dtypes.get_default_dtype().np))
-        result = retyped(data, type(data))
+        result: Any = retyped(data, type(data))
         result.requires_grad = data.requires_grad
         result.persistent = persistent
         result._is_buffer = True

@@ -95,6 +95,43 @@ sys.exit(7)
 """
 
 
+def test_functorch_is_the_old_name_of_the_transforms(tmp_path: Path) -> None:
+    write(
+        tmp_path / "program.py",
+        """
+        import sys, warnings
+        import functorch
+        import torch
+        from functorch import vmap
+
+        def warned(call):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                result = call()
+            (warning,) = caught
+            assert warning.category is FutureWarning and warning.filename == __file__
+            return str(warning.message), result
+
+        for name in "grad grad_and_value jacrev jacfwd hessian functionalize".split():
+            text, _ = warned(lambda: getattr(functorch, name)(torch.sin))
+            assert f"Please use `torch.func.{name}`" in text, text
+        text, double = warned(lambda: vmap(lambda x: x * 2))
+        assert "Please use `torch.vmap`" in text, text
+        assert double(torch.ones(2)).tolist() == [2.0, 2.0]
+        assert warned(lambda: functorch.vjp(torch.sin, torch.zeros(1)))[1][0].tolist() == [0.0]
+        x = torch.zeros(1)
+        assert warned(lambda: functorch.jvp(torch.sin, (x,), (x + 3,)))[1][1].tolist() == [3.0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            torch.func.grad(torch.sin)(torch.tensor(0.0))
+        assert not any(name.startswith("torch._C") for name in sys.modules)
+        print("fine")
+        """,
+    )
+    done = run("program.py", cwd=tmp_path)
+    assert done.stdout == "fine\n", done.stderr
+
+
 def test_the_program_sees_what_python_would_show_it(tmp_path: Path) -> None:
     write(tmp_path / "folder" / "program.py", REPORT)
     arguments = ("folder/program.py", "--flag", "-m", "x", "--", "-h")

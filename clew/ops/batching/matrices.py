@@ -38,7 +38,7 @@ declare(
 
 def _product(a: Tensor, a_batched: bool, b: Tensor, b_batched: bool) -> Tensor:
     """The products of the examples' matrices."""
-    if a_batched and not b_batched:
+    if a_batched and not b_batched and b._array.ndim == 2:
         return _by_rows(a, b, MM)
     state, first, second = local.state, a._array, b._array
     is_outer = a_batched and b_batched and first.shape[2] == 1 and first.dtype is second.dtype

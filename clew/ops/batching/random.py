@@ -15,7 +15,13 @@ DRAWING = ("bernoulli", "poisson", "_standard_gamma", "_sample_dirichlet", "norm
 declare(together, *FILLING, *DRAWING, "normal_std", "_rrelu_noise")
 declare(together, "_random_like")
 declare(
-    aligned, "normal_mean_std", "bernoulli_tensor", "binomial", "_standard_gamma_grad", "_dirichlet_grad", "dropout"
+    aligned,
+    "normal_mean_std",
+    "bernoulli_tensor",
+    "binomial",
+    "_standard_gamma_grad",
+    "_dirichlet_grad",
+    "dropout",
 )
 
 NOISES = ("_dropout_noise", "_alpha_dropout_noise", "_rrelu_noise")

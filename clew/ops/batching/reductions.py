@@ -109,7 +109,7 @@ def _histc(call: Call) -> Any:
 
 @rules("histogram")
 def _histogram(call: Call) -> Any:
-    values, weight = _flat(call).detach(), call.inputs[1]
+    values, weight = call.all_batched()[0].reshape((call.size, -1)).detach(), call.inputs[1]
     edges = wrap(call.params["edges"])
     inside = (values >= edges[0]) & (values <= edges[-1])
     amounts = inside.to(values.dtype)

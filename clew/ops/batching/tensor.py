@@ -130,6 +130,16 @@ class BatchedTensor(Tensor):
             physical = self._physical.detach()
         return lift(self._level, physical, self._is_batched)
 
+    def detach_examples(self) -> None:
+        """Forget the history outside of the vmap."""
+        self._physical = self.detached()._physical
+
+    def take_view(self, viewed: BatchedTensor, take: Callable[[Tensor, Tensor], None]) -> None:
+        """Let all examples, outside of the vmap, become the view that was made of them."""
+        with self._level.outside():
+            take(self._physical, viewed._physical)
+        self._given = None
+
     def each_example(self, function: Callable[..., Any], *given: Any) -> Any:
         """What a function of tensors gives for one example of this vmap after the other, stacked.
 
@@ -138,17 +148,17 @@ class BatchedTensor(Tensor):
         """
         level = self._level
         with level.outside():
-            rows = [
-                function(*[
-                    value._physical.select(0, index) if level.is_batched(value) else level.lower(value)
-                    for value in given
-                ])
-                for index in range(level.size)
-            ]  # fmt: skip
+            columns = [
+                value._physical.unbind(0)
+                if level.is_batched(value)
+                else (level.lower(value),) * level.size
+                for value in given
+            ]
+            rows = [function(*row) for row in zip(*columns, strict=True)]
             if isinstance(rows[0], Tensor):
                 return level.lift(stack(rows))
-            columns = [level.lift(stack(column)) for column in zip(*rows, strict=True)]
-        return type(rows[0])(*columns)
+            results = [level.lift(stack(column)) for column in zip(*rows, strict=True)]
+        return type(rows[0])(*results)
 
     def alike(self, tensor: Tensor) -> Tensor:
         """A new tensor with memory for each example, if this one has examples."""

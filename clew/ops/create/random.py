@@ -135,7 +135,8 @@ def rand(
     kind = float_dtype("rand", dtype, out)
     stream = stream_of(generator)
     return _drawn(
-        shape, lambda shape: made("rand", streams.uniform(stream, shape, kind.np), options, out),
+        shape,
+        lambda shape: made("rand", streams.uniform(stream, shape, kind.np), options, out),
         out,
     )
 
@@ -154,7 +155,8 @@ def randn(
     kind = float_dtype("randn", dtype, out)
     stream = stream_of(generator)
     return _drawn(
-        shape, lambda shape: made("randn", streams.normal(stream, shape, kind.np), options, out),
+        shape,
+        lambda shape: made("randn", streams.normal(stream, shape, kind.np), options, out),
         out,
     )
 

@@ -230,9 +230,10 @@ def _no_derivative(operation: str, argument: str) -> Callable[[Tensor], Tensor]:
 
 BERNOULLI_LIKE = Op(
     "bernoulli_like",
-    lambda self, *, p, stream: streams.bernoulli_scalar(stream, p, self.shape, self.dtype), node="torch::autograd::NotImplemented",
+    lambda self, *, p, stream: streams.bernoulli_scalar(stream, p, self.shape, self.dtype),
+    node="torch::autograd::NotImplemented",
     grads={"self": _no_derivative("bernoulli", "self")},
-)  # fmt: skip
+)
 
 
 def _bernoulli(self: np.ndarray, *, stream: Stream) -> np.ndarray:

@@ -99,8 +99,8 @@ def no_rule(name: str, why: str = "") -> RuntimeError:
 def no_fallback(name: str, refusal: str = "") -> RuntimeError:
     rule = f"Batching rule not implemented for aten::{name}. We could not generate a fallback."
     return RuntimeError(
-        f"{refusal or rule}\n  torch.{name} gives one value, and there would be one for each example: write it in "
-        "operations on tensors." + errors.at_user_line()
+        f"{refusal or rule}\n  torch.{name} gives one value, and there would be one for each "
+        "example: write it in operations on tensors." + errors.at_user_line()
     )
 
 
@@ -149,15 +149,17 @@ def captured_write(op: Any) -> RuntimeError:
     name = (op if isinstance(op, str) else op.name).rstrip("_").removesuffix("_tensor")
     if name in _ARITHMETIC or name.startswith("_"):
         what = "inplace arithmetic"
+    elif name == "bernoulli":
+        what = "inplace bernoulli"
     else:
         what = f"{name}_" if name in _NAMED else f"aten::{name}_"
     return RuntimeError(
         f"vmap: {what}(self, *extra_args) is not possible because there exists a Tensor `other` in "
         "extra_args that has more elements than `self`. This happened due to `other` being vmapped "
-        f"over but `self` not being vmapped over in a vmap. Please try to use out-of-place operators "
-        f"instead of {what}.\n  `{name}_` would have to store a value for each example in a tensor "
-        f"that all of them share: use `{name}`, or make the tensor from one that is batched "
-        "(`x.new_zeros(...)`, `torch.zeros_like(x)`)." + errors.at_user_line()
+        "over but `self` not being vmapped over in a vmap. Please try to use out-of-place "
+        f"operators instead of {what}.\n  `{name}_` would have to store a value for each example "
+        f"in a tensor that all of them share: use `{name}`, or make the tensor from one that is "
+        "batched (`x.new_zeros(...)`, `torch.zeros_like(x)`)." + errors.at_user_line()
     )
 
 
@@ -187,8 +189,9 @@ def randomness() -> RuntimeError:
 def same_numbers(name: str) -> RuntimeError:
     return RuntimeError(
         "Vmap does not currently support same randomness with a batched tensor input.\n"
-        f"  `{name}` needs parameters that all examples share. Draw from a fixed distribution (torch.rand) and transform the numbers, "
-        "or use randomness='different'." + errors.at_user_line()
+        f"  `{name}` needs parameters that all examples share. Draw from a fixed distribution "
+        "(torch.rand) and transform the numbers, or use randomness='different'."
+        + errors.at_user_line()
     )
 
 

@@ -52,9 +52,12 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise RuntimeError("minlength should be >= 0" + errors.at_user_line())
     if input.dtype.category != dtypes.INTEGER:
         raise errors.no_kernel("bincount_cpu", input.dtype, "It counts integers: x.long()")
-    if _is_of_examples(input) or (weights is not None and _is_of_examples(weights)):
-        batched = input if _is_of_examples(input) else weights
-        return batched.each_example(lambda *given: bincount(*given, minlength), input, weights)
+    for source in (input, weights):
+        if source is not None and _is_of_examples(source):
+            counted: Tensor = source.each_example(
+                lambda x, weights: bincount(x, weights, minlength), input, weights
+            )
+            return counted
     if input._array.ndim != 1 or (input._array.size and input._array.min() < 0):
         raise RuntimeError(
             "bincount only supports 1-d non-negative integral inputs." + errors.at_user_line()

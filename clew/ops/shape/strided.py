@@ -15,6 +15,7 @@ from clew.core.tensor import Tensor
 from clew.core.view_op import ViewOp
 from clew.kernels.numpy import scatter as kernel
 from clew.kernels.numpy.strides import address_of, owner_of, restride
+from clew.ops.define import vmap_errors
 from clew.ops.define.dims import shape_argument, wrap_dim
 from clew.ops.tensor.copying import zeros
 
@@ -221,6 +222,8 @@ def strided_part(
     itemsize = input._array.itemsize
     available = owner_of(memory_behind(input._array)).nbytes // itemsize
     if 0 not in size and part.last() >= available:
+        if input._is_lifted:
+            raise vmap_errors.outside_of_example(part, whole)
         raise RuntimeError(
             f"setStorage: sizes {errors.shape_list(size)}, strides {errors.shape_list(stride)}, "
             f"storage offset {offset}, and itemsize {itemsize} requiring a storage size of "

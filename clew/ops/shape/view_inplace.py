@@ -58,11 +58,13 @@ def _take_view(self: Tensor, viewed: Tensor, undo: Undo, writer: str) -> None:
     """Let a tensor become a view that was made of it."""
     view = self._view
     if self._is_lifted:
-        with self._level.outside():
-            refuse_leaf(self._physical, writer)
-            back = _with_examples(undo, self._level.size) if self._is_batched else undo
-            _take_view(self._physical, viewed._physical, back, writer)
-        self._given = None
+        back = _with_examples(undo, self._level.size) if self._is_batched else undo
+
+        def take(whole: Tensor, now: Tensor) -> None:
+            refuse_leaf(whole, writer)
+            _take_view(whole, now, back, writer)
+
+        self.take_view(viewed, take)
     self._array = viewed._array
     # Without grad the history is that of what it was, until it is made anew from the base.
     stays = viewed._node is None and view is not None and view.base._requires_grad
