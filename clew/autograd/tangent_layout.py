@@ -40,7 +40,9 @@ def _place(array: np.ndarray) -> tuple[int, int, list[int]]:
         step // array.itemsize if size > 1 else 0
         for size, step in zip(array.shape, array.strides, strict=True)
     ]
-    return memory.size, start, steps
+    # The owner's own elements may lie apart.
+    last = sum(step * (size - 1) for step, size in zip(steps, array.shape, strict=True))
+    return max(memory.size, start + last + 1), start, steps
 
 
 def _copied(like: np.ndarray, tangent: Tensor) -> Tensor:

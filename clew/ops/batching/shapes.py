@@ -36,7 +36,7 @@ declare(
 )  # fmt: skip
 declare(mechanical(dims=("dim1", "dim2")), "diagonal", "diagonal_scatter", "diagonal_copy")
 declare(mechanical(dims=("dim1", "dim2"), shapes=("input_sizes",)), "diagonal_backward")
-declare(mechanical(dims=("dim0", "dim1")), "transpose_")
+declare(mechanical(dims=("dim0", "dim1")), "transpose", "transpose_")
 declare(mechanical(dims=("dims",)), "flip", "rot90")
 declare(mechanical(dims=("dimension",)), "unfold")
 declare(mechanical(dims=("dimension",), shapes=("input_sizes",)), "unfold_backward")
@@ -113,15 +113,6 @@ def _copied(call: Call) -> Any:
     if not call.batched[0]:
         target = target.expand((call.size, *target._array.shape))
     return OPS["copy"](target, source.expand(target._array.shape))
-
-
-@rules("transpose")
-def _transpose(call: Call) -> Any:
-    # An example without dimensions is as it was.
-    return _transpose_dims(call) if call.ndim() else call.inputs[0]
-
-
-_transpose_dims = mechanical(dims=("dim0", "dim1"))
 
 
 @rules("t", "t_")
