@@ -18,7 +18,11 @@ from clew.ops.pointwise.arithmetic import conj
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
 
-exp = unary_row("exp", np.exp, lambda g, out: g * conj(out), rule=FLOAT, bare=True)
+exp = unary_row(
+    "exp", np.exp, lambda g, out: g * conj(out), rule=FLOAT, bare=True,
+    doc="e to the power of each element.",
+    example=">>> clew.exp(clew.tensor([0., 1.]))\ntensor([1.0000, 2.7183])",
+)  # fmt: skip
 exp2 = unary_row("exp2", np.exp2, lambda g, out: g * conj(out) * LN2, rule=FLOAT, bare=True)
 expm1 = unary_row("expm1", np.expm1, lambda g, out: g * (conj(out) + 1), rule=FLOAT, bare=True)
 log = unary_row("log", np.log, lambda g, self: g / conj(self), rule=FLOAT, bare=True)
