@@ -6,6 +6,7 @@ from clew.ops.create import (
     implicit_reparameterization,
     legacy_constructors,
     random,
+    random_fills,
     ranges,
     sampling,
 )
@@ -152,6 +153,7 @@ __all__ = [
     "powers",
     "products",
     "random",
+    "random_fills",
     "ranges",
     "rearranging",
     "recurrent",
