@@ -80,18 +80,7 @@ class Extras:
 
 
 class Node:
-    """One step of the graph, seen from backward; a tensor's `grad_fn`.
-
-    Subclasses say what its backward does.
-
-    Example:
-        >>> x = clew.tensor(2., requires_grad=True)
-        >>> node = (x * x).grad_fn
-        >>> isinstance(node, clew.autograd.graph.Node), node.name()
-        (True, 'MulBackward0')
-        >>> [type(each).__name__ for each, _ in node.next_functions]
-        ['AccumulateGrad', 'AccumulateGrad']
-    """
+    """One step of the graph. Subclasses say what its backward does."""
 
     # Kept flat, because a tuple for every pair would cost more than the arithmetic of a small
     # operation; and private, because a custom function's context is a node that users write to.

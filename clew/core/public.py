@@ -129,13 +129,13 @@ def with_out(
 
 
 def out_doc(doc: str | None) -> str | None:
-    """A docstring with `out` added as the last of its arguments."""
+    """A docstring with `out` as the last of its arguments, unless it names it itself."""
     start = doc.find("Args:\n") if doc else -1
-    if not doc or start < 0:
+    end = doc.find("\n\n", start) if doc else -1
+    if not doc or start < 0 or end < 0 or " out: " in doc[start:end]:
         return doc
     indent = doc[doc.rfind("\n", 0, start) + 1 : start]
-    end = doc.find("\n\n", start)
-    return f"{doc[:end]}\n{indent}    {OUT}{doc[end:]}" if end > 0 else doc
+    return f"{doc[:end]}\n{indent}    {OUT}{doc[end:]}"
 
 
 def without_names(implementation: Callable[..., Any]) -> Callable[..., Any]:
