@@ -52,7 +52,7 @@ atan2 = binary_row(
     lambda g, self, other: g * -self * _over_square(self, other),
     rule=FLOAT, takes=REALS, aliases=("arctan2",), numbers=False, kinks="0 at the origin",
     doc=(
-        "The angle of the point (other, input), in (-pi, pi]: `atan(input / other)` in the "
+        "The angle of the point (other, input), in [-pi, pi]: `atan(input / other)` in the "
         "right quadrant."
     ),
     example=(
