@@ -26,6 +26,9 @@ from clew.core.tensor import Tensor, tangents_of
 # Everything that `clew/__init__.py` makes available as `clew.<name>`.
 FUNCTIONS: dict[str, Any] = {}
 
+# What docstrings say of the argument that every function with a tensor as its result takes.
+OUT = "out: the tensor to store the result in; None makes a new one"
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -74,7 +77,14 @@ def public(
 def methods(**named: Any) -> None:
     """Attach methods to Tensor under the given names."""
     for name, implementation in named.items():
+        if name.endswith("_") and not name.startswith("_") and not implementation.__doc__:
+            implementation.__doc__ = inplace_doc(name)
         setattr(Tensor, name, implementation)
+
+
+def inplace_doc(name: str) -> str:
+    """The docstring of the method `x.name_()`."""
+    return f"In-place version of `{name.removesuffix('_')}`."
 
 
 def inplace_method(implementation: Callable[..., Any], name: str) -> Callable[..., Tensor]:
@@ -84,6 +94,7 @@ def inplace_method(implementation: Callable[..., Any], name: str) -> Callable[..
         return become(self, lambda stand_in: implementation(stand_in, *args, **kwargs), name)
 
     method.__name__ = method.__qualname__ = name
+    method.__doc__ = inplace_doc(name)
     return method
 
 
@@ -114,7 +125,18 @@ def with_out(
             deliver(each, target)
         return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
 
+    function.__doc__ = out_doc(implementation.__doc__)
     return function
+
+
+def out_doc(doc: str | None) -> str | None:
+    """A docstring with `out` as the last of its arguments, unless it names it itself."""
+    start = doc.find("Args:\n") if doc else -1
+    end = doc.find("\n\n", start) if doc else -1
+    if not doc or start < 0 or end < 0 or " out: " in doc[start:end]:
+        return doc
+    indent = doc[doc.rfind("\n", 0, start) + 1 : start]
+    return f"{doc[:end]}\n{indent}    {OUT}{doc[end:]}"
 
 
 def without_names(implementation: Callable[..., Any]) -> Callable[..., Any]:
