@@ -146,5 +146,14 @@ from clew.ops.pointwise.transcendental import sigmoid, tanh
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`max(x, 0)`."""
+    """The positive part: `max(x, 0)`.
+
+    Args:
+        input: any real tensor
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.relu(clew.tensor([-1.0, 0.0, 2.0]))
+        tensor([0., 0., 2.])
+    """
     return apply_inplace(OPS["relu"], input) if inplace else clamping.relu(input)
