@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from clew import errors
@@ -10,8 +10,14 @@ from clew.backend.dtypes import dtype as DType
 from clew.core.tensor import Tensor
 from clew.nn import functional as F
 from clew.nn.modules.conv_base import _check_divisible, _ConvNd
+from clew.nn.modules.conv_transpose import (
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+    _ConvTransposeNd,  # noqa: F401  (programs import it from here)
+)
 from clew.nn.modules.lazy import LazyModuleMixin
-from clew.nn.modules.utils import _ntuple, _own_constructor
+from clew.nn.modules.utils import Sizes, _ntuple, _own_constructor
 from clew.nn.parameter import UninitializedParameter
 
 __all__ = [
@@ -28,8 +34,6 @@ __all__ = [
     "LazyConvTranspose2d",
     "LazyConvTranspose3d",
 ]
-
-Sizes = int | tuple[int, ...]
 
 
 # ---------------------------------------------------------------- convolutions
@@ -104,151 +108,6 @@ class Conv3d(_Conv):
 
     _spatial_dims = 3
     _convolve = staticmethod(F.conv3d)
-
-
-# ---------------------------------------------------------------- transposed convolutions
-
-
-class _ConvTransposeNd(_ConvNd):
-    """What all transposed convolutions have: the choice between possible output sizes."""
-
-    def _output_padding(
-        self,
-        input: Tensor,
-        output_size: Sequence[int] | None,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        kernel_size: Sequence[int],
-        num_spatial_dims: int,
-        dilation: Sequence[int] | None = None,
-    ) -> Sequence[int]:
-        """How much to add at the end of each dimension so that the output has `output_size`."""
-        if output_size is None:
-            return self.output_padding
-        sizes = _spatial_sizes(input, output_size, num_spatial_dims)
-        steps = dilation if dilation is not None else (1,) * num_spatial_dims
-        smallest = [
-            (input.shape[dim - num_spatial_dims] - 1) * stride[dim]
-            - 2 * padding[dim]
-            + steps[dim] * (kernel_size[dim] - 1)
-            + 1
-            for dim in range(num_spatial_dims)
-        ]
-        # Every size below the next that another input would give leads back to this input.
-        largest = [size + step - 1 for size, step in zip(smallest, stride)]
-        for size, low, high in zip(sizes, smallest, largest):
-            if not low <= size <= high:
-                raise ValueError(
-                    f"requested an output size of {sizes}, but valid sizes range from {smallest}"
-                    f" to {largest} (for an input of {input.shape[-num_spatial_dims:]})"
-                    + errors.at_user_line()
-                )
-        return [size - low for size, low in zip(sizes, smallest)]
-
-
-def _spatial_sizes(
-    input: Tensor, output_size: Sequence[int], num_spatial_dims: int
-) -> Sequence[int]:
-    """The last dimensions of `output_size`, which may also name the channels and the batch."""
-    with_rest = input.dim()
-    sizes = list(output_size)
-    if len(sizes) == with_rest:
-        sizes = sizes[with_rest - num_spatial_dims :]
-    if len(sizes) != num_spatial_dims:
-        raise ValueError(
-            f"ConvTranspose{num_spatial_dims}D: for {with_rest}D input, output_size must have "
-            f"{num_spatial_dims} or {with_rest} elements (got {len(sizes)})" + errors.at_user_line()
-        )
-    return sizes
-
-
-class _ConvTranspose(_ConvTransposeNd):
-    """A transposed convolution; the number of its spatial dimensions comes with the subclass."""
-
-    _spatial_dims: ClassVar[int]
-    _convolve: ClassVar[Callable[..., Tensor]]
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Sizes,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        output_padding: Sizes = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Sizes = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: DType | None = None,
-    ) -> None:
-        each = _ntuple(self._spatial_dims)
-        sizes = each(kernel_size), each(stride), each(padding), each(dilation)
-        extra = each(output_padding)
-        super().__init__(
-            in_channels,
-            out_channels,
-            *sizes,
-            True,
-            extra,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
-
-    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        if self.padding_mode != "zeros":
-            raise ValueError(
-                f"Only `zeros` padding mode is supported for ConvTranspose{self._spatial_dims}d"
-                + errors.at_user_line()
-            )
-        padding: Any = self.padding
-        output_padding = self._output_padding(
-            input,
-            output_size,
-            self.stride,
-            padding,
-            self.kernel_size,
-            self._spatial_dims,
-            self.dilation,
-        )
-        return self._convolve(
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            padding,
-            output_padding,
-            self.groups,
-            self.dilation,
-        )
-
-
-@_own_constructor
-class ConvTranspose1d(_ConvTranspose):
-    """Transposed convolution of (N, C, L) or (C, L)."""
-
-    _spatial_dims = 1
-    _convolve = staticmethod(F.conv_transpose1d)
-
-
-@_own_constructor
-class ConvTranspose2d(_ConvTranspose):
-    """Transposed convolution of (N, C, H, W) or (C, H, W)."""
-
-    _spatial_dims = 2
-    _convolve = staticmethod(F.conv_transpose2d)
-
-
-@_own_constructor
-class ConvTranspose3d(_ConvTranspose):
-    """Transposed convolution of (N, C, D, H, W) or (C, D, H, W)."""
-
-    _spatial_dims = 3
-    _convolve = staticmethod(F.conv_transpose3d)
 
 
 # ---------------------------------------------------------------- lazy forms

@@ -7,10 +7,9 @@ from __future__ import annotations
 from clew.core.tensor import Tensor
 from clew.nn import functional as F
 from clew.nn.modules.module import Module
+from clew.nn.modules.utils import Sizes, _named
 
 __all__ = ["Fold", "Unfold"]
-
-Sizes = int | tuple[int, ...]
 
 
 class _Blocks(Module):
@@ -22,7 +21,7 @@ class _Blocks(Module):
     stride: Sizes
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{name}={getattr(self, name)}" for name in self.__constants__)
+        return _named(self, *self.__constants__)
 
 
 class Fold(_Blocks):
