@@ -88,7 +88,27 @@ class _Conv(_ConvNd):
 
 @_own_constructor
 class Conv1d(_Conv):
-    """Convolution of (N, C, L) or (C, L)."""
+    """Convolution of (N, C, L) or (C, L).
+
+    Args:
+        in_channels: the number of channels of the input
+        out_channels: that of the output
+        kernel_size: the size of the kernels
+        stride: the distance between their places
+        padding: how far the input is extended at both ends; "valid" is 0, "same" keeps the size
+        dilation: the distance between the elements of a kernel
+        groups: the number of parts of the channels that do not see each other
+        bias: whether there is a bias
+        padding_mode: what the padding is: "zeros", "reflect", "replicate" or "circular"
+        device, dtype: of the parameters
+
+    Shape: (N, in_channels, L) to (N, out_channels, L_out), or both without N
+
+    Example:
+        >>> conv = nn.Conv1d(2, 4, kernel_size=3, padding="same")
+        >>> conv(clew.zeros(1, 2, 10)).shape
+        torch.Size([1, 4, 10])
+    """
 
     _spatial_dims = 1
     _convolve = staticmethod(F.conv1d)
@@ -96,7 +116,31 @@ class Conv1d(_Conv):
 
 @_own_constructor
 class Conv2d(_Conv):
-    """Convolution of (N, C, H, W) or (C, H, W)."""
+    """Convolution of (N, C, H, W) or (C, H, W).
+
+    Sizes are one number for both dimensions, or a pair.
+
+    Args:
+        in_channels: the number of channels of the input
+        out_channels: that of the output
+        kernel_size: the size of the kernels
+        stride: the distance between their places
+        padding: how far the input is extended at both ends; "valid" is 0, "same" keeps the size
+        dilation: the distance between the elements of a kernel
+        groups: the number of parts of the channels that do not see each other
+        bias: whether there is a bias
+        padding_mode: what the padding is: "zeros", "reflect", "replicate" or "circular"
+        device, dtype: of the parameters
+
+    Shape: (N, in_channels, H, W) to (N, out_channels, H_out, W_out), or both without N
+
+    Example:
+        >>> conv = nn.Conv2d(3, 16, kernel_size=3, stride=2, padding=1)
+        >>> conv(clew.zeros(1, 3, 32, 32)).shape
+        torch.Size([1, 16, 16, 16])
+        >>> conv.weight.shape
+        torch.Size([16, 3, 3, 3])
+    """
 
     _spatial_dims = 2
     _convolve = staticmethod(F.conv2d)
@@ -104,7 +148,29 @@ class Conv2d(_Conv):
 
 @_own_constructor
 class Conv3d(_Conv):
-    """Convolution of (N, C, D, H, W) or (C, D, H, W)."""
+    """Convolution of (N, C, D, H, W) or (C, D, H, W).
+
+    Sizes are one number for all dimensions, or three.
+
+    Args:
+        in_channels: the number of channels of the input
+        out_channels: that of the output
+        kernel_size: the size of the kernels
+        stride: the distance between their places
+        padding: how far the input is extended at both ends; "valid" is 0, "same" keeps the size
+        dilation: the distance between the elements of a kernel
+        groups: the number of parts of the channels that do not see each other
+        bias: whether there is a bias
+        padding_mode: what the padding is: "zeros", "reflect", "replicate" or "circular"
+        device, dtype: of the parameters
+
+    Shape: (N, in_channels, D, H, W) to (N, out_channels, D_out, H_out, W_out), or both without N
+
+    Example:
+        >>> conv = nn.Conv3d(1, 4, kernel_size=(1, 3, 3))
+        >>> conv(clew.zeros(1, 1, 5, 8, 8)).shape
+        torch.Size([1, 4, 5, 6, 6])
+    """
 
     _spatial_dims = 3
     _convolve = staticmethod(F.conv3d)
@@ -198,41 +264,137 @@ class _LazyConvTranspose(_LazyConvXdMixin):
 
 @_own_constructor
 class LazyConv1d(_LazyConv, Conv1d):
-    """A Conv1d that learns `in_channels` from its first input."""
+    """A Conv1d that learns `in_channels` from its first input.
+
+    Args:
+        out_channels: the number of channels of the output
+        kernel_size: the size of the kernels
+        stride, padding, dilation: where they are applied
+        groups, bias, padding_mode, device, dtype: as in the layer that it becomes
+
+    Shape: as `Conv1d`
+
+    Example:
+        >>> conv = nn.LazyConv1d(4, kernel_size=3)
+        >>> conv(clew.zeros(1, 2, 10)).shape
+        torch.Size([1, 4, 8])
+        >>> conv
+        Conv1d(2, 4, kernel_size=(3,), stride=(1,))
+    """
 
     cls_to_become = Conv1d
 
 
 @_own_constructor
 class LazyConv2d(_LazyConv, Conv2d):
-    """A Conv2d that learns `in_channels` from its first input."""
+    """A Conv2d that learns `in_channels` from its first input.
+
+    Args:
+        out_channels: the number of channels of the output
+        kernel_size: the size of the kernels
+        stride, padding, dilation: where they are applied
+        groups, bias, padding_mode, device, dtype: as in the layer that it becomes
+
+    Shape: as `Conv2d`
+
+    Example:
+        >>> conv = nn.LazyConv2d(16, kernel_size=3)
+        >>> conv(clew.zeros(1, 3, 8, 8)).shape
+        torch.Size([1, 16, 6, 6])
+        >>> conv
+        Conv2d(3, 16, kernel_size=(3, 3), stride=(1, 1))
+    """
 
     cls_to_become = Conv2d
 
 
 @_own_constructor
 class LazyConv3d(_LazyConv, Conv3d):
-    """A Conv3d that learns `in_channels` from its first input."""
+    """A Conv3d that learns `in_channels` from its first input.
+
+    Args:
+        out_channels: the number of channels of the output
+        kernel_size: the size of the kernels
+        stride, padding, dilation: where they are applied
+        groups, bias, padding_mode, device, dtype: as in the layer that it becomes
+
+    Shape: as `Conv3d`
+
+    Example:
+        >>> conv = nn.LazyConv3d(4, kernel_size=3)
+        >>> conv(clew.zeros(1, 2, 5, 5, 5)).shape
+        torch.Size([1, 4, 3, 3, 3])
+        >>> conv.in_channels
+        2
+    """
 
     cls_to_become = Conv3d
 
 
 @_own_constructor
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """A ConvTranspose1d that learns `in_channels` from its first input."""
+    """A ConvTranspose1d that learns `in_channels` from its first input.
+
+    Args:
+        out_channels: the number of channels of the output
+        kernel_size: the size of the kernels
+        stride, padding, output_padding, dilation: where they are applied
+        groups, bias, padding_mode, device, dtype: as in the layer that it becomes
+
+    Shape: as `ConvTranspose1d`
+
+    Example:
+        >>> conv = nn.LazyConvTranspose1d(4, kernel_size=3)
+        >>> conv(clew.zeros(1, 2, 10)).shape
+        torch.Size([1, 4, 12])
+        >>> conv
+        ConvTranspose1d(2, 4, kernel_size=(3,), stride=(1,))
+    """
 
     cls_to_become = ConvTranspose1d
 
 
 @_own_constructor
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """A ConvTranspose2d that learns `in_channels` from its first input."""
+    """A ConvTranspose2d that learns `in_channels` from its first input.
+
+    Args:
+        out_channels: the number of channels of the output
+        kernel_size: the size of the kernels
+        stride, padding, output_padding, dilation: where they are applied
+        groups, bias, padding_mode, device, dtype: as in the layer that it becomes
+
+    Shape: as `ConvTranspose2d`
+
+    Example:
+        >>> conv = nn.LazyConvTranspose2d(4, kernel_size=2, stride=2)
+        >>> conv(clew.zeros(1, 2, 8, 8)).shape
+        torch.Size([1, 4, 16, 16])
+        >>> conv
+        ConvTranspose2d(2, 4, kernel_size=(2, 2), stride=(2, 2))
+    """
 
     cls_to_become = ConvTranspose2d
 
 
 @_own_constructor
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """A ConvTranspose3d that learns `in_channels` from its first input."""
+    """A ConvTranspose3d that learns `in_channels` from its first input.
+
+    Args:
+        out_channels: the number of channels of the output
+        kernel_size: the size of the kernels
+        stride, padding, output_padding, dilation: where they are applied
+        groups, bias, padding_mode, device, dtype: as in the layer that it becomes
+
+    Shape: as `ConvTranspose3d`
+
+    Example:
+        >>> conv = nn.LazyConvTranspose3d(4, kernel_size=2)
+        >>> conv(clew.zeros(1, 2, 5, 5, 5)).shape
+        torch.Size([1, 4, 6, 6, 6])
+        >>> conv.in_channels
+        2
+    """
 
     cls_to_become = ConvTranspose3d

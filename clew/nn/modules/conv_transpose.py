@@ -133,7 +133,28 @@ class _ConvTranspose(_ConvTransposeNd):
 
 @_own_constructor
 class ConvTranspose1d(_ConvTranspose):
-    """Transposed convolution of (N, C, L) or (C, L)."""
+    """Transposed convolution of (N, C, L) or (C, L): the gradient of a convolution, as a layer.
+
+    Args:
+        in_channels: the number of channels of the input
+        out_channels: that of the output
+        kernel_size: the size of the kernels
+        stride: how far apart the input's elements come to lie
+        padding: how much is cut off at both ends
+        output_padding: how much is added at one end, to choose among possible sizes
+        groups: the number of parts of the channels that do not see each other
+        bias: whether there is a bias
+        dilation: the distance between the elements of a kernel
+        padding_mode: only "zeros"
+        device, dtype: of the parameters
+
+    Shape: (N, in_channels, L) to (N, out_channels, L_out), or both without N
+
+    Example:
+        >>> conv = nn.ConvTranspose1d(4, 2, kernel_size=2, stride=2)
+        >>> conv(clew.zeros(1, 4, 10)).shape
+        torch.Size([1, 2, 20])
+    """
 
     _spatial_dims = 1
     _convolve = staticmethod(F.conv_transpose1d)
@@ -141,7 +162,33 @@ class ConvTranspose1d(_ConvTranspose):
 
 @_own_constructor
 class ConvTranspose2d(_ConvTranspose):
-    """Transposed convolution of (N, C, H, W) or (C, H, W)."""
+    """Transposed convolution of (N, C, H, W) or (C, H, W).
+
+    It has the shapes of a convolution the other way round. Where several sizes lead to the same one
+    there, `output_padding`, or `output_size` when it is called, says which is meant.
+
+    Args:
+        in_channels: the number of channels of the input
+        out_channels: that of the output
+        kernel_size: the size of the kernels
+        stride: how far apart the input's elements come to lie
+        padding: how much is cut off at both ends
+        output_padding: how much is added at one end, to choose among possible sizes
+        groups: the number of parts of the channels that do not see each other
+        bias: whether there is a bias
+        dilation: the distance between the elements of a kernel
+        padding_mode: only "zeros"
+        device, dtype: of the parameters
+
+    Shape: (N, in_channels, H, W) to (N, out_channels, H_out, W_out), or both without N
+
+    Example:
+        >>> up = nn.ConvTranspose2d(16, 3, kernel_size=3, stride=2, padding=1)
+        >>> up(clew.zeros(1, 16, 16, 16)).shape
+        torch.Size([1, 3, 31, 31])
+        >>> up(clew.zeros(1, 16, 16, 16), output_size=(32, 32)).shape
+        torch.Size([1, 3, 32, 32])
+    """
 
     _spatial_dims = 2
     _convolve = staticmethod(F.conv_transpose2d)
@@ -149,7 +196,28 @@ class ConvTranspose2d(_ConvTranspose):
 
 @_own_constructor
 class ConvTranspose3d(_ConvTranspose):
-    """Transposed convolution of (N, C, D, H, W) or (C, D, H, W)."""
+    """Transposed convolution of (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        in_channels: the number of channels of the input
+        out_channels: that of the output
+        kernel_size: the size of the kernels
+        stride: how far apart the input's elements come to lie
+        padding: how much is cut off at both ends
+        output_padding: how much is added at one end, to choose among possible sizes
+        groups: the number of parts of the channels that do not see each other
+        bias: whether there is a bias
+        dilation: the distance between the elements of a kernel
+        padding_mode: only "zeros"
+        device, dtype: of the parameters
+
+    Shape: (N, in_channels, D, H, W) to (N, out_channels, D_out, H_out, W_out), or both without N
+
+    Example:
+        >>> conv = nn.ConvTranspose3d(4, 2, kernel_size=2, stride=2)
+        >>> conv(clew.zeros(1, 4, 3, 3, 3)).shape
+        torch.Size([1, 2, 6, 6, 6])
+    """
 
     _spatial_dims = 3
     _convolve = staticmethod(F.conv_transpose3d)

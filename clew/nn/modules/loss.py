@@ -58,21 +58,57 @@ __all__ = [
 
 
 class L1Loss(_Loss):
-    """The absolute difference."""
+    """The absolute difference.
+
+    Args:
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.L1Loss()(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 5.0]))
+        tensor(1.5000)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class MSELoss(_Loss):
-    """The squared difference."""
+    """The squared difference.
+
+    Args:
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.MSELoss()(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 5.0]))
+        tensor(4.5000)
+        >>> nn.MSELoss(reduction="none")(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 5.0]))
+        tensor([0., 9.])
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """Squared below `beta`, absolute above, joined smoothly."""
+    """Squared below `beta`, absolute above, joined smoothly.
+
+    Args:
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        beta: where the one passes into the other
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.SmoothL1Loss(reduction="none")(clew.tensor([0.5, 3.0]), clew.zeros(2))
+        tensor([0.1250, 2.5000])
+    """
 
     def __init__(
         self,
@@ -89,7 +125,18 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squared below `delta`, absolute above."""
+    """Squared below `delta`, absolute above: `delta` times `SmoothL1Loss`.
+
+    Args:
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        delta: where the one passes into the other
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.HuberLoss(reduction="none", delta=2.0)(clew.tensor([0.5, 3.0]), clew.zeros(2))
+        tensor([0.1250, 4.0000])
+    """
 
     __constants__ = ["reduction", "delta"]
 
@@ -102,14 +149,39 @@ class HuberLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """The cross entropy of probabilities of two classes."""
+    """The cross entropy of probabilities of two classes.
+
+    Args:
+        weight: a factor for each loss, which broadcasts
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.BCELoss()(clew.tensor([0.9, 0.2]), clew.tensor([1.0, 0.0]))
+        tensor(0.1643)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
-    """`BCELoss` of the sigmoid of the input, computed without overflow."""
+    """`BCELoss` of the sigmoid of the input, computed without overflow.
+
+    Args:
+        weight: a factor for each loss, which broadcasts
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        pos_weight: a factor for the targets that are 1, such as how much rarer they are
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.BCEWithLogitsLoss()(clew.tensor([100.0, -1.0]), clew.tensor([1.0, 0.0]))
+        tensor(0.1566)
+    """
 
     weight: Tensor | None
     pos_weight: Tensor | None
@@ -136,7 +208,21 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """The Kullback-Leibler divergence of log-probabilities from a target."""
+    """The Kullback-Leibler divergence of log-probabilities from a target.
+
+    Args:
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean", "sum", "none", or "batchmean": the sum divided by the batch, which is the
+            divergence
+        log_target: whether the target is log-probabilities, too
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> guess = clew.log_softmax(clew.tensor([[0.0, 1.0]]), dim=1)
+        >>> nn.KLDivLoss(reduction="batchmean")(guess, clew.tensor([[0.5, 0.5]]))
+        tensor(0.1201)
+    """
 
     def __init__(
         self,
@@ -153,7 +239,21 @@ class KLDivLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative log likelihood of counts under a Poisson distribution."""
+    """The negative log likelihood of counts under a Poisson distribution.
+
+    Args:
+        log_input: whether the input is the logarithm of the rate
+        full: add Stirling's approximation of the term that depends on the target alone
+        size_average, reduce: deprecated; see `reduction`
+        eps: what is added to the rate before its logarithm, if `log_input` is False
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.PoissonNLLLoss()(clew.tensor([0.0, 1.0]), clew.tensor([1.0, 3.0]))
+        tensor(0.3591)
+    """
 
     __constants__ = ["log_input", "full", "eps", "reduction"]
 
@@ -178,7 +278,20 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative log likelihood of the target under normal distributions."""
+    """The negative log likelihood of the target under normal distributions.
+
+    Args:
+        full: add the constant, half the logarithm of 2 pi
+        eps: a lower bound for the variances
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: means, targets (N, *), and variances of that shape or with a last dimension of 1, to ()
+
+    Example:
+        >>> mean, target, variance = clew.tensor([0.0, 1.0]), clew.tensor([1.0, 1.0]), clew.ones(2)
+        >>> nn.GaussianNLLLoss()(mean, target, variance)
+        tensor(0.2500)
+    """
 
     __constants__ = ["full", "eps", "reduction"]
 
@@ -192,7 +305,24 @@ class GaussianNLLLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """The negative log likelihood of a sequence of labels over all its alignments."""
+    """The negative log likelihood of a sequence of labels over all its alignments.
+
+    Args:
+        blank: the class that stands for no label
+        reduction: "mean": each loss divided by the length of its target, then the mean over the
+            batch; "sum"; or "none"
+        zero_infinity: make losses of targets that are too long for their input 0, not infinite
+
+    Shape: log-probabilities (T, N, C), targets (N, S) or all in one row, and the lengths (N) of
+        both, to ()
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> log_probs = clew.randn(10, 2, 5).log_softmax(2)
+        >>> targets = clew.tensor([[1, 2, 3], [4, 4, 0]])
+        >>> nn.CTCLoss()(log_probs, targets, (10, 10), (3, 2)).shape
+        torch.Size([])
+    """
 
     __constants__ = ["blank", "reduction"]
 

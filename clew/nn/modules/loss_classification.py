@@ -37,7 +37,22 @@ class _ClassLoss(_WeightedLoss):
 
 
 class NLLLoss(_ClassLoss):
-    """The negative of the log-probability of the target class."""
+    """The negative of the log-probability of the target class.
+
+    Args:
+        weight: a factor for each class
+        size_average: deprecated; see `reduction`
+        ignore_index: a target that takes no part
+        reduce: deprecated; see `reduction`
+        reduction: "mean", weighted by class; "sum"; or "none": each of the losses
+
+    Shape: (N, C, *) and targets (N, *), or (C) and (), to ()
+
+    Example:
+        >>> log_probs = clew.log_softmax(clew.tensor([[2.0, 0.0], [0.0, 2.0]]), dim=1)
+        >>> nn.NLLLoss()(log_probs, clew.tensor([0, 0]))
+        tensor(1.1269)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.nll_loss(
@@ -46,7 +61,7 @@ class NLLLoss(_ClassLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """The older name of `NLLLoss`."""
+    """Deprecated: the older name of `NLLLoss`."""
 
     def __init__(
         self,
@@ -66,7 +81,25 @@ class NLLLoss2d(NLLLoss):
 
 
 class CrossEntropyLoss(_ClassLoss):
-    """The cross entropy of the softmax of scores and a target: class indices or probabilities."""
+    """The cross entropy of the softmax of scores and a target: class indices or probabilities.
+
+    Args:
+        weight: a factor for each class
+        size_average: deprecated; see `reduction`
+        ignore_index: a class index that takes no part
+        reduce: deprecated; see `reduction`
+        reduction: "mean", weighted by class; "sum"; or "none": each of the losses
+        label_smoothing: how much of the target goes to all classes alike, from 0 to 1
+
+    Shape: scores (N, C, *) and class indices (N, *) or probabilities (N, C, *), to ()
+
+    Example:
+        >>> scores = clew.tensor([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0]])
+        >>> nn.CrossEntropyLoss()(scores, clew.tensor([0, 1]))
+        tensor(0.2395)
+        >>> nn.CrossEntropyLoss()(scores, clew.tensor([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]))
+        tensor(0.7395)
+    """
 
     __constants__ = ["ignore_index", "reduction", "label_smoothing"]
 
@@ -94,6 +127,16 @@ class LinearCrossEntropyOptions:
     """How PyTorch may split a `LinearCrossEntropyLoss` to save memory.
 
     clew computes it in one piece, so these change neither its results nor its memory.
+
+    Args:
+        allow_retain_graph: whether backward may run twice
+        batch_chunk_size: how many rows are computed at a time
+        chunking_method: along what the work is split
+        acc_policy, acc_dtype: how and in what dtype the parts are summed
+
+    Example:
+        >>> nn.LinearCrossEntropyOptions(batch_chunk_size=64).batch_chunk_size
+        64
     """
 
     allow_retain_graph: bool = False
@@ -104,7 +147,27 @@ class LinearCrossEntropyOptions:
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """`CrossEntropyLoss` of the scores of a linear layer that the loss itself owns."""
+    """`CrossEntropyLoss` of the scores of a linear layer that the loss itself owns.
+
+    Args:
+        in_features: the size of the input's last dimension
+        num_classes: the number of classes
+        out_features: sizes of further dimensions of the scores, (N, num_classes, *out_features)
+        bias: whether the linear layer has a bias
+        device, dtype: of the parameters
+        reduction: "mean", weighted by class; "sum"; or "none": each of the losses
+        weight: a factor for each class
+        ignore_index: a class index that takes no part
+        label_smoothing: how much of the target goes to all classes alike, from 0 to 1
+        options: how PyTorch may split the work; here it is done in one piece
+
+    Shape: (N, in_features) and targets (N, *out_features), to ()
+
+    Example:
+        >>> loss = nn.LinearCrossEntropyLoss(8, 3)
+        >>> loss(clew.zeros(4, 8), clew.tensor([0, 1, 2, 0]))
+        tensor(1.0986, grad_fn=<NllLossBackward0>)
+    """
 
     __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
 

@@ -75,7 +75,21 @@ class _AvgPoolNd(Module):
 
 
 class AvgPool1d(_AvgPoolNd):
-    """Mean over windows of the last dimension."""
+    """Mean over windows of the last dimension.
+
+    Args:
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: zeros at each edge, at most half a window
+        ceil_mode: let the last window start inside even if it ends outside
+        count_include_pad: whether the padding counts as elements of the mean
+
+    Shape: (N, C, L) to (N, C, L_out), or both without N
+
+    Example:
+        >>> nn.AvgPool1d(2)(clew.tensor([[1.0, 3.0, 2.0, 0.0]]))
+        tensor([[2., 1.]])
+    """
 
     def __init__(
         self,
@@ -140,14 +154,45 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
 
 @_own_constructor
 class AvgPool2d(_AvgPoolWithDivisor):
-    """Mean over windows of the last two dimensions."""
+    """Mean over windows of the last two dimensions.
+
+    Args:
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: zeros at each edge, at most half a window
+        ceil_mode: let the last window start inside even if it ends outside
+        count_include_pad: whether the padding counts as elements of the mean
+        divisor_override: what the sums are divided by; None is the size of the window
+
+    Shape: (N, C, H, W) to (N, C, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.AvgPool2d(2)(clew.arange(16.0).reshape(1, 4, 4))
+        tensor([[[ 2.5000,  4.5000],
+                 [10.5000, 12.5000]]])
+    """
 
     _pool = staticmethod(F.avg_pool2d)
 
 
 @_own_constructor
 class AvgPool3d(_AvgPoolWithDivisor):
-    """Mean over windows of the last three dimensions."""
+    """Mean over windows of the last three dimensions.
+
+    Args:
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: zeros at each edge, at most half a window
+        ceil_mode: let the last window start inside even if it ends outside
+        count_include_pad: whether the padding counts as elements of the mean
+        divisor_override: what the sums are divided by; None is the size of the window
+
+    Shape: (N, C, D, H, W) to (N, C, D_out, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.AvgPool3d(2)(clew.zeros(1, 8, 4, 6, 6)).shape
+        torch.Size([1, 8, 2, 3, 3])
+    """
 
     _pool = staticmethod(F.avg_pool3d)
 
@@ -185,18 +230,57 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """Norm over windows of the last dimension."""
+    """Norm over windows of the last dimension.
+
+    Args:
+        norm_type: the order of the norm
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        ceil_mode: let the last window start inside even if it ends outside
+
+    Shape: (N, C, L) to (N, C, L_out), or both without N
+
+    Example:
+        >>> nn.LPPool1d(2, 2)(clew.tensor([[3.0, 4.0, 0.0, 1.0]]))
+        tensor([[5., 1.]])
+    """
 
     _pool = staticmethod(F.lp_pool1d)
 
 
 class LPPool2d(_LPPoolNd):
-    """Norm over windows of the last two dimensions."""
+    """Norm over windows of the last two dimensions.
+
+    Args:
+        norm_type: the order of the norm
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        ceil_mode: let the last window start inside even if it ends outside
+
+    Shape: (N, C, H, W) to (N, C, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.LPPool2d(2, (1, 2))(clew.tensor([[[3.0, 4.0]]]))
+        tensor([[[5.]]])
+    """
 
     _pool = staticmethod(F.lp_pool2d)
 
 
 class LPPool3d(_LPPoolNd):
-    """Norm over windows of the last three dimensions."""
+    """Norm over windows of the last three dimensions.
+
+    Args:
+        norm_type: the order of the norm
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        ceil_mode: let the last window start inside even if it ends outside
+
+    Shape: (N, C, D, H, W) to (N, C, D_out, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.LPPool3d(2, 2)(clew.ones(1, 8, 4, 4, 4)).shape
+        torch.Size([1, 8, 2, 2, 2])
+    """
 
     _pool = staticmethod(F.lp_pool3d)

@@ -35,19 +35,52 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """Maximum over the last dimension, to a given size."""
+    """Maximum over the last dimension, to a given size.
+
+    Args:
+        output_size: the size
+        return_indices: return also where each maximum was
+
+    Shape: (N, C, L) to (N, C, output_size), or both without N
+
+    Example:
+        >>> nn.AdaptiveMaxPool1d(2)(clew.tensor([[1.0, 3.0, 2.0, 0.0]]))
+        tensor([[3., 2.]])
+    """
 
     _pool = staticmethod(F.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Maximum over the last two dimensions, to a given size; None keeps a dimension."""
+    """Maximum over the last two dimensions, to a given size; None keeps a dimension.
+
+    Args:
+        output_size: one size for both, or a pair
+        return_indices: return also where each maximum was
+
+    Shape: (N, C, H, W) to (N, C, *output_size), or both without N
+
+    Example:
+        >>> nn.AdaptiveMaxPool2d((2, None))(clew.zeros(1, 8, 5, 6)).shape
+        torch.Size([1, 8, 2, 6])
+    """
 
     _pool = staticmethod(F.adaptive_max_pool2d)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Maximum over the last three dimensions, to a given size; None keeps a dimension."""
+    """Maximum over the last three dimensions, to a given size; None keeps a dimension.
+
+    Args:
+        output_size: one size for all, or three
+        return_indices: return also where each maximum was
+
+    Shape: (N, C, D, H, W) to (N, C, *output_size), or both without N
+
+    Example:
+        >>> nn.AdaptiveMaxPool3d(2)(clew.zeros(1, 8, 5, 6, 7)).shape
+        torch.Size([1, 8, 2, 2, 2])
+    """
 
     _pool = staticmethod(F.adaptive_max_pool3d)
 
@@ -71,18 +104,48 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Mean over the last dimension, to a given size."""
+    """Mean over the last dimension, to a given size.
+
+    Args:
+        output_size: the size
+
+    Shape: (N, C, L) to (N, C, output_size), or both without N
+
+    Example:
+        >>> nn.AdaptiveAvgPool1d(2)(clew.tensor([[1.0, 3.0, 2.0, 0.0]]))
+        tensor([[2., 1.]])
+    """
 
     _pool = staticmethod(F.adaptive_avg_pool1d)
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Mean over the last two dimensions, to a given size; None keeps a dimension."""
+    """Mean over the last two dimensions, to a given size; None keeps a dimension.
+
+    Args:
+        output_size: one size for both, or a pair
+
+    Shape: (N, C, H, W) to (N, C, *output_size), or both without N
+
+    Example:
+        >>> nn.AdaptiveAvgPool2d(1)(clew.zeros(1, 8, 5, 6)).shape
+        torch.Size([1, 8, 1, 1])
+    """
 
     _pool = staticmethod(F.adaptive_avg_pool2d)
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Mean over the last three dimensions, to a given size; None keeps a dimension."""
+    """Mean over the last three dimensions, to a given size; None keeps a dimension.
+
+    Args:
+        output_size: one size for all, or three
+
+    Shape: (N, C, D, H, W) to (N, C, *output_size), or both without N
+
+    Example:
+        >>> nn.AdaptiveAvgPool3d(2)(clew.zeros(1, 8, 5, 6, 7)).shape
+        torch.Size([1, 8, 2, 2, 2])
+    """
 
     _pool = staticmethod(F.adaptive_avg_pool3d)

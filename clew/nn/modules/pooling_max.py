@@ -63,19 +63,67 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """Maximum over windows of the last dimension."""
+    """Maximum over windows of the last dimension.
+
+    Args:
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: how far windows reach over each edge, at most half their size
+        dilation: the distance between the elements of a window
+        return_indices: return also where each maximum was, for the unpooling layer
+        ceil_mode: let the last window start inside even if it ends outside
+
+    Shape: (N, C, L) to (N, C, L_out), or both without N
+
+    Example:
+        >>> nn.MaxPool1d(2)(clew.tensor([[1.0, 3.0, 2.0, 0.0]]))
+        tensor([[3., 2.]])
+    """
 
     _pool = staticmethod(F.max_pool1d)
 
 
 class MaxPool2d(_MaxPoolNd):
-    """Maximum over windows of the last two dimensions."""
+    """Maximum over windows of the last two dimensions.
+
+    Args:
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: how far windows reach over each edge, at most half their size
+        dilation: the distance between the elements of a window
+        return_indices: return also where each maximum was, for the unpooling layer
+        ceil_mode: let the last window start inside even if it ends outside
+
+    Shape: (N, C, H, W) to (N, C, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.MaxPool2d(2)(clew.arange(16.0).reshape(1, 4, 4))
+        tensor([[[ 5.,  7.],
+                 [13., 15.]]])
+        >>> nn.MaxPool2d(3, stride=2, padding=1)(clew.zeros(1, 8, 32, 32)).shape
+        torch.Size([1, 8, 16, 16])
+    """
 
     _pool = staticmethod(F.max_pool2d)
 
 
 class MaxPool3d(_MaxPoolNd):
-    """Maximum over windows of the last three dimensions."""
+    """Maximum over windows of the last three dimensions.
+
+    Args:
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: how far windows reach over each edge, at most half their size
+        dilation: the distance between the elements of a window
+        return_indices: return also where each maximum was, for the unpooling layer
+        ceil_mode: let the last window start inside even if it ends outside
+
+    Shape: (N, C, D, H, W) to (N, C, D_out, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.MaxPool3d(2)(clew.zeros(1, 8, 4, 6, 6)).shape
+        torch.Size([1, 8, 2, 3, 3])
+    """
 
     _pool = staticmethod(F.max_pool3d)
 
@@ -106,7 +154,22 @@ class _MaxUnpoolNd(Module):
 
 @_own_constructor
 class MaxUnpool1d(_MaxUnpoolNd):
-    """The way back from MaxPool1d."""
+    """The way back from MaxPool1d: the maxima where they were, zeros elsewhere.
+
+    Args:
+        kernel_size: the size of the windows of the pooling
+        stride: their distance; None is `kernel_size`
+        padding: what the pooling had
+
+    Shape: (N, C, L) twice, values and indices, to (N, C, L_out); `output_size` chooses among
+        possible L_out
+
+    Example:
+        >>> row = clew.tensor([[1.0, 3.0, 2.0, 0.0]])
+        >>> pooled, indices = nn.MaxPool1d(2, return_indices=True)(row)
+        >>> nn.MaxUnpool1d(2)(pooled, indices)
+        tensor([[0., 3., 2., 0.]])
+    """
 
     _spatial_dims = 1
     _unpool = staticmethod(F.max_unpool1d)
@@ -114,7 +177,23 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 @_own_constructor
 class MaxUnpool2d(_MaxUnpoolNd):
-    """The way back from MaxPool2d."""
+    """The way back from MaxPool2d: the maxima where they were, zeros elsewhere.
+
+    Args:
+        kernel_size: the size of the windows of the pooling
+        stride: their distance; None is `kernel_size`
+        padding: what the pooling had
+
+    Shape: (N, C, H, W) twice, values and indices, to (N, C, H_out, W_out); `output_size` chooses
+        among possible sizes
+
+    Example:
+        >>> image = clew.tensor([[[1.0, 5.0], [2.0, 3.0]]])
+        >>> pooled, indices = nn.MaxPool2d(2, return_indices=True)(image)
+        >>> nn.MaxUnpool2d(2)(pooled, indices)
+        tensor([[[0., 5.],
+                 [0., 0.]]])
+    """
 
     _spatial_dims = 2
     _unpool = staticmethod(F.max_unpool2d)
@@ -122,7 +201,20 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 @_own_constructor
 class MaxUnpool3d(_MaxUnpoolNd):
-    """The way back from MaxPool3d."""
+    """The way back from MaxPool3d: the maxima where they were, zeros elsewhere.
+
+    Args:
+        kernel_size: the size of the windows of the pooling
+        stride: their distance; None is `kernel_size`
+        padding: what the pooling had
+
+    Shape: (N, C, D, H, W) twice, values and indices, to (N, C, D_out, H_out, W_out)
+
+    Example:
+        >>> pooled, indices = nn.MaxPool3d(2, return_indices=True)(clew.randn(1, 8, 4, 4, 4))
+        >>> nn.MaxUnpool3d(2)(pooled, indices).shape
+        torch.Size([1, 8, 4, 4, 4])
+    """
 
     _spatial_dims = 3
     _unpool = staticmethod(F.max_unpool3d)
@@ -180,7 +272,20 @@ class _FractionalMaxPool(Module):
 
 @_own_constructor
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """Maximum over random windows of the last two dimensions (Graham, 2014)."""
+    """Maximum over random windows of the last two dimensions (Graham, 2014).
+
+    Args:
+        kernel_size: the size of the windows
+        output_size: the size of the output
+        output_ratio: that size as a part of the input's; give one of the two
+        return_indices: return also where each maximum was
+
+    Shape: (N, C, H, W) to (N, C, *output_size), or both without N
+
+    Example:
+        >>> nn.FractionalMaxPool2d(2, output_ratio=0.7)(clew.randn(1, 8, 10, 10)).shape
+        torch.Size([1, 8, 7, 7])
+    """
 
     _spatial_dims = 2
     _pool = staticmethod(F.fractional_max_pool2d)
@@ -188,7 +293,20 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 
 @_own_constructor
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """Maximum over random windows of the last three dimensions."""
+    """Maximum over random windows of the last three dimensions.
+
+    Args:
+        kernel_size: the size of the windows
+        output_size: the size of the output
+        output_ratio: that size as a part of the input's; give one of the two
+        return_indices: return also where each maximum was
+
+    Shape: (N, C, D, H, W) to (N, C, *output_size), or both without N
+
+    Example:
+        >>> nn.FractionalMaxPool3d(2, output_size=3)(clew.randn(1, 8, 5, 5, 5)).shape
+        torch.Size([1, 8, 3, 3, 3])
+    """
 
     _spatial_dims = 3
     _pool = staticmethod(F.fractional_max_pool3d)
