@@ -19,7 +19,19 @@ __all__ = ["RNNCellBase", "RNNCell", "LSTMCell", "GRUCell"]
 
 
 class RNNCellBase(Module):
-    """The weights of one step, and what all cells check."""
+    """The weights of one step, and what all cells check.
+
+    Args:
+        input_size: the number of features of a step
+        hidden_size: the number of features of the state
+        bias: whether there are biases
+        num_chunks: how many gates the weights are for
+        device, dtype: of the parameters
+
+    Example:
+        >>> isinstance(nn.GRUCell(2, 3), nn.RNNCellBase)
+        True
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 
@@ -86,7 +98,24 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of an RNN with tanh or relu."""
+    """One step of an RNN with tanh or relu.
+
+    Args:
+        input_size: the number of features of a step
+        hidden_size: the number of features of the state
+        bias: whether there are biases
+        nonlinearity: "tanh" or "relu"
+        device, dtype: of the parameters
+
+    Shape: (N, input_size) and the state (N, hidden_size), zeros if not given, to (N, hidden_size)
+
+    Example:
+        >>> cell, state = nn.RNNCell(2, 3), clew.zeros(5, 3)
+        >>> for step in clew.zeros(7, 5, 2):
+        ...     state = cell(step, state)
+        >>> state.shape
+        torch.Size([5, 3])
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
@@ -114,7 +143,22 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM."""
+    """One step of an LSTM.
+
+    Args:
+        input_size: the number of features of a step
+        hidden_size: the number of features of the state
+        bias: whether there are biases
+        device, dtype: of the parameters
+
+    Shape: (N, input_size) and the pair (h, c) of (N, hidden_size), zeros if not given, to the next
+        pair
+
+    Example:
+        >>> h, c = nn.LSTMCell(2, 3)(clew.zeros(5, 2))
+        >>> h.shape, c.shape
+        (torch.Size([5, 3]), torch.Size([5, 3]))
+    """
 
     def __init__(
         self,
@@ -137,7 +181,20 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU."""
+    """One step of a GRU.
+
+    Args:
+        input_size: the number of features of a step
+        hidden_size: the number of features of the state
+        bias: whether there are biases
+        device, dtype: of the parameters
+
+    Shape: (N, input_size) and the state (N, hidden_size), zeros if not given, to (N, hidden_size)
+
+    Example:
+        >>> nn.GRUCell(2, 3)(clew.zeros(5, 2)).shape
+        torch.Size([5, 3])
+    """
 
     def __init__(
         self,

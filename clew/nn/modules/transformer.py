@@ -48,6 +48,20 @@ class TransformerEncoder(Module):
 
     In evaluation without gradients PyTorch runs a padded batch without its padding, and the padded
     positions of the result are zero; `enable_nested_tensor=False` turns that off.
+
+    Args:
+        encoder_layer: the layer that is copied
+        num_layers: how many copies
+        norm: the norm at the end
+        enable_nested_tensor: whether padded positions may come out as zeros
+        mask_check: check that the padding is at the end before that
+
+    Shape: that of the layer's input
+
+    Example:
+        >>> layer = nn.TransformerEncoderLayer(d_model=8, nhead=2, batch_first=True)
+        >>> nn.TransformerEncoder(layer, num_layers=2)(clew.zeros(3, 5, 8)).shape
+        torch.Size([3, 5, 8])
     """
 
     __constants__ = ["norm"]
@@ -130,7 +144,21 @@ def _why_keep_padding(layer: Module) -> str:
 
 
 class TransformerDecoder(Module):
-    """Decoder layers one after another, and a norm at the end if one is given."""
+    """Decoder layers one after another, and a norm at the end if one is given.
+
+    Args:
+        decoder_layer: the layer that is copied
+        num_layers: how many copies
+        norm: the norm at the end
+
+    Shape: as the layer's
+
+    Example:
+        >>> layer = nn.TransformerDecoderLayer(d_model=8, nhead=2, batch_first=True)
+        >>> decoder = nn.TransformerDecoder(layer, num_layers=2)
+        >>> decoder(clew.zeros(3, 4, 8), clew.zeros(3, 5, 8)).shape
+        torch.Size([3, 4, 8])
+    """
 
     __constants__ = ["norm"]
 
@@ -165,7 +193,34 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """Encoder and decoder of "Attention Is All You Need" (Vaswani et al., 2017)."""
+    """Encoder and decoder of "Attention Is All You Need" (Vaswani et al., 2017).
+
+    Args:
+        d_model: the number of features
+        nhead: the number of heads, which divides `d_model`
+        num_encoder_layers, num_decoder_layers: how many layers of each
+        dim_feedforward: the number of features inside the feed-forward networks
+        dropout: how likely elements are dropped while training
+        activation: inside the feed-forward networks: "relu", "gelu" or a function
+        custom_encoder, custom_decoder: modules to use instead
+        layer_norm_eps: what the norms add to the variance
+        batch_first: whether the batch is the first dimension
+        norm_first: whether the norms come before attention and network, not after
+        bias: whether linear layers and norms have a bias
+        device, dtype: of the parameters
+
+    Shape: sources (S, N, d_model) and targets (T, N, d_model), batch first with `batch_first`, to
+        the shape of the targets
+
+    Example:
+        >>> model = nn.Transformer(8, 2, 1, 1, batch_first=True)
+        >>> model(clew.zeros(3, 5, 8), clew.zeros(3, 4, 8)).shape
+        torch.Size([3, 4, 8])
+        >>> model.generate_square_subsequent_mask(3)
+        tensor([[0., -inf, -inf],
+                [0., 0., -inf],
+                [0., 0., 0.]])
+    """
 
     def __init__(
         self,

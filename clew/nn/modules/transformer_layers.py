@@ -127,7 +127,27 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and a feed-forward network, each with a residual connection."""
+    """Self-attention and a feed-forward network, each with a residual connection.
+
+    Args:
+        d_model: the number of features
+        nhead: the number of heads, which divides `d_model`
+        dim_feedforward: the number of features inside the feed-forward network
+        dropout: how likely elements are dropped while training
+        activation: between its two layers: "relu", "gelu" or a function
+        layer_norm_eps: what the norms add to the variance
+        batch_first: whether the batch is the first dimension
+        norm_first: whether the norms come before attention and network, not after
+        bias: whether linear layers and norms have a bias
+        device, dtype: of the parameters
+
+    Shape: (L, N, d_model), or (N, L, d_model) with `batch_first`, the same out
+
+    Example:
+        >>> layer = nn.TransformerEncoderLayer(d_model=8, nhead=2, batch_first=True)
+        >>> layer(clew.zeros(3, 5, 8)).shape
+        torch.Size([3, 5, 8])
+    """
 
     _attentions = ("self_attn",)
 
@@ -159,7 +179,29 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to the encoder's output, and a feed-forward network."""
+    """Self-attention, attention to the encoder's output, and a feed-forward network.
+
+    Args:
+        d_model: the number of features
+        nhead: the number of heads, which divides `d_model`
+        dim_feedforward: the number of features inside the feed-forward network
+        dropout: how likely elements are dropped while training
+        activation: between its two layers: "relu", "gelu" or a function
+        layer_norm_eps: what the norms add to the variance
+        batch_first: whether the batch is the first dimension
+        norm_first: whether the norms come before attention and network, not after
+        bias: whether linear layers and norms have a bias
+        device, dtype: of the parameters
+
+    Shape: targets (T, N, d_model) and memory (S, N, d_model), batch first with `batch_first`, to
+        the shape of the targets
+
+    Example:
+        >>> layer = nn.TransformerDecoderLayer(d_model=8, nhead=2, batch_first=True)
+        >>> target, memory = clew.zeros(3, 4, 8), clew.zeros(3, 5, 8)
+        >>> layer(target, memory).shape
+        torch.Size([3, 4, 8])
+    """
 
     _attentions = ("self_attn", "multihead_attn")
 

@@ -83,7 +83,18 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The squared difference."""
+    """The squared difference.
+
+    Args:
+        target: it broadcasts with the input, with a warning
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        weight: a factor for each loss; "mean" divides by their sum
+
+    Example:
+        >>> F.mse_loss(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 5.0]))
+        tensor(4.5000)
+    """
     check_pair("mse_loss", input, target)
     reduction = asked_reduction(size_average, reduce, reduction)
     x, y = paired(input, target)
@@ -103,7 +114,18 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The absolute difference."""
+    """The absolute difference.
+
+    Args:
+        target: it broadcasts with the input, with a warning
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        weight: a factor for each loss; "mean" divides by their sum
+
+    Example:
+        >>> F.l1_loss(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 5.0]))
+        tensor(1.5000)
+    """
     check_pair("l1_loss", input, target)
     reduction = asked_reduction(size_average, reduce, reduction)
     x, y = broadcast_tensors(input, target)
@@ -147,7 +169,18 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """Squared below `beta`, absolute above, joined smoothly."""
+    """Squared below `beta`, absolute above, joined smoothly.
+
+    Args:
+        target: it broadcasts with the input, with a warning
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        beta: where the one passes into the other
+
+    Example:
+        >>> F.smooth_l1_loss(clew.tensor([0.5, 3.0]), clew.zeros(2), reduction="none")
+        tensor([0.1250, 2.5000])
+    """
     check_pair("smooth_l1_loss", input, target)
     reduction = asked_reduction(size_average, reduce, reduction)
     if beta < 0:
@@ -195,7 +228,18 @@ def huber_loss(
     delta: float = 1.0,
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Squared below `delta`, absolute above."""
+    """Squared below `delta`, absolute above: `delta` times `smooth_l1_loss`.
+
+    Args:
+        target: it broadcasts with the input, with a warning
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        delta: where the one passes into the other
+        weight: a factor for each loss; "mean" divides by their sum
+
+    Example:
+        >>> F.huber_loss(clew.tensor([0.5, 3.0]), clew.zeros(2), reduction="none", delta=2.0)
+        tensor([0.1250, 4.0000])
+    """
     check_pair("huber_loss", input, target)
     check_reduction(reduction)
     if delta <= 0:

@@ -80,7 +80,19 @@ def binary_cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The cross entropy of probabilities of two classes."""
+    """The cross entropy of probabilities of two classes.
+
+    Args:
+        input: probabilities from 0 to 1
+        target: of the input's shape
+        weight: a factor for each loss, which broadcasts
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> F.binary_cross_entropy(clew.tensor([0.9, 0.2]), clew.tensor([1.0, 0.0]))
+        tensor(0.1643)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     if input._array.shape != target._array.shape:
         raise ValueError(
@@ -169,7 +181,19 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """`binary_cross_entropy` of `sigmoid(input)`, computed without overflow."""
+    """`binary_cross_entropy` of `sigmoid(input)`, computed without overflow.
+
+    Args:
+        target: of the input's shape
+        weight: a factor for each loss, which broadcasts
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        pos_weight: a factor for the targets that are 1, such as how much rarer they are
+
+    Example:
+        >>> F.binary_cross_entropy_with_logits(clew.tensor([100.0, -1.0]), clew.tensor([1.0, 0.0]))
+        tensor(0.1566)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     if input._array.shape != target._array.shape:
         raise ValueError(
@@ -197,7 +221,20 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """The Kullback-Leibler divergence of log-probabilities `input` from `target`."""
+    """The Kullback-Leibler divergence of log-probabilities `input` from `target`.
+
+    Args:
+        target: probabilities
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean", "sum", "none", or "batchmean": the sum divided by the batch, which is the
+            divergence
+        log_target: whether the target is log-probabilities, too
+
+    Example:
+        >>> guess = clew.log_softmax(clew.tensor([[0.0, 1.0]]), dim=1)
+        >>> F.kl_div(guess, clew.tensor([[0.5, 0.5]]), reduction="batchmean")
+        tensor(0.1201)
+    """
     legacy = size_average is not None or reduce is not None
     reduction = legacy_reduction(size_average, reduce, reduction)
     if reduction == "mean" and not legacy:
@@ -237,7 +274,21 @@ def poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log likelihood of counts under a Poisson distribution."""
+    """The negative log likelihood of counts under a Poisson distribution.
+
+    Args:
+        input: the rates, or their logarithms
+        target: the counts
+        log_input: whether the input is the logarithm of the rate
+        full: add Stirling's approximation of the term that depends on the target alone
+        size_average, reduce: deprecated; see `reduction`
+        eps: what is added to the rate before its logarithm, if `log_input` is False
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> F.poisson_nll_loss(clew.tensor([0.0, 1.0]), clew.tensor([1.0, 3.0]))
+        tensor(0.3591)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     require_same_shape("poisson_nll_loss", input, target)
     if log_input:
@@ -260,7 +311,20 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """The negative log likelihood of `target` under normal distributions."""
+    """The negative log likelihood of `target` under normal distributions.
+
+    Args:
+        input: the means
+        target: of the input's shape
+        var: the variances, of the input's shape or with a last dimension of 1
+        full: add the constant, half the logarithm of 2 pi
+        eps: a lower bound for the variances
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> F.gaussian_nll_loss(clew.tensor([0.0, 1.0]), clew.tensor([1.0, 1.0]), clew.ones(2))
+        tensor(0.2500)
+    """
     if isinstance(var, (int, float)):
         if var < 0:
             raise ValueError("var has negative entry/entries" + errors.at_user_line())

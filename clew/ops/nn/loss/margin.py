@@ -47,7 +47,19 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The input where the target is 1; what it lacks of the margin where the target is -1."""
+    """The input where the target is 1; what it lacks of the margin where the target is -1.
+
+    Args:
+        input: distances, as a rule
+        target: 1 or -1, of the input's shape
+        margin: the distance that pairs with target -1 should have
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> F.hinge_embedding_loss(clew.tensor([0.3, 0.3]), clew.tensor([1, -1]), reduction="none")
+        tensor([0.3000, 0.7000])
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     require_same_shape("hinge_embedding_loss", input, target)
     lacking = (margin - input).clamp_min(0)
@@ -67,7 +79,20 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """What the first input lacks of being larger (target 1) or smaller (-1) by the margin."""
+    """What the first input lacks of being larger (target 1) or smaller (-1) by the margin.
+
+    Args:
+        input1, input2: the two inputs
+        target: 1 or -1
+        margin: how much larger or smaller it should be
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> first, second = clew.tensor([1.0, 1.0]), clew.tensor([0.0, 2.0])
+        >>> F.margin_ranking_loss(first, second, clew.tensor([1, 1]), margin=0.5)
+        tensor(0.7500)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     if not input1._array.ndim == input2._array.ndim == target._array.ndim:
         raise RuntimeError(
@@ -89,7 +114,20 @@ def cosine_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """1 - cos where the target is 1; what cos exceeds the margin by where it is -1."""
+    """1 - cos where the target is 1; what cos exceeds the margin by where it is -1.
+
+    Args:
+        input1, input2: vectors (N, D) or (D)
+        target: 1 or -1, (N) or ()
+        margin: the cosine that pairs with target -1 may have
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> first, second = clew.tensor([[1.0, 0.0]]), clew.tensor([[1.0, 1.0]])
+        >>> F.cosine_embedding_loss(first, second, clew.tensor([1]))
+        tensor(0.2929)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     _check_cosine(input1._array.shape, input2._array.shape, target._array.ndim)
     dim = target._array.ndim
@@ -142,7 +180,22 @@ def triplet_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """What the negative lacks of being further from the anchor than the positive by the margin."""
+    """What the negative lacks of being further from the anchor than the positive by the margin.
+
+    Args:
+        anchor, positive, negative: vectors (N, D) or (D)
+        margin: how much further it should be
+        p: the order of the norm
+        eps: what is added to every difference, so that the gradient is finite
+        swap: take the positive in place of the anchor where it is nearer to the negative
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> near, far = clew.tensor([[0.0, 1.0]]), clew.tensor([[0.0, 1.5]])
+        >>> F.triplet_margin_loss(clew.zeros(1, 2), near, far)
+        tensor(0.5000)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     _check_triplet(margin, anchor, positive, negative)
 
@@ -162,7 +215,22 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """`triplet_margin_loss` with any distance."""
+    """`triplet_margin_loss` with any distance.
+
+    Args:
+        anchor, positive, negative: what the distance takes
+        distance_function: of two tensors; None is `pairwise_distance`
+        margin: how much further the negative should be
+        swap: take the positive in place of the anchor where it is nearer to the negative
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> near, far = clew.tensor([[0.0, 1.0]]), clew.tensor([[0.0, 1.5]])
+        >>> F.triplet_margin_with_distance_loss(
+        ...     clew.zeros(1, 2), near, far, distance_function=lambda x, y: (x - y).abs().sum(1)
+        ... )
+        tensor(0.5000)
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction" + errors.at_user_line())
     _check_triplet(margin, anchor, positive, negative)
@@ -210,7 +278,17 @@ def soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """log(1 + exp(-target * input)) for targets of 1 and -1."""
+    """log(1 + exp(-target * input)) for targets of 1 and -1.
+
+    Args:
+        target: 1 or -1, of the input's shape
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> F.soft_margin_loss(clew.tensor([2.0, -2.0]), clew.tensor([1.0, -1.0]))
+        tensor(0.1269)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     if target.requires_grad:
         raise RuntimeError(
@@ -238,7 +316,19 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over classes of the cross entropy of each class against its absence."""
+    """The mean over classes of the cross entropy of each class against its absence.
+
+    Args:
+        input: scores (N, C)
+        target: 1 for the classes that hold and 0 for the others, (N, C)
+        weight: a factor for each class
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> F.multilabel_soft_margin_loss(clew.tensor([[2.0, -2.0]]), clew.tensor([[1.0, 0.0]]))
+        tensor(0.1269)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     if isinstance(target, Tensor):
         require_same_shape("multilabel_soft_margin_loss", input, target)

@@ -106,7 +106,21 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """What the target's score lacks of exceeding every other score by the margin."""
+    """What the target's score lacks of exceeding every other score by the margin.
+
+    Args:
+        input: scores (N, C) or (C)
+        target: classes (N) or ()
+        p: the power of what is lacking, 1 or 2
+        margin: how much higher the score should be
+        weight: a factor for each class
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> F.multi_margin_loss(clew.tensor([[0.1, 0.2, 0.9]]), clew.tensor([2]))
+        tensor(0.1667)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported" + errors.at_user_line())
@@ -211,7 +225,19 @@ def multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """What each label's score lacks of exceeding that of every other class by 1."""
+    """What each label's score lacks of exceeding that of every other class by 1.
+
+    Args:
+        input: scores (N, C) or (C)
+        target: the labels of each row, ended by -1, of the input's shape
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> scores = clew.tensor([[0.1, 0.2, 0.4, 0.8]])
+        >>> F.multilabel_margin_loss(scores, clew.tensor([[3, 0, -1, 1]]))
+        tensor(0.8500)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     shape = input._array.shape
     if len(shape) > 2 or 0 in shape[1:]:
