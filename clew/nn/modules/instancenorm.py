@@ -108,7 +108,7 @@ class InstanceNorm1d(_InstanceNorm):
     Args:
         num_features: the number of channels
         eps: what is added to the variance
-        momentum: the weight of a new batch in the running statistics; None is the plain average
+        momentum: the weight of a new batch in the running statistics
         affine: whether there are a trained scale and shift for each channel
         track_running_stats: whether running statistics are kept
         device, dtype: of the parameters and statistics
@@ -131,7 +131,7 @@ class InstanceNorm2d(_InstanceNorm):
     Args:
         num_features: the number of channels
         eps: what is added to the variance
-        momentum: the weight of a new batch in the running statistics; None is the plain average
+        momentum: the weight of a new batch in the running statistics
         affine: whether there are a trained scale and shift for each channel
         track_running_stats: whether running statistics are kept
         device, dtype: of the parameters and statistics
@@ -154,7 +154,7 @@ class InstanceNorm3d(_InstanceNorm):
     Args:
         num_features: the number of channels
         eps: what is added to the variance
-        momentum: the weight of a new batch in the running statistics; None is the plain average
+        momentum: the weight of a new batch in the running statistics
         affine: whether there are a trained scale and shift for each channel
         track_running_stats: whether running statistics are kept
         device, dtype: of the parameters and statistics

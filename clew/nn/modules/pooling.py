@@ -66,12 +66,24 @@ class _AvgPoolNd(Module):
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
 
-    kernel_size: Sizes
-    stride: Sizes
-    padding: Sizes
+    _pool: ClassVar[Callable[..., Tensor]]
+
+    def _set_windows(
+        self, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
+        count_include_pad: bool,
+    ) -> None:  # fmt: skip
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
 
     def extra_repr(self) -> str:
         return _named(self, "kernel_size", "stride", "padding")
+
+    def forward(self, input: Tensor) -> Tensor:
+        # The constants are what `_pool` takes, in its order.
+        return self._pool(input, *[getattr(self, name) for name in self.__constants__])
 
 
 class AvgPool1d(_AvgPoolNd):
@@ -91,6 +103,8 @@ class AvgPool1d(_AvgPoolNd):
         tensor([[2., 1.]])
     """
 
+    _pool = staticmethod(F.avg_pool1d)
+
     def __init__(
         self,
         kernel_size: Sizes,
@@ -101,27 +115,12 @@ class AvgPool1d(_AvgPoolNd):
     ) -> None:
         super().__init__()
         single = _ntuple(1)
-        self.kernel_size = single(kernel_size)
-        self.stride = single(stride if stride is not None else kernel_size)
-        self.padding = single(padding)
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool1d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-        )
+        step = single(stride if stride is not None else kernel_size)
+        self._set_windows(single(kernel_size), step, single(padding), ceil_mode, count_include_pad)
 
 
 class _AvgPoolWithDivisor(_AvgPoolNd):
     __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
-
-    _pool: ClassVar[Callable[..., Tensor]]
 
     def __init__(
         self,
@@ -133,23 +132,9 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         divisor_override: int | None = None,
     ) -> None:
         super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = stride if stride is not None else kernel_size
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
+        step = stride if stride is not None else kernel_size
+        self._set_windows(kernel_size, step, padding, ceil_mode, count_include_pad)
         self.divisor_override = divisor_override
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._pool(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
 
 
 @_own_constructor

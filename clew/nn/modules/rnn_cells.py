@@ -89,6 +89,14 @@ class RNNCellBase(Module):
             return result
         return result.squeeze(0) if single else (result[0].squeeze(0), result[1].squeeze(0))
 
+    def _single(self, function: Any, input: Tensor, hx: Tensor | None) -> Tensor:
+        """One step of a cell whose state is one tensor."""
+        self._check_dims("input", input)
+        if hx is not None:
+            self._check_dims("hidden", hx)
+        result: Tensor = self._step(function, input, hx, single=True)
+        return result
+
     def extra_repr(self) -> str:
         shown = f"{self.input_size}, {self.hidden_size}"
         if self.bias is not True:
@@ -132,14 +140,10 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        self._check_dims("input", input)
-        if hx is not None:
-            self._check_dims("hidden", hx)
         steps = {"tanh": functions.rnn_tanh_cell, "relu": functions.rnn_relu_cell}
         if self.nonlinearity not in steps:
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}" + errors.at_user_line())
-        result: Tensor = self._step(steps[self.nonlinearity], input, hx, single=True)
-        return result
+        return self._single(steps[self.nonlinearity], input, hx)
 
 
 class LSTMCell(RNNCellBase):
@@ -207,8 +211,4 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        self._check_dims("input", input)
-        if hx is not None:
-            self._check_dims("hidden", hx)
-        result: Tensor = self._step(functions.gru_cell, input, hx, single=True)
-        return result
+        return self._single(functions.gru_cell, input, hx)

@@ -138,7 +138,7 @@ def fractional_max_pool2d(
         return_indices: return also where each maximum was
 
     Example:
-        >>> F.fractional_max_pool2d(clew.randn(1, 8, 10, 10), 2, output_ratio=0.7).shape
+        >>> F.fractional_max_pool2d(clew.randn(1, 8, 10, 10), 2, output_ratio=(0.7, 0.7)).shape
         torch.Size([1, 8, 7, 7])
     """
     pair = _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
