@@ -382,7 +382,25 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Mean 0 and variance 1 of each channel, over the batch or by running statistics."""
+    """Mean 0 and variance 1 of each channel, over the batch or by running statistics.
+
+    Args:
+        input: (N, C, ...)
+        running_mean, running_var: the running statistics, one number a channel; None keeps none
+        weight, bias: the scale and shift of each channel; None is 1 and 0
+        training: normalise over the batch, and update the running statistics
+        momentum: the weight of the batch in that update
+        eps: what is added to the variance
+
+    Example:
+        >>> x = clew.tensor([[1.0, 10.0], [3.0, 30.0]])
+        >>> F.batch_norm(x, None, None, training=True)
+        tensor([[-1.0000, -1.0000],
+                [ 1.0000,  1.0000]])
+        >>> F.batch_norm(x, clew.zeros(2), clew.ones(2), eps=0.0)
+        tensor([[ 1., 10.],
+                [ 3., 30.]])
+    """
     require_bool("training", training)
     if not isinstance(input, Tensor):
         raise errors.wrong_argument("batch_norm", "input", 1, "Tensor", input)

@@ -244,7 +244,21 @@ def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Values of (N, C, *S) at points (N, *P, axes) with coordinates from -1 to 1, width first."""
+    """Values of (N, C, *S) at points (N, *P, axes) with coordinates from -1 to 1, width first.
+
+    Args:
+        input: (N, C, H, W) or (N, C, D, H, W)
+        grid: the points
+        mode: how values between pixels are computed: "bilinear", "nearest" or "bicubic"
+        padding_mode: what lies outside: "zeros", "border" or "reflection"
+        align_corners: whether -1 and 1 are the centres of the corner pixels, not their edges; None
+            is False
+
+    Example:
+        >>> image = clew.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+        >>> F.grid_sample(image, clew.zeros(1, 1, 1, 2), align_corners=False)
+        tensor([[[[2.5000]]]])
+    """
     if mode not in kernel.MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
@@ -326,7 +340,20 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
 
 @typed
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The points to which the matrices `theta` move a regular grid over (N, C, *spatial)."""
+    """The points to which the matrices `theta` move a regular grid over (N, C, *spatial).
+
+    Args:
+        theta: (N, 2, 3) for images, (N, 3, 4) for volumes
+        size: the size of the image that is to be sampled, (N, C, H, W) or (N, C, D, H, W)
+        align_corners: whether -1 and 1 are the centres of the corner pixels, not their edges; None
+            is False
+
+    Example:
+        >>> identity = clew.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+        >>> F.affine_grid(identity, [1, 1, 2, 2], align_corners=True)[0, 0]
+        tensor([[-1., -1.],
+                [ 1., -1.]])
+    """
     require_tensor("affine_grid", "theta", 1, theta)
     sizes = tuple(int(n) for n in size)
     if align_corners is None:

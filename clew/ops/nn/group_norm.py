@@ -67,7 +67,21 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Mean 0 and variance 1 of each channel of each sample."""
+    """Mean 0 and variance 1 of each channel of each sample.
+
+    Args:
+        input: (N, C, ...)
+        running_mean, running_var: the running statistics, one number a channel; None keeps none
+        weight, bias: the scale and shift of each channel; None is 1 and 0
+        use_input_stats: normalise by the input itself, not by the running statistics
+        momentum: the weight of the input in their update
+        eps: what is added to the variance
+
+    Example:
+        >>> F.instance_norm(clew.tensor([[[1.0, 3.0], [10.0, 30.0]]]))
+        tensor([[[-1.0000,  1.0000],
+                 [-1.0000,  1.0000]]])
+    """
     if use_input_stats and math.prod(input._array.shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {input.shape}"
@@ -276,7 +290,18 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Mean 0 and variance 1 of each group of channels of each sample."""
+    """Mean 0 and variance 1 of each group of channels of each sample.
+
+    Args:
+        input: (N, C, ...)
+        num_groups: the number of groups, which divides the number of channels
+        weight, bias: the scale and shift of each channel; None is 1 and 0
+        eps: what is added to the variance
+
+    Example:
+        >>> F.group_norm(clew.tensor([[1.0, 3.0, 10.0, 30.0]]), num_groups=2)
+        tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
     shape = input._array.shape
     if len(shape) < 2:
         raise RuntimeError(
