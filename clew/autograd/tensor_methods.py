@@ -272,6 +272,15 @@ def _grad_dtype_of(self: Tensor) -> dtypes.dtype | None:
 
 
 def _get_grad_dtype(self: Tensor) -> dtypes.dtype | None:
+    """The dtype that the gradient of a leaf is converted to; None if it stays as it comes.
+
+    Example:
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> x.grad_dtype = clew.float16
+        >>> (x * 2).sum().backward()
+        >>> x.grad
+        tensor([2., 2.], dtype=torch.float16)
+    """
     if not self.is_leaf:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
     return _grad_dtype_of(self)
