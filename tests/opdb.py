@@ -275,7 +275,7 @@ class CheckFailed(AssertionError):
 def _naming(sample: Any, check: Callable[..., None], *args: Any, label: str = "") -> None:
     try:
         check(*args)
-    except Exception as error:
+    except Exception as error:  # raised again, with the sample's name
         kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
         place = f" {label}" if label else ""
         text = f"{kind}{oracle.first_line(error)}  <-{place} {_describe(sample)}"

@@ -524,5 +524,5 @@ def outcome(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[An
     """(result, None), or (None, the exception) when the call raises."""
     try:
         return function(*args, **kwargs), None
-    except Exception as error:
+    except Exception as error:  # the error is the outcome
         return None, error

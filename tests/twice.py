@@ -37,7 +37,7 @@ def raised(function: Callable[..., Any], *args: Any, words: int = 6, **kwargs: A
     """What a call raises; a call that raises nothing is reported as such."""
     try:
         function(*args, **kwargs)
-    except Exception as error:
+    except Exception as error:  # the error is the outcome
         text = str(error).strip().split("\n")[0].split()[:words]
         kinds = [kind.__name__ for kind in type(error).__mro__[:-2]]
         return Raised((*kinds, " ".join(text)))

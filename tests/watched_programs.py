@@ -513,6 +513,6 @@ def errors_of_all_kinds(torch: Any) -> Any:
     for each in (twice, in_module, no_history, leaf, wrong_grad, unused, not_initialised):
         try:
             each()
-        except Exception as error:
+        except Exception as error:  # the error is the outcome
             found.append((type(error).__name__, str(error)))
     return found

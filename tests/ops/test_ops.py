@@ -112,7 +112,7 @@ def _each(samples: Iterable[Sample], check: Callable[[Sample], None]) -> None:
     for sample in samples:
         try:
             check(sample)
-        except Exception as error:
+        except Exception as error:  # all failures are told together, below
             kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
             failed.append(f"{sample}: {kind}{oracle.first_line(error)}")
     assert not failed, f"{len(failed)} samples fail\n" + "\n".join(failed)

@@ -41,7 +41,7 @@ class Sampler(Generic[_T_co]):
     """An order of indices: subclasses define `__iter__`, and `__len__` where it is known."""
 
     def __iter__(self) -> Iterator[_T_co]:
-        raise NotImplementedError
+        raise NotImplementedError  # subclasses define it
 
 
 class SequentialSampler(Sampler[int]):

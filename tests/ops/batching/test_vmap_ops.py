@@ -72,7 +72,7 @@ def run(
                 continue
             try:
                 check(batch, batched, expected)
-            except Exception as error:
+            except Exception as error:  # all failures are told together, below
                 text = str(error)
                 if case.id in refused and text.startswith(refused[case.id]):
                     continue
