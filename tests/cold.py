@@ -255,6 +255,7 @@ def table_of_calls() -> list[bytes]:
 
     from . import oracle
     from .sampling import WIDE_FLOATS, Maker
+    from .tensors import short_name
 
     calls = []
     for case in CASES:
@@ -265,7 +266,7 @@ def table_of_calls() -> list[bytes]:
             with contextlib.suppress(Exception):
                 for number, sample in enumerate(case.samples(made)):
                     args, kwargs = oracle.to_clew((sample.args, sample.kwargs))
-                    name = f"{case.id} {oracle.short_name(dtype)} {number}"
+                    name = f"{case.id} {short_name(dtype)} {number}"
                     call = Call(name, path, args, kwargs)
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")

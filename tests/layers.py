@@ -14,7 +14,8 @@ import numpy as np
 import torch
 
 import clew
-from tests.oracle import assert_same, to_clew, to_torch
+from tests.oracle import assert_same, to_clew
+from tests.tensors import to_torch
 from tests.twice import twice
 
 Input = tuple[int, ...] | np.ndarray
