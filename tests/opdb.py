@@ -162,15 +162,10 @@ def _forward(
     """Same result and same effect on the inputs, or the same kind of exception."""
     theirs_in = (sample.input, *sample.args), sample.kwargs
     ours_in, before = oracle.to_clew(theirs_in), oracle.copies(theirs_in)
-    oracle.seed_torch()
-    expected, expected_error = oracle.outcome(function, *theirs_in[0], **theirs_in[1])
-    oracle.seed_clew()
-    actual, error = oracle.outcome(ours, *ours_in[0], **ours_in[1])
-    if expected_error is not None:
-        oracle.assert_same_error(error, expected_error)
+    results = oracle.both(ours, function, ours_in, theirs_in)
+    if results is None:
         return
-    if error is not None:
-        raise error
+    actual, expected = results
     base = name.partition(".")[0] if name.startswith("resize") else name
     if base in UNINITIALISED:
         actual, expected = clew.zeros_like(actual), torch.zeros_like(expected)

@@ -418,3 +418,19 @@ def outcome(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[An
         return function(*args, **kwargs), None
     except Exception as error:  # the error is the outcome
         return None, error
+
+
+def both(
+    ours: Callable[..., Any], theirs: Callable[..., Any], ours_in: Any, theirs_in: Any
+) -> tuple[Any, Any] | None:
+    """The results of a call in both libraries, from the same seed; None if both raise alike."""
+    seed_torch()
+    expected, expected_error = outcome(theirs, *theirs_in[0], **theirs_in[1])
+    seed_clew()
+    actual, error = outcome(ours, *ours_in[0], **ours_in[1])
+    if expected_error is not None:
+        assert_same_error(error, expected_error)
+        return None
+    if error is not None:
+        raise error
+    return actual, expected

@@ -94,15 +94,10 @@ def _compare(
     """Same result (or kind of exception), and inputs left as they were."""
     theirs_in = sample.args, sample.kwargs
     ours_in, before = oracle.to_clew(theirs_in), oracle.copies(theirs_in)
-    oracle.seed_torch()
-    expected, expected_error = oracle.outcome(theirs, *theirs_in[0], **theirs_in[1])
-    oracle.seed_clew()
-    actual, error = oracle.outcome(ours, *ours_in[0], **ours_in[1])
-    if expected_error is not None:
-        oracle.assert_same_error(error, expected_error)
+    results = oracle.both(ours, theirs, ours_in, theirs_in)
+    if results is None:
         return
-    if error is not None:
-        raise error
+    actual, expected = results
     oracle.assert_same(actual, expected, *tolerance)
     oracle.assert_same_inputs(ours_in, theirs_in, before)
 
