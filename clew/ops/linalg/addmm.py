@@ -235,10 +235,9 @@ def addmm(
     if autocast is not None:
         product: Tensor = autocast(LOWER, addmm, input, mat1, mat2, beta=beta, alpha=alpha)
         return product
-    if beta == 1 and alpha == 1:
-        _check_addmm(input, mat1, mat2)
-        return ADDMM(input, mat1, mat2)
     _check_addmm(input, mat1, mat2)
+    if beta == 1 and alpha == 1:
+        return ADDMM(input, mat1, mat2)
     _check_factors(input.dtype, beta, alpha)
     return ADDMM_SCALED(input, mat1, mat2, beta=beta, alpha=alpha)
 
@@ -250,14 +249,7 @@ def addmv(
 ) -> Tensor:
     """`beta * input + alpha * (mat @ vec)`."""
     require_tensors("addmv", input=input, mat=mat, vec=vec)
-    check_mv(input._array.shape, mat, vec)
-    if input.dtype is not mat.dtype or input.dtype is not vec.dtype:
-        raise RuntimeError(
-            "addmv input tensors must have the same dtype, but got "
-            f"{input.dtype.scalar_name}, {mat.dtype.scalar_name}, and {vec.dtype.scalar_name}"
-            + errors.at_user_line()
-        )
-    refuse_bool("addmv_impl_cpu", mat._array, vec._array)
+    check_mv(input._array.shape, input.dtype, mat, vec)
     _check_factors(input.dtype, beta, alpha)
     return ADDMV(input, mat, vec, beta=beta, alpha=alpha)
 

@@ -230,17 +230,23 @@ def _bce(self: Array, target: Array, weight: Array | None, *, reduction: str) ->
     return reduced(losses, reduction, self.dtype)
 
 
+def _chained(
+    slope: Tensor, g: Tensor, self: Tensor, weight: Tensor | None, reduction: str
+) -> Tensor:
+    """The gradient of a reduced loss whose elements have these slopes."""
+    result = slope * spread(g, reduction, self._array.size)
+    return result if weight is None else result * weight
+
+
 def _bce_gradient(
     g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: str
 ) -> Tensor:
-    result = BCE_SLOPE(self, target) * spread(g, reduction, self._array.size)
-    return result if weight is None else result * weight
+    return _chained(BCE_SLOPE(self, target), g, self, weight, reduction)
 
 
 def _bce_target_gradient(g: Tensor, self: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     slope = (1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)
-    result = slope * spread(g, reduction, self._array.size)
-    return result if weight is None else result * weight
+    return _chained(slope, g, self, weight, reduction)
 
 
 BCE = Op(
@@ -316,8 +322,7 @@ def _logits_gradient(
     else:
         wanted = pos_weight * target
         slope = (wanted + 1 - target) * self.sigmoid() - wanted
-    result = slope * spread(g, reduction, self._array.size)
-    return result if weight is None else result * weight
+    return _chained(slope, g, self, weight, reduction)
 
 
 def _logits_target_gradient(
@@ -327,8 +332,7 @@ def _logits_target_gradient(
         slope = -self
     else:
         slope = logsigmoid(-self) - pos_weight * logsigmoid(self)
-    result = slope * spread(g, reduction, self._array.size)
-    return result if weight is None else result * weight
+    return _chained(slope, g, self, weight, reduction)
 
 
 BCE_WITH_LOGITS = Op(
