@@ -209,7 +209,7 @@ class _stream_at:
             self.forked.__enter__()
             try:
                 default_generator.set_state(self.rng_state)
-            except BaseException:  # an interrupt too gives the generators back
+            except BaseException:
                 self.forked.__exit__()
                 raise
 

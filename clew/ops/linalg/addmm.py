@@ -249,7 +249,14 @@ def addmv(
 ) -> Tensor:
     """`beta * input + alpha * (mat @ vec)`."""
     require_tensors("addmv", input=input, mat=mat, vec=vec)
-    check_mv(input._array.shape, input.dtype, mat, vec)
+    check_mv(input._array.shape, mat, vec)
+    if input.dtype is not mat.dtype or input.dtype is not vec.dtype:
+        raise RuntimeError(
+            "addmv input tensors must have the same dtype, but got "
+            f"{input.dtype.scalar_name}, {mat.dtype.scalar_name}, and {vec.dtype.scalar_name}"
+            + errors.at_user_line()
+        )
+    refuse_bool("addmv_impl_cpu", mat._array, vec._array)
     _check_factors(input.dtype, beta, alpha)
     return ADDMV(input, mat, vec, beta=beta, alpha=alpha)
 

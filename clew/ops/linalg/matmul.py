@@ -273,7 +273,7 @@ def _check_vectors(a: Tensor, b: Tensor) -> None:
         )
 
 
-def check_mv(added: tuple[int, ...], dtype: dtypes.dtype, matrix: Tensor, vector: Tensor) -> None:
+def check_mv(added: tuple[int, ...], matrix: Tensor, vector: Tensor) -> None:
     """Refuse a matrix and a vector that do not fit each other and what they are added to."""
     mat, vec = matrix._array.shape, vector._array.shape
     if len(mat) != 2 or len(vec) != 1 or len(added) > 1:
@@ -287,12 +287,6 @@ def check_mv(added: tuple[int, ...], dtype: dtypes.dtype, matrix: Tensor, vector
             f"size mismatch, got input ({size}), mat ({mat[0]}x{mat[1]}), vec ({vec[0]})"
             + errors.at_user_line()
         )
-    if dtype is not matrix.dtype or dtype is not vector.dtype:
-        raise RuntimeError(
-            f"addmv input tensors must have the same dtype, but got {dtype.scalar_name}, "
-            f"{matrix.dtype.scalar_name}, and {vector.dtype.scalar_name}" + errors.at_user_line()
-        )
-    refuse_bool("addmv_impl_cpu", matrix._array, vector._array)
 
 
 # -- public functions ------------------------------------------------------------------------
@@ -341,7 +335,13 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     quick = _mv(input, vec)
     if quick is not None:
         return quick
-    check_mv(input._array.shape[:1], vec.dtype, input, vec)
+    check_mv(input._array.shape[:1], input, vec)
+    if input.dtype is not vec.dtype:
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {vec.dtype.scalar_name}, "
+            f"{input.dtype.scalar_name}, and {vec.dtype.scalar_name}" + errors.at_user_line()
+        )
+    refuse_bool("addmv_impl_cpu", input._array, vec._array)
     return MV(input, vec)
 
 

@@ -230,23 +230,17 @@ def _bce(self: Array, target: Array, weight: Array | None, *, reduction: str) ->
     return reduced(losses, reduction, self.dtype)
 
 
-def _chained(
-    slope: Tensor, g: Tensor, self: Tensor, weight: Tensor | None, reduction: str
-) -> Tensor:
-    """The gradient of a reduced loss whose elements have these slopes."""
-    result = slope * spread(g, reduction, self._array.size)
-    return result if weight is None else result * weight
-
-
 def _bce_gradient(
     g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: str
 ) -> Tensor:
-    return _chained(BCE_SLOPE(self, target), g, self, weight, reduction)
+    result = BCE_SLOPE(self, target) * spread(g, reduction, self._array.size)
+    return result if weight is None else result * weight
 
 
 def _bce_target_gradient(g: Tensor, self: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     slope = (1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)
-    return _chained(slope, g, self, weight, reduction)
+    result = slope * spread(g, reduction, self._array.size)
+    return result if weight is None else result * weight
 
 
 BCE = Op(
@@ -322,7 +316,8 @@ def _logits_gradient(
     else:
         wanted = pos_weight * target
         slope = (wanted + 1 - target) * self.sigmoid() - wanted
-    return _chained(slope, g, self, weight, reduction)
+    result = slope * spread(g, reduction, self._array.size)
+    return result if weight is None else result * weight
 
 
 def _logits_target_gradient(
@@ -332,7 +327,8 @@ def _logits_target_gradient(
         slope = -self
     else:
         slope = logsigmoid(-self) - pos_weight * logsigmoid(self)
-    return _chained(slope, g, self, weight, reduction)
+    result = slope * spread(g, reduction, self._array.size)
+    return result if weight is None else result * weight
 
 
 BCE_WITH_LOGITS = Op(
