@@ -3,6 +3,7 @@ is, and what silences a check says why."""
 
 import ast
 import io
+import itertools
 import re
 import subprocess
 import sys
@@ -104,9 +105,14 @@ def without_reason(path: Path) -> Iterator[int]:
     def is_said(first: int, last: int) -> bool:
         return any(words.get(line) for line in range(first, last + 1))
 
+    lines = source.splitlines()
     for line, text in comments.items():
-        if MARKER.search(text) and not is_said(line - 2, line):
-            yield line
+        marker = MARKER.search(text)
+        if marker and not is_said(line - 2, line):
+            # Once is enough for the same marker in one paragraph.
+            paragraph = itertools.takewhile(lambda n: lines[n - 1], range(line, 0, -1))
+            if not any(marker[0] in comments.get(n, "") and words[n] for n in paragraph):
+                yield line
     for first, last in silencing(ast.parse(source)):
         if not is_said(first - 1, last):
             yield first
@@ -123,6 +129,7 @@ def test_a_missing_reason_is_found(tmp_path: Path) -> None:
     path.write_text(
         "import os  # noqa: F401\n"
         "import sys  # noqa: F401  (programs look for it here)\n"
+        "import re  # noqa: F401\n"
         "\n\n\n"
         "x: int = ''  # type: ignore[assignment]\n"
         "try:\n    x = 1\nexcept Exception:\n    x = 2\n"
@@ -130,7 +137,7 @@ def test_a_missing_reason_is_found(tmp_path: Path) -> None:
         "try:\n    x = 1\nexcept (ValueError, BaseException):  # of no use\n    x = 2\n"
         "with contextlib.suppress(Exception):\n    x = 1\n"
     )
-    assert sorted(without_reason(path)) == [1, 6, 9, 19]
+    assert sorted(without_reason(path)) == [1, 7, 10, 20]
 
 
 def test_the_package_is_a_command() -> None:
