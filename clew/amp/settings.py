@@ -221,6 +221,15 @@ def _deprecated(old: str, new: str) -> None:
     )
 
 
+def warn_of_older_name(old: str, new: str) -> None:
+    """For `cpu.amp` and `cuda.amp`, of which PyTorch says it in other words."""
+    warnings.warn(
+        f"`torch.{old}(args...)` is deprecated. Please use `torch.amp.{new}` instead.",
+        FutureWarning,
+        stacklevel=user_stacklevel(),
+    )
+
+
 def is_autocast_cpu_enabled() -> bool:
     """`is_autocast_enabled("cpu")`."""
     _deprecated("is_autocast_cpu_enabled()", "is_autocast_enabled('cpu')")

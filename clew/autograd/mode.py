@@ -89,7 +89,7 @@ class _Mode:
                     with self.clone():
                         generator.close()
                     raise
-                except BaseException as error:
+                except BaseException as error:  # the generator gets whatever was thrown
                     step = functools.partial(generator.throw, error)
 
         return wrapped

@@ -91,7 +91,7 @@ def peak() -> int:
 
 def _forget_peak() -> None:
     """Begin a new high-water mark; where it is not allowed, that of the same steps before stays."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # as said above
         _CLEAR_REFS.write_text("5")
 
 

@@ -43,7 +43,7 @@ def typed(function: F, first: int = 1) -> F:
             known.add(key)
         try:
             return function(*args, **kwargs) if kwargs else function(*args)
-        except Exception as error:
+        except Exception as error:  # whatever it is, the call may explain it
             explain(function, args, kwargs, error, first)
             raise
 
@@ -60,7 +60,7 @@ def explained(function: F) -> F:
     def explaining(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except Exception as error:
+        except Exception as error:  # whatever it is, the call may explain it
             explain(function, args, kwargs, error)
             raise
 

@@ -313,6 +313,7 @@ def waits_for_first(account: Account) -> bool:
 
 
 def array_of(grad: Tensor | np.ndarray) -> np.ndarray:
+    # What is no array is a tensor: mypy does not follow `type(...) is`, which is the quickest.
     return grad if type(grad) is _ndarray else grad._array  # type: ignore[union-attr]
 
 

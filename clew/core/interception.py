@@ -35,7 +35,7 @@ class Interceptor:
         self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any], inplace: bool = False
     ) -> Any:
         """Run an operation; or, for a custom function that has run, look at its outputs."""
-        raise NotImplementedError
+        raise NotImplementedError  # every interceptor defines it
 
     def run_node(self, node: Any, grads: tuple[Any, ...]) -> Sequence[Any]:
         """Run a node's backward."""

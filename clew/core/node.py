@@ -281,7 +281,7 @@ class AccumulateGrad(Node):
             self._variable = weakref.ref(tensor)
         return tensor
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[()]:
         variable = self._variable()
         if grads[0] is None:
             return ()
@@ -311,7 +311,7 @@ class AccumulateGrad(Node):
     ) -> tuple[np.ndarray | None, ...]:
         variable = self._variable()
         if variable is None or variable._node is not self or not variable._requires_grad:
-            return self.apply((restore(g, Storage(), None, 0),))  # type: ignore[return-value]
+            return self.apply((restore(g, Storage(), None, 0),))
         leaf = variable._array
         with _accumulate_lock:
             if variable._grad is not None:
@@ -371,7 +371,7 @@ class Nowhere(AccumulateGrad):
 
     __slots__ = ()
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[()]:
         return ()
 
     def apply_bare(

@@ -97,7 +97,7 @@ class printoptions:
         self._before = before = _current
         try:
             set_printoptions(**self.options)
-        except BaseException:
+        except BaseException:  # an interrupt too leaves the options as they were
             _current = before
             raise
 

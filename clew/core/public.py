@@ -111,7 +111,7 @@ def with_out(
         if out is None:
             try:
                 return implementation(*args, **kwargs) if kwargs else positional(*args)
-            except Exception as error:
+            except Exception as error:  # whatever it is, the call may explain it
                 explain(implementation, args, kwargs, error)
                 raise
         if prepare is not None:

@@ -102,7 +102,7 @@ def _restorer(map_location: Locations) -> Callable[[LoadedStorage, str], LoadedS
     def by_function(storage: LoadedStorage, location: str) -> LoadedStorage:
         try:
             result = function(storage, location)
-        except Exception as error:
+        except Exception as error:  # the function is the program's own
             raise _FromUser(error) from error
         if result is None:
             return default_restore_location(storage, location)

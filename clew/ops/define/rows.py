@@ -354,7 +354,7 @@ def out_form(
         if out is None:
             try:
                 return implementation(*args, **kwargs)
-            except Exception as error:
+            except Exception as error:  # whatever it is, the call may explain it
                 explain(implementation, args, kwargs, error)
                 raise
         if differentiable:

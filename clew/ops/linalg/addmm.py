@@ -251,10 +251,9 @@ def addmm(
     if autocast is not None:
         product: Tensor = autocast(LOWER, addmm, input, mat1, mat2, beta=beta, alpha=alpha)
         return product
-    if beta == 1 and alpha == 1:
-        _check_addmm(input, mat1, mat2)
-        return ADDMM(input, mat1, mat2)
     _check_addmm(input, mat1, mat2)
+    if beta == 1 and alpha == 1:
+        return ADDMM(input, mat1, mat2)
     _check_factors(input.dtype, beta, alpha)
     return ADDMM_SCALED(input, mat1, mat2, beta=beta, alpha=alpha)
 

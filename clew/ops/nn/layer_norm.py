@@ -388,7 +388,7 @@ def layer_norm(
             input, weight, bias, normalized_ndim=len(normalized_shape), eps=eps
         )
         return result[0]
-    except Exception as error:
+    except Exception as error:  # whatever it is, the call may explain it
         explain(layer_norm, (input, normalized_shape, weight, bias, eps), {}, error)
         raise
 

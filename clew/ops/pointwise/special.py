@@ -357,7 +357,7 @@ def _entropy_rows(name: str, forward: Any, pole: float, node: str) -> tuple[Row,
     """For tensors, for a number on the left, for a number on the right."""
     # Formulas are lambdas: an operation reads the names of their arguments.
     of_self = lambda g, self, other: _grad_of_factor(g, self, other, name, pole)  # noqa: E731
-    of_other = lambda g, self, other: g * self / (other - pole)  # noqa: E731
+    of_other = lambda g, self, other: g * self / (other - pole)  # noqa: E731  # as above
     kinds = (("", {"self": of_self, "other": of_other}), (".of_number", {"other": of_other}),
              (".number", {"self": of_self}))  # fmt: skip
     return tuple(

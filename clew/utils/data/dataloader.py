@@ -158,7 +158,7 @@ class DataLoader(Generic[_T_co]):
         # Not every dataset has a length: without one, Python's error says so.
         if shuffle:
             return RandomSampler(self.dataset, generator=generator)  # type: ignore[arg-type]
-        return SequentialSampler(self.dataset)  # type: ignore[arg-type]
+        return SequentialSampler(self.dataset)  # type: ignore[arg-type]  # as above
 
     @property
     def multiprocessing_context(self) -> BaseContext | None:

@@ -54,7 +54,7 @@ failed = []
 def work():
     try:
         check(60)
-    except BaseException as error:
+    except BaseException as error:  # the main thread looks at it
         failed.append(error)
 
 threads = [threading.Thread(target=work) for _ in range(5)]
@@ -141,7 +141,7 @@ def work(pause):
             assert wave.ufunc(small).tobytes() == jit_one
             if pause and turn % 50 == 0:
                 time.sleep(0.002)
-    except BaseException as error:
+    except BaseException as error:  # the main thread looks at it
         failed.append(error)
 
 threads = [threading.Thread(target=work, args=(pause,)) for pause in (False, True)]
@@ -186,7 +186,7 @@ def work():
             if number < 20:
                 fresh = elementwise(f"fresh{number}_{os.getpid()}", 1)(lambda x: x * float(number))
                 fresh.ufunc(x)
-    except BaseException as error:
+    except BaseException as error:  # the main thread looks at it
         failed.append(error)
 
 worker = threading.Thread(target=work)

@@ -35,7 +35,7 @@ class Workers:
         try:
             for task in tasks:
                 self._start(context, task)
-        except BaseException:
+        except BaseException:  # an interrupt too leaves no process
             self.close()
             raise
 
