@@ -46,7 +46,7 @@ def test_first_calls_are_timed_without_the_cache(
     monkeypatch.setattr(foreach, "TOGETHER", [])
     ufunc.elementwise("start_twice", 1)(lambda x: x * 2.0)
     monkeypatch.setattr(start, "_PRODUCTS", {"whole": lambda: sum(range(1000))})
-    other = {"other": lambda: jit.machine().compiled("start_other", lambda: "")}
+    other = {"other": lambda: jit.machine().cached_code("start_other", lambda: "")}
     monkeypatch.setattr(start, "_OTHERS", other)
     seconds = start.first_calls()
     assert list(seconds) == ["start_twice", "whole", "other (1)"] and min(seconds.values()) > 0

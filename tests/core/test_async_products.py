@@ -56,7 +56,7 @@ def test_more_than_may_wait(two_threads: None) -> None:
     a, b = _matrices(64, 256, 64, np.float32)
     kernel = products._LATE_PRODUCT.when(a)
     made = [kernel(a, b) for _ in range(300)]
-    jit.machine().team.finish()
+    jit.machine().thread_pool.wait_for_jobs()
     assert all(each.tobytes() == products.product(a, b).tobytes() for each in made)
 
 
@@ -66,7 +66,7 @@ def test_one_thread_leaves_nothing() -> None:
     try:
         a, b = _matrices(64, 256, 64, np.float32)
         made = products.late_product(a, b, [])
-        assert jit.machine().team.late_jobs.value == 0
+        assert jit.machine().thread_pool.pending_jobs.value == 0
         assert made.tobytes() == products.product(a, b).tobytes()
     finally:
         jit.set_threads(before)

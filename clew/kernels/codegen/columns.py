@@ -24,7 +24,7 @@ FEWEST_COLUMNS, MOST_COLUMNS = 64, 512
 def column_module(name: str, program: Program, shapes: list[str]) -> str:
     """The module; `shapes` says of each input whether it has rows ("m"), columns ("n"), or both."""
     e = Emitter()
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
     for which in ("smax", "smin"):
         e.declare(f"i64 @llvm.{which}.i64(i64, i64)")
     body = _Body(e, program, shapes)
@@ -247,6 +247,6 @@ def _entry(e: Emitter, name: str, body: _Body) -> None:
     work = e.value(f"mul i64 {e.value(f'call i64 @llvm.smax.i64(i64 {m}, i64 1)')}, {width}")
     together = e.value(f"udiv i64 {GRAIN}, {work}")
     grain = e.value(f"call i64 @llvm.smax.i64(i64 {together}, i64 1)")
-    e.line(f"call void @clew_run(ptr @body, ptr %context, i64 {total}, i64 {grain})")
+    e.line(f"call void @clew_parallel_for(ptr @body, ptr %context, i64 {total}, i64 {grain})")
     e.line("ret void")
     e.lines.append("}")

@@ -9,6 +9,6 @@ from clew.kernels.runtime.lazy_compilation import RECORD
 def call_lazily(e: Emitter, table: str, index: int | str, arguments: str) -> None:
     """In compiled code: call a function of a table that is provided by this name."""
     e.outside(f"@{table}")
-    e.declare("ptr @clew_function(ptr)")
+    e.declare("ptr @clew_resolve(ptr)")
     record = e.value(f"getelementptr {RECORD}, ptr @{table}, i64 {index}")
-    e.line(f"call void {e.value(f'call ptr @clew_function(ptr {record})')}({arguments})")
+    e.line(f"call void {e.value(f'call ptr @clew_resolve(ptr {record})')}({arguments})")

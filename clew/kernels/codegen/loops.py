@@ -1,7 +1,7 @@
 """Loops around expressions: the inner loops that NumPy's ufuncs call.
 
 A ufunc's loop gets arrays of pointers, sizes and steps. The generated function puts these into a
-context and runs the body over all elements, or has the thread team run it over pieces.
+context and runs the body over all elements, or has the thread pool run it over pieces.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def entry(e: Emitter, name: str, pointers: int, steps: int, sizes: int, grain: s
 
     The context holds the pointers, the steps, and the sizes of the core dimensions.
     """
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
     e.lines.append(f"define void @{name}({LOOP_SIGNATURE}) #1 {{")
     words = [("args", index) for index in range(pointers)]
     words += [("steps", index) for index in range(steps)]
@@ -57,7 +57,7 @@ def entry(e: Emitter, name: str, pointers: int, steps: int, sizes: int, grain: s
     e.line("%big = icmp sgt i64 %n, %grain")
     e.line("br i1 %big, label %shared, label %alone")
     e.label("shared")
-    e.line("call void @clew_run(ptr @body, ptr %context, i64 %n, i64 %grain)")
+    e.line("call void @clew_parallel_for(ptr @body, ptr %context, i64 %n, i64 %grain)")
     e.line("ret void")
     e.label("alone")
     e.line("call void @body(ptr %context, i64 0, i64 %n)")
@@ -121,11 +121,11 @@ def _elementwise_body(e: Emitter, program: Program, scalars: tuple[int, ...]) ->
 
 
 def finish(e: Emitter, start: str = "") -> None:
-    """The end of a module, after a function of this name that has the team run the body."""
+    """The end of a module, after a function of this name that has the thread pool run the body."""
     if start:
-        e.declare("void @clew_run(ptr, ptr, i64, i64)")
+        e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
         e.lines.append(f"define void @{start}(ptr %context, i64 %pieces, i64 %grain) #1 {{")
-        e.line("call void @clew_run(ptr @body, ptr %context, i64 %pieces, i64 %grain)")
+        e.line("call void @clew_parallel_for(ptr @body, ptr %context, i64 %pieces, i64 %grain)")
         e.line("ret void")
         e.lines.append("}")
     e.lines += ATTRIBUTES

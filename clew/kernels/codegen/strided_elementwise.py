@@ -14,7 +14,7 @@ from functools import partial
 
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.lazy_call import call_lazily
-from clew.kernels.runtime.lazy_compilation import RECORD, Function
+from clew.kernels.runtime.lazy_compilation import RECORD, LazyFunction
 
 # Bytes of all buffers together, and the elements that they hold if all have eight bytes.
 _BYTES = 32768
@@ -33,12 +33,12 @@ _PARAMETERS = "ptr %kernel, ptr %context, ptr %layout, i64 %begin, i64 %end"
 _PLACE = _SIZES[-1] + 1
 
 
-def functions() -> list[Function | None]:
+def functions() -> list[LazyFunction | None]:
     """What is compiled when it is first used."""
-    found: list[Function | None] = [None] * _PLACE
+    found: list[LazyFunction | None] = [None] * _PLACE
     for size in _SIZES:
-        found[size] = Function(f"copy{size}", partial(_copies, size))
-    return [*found, Function("blocks", _module)]
+        found[size] = LazyFunction(f"copy{size}", partial(_copies, size))
+    return [*found, LazyFunction("blocks", _module)]
 
 
 def call(e: Emitter, kernel: str, begin: str, end: str) -> None:
@@ -117,7 +117,7 @@ out:
 
 
 def _module() -> str:
-    outside = f"@{TABLE} = external global ptr\ndeclare ptr @clew_function(ptr)"
+    outside = f"@{TABLE} = external global ptr\ndeclare ptr @clew_resolve(ptr)"
     return f"{outside}\n{_LONGEST}\n{_BLOCKS}"
 
 
@@ -203,7 +203,7 @@ load:
   br i1 %copied, label %gather, label %loaded
 gather:
   %copy_at = getelementptr {RECORD}, ptr @{TABLE}, i64 %size
-  %copy = call ptr @clew_function(ptr %copy_at)
+  %copy = call ptr @clew_resolve(ptr %copy_at)
   call void %copy(ptr %buffer, i64 %size, ptr %place, i64 %step, i64 %n)
   br i1 %is_whole, label %loaded, label %fill
 fill:
@@ -237,7 +237,7 @@ scatter:
   %o_start = mul i64 %o, %room
   %o_buffer = getelementptr i8, ptr %buffers, i64 %o_start
   %o_copy_at = getelementptr {RECORD}, ptr @{TABLE}, i64 %o_size
-  %o_copy = call ptr @clew_function(ptr %o_copy_at)
+  %o_copy = call ptr @clew_resolve(ptr %o_copy_at)
   call void %o_copy(ptr %o_place, i64 %o_step, ptr %o_buffer, i64 %o_size, i64 %n)
   br label %stored
 stored:

@@ -337,5 +337,5 @@ def _entry(c: Code, name: str, layout: Layout, cost: int) -> None:
         total = c.mul(word_of(e, "dims", 0), strips)
         work = c.mul(c.most(n, "1"), str(STRIP * cost))
         grain = c.most(c.quotient(str(GRAIN), work), "1")
-        e.declare("void @clew_run(ptr, ptr, i64, i64)")
-        e.line(f"call void @clew_run(ptr @body, ptr {context}, i64 {total}, i64 {grain})")
+        e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
+        e.line(f"call void @clew_parallel_for(ptr @body, ptr {context}, i64 {total}, i64 {grain})")

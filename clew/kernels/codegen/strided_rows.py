@@ -13,8 +13,8 @@ from clew.kernels.codegen.emitter import ITEMSIZE, Emitter
 from clew.kernels.codegen.lazy_call import call_lazily
 from clew.kernels.codegen.loops import LOOP_SIGNATURE, word_of
 from clew.kernels.runtime import jit
-from clew.kernels.runtime.lazy_compilation import Function
-from clew.kernels.runtime.optimization_levels import QUICK
+from clew.kernels.runtime.lazy_compilation import LazyFunction
+from clew.kernels.runtime.optimization_levels import O0
 
 # Elements that are copied before the kernel is called.
 _ELEMENTS = 1 << 16
@@ -59,12 +59,12 @@ def entry_for_any(
     e.lines.append(f"@layout = internal constant [{len(words)} x i64] [{text}]")
 
 
-def _functions() -> list[Function | None]:
+def _functions() -> list[LazyFunction | None]:
     """`cores(dense, args, dims, steps, layout)` comes after those for elementwise kernels."""
-    return [*strided_elementwise.functions(), Function("cores", _module)]
+    return [*strided_elementwise.functions(), LazyFunction("cores", _module)]
 
 
-jit.provide_on_demand(strided_elementwise.TABLE, "of any size", _functions)
+jit.register_lazy_table(strided_elementwise.TABLE, "of any size", _functions)
 
 
 def _module() -> str:
@@ -79,7 +79,7 @@ class _Cores(Code):
 
     def __init__(self, e: Emitter) -> None:
         super().__init__(e, "double")
-        e.lines.append(f"define void @cores({_PARAMETERS}) {QUICK} {{")
+        e.lines.append(f"define void @cores({_PARAMETERS}) {O0} {{")
         # What the kernel gets instead of args, dims and steps; a row of numbers for each operand.
         self.args, self.dims, self.steps, self.kept = (
             e.value(f"alloca i64, i64 {count}, align 8")

@@ -107,7 +107,7 @@ class Kernel:
         self._data = (ctypes.c_void_p * count)(*[self._records[i] for i in range(count)])
         for index in range(count):
             self._table[index] = machine.requests.loop
-            machine.on_demand(self._records[index], partial(self._make_loop, index))
+            machine.compile_lazily(self._records[index], partial(self._make_loop, index))
         self._texts = self.name.encode(), (self.core or "").encode() or None
         inputs, outputs = self.signatures[0]
         return _new_ufunc(

@@ -19,7 +19,7 @@ from clew.kernels.codegen.ufunc import Kernel, Rows
 from clew.kernels.codegen.vectors import lanes_for, over_vectors
 from clew.kernels.gemm.inline_gemm import Matrix, call_multiply, provide_multiply
 from clew.kernels.runtime import jit
-from clew.kernels.runtime.optimization_levels import QUICK
+from clew.kernels.runtime.optimization_levels import O0
 
 # Queries in a block, and those that the widest vectors have place for: a part of a block's rows.
 ROWS = 64
@@ -230,10 +230,10 @@ class _Forward(_Attention):
         ):
             self.scale_row(matrix, row, "%columns", self.load(self.at("%factors", row)))
         head = "internal void @head(ptr %context, i64 %head, i64 %first)"
-        with self.function(head, QUICK):
+        with self.function(head, O0):
             self.begin()
             self.block(weights)
-        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", QUICK):
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", O0):
             f = self.context(*_fields(self.operands))
             blocks = self.pieces(f["t"], str(ROWS))
             with self.loop("%begin", "%end") as piece:
@@ -264,11 +264,11 @@ class _Forward(_Attention):
 class _Backward(_Attention):
     def emit(self, gradient: str) -> None:
         self.functions()
-        with self.function("internal void @head(ptr %context, i64 %head)", QUICK):
+        with self.function("internal void @head(ptr %context, i64 %head)", O0):
             self.begin()
             self.whole(gradient)
         with (
-            self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", QUICK),
+            self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", O0),
             self.loop("%begin", "%end") as head,
         ):
             self.e.line(f"call void @head(ptr %context, i64 {head})")
@@ -369,7 +369,7 @@ class Attention(Kernel):
         machine, llvm = jit.machine(), ("float", "double")[index]
         provide_multiply(llvm)
         rows = f"clew_{self.across.name}_{llvm}"
-        machine.provide(rows, self.across.compile(index))
+        machine.define_symbol(rows, self.across.compile(index))
         key = f"{self.name} all heads {llvm}"
         return machine.function(key, lambda: self.text(llvm, rows), self.name)
 
@@ -377,17 +377,17 @@ class Attention(Kernel):
         e = Emitter()
         code: Any = self.kind(e, llvm, self.operands, self.is_causal)
         e.declare(f"void @{rows}(ptr, ptr, ptr, ptr)")
-        e.declare("void @clew_run(ptr, ptr, i64, i64)")
+        e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
         code.emit(rows)
         self.entry(code)
         finish(e)
         return e.text()
 
     def entry(self, c: Code) -> None:
-        """The loop of the ufunc: the heads, or their blocks of queries, for the team."""
+        """The loop of the ufunc: the heads, or their blocks of queries, on the thread pool."""
         count, steps = len(self.operands), sum(map(len, self.operands.values()))
         sizes = len(_sizes(self.operands))
-        with c.function(f"void @{self.name}({LOOP_SIGNATURE})", QUICK):
+        with c.function(f"void @{self.name}({LOOP_SIGNATURE})", O0):
             context = c.e.value(f"alloca i64, i64 {count + steps + sizes}, align 8")
             given = (("%args", 0, count), ("%steps", count, steps), ("%dims", 1, sizes))
             place = 0
@@ -398,7 +398,7 @@ class Attention(Kernel):
             total = c.mul(self.size(c, "b"), self.size(c, "h"))
             if self.kind is _Forward:
                 total = c.mul(total, c.pieces(self.size(c, "t"), str(ROWS)))
-            c.e.line(f"call void @clew_run(ptr @body, ptr {context}, i64 {total}, i64 1)")
+            c.e.line(f"call void @clew_parallel_for(ptr @body, ptr {context}, i64 {total}, i64 1)")
 
     def size(self, c: Code, name: str) -> str:
         index = 1 + _sizes(self.operands).index(name)

@@ -88,7 +88,7 @@ class Together:
         code = Code(e, LLVM_TYPE[program.dtypes[0]])
         with code.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
             self._body(code, program)
-        e.declare("void @clew_run(ptr, ptr, i64, i64)")
+        e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
         head = f"void @{self.name}(ptr %table, i64 %groups, ptr %numbers, i64 %total)"
         with code.function(head):
             context = e.value("alloca [3 x i64]")
@@ -96,7 +96,8 @@ class Together:
                 place = e.value(f"getelementptr i64, ptr {context}, i64 {index}")
                 e.line(f"store {word}, ptr {place}")
             grain = max(GRAIN // self.cost, LEAST_GRAIN)
-            e.line(f"call void @clew_run(ptr @body, ptr {context}, i64 %total, i64 {grain})")
+            given = f"ptr @body, ptr {context}, i64 %total, i64 {grain}"
+            e.line(f"call void @clew_parallel_for({given})")
         finish(e)
         return e.text()
 

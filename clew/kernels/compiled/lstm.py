@@ -1,7 +1,7 @@
 """The steps of an LSTM layer, compiled: a product with the state, then the gates' formulas.
 
 Columns of the hidden state are cut into blocks. A block needs the whole state of the step before,
-and nothing of the other blocks of its own step: so each step is one job for the thread team, and a
+and nothing of the other blocks of its own step: so each step is one job for the thread pool, and a
 thread has the same block of weights in its cache step after step.
 
 The formulas are those of elementwise kernels.
@@ -60,7 +60,7 @@ def _function(kind: str, step: Elementwise, llvm: str) -> Any:
 def module(kind: str, step: Program, llvm: str) -> str:
     """The LLVM module of forward or backward; `step` is the gates' formulas."""
     e = Emitter()
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
     layer = (_Forward if kind == "forward" else _Backward)(e, llvm, step)
     with layer.function("internal void @block(ptr %context, i64 %block)"):
         layer.f = layer.context(*layer.fields)
@@ -132,7 +132,7 @@ class _Layer(Code):
 
     def run_blocks(self) -> None:
         blocks = self.quotient(self.f["size"], str(BLOCK))
-        self.e.line(f"call void @clew_run(ptr @body, ptr %context, i64 {blocks}, i64 1)")
+        self.e.line(f"call void @clew_parallel_for(ptr @body, ptr %context, i64 {blocks}, i64 1)")
 
 
 class _Forward(_Layer):

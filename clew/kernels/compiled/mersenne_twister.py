@@ -222,14 +222,14 @@ def _normals(c: _Words, program: Program) -> None:
 
 def _start_normals(c: _Words) -> None:
     """`normals(words, out, rows, mean, std)`, on all threads."""
-    c.e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    c.e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
     arrays = "ptr %words_array, ptr %out_array"
     with c.function(f"void @normals({arrays}, i64 %rows, float %mean, float %std)"):
         context = c.e.value(f"alloca i64, i64 {len(NORMALS)}, align 8")
         mean, std = c.variable("float", "%mean"), c.variable("float", "%std")
         words, out = c.elements("words_array", "out_array")
         c.tell(context, NORMALS, {"words": words, "out": out, "mean": mean, "std": std})
-        c.e.line(f"call void @clew_run(ptr @body, ptr {context}, i64 %rows, i64 {ROWS})")
+        c.e.line(f"call void @clew_parallel_for(ptr @body, ptr {context}, i64 %rows, i64 {ROWS})")
 
 
 class Twister:

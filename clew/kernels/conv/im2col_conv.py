@@ -19,7 +19,7 @@ from clew.kernels.codegen.image_rows import KNOWN_STRIDES, Lines
 from clew.kernels.codegen.loops import Loop, finish
 from clew.kernels.gemm.inline_gemm import call_multiply, provide_multiply
 from clew.kernels.runtime import jit
-from clew.kernels.runtime.optimization_levels import QUICK
+from clew.kernels.runtime.optimization_levels import O0
 
 Array = np.ndarray
 FORWARD, OF_INPUT, OF_WEIGHT = "forward", "of_input", "of_weight"
@@ -115,13 +115,13 @@ def _function(kind: str, llvm: str, stride: str) -> Any:
 def module(kind: str, llvm: str, stride: str) -> str:
     """The LLVM module of one of the three kernels, for a known stride or (empty) for any."""
     e = Emitter()
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
     kernel = _Convolution(e, kind, llvm, stride)
     kernel.window_function()
     kernel.copy_function()
     kernel.body()
-    with kernel.function("void @conv(ptr %context, i64 %total)", QUICK):
-        e.line("call void @clew_run(ptr @body, ptr %context, i64 %total, i64 1)")
+    with kernel.function("void @conv(ptr %context, i64 %total)", O0):
+        e.line("call void @clew_parallel_for(ptr @body, ptr %context, i64 %total, i64 1)")
     finish(e)
     return e.text()
 
@@ -134,7 +134,7 @@ class _Convolution(Lines):
         self.task, self.stride = kind, stride
 
     def body(self) -> None:
-        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", QUICK):
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", O0):
             self.f = f = self.context(*FIELDS)
             f["depth"] = self.mul(f["channels"], f["kernel_h"], f["kernel_w"])
             f["plane"] = self.mul(f["height"], f["width"])

@@ -33,7 +33,7 @@ from clew.kernels.conv.winograd_transforms import (
 from clew.kernels.gemm.inline_gemm import call_multiply, provide_multiply
 from clew.kernels.gemm.products import batch_product, product
 from clew.kernels.runtime import jit
-from clew.kernels.runtime.optimization_levels import QUICK
+from clew.kernels.runtime.optimization_levels import O0
 
 Array = np.ndarray
 
@@ -129,7 +129,7 @@ def _function(kind: str) -> Any:
     machine = jit.machine()
     provide_multiply("float")
     name = name_of_table()
-    machine.provide(name, table(name).address)
+    machine.define_symbol(name, table(name).address)
     address = machine.function(f"{name} {kind}", lambda: module(kind), "start")
     return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(address)
 
@@ -137,15 +137,15 @@ def _function(kind: str) -> Any:
 def module(kind: str) -> str:
     """The LLVM module of one of the two kernels."""
     e = Emitter()
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
     c = _Winograd(e, "float")
     with c.function("internal void @copy(ptr %source, ptr %target, i64 %count)"):
         c.copy_line("%source", "%target", "0", "%count")
     c.input_row()
     c.output_row(to_images=kind == "convolve")
     c.body(kind)
-    with c.function("void @start(ptr %context, i64 %total)", QUICK):
-        e.line("call void @clew_run(ptr @body, ptr %context, i64 %total, i64 1)")
+    with c.function("void @start(ptr %context, i64 %total)", O0):
+        e.line("call void @clew_parallel_for(ptr @body, ptr %context, i64 %total, i64 1)")
     finish(e)
     return e.text()
 
@@ -241,7 +241,7 @@ class _Winograd(Lines):
     # -- pieces ------------------------------------------------------------------------------------
 
     def body(self, kind: str) -> None:
-        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", QUICK):
+        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", O0):
             self.f = f = self.context(*FIELDS)
             wide = self.mul(f["piece"], f["tile_columns"])
             f["v"] = self.buffer(self.mul(f["channels"], wide, "16"))

@@ -15,7 +15,7 @@ from clew.kernels.codegen.image_rows import Lines, widths
 from clew.kernels.codegen.lazy_call import call_lazily
 from clew.kernels.codegen.loops import finish
 from clew.kernels.runtime import jit
-from clew.kernels.runtime.lazy_compilation import Function, OnDemand
+from clew.kernels.runtime.lazy_compilation import LazyFunction, LazyTable
 
 # From images to matrices, from matrices to images, and the adjoint of the latter.
 INPUT, OUTPUT, BACK = KINDS = ("input", "output", "back")
@@ -29,14 +29,14 @@ def name_of_table() -> str:
 
 
 @functools.cache
-def table(name: str) -> OnDemand:
+def table(name: str) -> LazyTable:
     """The functions of all kinds, for vectors of all widths from the widest on."""
     functions = [
-        Function(f"{kind}{lanes}", partial(_module, kind, lanes))
+        LazyFunction(f"{kind}{lanes}", partial(_module, kind, lanes))
         for kind in KINDS
         for lanes in widths(4)
     ]
-    return OnDemand(jit.machine(), f"of {name}", functions)
+    return LazyTable(jit.machine(), f"of {name}", functions)
 
 
 def call_tiles(c: Lines, kind: str, lines: str, size: str, to: str, following: str) -> None:

@@ -24,8 +24,8 @@ from clew.kernels.gemm.blocking import FIELDS, GIVEN, Part, body, shared_packing
 from clew.kernels.gemm.microkernels import K_TOGETHER, Shape, Tile, tile_function
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.cpu import vector_bytes
-from clew.kernels.runtime.lazy_compilation import Function, OnDemand
-from clew.kernels.runtime.optimization_levels import QUICK
+from clew.kernels.runtime.lazy_compilation import LazyFunction, LazyTable
+from clew.kernels.runtime.optimization_levels import O0
 
 # Columns that are packed at a time.
 MOST_COLUMNS = 512
@@ -83,8 +83,8 @@ def around_module(shape: Shape, name: str) -> str:
 def product_module(llvm: str) -> str:
     """The module of the ufuncs' loops, and of what they run once."""
     e, shape = Emitter(), Shape(vector_bytes(), llvm)
-    c = Code(e, llvm, QUICK)
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
+    c = Code(e, llvm, O0)
+    e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
     packing.pack_b(c, shape)
     gemm_panels.Panel(c, shape).emit()
     Part(c, shape).emit()
@@ -146,9 +146,9 @@ class _Entry:
         """Leave it to the workers; whether they cannot take it."""
         c = self.c
         c.tell_more(context, FIELDS, {"alone": "1"})
-        c.e.declare("i1 @clew_later(ptr, ptr, i64, i64)")
+        c.e.declare("i1 @clew_submit_job(ptr, ptr, i64, i64)")
         told = f"ptr @run, ptr {context}, i64 {len(FIELDS)}, i64 {batch}"
-        refused = c.negated(c.e.value(f"call i1 @clew_later({told})"))
+        refused = c.negated(c.e.value(f"call i1 @clew_submit_job({told})"))
         c.tell_more(context, FIELDS, {"alone": "0"})
         return refused
 
@@ -272,7 +272,7 @@ class _Run:
         c = self.c
         grain = c.choose(c.compare("ne", f["alone"], "0"), total, grain)
         given = f"ptr @{function}, ptr %context, i64 {total}, i64 {grain}"
-        c.e.line(f"call void @clew_run({given})")
+        c.e.line(f"call void @clew_parallel_for({given})")
 
 
 class Product(Kernel):
@@ -288,16 +288,16 @@ class Product(Kernel):
 
 
 @functools.cache
-def _table(register_bytes: int, llvm: str) -> OnDemand:
+def _table(register_bytes: int, llvm: str) -> LazyTable:
     shape = Shape(register_bytes, llvm)
     tiles = [
-        Function(tile.name, partial(tile_module, shape, tile)) if tile else None
+        LazyFunction(tile.name, partial(tile_module, shape, tile)) if tile else None
         for tile in shape.tiles
     ]
     around = [
-        Function(name, partial(around_module, shape, name)) for name in microkernel_table.AROUND
+        LazyFunction(name, partial(around_module, shape, name)) for name in microkernel_table.AROUND
     ]
-    return OnDemand(jit.machine(), f"of products {llvm} {register_bytes}", [*tiles, *around])
+    return LazyTable(jit.machine(), f"of products {llvm} {register_bytes}", [*tiles, *around])
 
 
 @functools.cache
@@ -305,6 +305,6 @@ def functions(llvm: str) -> dict[str, int]:
     """The addresses of the compiled functions, by their names."""
     machine, register_bytes = jit.machine(), vector_bytes()
     name = microkernel_table.table(Shape(register_bytes, llvm))
-    machine.provide(name, _table(register_bytes, llvm).address)
+    machine.define_symbol(name, _table(register_bytes, llvm).address)
     key = f"product {llvm} {register_bytes}"
     return machine.functions(key, lambda: product_module(llvm), *ENTRIES, *SHARED)

@@ -26,7 +26,7 @@ from clew.kernels.gemm.gemm import (
 from clew.kernels.gemm.microkernels import Shape
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.cpu import vector_bytes
-from clew.kernels.runtime.optimization_levels import QUICK
+from clew.kernels.runtime.optimization_levels import O0
 
 # What other kernels call, with distances in bytes: c = a b, or c = c + a b if `more`.
 MULTIPLY_PARAMETERS = (
@@ -39,7 +39,7 @@ Matrix = tuple[str, str, str]
 
 def module(llvm: str) -> str:
     """The module of `multiply` and `pack`, which run once."""
-    c = Code(Emitter(), llvm, QUICK)
+    c = Code(Emitter(), llvm, O0)
     shape = Shape(vector_bytes(), llvm)
     _multiply(c, shape)
     _pack(c, shape)
@@ -85,10 +85,10 @@ def _pack(c: Code, shape: Shape) -> None:
         names = [each.split(" %")[1] for each in given.split(", ")]
         c.tell(context, FIELDS, {**{name: f"%{name}" for name in names}, "k_cut": "%k"})
         panels = c.pieces("%n", str(shape.columns))
-        c.e.declare("void @clew_run(ptr, ptr, i64, i64)")
+        c.e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
         c.e.declare(f"void {_name('pack_all', c.llvm)}(ptr, i64, i64)")
         given = f"ptr {_name('pack_all', c.llvm)}, ptr {context}, i64 {panels}, i64 2"
-        c.e.line(f"call void @clew_run({given})")
+        c.e.line(f"call void @clew_parallel_for({given})")
 
 
 def _multiply_as_it_is(c: Code, shape: Shape, f: dict[str, str], told: str) -> None:
@@ -129,7 +129,7 @@ def pack(matrix: np.ndarray, panels: np.ndarray) -> bool:
 
 def provide_multiply(llvm: str) -> None:
     """Make `clew_multiply_float` (or double) known to the code that is loaded from now on."""
-    jit.machine().provide(f"clew_multiply_{llvm}", _functions(llvm)["multiply"])
+    jit.machine().define_symbol(f"clew_multiply_{llvm}", _functions(llvm)["multiply"])
 
 
 @functools.cache
@@ -137,6 +137,6 @@ def _functions(llvm: str) -> dict[str, int]:
     """The addresses of the compiled functions, by their names."""
     machine = jit.machine()
     for name in SHARED:
-        machine.provide(_name(name, llvm)[1:], functions(llvm)[name])
+        machine.define_symbol(_name(name, llvm)[1:], functions(llvm)[name])
     key = f"products inside {llvm} {vector_bytes()}"
     return machine.functions(key, lambda: module(llvm), "multiply", "pack")

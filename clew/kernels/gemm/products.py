@@ -67,12 +67,12 @@ def late_product(a: Array, b: Array, late: Late) -> Array:
     if _is_worth_it(m, n, k) and a.dtype is b.dtype:
         kernel = _LATE_PRODUCT.when(a)
         if kernel is not None and m * n * k * (jit.threads() - 1) <= _MOST_FOR_ONE:
-            team = jit.machine().team
-            if not team.late_jobs.value:
+            pool = jit.machine().thread_pool
+            if not pool.pending_jobs.value:
                 late.clear()
             elif len(late) >= _MOST_LATE:
                 finish(late)
-            _wait = team.finish
+            _wait = pool.wait_for_jobs
             result = np.empty((m, n), a.dtype)
             # Before it begins: an interrupt after that must not free what a worker writes to.
             late.append((a, b, result))

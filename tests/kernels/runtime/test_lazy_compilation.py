@@ -20,13 +20,13 @@ from clew.kernels.runtime import jit, lazy_compilation
 from clew.kernels.gemm import gemm
 
 made = []
-usual = jit.Machine.compiled
+usual = jit.Machine.cached_code
 
 def compiled(self, key, module):
     made.append((key, threading.get_ident()))
     return usual(self, key, module)
 
-jit.Machine.compiled = compiled
+jit.Machine.cached_code = compiled
 rng = np.random.default_rng(0)
 
 def check(m, k, n):
@@ -64,7 +64,7 @@ assert len(set(keys())) == len(made)
 
 
 def test_threads_that_come_at_once(tmp_path: Path) -> None:
-    # Large enough for the whole team: any of its threads may be the first to need a tile.
+    # Large enough for the whole thread pool: any of its threads may be the first to need a tile.
     program = """
 jit.set_threads(4)
 others = [threading.Thread(target=check, args=(300, 400, 500)) for _ in range(3)]
@@ -83,9 +83,9 @@ a, b = (rng.standard_normal((200, 300)).astype(np.float32) for _ in range(2))
 late = []
 result = products.late_product(a.T, b, late)
 deadline = time.monotonic() + 60
-while jit.machine().team.late_jobs.value and time.monotonic() < deadline:
+while jit.machine().thread_pool.pending_jobs.value and time.monotonic() < deadline:
     sum(range(1000))  # this thread never waits for the worker, so it must get Python's lock
-assert not jit.machine().team.late_jobs.value
+assert not jit.machine().thread_pool.pending_jobs.value
 assert np.allclose(result, a.T.astype(np.float64) @ b, atol=1e-3)
 assert any(thread != threading.get_ident() for _, thread in made)
 result = products.late_product(b.T[:75], a[:, :101], late)
