@@ -79,7 +79,7 @@ def first_calls(dtype: str = "f32") -> dict[str, float]:
     _load_llvm()
     seconds: dict[str, float] = {}
     with _empty_cache(), _one_thread():
-        for kernel in [each for each in ufunc._KERNELS if each.name not in gemm.ENTRIES]:
+        for kernel in [each for each in ufunc._KERNELS if each.name not in gemm.UFUNCS]:
             for index, (inputs, _) in enumerate(kernel.signatures):
                 if inputs[0] == dtype:
                     with _timed(kernel.name, seconds):

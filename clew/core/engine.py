@@ -45,8 +45,8 @@ class Run:
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.accumulate = accumulate
-        # Who watches this pass. Gradients are shown as soon as they are there, so that none of them
-        # is left to another thread.
+        # Observers see every gradient as soon as a node returns it: while there is one, nothing is
+        # deferred.
         self.observer = active.observer
         self.accounts = open_accounts([node for node, _ in roots])
         self.targets: dict[Node, set[int]] = {}
@@ -101,12 +101,12 @@ class Run:
                 account[GRAD] = None
                 if type(grad) is not _ndarray:
                     grad = grad._array
-                if checks is not None and node.is_accumulator and checks.late:
+                if checks is not None and node.is_accumulator and checks.deferred:
                     checks.before_leaf(node)
-                if node.may_be_late and self.leads_to_leaf(node):
-                    results = node.apply_late(grad, freed)
+                if node.may_defer and self.leads_to_leaf(node):
+                    results = node.apply_deferred(grad, freed)
                     if checks is not None:
-                        checks.returned_late(
+                        checks.returned_deferred(
                             node, results, None if account[OWNED] or checks.nan_given else grad
                         )
                 elif account[OWNED] and node.is_accumulator:
@@ -154,17 +154,17 @@ class Run:
             checks.settle()
 
     def leads_to_leaf(self, node: Any) -> bool:
-        """Whether the gradient of a node that may be late goes to a leaf that will just keep it.
+        """Whether a deferred gradient goes to a leaf that will just keep it.
 
-        On the way nothing may look at its elements or add to it.
+        On the way nothing may read its elements or add to it.
         """
-        may_be_late = node.plan.late and self.observer is None
-        edge = node._edges[node.plan.late_edge] if may_be_late else None
+        may_defer = node.plan.deferred and self.observer is None
+        edge = node._edges[node.plan.deferred_edge] if may_defer else None
         if edge is None:
             return False
         following: Any = edge[0]
         account = self.accounts[following]
-        if following.moves_only and following._edges[0] is not None:
+        if following.grad_is_view and following._edges[0] is not None:
             if not waits_for_first(account) or following._extras is not None:
                 return False
             following = following._edges[0][0]
@@ -181,7 +181,7 @@ class Run:
         """Run one node over tensors, with its hooks, captures, and the checks on its results."""
         if node._extras is not None or node.is_custom:
             # What comes is the user's code, which may look at gradients.
-            finish(state.late)
+            finish(state.pending_products)
             if self.checks is not None:
                 self.checks.settle()
         grads = [tensor_of(grad) for grad in account[GRAD:]]
@@ -474,7 +474,7 @@ def backward(
         completed = True
     finally:
         state.grad_enabled, state.backward_runs = grad_enabled, runs
-        finish(state.late)
+        finish(state.pending_products)
         if observer is not None:
             observer.backward_ends(run, completed)
     return run.captured

@@ -92,10 +92,10 @@ class Node:
     is_accumulator = False
     # Whether the engine may call `apply_bare` when no graph of the gradient is asked for.
     is_bare = False
-    # Whether a gradient for one of its edges may be made while the engine goes on.
-    may_be_late = False
-    # Whether the gradient for its edge is the same memory, seen in another order.
-    moves_only = False
+    # Whether the gradient for one of its edges may be computed asynchronously.
+    may_defer = False
+    # Whether the gradient for its edge is a view of the incoming one, with the axes permuted.
+    grad_is_view = False
     # Whether backward is the user's code, which may look at anything.
     is_custom = False
 
@@ -123,8 +123,10 @@ class Node:
         """`apply` and `release` over bare arrays, where `is_bare`: no graph of the gradient."""
         raise NotImplementedError(f"{type(self).__name__} has no backward over bare arrays")
 
-    def apply_late(self, g: np.ndarray, freed: errors.Freed | None) -> Sequence[np.ndarray | None]:
-        """The same, where `may_be_late`: the elements of one gradient may still be missing."""
+    def apply_deferred(
+        self, g: np.ndarray, freed: errors.Freed | None
+    ) -> Sequence[np.ndarray | None]:
+        """The same, where `may_defer`: one of the gradients may not be computed yet."""
         return self.apply_bare(g, freed)
 
     def keep(self, g: np.ndarray) -> None:
@@ -297,7 +299,7 @@ class AccumulateGrad(Node):
                 variable._grad = own(restore(g, Storage(), None, 0), leaf)
         self.reached_by = local.state.last_backward
         if self.post_accumulate_hooks:
-            finish(local.state.late)
+            finish(local.state.pending_products)
             self.run_post_hooks(variable)
         return ()
 
@@ -316,11 +318,11 @@ class AccumulateGrad(Node):
                 variable._grad = restore(g, Storage(), None, 0)
                 self.reached_by = local.state.last_backward
                 return
-        finish(local.state.late)
+        finish(local.state.pending_products)
         self.apply_bare(g, None)
 
-    def give_back(self) -> None:
-        """Forget the gradient that a leaf got in this backward, before which it had none."""
+    def reset_grad(self) -> None:
+        """Drop the gradient that a leaf got in this backward, before which it had none."""
         variable = self._variable()
         if variable is not None:
             variable._grad = None

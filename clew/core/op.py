@@ -9,6 +9,7 @@ gradient, written in tensor operations. The names of a formula's parameters say 
     out0, out1   one of several outputs: only that one is saved
     dim, ...     a parameter of the forward: kept as it is
     self_shape, self_dtype    only the shape or dtype of an input: no memory is held
+    self_transposed           whether a matrix is column-major
     input_shapes, input_dtypes, needs    for all inputs: shapes, dtypes, which gradients are wanted
 
 So what an operation saves is never written down twice, and an input that does not require grad
@@ -36,7 +37,7 @@ from clew.core.recording import (
     PARAM,
     SHAPE,
     SHAPES,
-    TURNED,
+    TRANSPOSED,
     OpNode,
     Plan,
     differentiable,
@@ -113,8 +114,8 @@ class Op:
         linear: bool = False,
         multilinear: bool = False,
         bare: bool = False,
-        late: tuple[str, str, Formula] | None = None,
-        moves_only: bool = False,
+        deferred: tuple[str, str, Formula] | None = None,
+        grad_is_view: bool = False,
         uniform: bool = False,
         kinks: str = "",
         non_differentiable: str = "",
@@ -128,11 +129,12 @@ class Op:
         self.multilinear = multilinear
         # The formulas use nothing but operators, so they hold for bare arrays as they stand.
         self.bare = bare
-        # For one input, its formula over bare arrays once more: the result may be made by another
-        # thread while backward goes on with the gradient for a second input, which is as much work.
-        self.late = late
-        # The gradient is the same memory, seen in another order.
-        self.moves_only = moves_only
+        # (input, other input, formula): another formula for the input's gradient, for bare arrays.
+        # It may return before the gradient is computed, by an asynchronous job; meanwhile backward
+        # goes on with the gradient of the other input, which is as much work.
+        self.deferred = deferred
+        # The gradient is a view of the incoming one, with the axes permuted.
+        self.grad_is_view = grad_is_view
         # All elements of the result are equal, so it may be written to memory that overlaps.
         self.uniform = uniform
         self.kinks = kinks
@@ -166,8 +168,8 @@ class Op:
             "__slots__": (),
             "op": self,
             "is_bare": self.bare and self.outputs == 1,
-            "may_be_late": self.late is not None,
-            "moves_only": self.moves_only,
+            "may_defer": self.deferred is not None,
+            "grad_is_view": self.grad_is_view,
             **saved_properties(self),
         }
         return type(self.node_name, (OpNode,), members)
@@ -195,9 +197,8 @@ class Op:
             return SHAPE, self.inputs.index(stem)
         if what == "dtype" and stem in self.inputs:
             return DTYPE, self.inputs.index(stem)
-        if what == "turned" and stem in self.inputs:
-            # Whether a matrix lies column by column in memory.
-            return TURNED, self.inputs.index(stem)
+        if what == "transposed" and stem in self.inputs:
+            return TRANSPOSED, self.inputs.index(stem)
         special = {"input_shapes": SHAPES, "input_dtypes": DTYPES, "needs": NEEDS}
         if name in special:
             return special[name], None

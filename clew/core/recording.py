@@ -25,13 +25,21 @@ if TYPE_CHECKING:
     from clew.core.op import Op
 
 # How a name in a formula is obtained; the first two are saved, the others are kept as they are.
-INPUT, OUTPUT, PARAM, SHAPE, DTYPE, TURNED, SHAPES, DTYPES, NEEDS = range(9)
+INPUT, OUTPUT, PARAM, SHAPE, DTYPE, TRANSPOSED, SHAPES, DTYPES, NEEDS = range(9)
 
 
 class Plan:
     """For one set of inputs that require grad: what to save and which formulas to run."""
 
-    __slots__ = ("active", "captures", "late", "late_edge", "names", "saved_count", "saves_input")
+    __slots__ = (
+        "active",
+        "captures",
+        "deferred",
+        "deferred_edge",
+        "names",
+        "saved_count",
+        "saves_input",
+    )
 
     def __init__(self, op: Op, mask: int) -> None:
         formulas = op.active_formulas(mask)
@@ -51,16 +59,16 @@ class Plan:
             (index, formula, tuple(place[name] for name in op.formula_names[formula]))
             for index, formula in formulas
         )
-        # The same with a formula whose result may be late, and the edge that it is for; nothing, if
-        # there would be little to do meanwhile.
-        self.late: tuple[Any, ...] = ()
-        self.late_edge = -1
-        if op.late is not None:
-            name, beside, late_formula = op.late
-            self.late_edge = op.inputs.index(name)
-            if mask >> self.late_edge & mask >> op.inputs.index(beside) & 1:
-                self.late = tuple(
-                    (index, late_formula if index == self.late_edge else formula, slots)
+        # The same with the deferred formula, and its edge; empty if the other gradient, to compute
+        # meanwhile, is not needed.
+        self.deferred: tuple[Any, ...] = ()
+        self.deferred_edge = -1
+        if op.deferred is not None:
+            name, beside, deferred_formula = op.deferred
+            self.deferred_edge = op.inputs.index(name)
+            if mask >> self.deferred_edge & mask >> op.inputs.index(beside) & 1:
+                self.deferred = tuple(
+                    (index, deferred_formula if index == self.deferred_edge else formula, slots)
                     for index, formula, slots in self.active
                 )
 
@@ -137,9 +145,11 @@ class OpNode(Node):
                 results[index] = formula(g, *[pool[slot] for slot in slots])
         return results
 
-    def apply_late(self, g: np.ndarray, freed: errors.Freed | None) -> Sequence[np.ndarray | None]:
-        """`apply_bare` with formulas whose results may be late."""
-        return self.apply_bare(g, freed, self.plan.late)
+    def apply_deferred(
+        self, g: np.ndarray, freed: errors.Freed | None
+    ) -> Sequence[np.ndarray | None]:
+        """`apply_bare` with the deferred formula."""
+        return self.apply_bare(g, freed, self.plan.deferred)
 
     def apply_bare(
         self, g: np.ndarray, freed: errors.Freed | None, formulas: tuple[Any, ...] = ()
@@ -366,7 +376,7 @@ def fact(kind: int, key: Any, inputs: tuple[Any, ...]) -> Any:
     if kind == DTYPE:
         value = inputs[key]
         return value.dtype if isinstance(value, Tensor) else None
-    if kind == TURNED:
+    if kind == TRANSPOSED:
         rows, columns = inputs[key]._array.strides
         return rows < columns
     if kind == SHAPES:

@@ -138,7 +138,7 @@ def unpack(saved: Any, holder: Node, name: str) -> Any:
     if type(saved) is Packed:
         # The user's code, which may look at gradients.
         state = local.state
-        finish(state.late)
+        finish(state.pending_products)
         if state.backward_runs and state.backward_runs[-1].checks is not None:
             state.backward_runs[-1].checks.settle()
         return _unpack_hooked(saved, holder)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.storage import Storage
-from clew.kernels.gemm.products import Late
+from clew.kernels.gemm.products import PendingProducts
 from clew.kernels.runtime import aligned_allocator
 
 
@@ -30,11 +30,11 @@ class State:
         "inference",
         "intercept",
         "last_backward",
-        "late",
         "module_path",
         "mutation_guard",
         "new_storage",
         "no_grad_reason",
+        "pending_products",
         "saved_hooks",
         "saved_hooks_disabled",
     )
@@ -58,8 +58,8 @@ class State:
         self.backward_runs: tuple[Any, ...] = ()
         # The last backward that accumulated gradients: its number in the order of nodes, and line.
         self.last_backward: Any = None
-        # What the products that backward has left to other threads read and write.
-        self.late: Late = []
+        # The asynchronous products of backward that may not be finished.
+        self.pending_products: PendingProducts = []
         self.saved_hooks_disabled: str | None = None
         # Sees every write before it happens (allow_mutation_on_saved_tensors), or None.
         self.mutation_guard: Any = None
