@@ -67,7 +67,7 @@ def backward(
     engine.backward(
         edges,
         grads,
-        keep_graph=create_graph if retain_graph is None else retain_graph,
+        retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
         targets=targets,
         accumulate=True,
@@ -184,18 +184,18 @@ def grad(
     roots, wanted = as_tuple(outputs), as_tuple(inputs)
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    keep = create_graph if retain_graph is None else retain_graph
+    retain = create_graph if retain_graph is None else retain_graph
     given = as_tuple(grad_outputs) or (None,) * len(roots)
     if is_grads_batched:
         return _batched_grad(
-            roots, wanted, given, keep, create_graph, allow_unused, materialize_grads
+            roots, wanted, given, retain, create_graph, allow_unused, materialize_grads
         )
     edges, grads = root_edges(roots, given, create_graph)
     targets = target_edges(wanted)
     captured = engine.backward(
         edges,
         grads,
-        keep_graph=keep,
+        retain_graph=retain,
         create_graph=create_graph,
         targets=targets,
         accumulate=False,
@@ -239,7 +239,7 @@ def _batched_grad(
     roots: tuple[Any, ...],
     inputs: tuple[Any, ...],
     given: tuple[Any, ...],
-    keep_graph: bool,
+    retain_graph: bool,
     create_graph: bool,
     allow_unused: bool | None,
     materialize: bool,
@@ -256,7 +256,7 @@ def _batched_grad(
     with running(count) as level:
         rows = [None if g is None else level.lift(g) for g in given]
         found = grad(
-            roots, inputs, rows, retain_graph=keep_graph, create_graph=create_graph,
+            roots, inputs, rows, retain_graph=retain_graph, create_graph=create_graph,
             allow_unused=allow_unused, materialize_grads=materialize,
         )  # fmt: skip
     return tuple(None if each is None else level.result(each) for each in found)

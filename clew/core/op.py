@@ -7,7 +7,7 @@ gradient, written in tensor operations. The names of a formula's parameters say 
     self, other  a tensor input of that name: it is saved for backward
     out          the output: it is saved for backward (a tuple when there are several)
     out0, out1   one of several outputs: only that one is saved
-    dim, ...     a parameter of the forward: kept as it is
+    dim, ...     a parameter of the forward
     self_shape, self_dtype    only the shape or dtype of an input: no memory is held
     self_transposed           whether a matrix is column-major
     input_shapes, input_dtypes, needs    for all inputs: shapes, dtypes, which gradients are wanted
@@ -66,7 +66,7 @@ def parameter_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], tupl
     and `inspect` takes its time.
     """
     if type(function) is partial:
-        return _names_left(function)
+        return _partial_parameter_names(function)
     function = getattr(function, "__wrapped__", function)
     if type(function) is not FunctionType or function.__dict__:
         parameters = inspect.signature(function).parameters.values()
@@ -81,8 +81,8 @@ def parameter_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], tupl
     return names[:count], names[count:last], bool(code.co_flags & inspect.CO_VARARGS)
 
 
-def _names_left(function: partial[Any]) -> Any:
-    """The same where some are given: what follows one that has its name needs a name, too."""
+def _partial_parameter_names(function: partial[Any]) -> Any:
+    """The same for a partial: parameters from the first keyword on are keyword-only."""
     positional, keyword_only, is_open = parameter_names(function.func)
     positional = positional[len(function.args) :]
     for place, name in enumerate(positional):
@@ -261,13 +261,13 @@ class Op:
         if not state.grad_enabled:
             finish_without_history(state, inputs, out)
             if self.is_step:
-                self.without_slope(out)
+                self.mark_step(out)
             if observer is not None:
                 observer.op_ran(self.name, inputs, params, out)
             return out
         out._storage = INFERENCE if state.inference else state.new_storage()
         if len(inputs) == 1:
-            # The one input of an operation is a tensor, and a look at it is shorter than the loop.
+            # A single input is a tensor; to check it is faster than the loop.
             only = inputs[0]
             if only._view is not None:
                 sync(only)
@@ -315,8 +315,8 @@ class Op:
             observer.op_ran(self.name, inputs, params, out)
         return out
 
-    def without_slope(self, out: Tensor) -> Tensor:
-        """A result of a step function made without history: differentiating misses nothing."""
+    def mark_step(self, out: Tensor) -> Tensor:
+        """Note that a result without history is of a step function: its derivative is zero."""
         if out._reason is not None:
             out._reason = out._reason.of_step
         return out
@@ -333,16 +333,16 @@ class Op:
             plan = self.plan(mask)
             if plan.active and any([differentiable(out) for out in outs]):
                 self.attach_many(state, plan, inputs, params, outs)
-                return self.told(inputs, params, outs)
+                return self.observed(inputs, params, outs)
         reason = self.reason(state, mask, inputs)
         for out in outs:
             out._reason = reason
-        return self.told(inputs, params, outs)
+        return self.observed(inputs, params, outs)
 
-    def told(
+    def observed(
         self, inputs: tuple[Any, ...], params: dict[str, Any], outs: tuple[Tensor, ...]
     ) -> tuple[Tensor, ...]:
-        """Several outputs, after whoever watches has seen them."""
+        """Several outputs, after the observer has seen them."""
         observer = active.observer
         if observer is not None:
             for out in outs:
@@ -400,7 +400,7 @@ def finish_without_history(state: State, inputs: tuple[Any, ...], out: Tensor) -
     reason = state.no_grad_reason
     if state.inference:
         out._storage = INFERENCE
-        # One step that was cut off is enough for a message; after it, nobody is asked again.
+        # One ancestor is enough for the message.
         if reason is not None and reason.ancestor is not None:
             out._reason = reason
             return
@@ -420,6 +420,6 @@ def finish_without_history(state: State, inputs: tuple[Any, ...], out: Tensor) -
 
 
 def stronger(one: NoHistory | None, other: NoHistory) -> NoHistory:
-    """Which of two reasons is told: one that cut a history, before data that came from numbers and
-    before the steps of a mask."""
+    """The reason to report: one that cut a history, rather than data from NumPy or a step function
+    (a mask)."""
     return other if one is None or not (other.is_step or other.kind == "numpy") else one

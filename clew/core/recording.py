@@ -24,7 +24,7 @@ from clew.source import INTERNAL_PACKAGES
 if TYPE_CHECKING:
     from clew.core.op import Op
 
-# How a name in a formula is obtained; the first two are saved, the others are kept as they are.
+# How a name in a formula is obtained: the first two are saved tensors, the others constants.
 INPUT, OUTPUT, PARAM, SHAPE, DTYPE, TRANSPOSED, SHAPES, DTYPES, NEEDS = range(9)
 
 
@@ -80,12 +80,12 @@ EVERY_EDGE = -1
 class OpNode(Node):
     """The node of an `Op`; each op has its own subclass, so that its type has PyTorch's name."""
 
-    __slots__ = ("kept", "plan", "saved")
+    __slots__ = ("constants", "plan", "saved")
 
     op: Op
     plan: Plan
     saved: Any
-    kept: tuple[Any, ...]
+    constants: tuple[Any, ...]
 
     def unpacked(self) -> list[Any]:
         """Everything that the formulas may ask for, in the order of `plan.names`."""
@@ -97,7 +97,7 @@ class OpNode(Node):
         attached = local.state.grad_enabled
         for index, value in enumerate(saved):
             if type(value) is tuple and not attached:
-                # Without a graph of the gradient, a bare tensor around the memory will do.
+                # Without a graph of the gradient, a tensor without history is enough.
                 array, storage, version, _ = value
                 if storage.version != version or storage.untracked is not None:
                     check_unwritten(self, names[index], array, storage, version)
@@ -106,8 +106,8 @@ class OpNode(Node):
                 pool.append(tuple(unpack(each, self, "out") for each in value))
             else:
                 pool.append(unpack(value, self, names[index]))
-        if self.kept:
-            pool.extend(self.kept)
+        if self.constants:
+            pool.extend(self.constants)
         return pool
 
     def apply_some(self, grads: tuple[Tensor | None, ...], wanted: int) -> Sequence[Tensor | None]:
@@ -190,8 +190,8 @@ class OpNode(Node):
                 pool.append(unpack(value, self, names[len(pool)])._array)
             else:
                 pool.append(value)
-        if self.kept:
-            pool.extend(self.kept)
+        if self.constants:
+            pool.extend(self.constants)
 
     def release(self, freed: errors.Freed) -> None:
         if self.plan.saved_count:
@@ -320,11 +320,11 @@ def record(
     captures = plan.captures
     # Numbered after the saving, so that what happened before it has a lower number.
     if not captures:
-        node.saved = node.kept = ()
+        node.saved = node.constants = ()
         node._seq = next_sequence_number()
         return node
     saved: list[Any] = []
-    kept: list[Any] = []
+    constants: list[Any] = []
     plainly = not state.saved_hooks and not state.dual
     for kind, key in captures:
         if kind == INPUT:
@@ -338,7 +338,7 @@ def record(
             else:
                 saved.append(save(value))
         elif kind == PARAM:
-            kept.append(params.get(key))
+            constants.append(params.get(key))
         elif kind == OUTPUT:
             storage = out._storage
             if plainly and len(outs) == 1 and storage is not INFERENCE:
@@ -346,10 +346,10 @@ def record(
             else:
                 saved.append(save_outputs(outs, key))
         elif kind == SHAPE and isinstance(inputs[key], Tensor):
-            kept.append(inputs[key]._array.shape)
+            constants.append(inputs[key]._array.shape)
         else:
-            kept.append(fact(kind, key, inputs))
-    node.saved, node.kept = tuple(saved), tuple(kept)
+            constants.append(fact(kind, key, inputs))
+    node.saved, node.constants = tuple(saved), tuple(constants)
     node._seq = next_sequence_number()
     return node
 
@@ -369,7 +369,7 @@ def differentiable(tensor: Tensor) -> bool:
 
 
 def fact(kind: int, key: Any, inputs: tuple[Any, ...]) -> Any:
-    """A shape, dtype or order of the inputs, or which of them require grad."""
+    """A shape, dtype or memory order of the inputs, or which of them require grad."""
     if kind == SHAPE:
         value = inputs[key]
         return value._array.shape if isinstance(value, Tensor) else ()

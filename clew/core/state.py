@@ -1,4 +1,4 @@
-"""What is true of the running thread: grad mode, who intercepts operations, the module path.
+"""Per-thread state: grad mode, interceptors of operations, the module path.
 
 One object per thread, fetched once per operation: reading a thread-local costs more than
 everything else that an operation asks about itself.
@@ -18,7 +18,7 @@ from clew.kernels.runtime import aligned_allocator
 
 
 class State:
-    """The per-thread switches that an operation looks at."""
+    """The per-thread switches that an operation reads."""
 
     __slots__ = (
         "anomaly",

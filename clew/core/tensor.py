@@ -93,7 +93,7 @@ class View:
             steps.append((link.op, link.params, link.index))
             first, link = link, link.parent
         # What `t_` and the like have done to the base since then is undone first.
-        for version, op, params in self.base._storage.turns:
+        for version, op, params in self.base._storage.inplace_views:
             if version > first.version:
                 steps.append((op, params, None))
         return steps[::-1]

@@ -26,6 +26,7 @@ from clew.kernels.codegen.tracing import trace
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.compile_thread import compiler
 from clew.kernels.runtime.lazy_compilation import Records
+from clew.kernels.runtime.numpy_capi import api_table
 
 DTYPE = {
     F16: np.dtype(np.float16), BF16: np.dtype(ml_dtypes.bfloat16), F32: np.dtype(np.float32),
@@ -37,23 +38,16 @@ DTYPE = {
 Signature = tuple[list[str], list[str]]
 
 
-def _api() -> Any:
-    """NumPy's table of functions for makers of ufuncs, a stable part of its C interface."""
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = pointer(_multiarray_umath._UFUNC_API, None)
-    return ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))
-
-
+_API = api_table(_multiarray_umath._UFUNC_API)
 _new_ufunc = ctypes.PYFUNCTYPE(
     ctypes.py_object,
     ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_int] * 4,
     ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p,
-)(_api()[31])  # fmt: skip
+)(_API[31])  # fmt: skip
 _add_loop = ctypes.PYFUNCTYPE(
     ctypes.c_int,
     ctypes.py_object, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int), ctypes.c_void_p,
-)(_api()[2])  # fmt: skip
+)(_API[2])  # fmt: skip
 _NO_IDENTITY = -1
 
 

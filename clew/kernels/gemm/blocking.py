@@ -44,7 +44,7 @@ class MacroKernel:
                     f"alloca [{tiling.heights[0] * tiling.columns} x {c.llvm}], align 64"
                 ),
                 "initial": c.e.value(f"alloca [{tiling.columns} x {c.llvm}], align 64"),
-                "panel_context": c.e.value(f"alloca i64, i64 {len(gemm_panels.FIELDS)}, align 8"),
+                "panel_context": gemm_panels.allocate_context(c, gemm_panels.FIELDS),
             }
             self.f = f = {**f, **c.context(*FIELDS)}
             for name in ("a", "b", "c"):

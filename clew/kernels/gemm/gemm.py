@@ -137,7 +137,7 @@ class _UfuncLoop:
     def emit(self) -> None:
         c = self.c
         with c.function(f"void @{self.name}({LOOP_SIGNATURE})"):
-            context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
+            context = gemm_panels.allocate_context(c, FIELDS)
             c.tell(context, FIELDS, {})
             self.copy_arguments(context)
             batch = c.get("%dims")

@@ -5,6 +5,8 @@ Panels are compiled at -O0: what they do between two tiles takes no time beside 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from clew.kernels.codegen.builder import Code
 from clew.kernels.codegen.ir import F32, F64
 from clew.kernels.codegen.vectors import over_vectors
@@ -21,6 +23,11 @@ FIELDS = (
     "*initial", "*scratch_tile", "is_padded", "left", "right",
 )  # fmt: skip
 FLAGS = ("packs_a", "has_bias", "is_first", "is_padded")
+
+
+def allocate_context(c: Code, fields: Sequence[str]) -> str:
+    """A word on the stack for each field."""
+    return c.e.value(f"alloca i64, i64 {len(fields)}, align 8")
 
 
 def copy_tile(c: Code, tiling: Tiling) -> None:

@@ -44,23 +44,32 @@ def module(llvm: str) -> str:
     return c.e.text()
 
 
-def _name(function: str, llvm: str) -> str:
+def _symbol(function: str, llvm: str) -> str:
     """The symbol of a function of gemm.py's module."""
     return f"@clew_gemm_{function}_{llvm}"
 
 
+def _types(parameters: str) -> str:
+    """The types of parameters or arguments, e.g. `ptr %a, i64 %k`."""
+    return ", ".join(each.split()[0] for each in parameters.split(", "))
+
+
+def _names(parameters: str) -> list[str]:
+    return [each.split(" %")[1] for each in parameters.split(", ")]
+
+
 def _call(c: Code, function: str, arguments: str) -> None:
-    types = ", ".join(each.split()[0] for each in arguments.split(", "))
-    c.e.declare(f"void {_name(function, c.llvm)}({types})")
-    c.e.line(f"call void {_name(function, c.llvm)}({arguments})")
+    types = _types(arguments)
+    c.e.declare(f"void {_symbol(function, c.llvm)}({types})")
+    c.e.line(f"call void {_symbol(function, c.llvm)}({arguments})")
 
 
 def _multiply(c: Code, tiling: Tiling) -> None:
     """`multiply`: panels at once where nothing is packed, the driver of gemm.py otherwise."""
-    names = [each.split(" %")[1] for each in MULTIPLY_PARAMETERS.split(", ")]
+    names = _names(MULTIPLY_PARAMETERS)
     with c.function(f"void @multiply({MULTIPLY_PARAMETERS})"):
-        context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
-        panel_context = c.e.value(f"alloca i64, i64 {len(gemm_panels.FIELDS)}, align 8")
+        context = gemm_panels.allocate_context(c, FIELDS)
+        panel_context = gemm_panels.allocate_context(c, gemm_panels.FIELDS)
         initial = c.e.value(f"alloca [{tiling.columns} x {c.llvm}], align 64")
         f = {name: f"%{name}" for name in names}
         is_not_empty = c.compare("sgt", c.least(c.least(f["m"], f["n"]), f["k"]), "0")
@@ -82,13 +91,13 @@ def _pack(c: Code, tiling: Tiling) -> None:
     """`pack`: a whole matrix into panels, with one block of k."""
     given = "ptr %b, i64 %b_k_stride, i64 %b_col_stride, i64 %k, i64 %n, ptr %shared_b"
     with c.function(f"void @pack({given})"):
-        context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
-        names = [each.split(" %")[1] for each in given.split(", ")]
+        context = gemm_panels.allocate_context(c, FIELDS)
+        names = _names(given)
         c.tell(context, FIELDS, {**{name: f"%{name}" for name in names}, "kc": "%k"})
         panels = c.pieces("%n", str(tiling.columns))
         c.e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
-        c.e.declare(f"void {_name('pack_all', c.llvm)}(ptr, i64, i64)")
-        given = f"ptr {_name('pack_all', c.llvm)}, ptr {context}, i64 {panels}, i64 2"
+        c.e.declare(f"void {_symbol('pack_all', c.llvm)}(ptr, i64, i64)")
+        given = f"ptr {_symbol('pack_all', c.llvm)}, ptr {context}, i64 {panels}, i64 2"
         c.e.line(f"call void @clew_parallel_for({given})")
 
 
@@ -111,7 +120,7 @@ def call_multiply(
     e: Emitter, llvm: str, matrices: Sequence[Matrix], sizes: Sequence[str], accumulate: str = "0"
 ) -> None:
     """In another kernel: c = a b, or c = c + a b if `accumulate`, given a, b, c and m, n, k."""
-    types = ", ".join(each.split()[0] for each in MULTIPLY_PARAMETERS.split(", "))
+    types = _types(MULTIPLY_PARAMETERS)
     e.declare(f"void @clew_multiply_{llvm}({types})")
     given = [f"ptr {start}, i64 {row}, i64 {column}" for start, row, column in matrices]
     given += [f"i64 {size}" for size in (*sizes, accumulate)]
@@ -138,6 +147,6 @@ def _functions(llvm: str) -> dict[str, int]:
     """The addresses of the compiled functions, by their names."""
     machine = jit.machine()
     for name in EXPORTED:
-        machine.define_symbol(_name(name, llvm)[1:], functions(llvm)[name])
+        machine.define_symbol(_symbol(name, llvm)[1:], functions(llvm)[name])
     key = f"inline gemm {llvm} {vector_bytes()}"
     return machine.functions(key, lambda: module(llvm), "multiply", "pack")

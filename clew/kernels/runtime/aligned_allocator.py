@@ -16,6 +16,7 @@ from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # no st
 
 from clew.kernels.runtime import block_allocator
 from clew.kernels.runtime.cpu import CACHE_LINE, PAGE
+from clew.kernels.runtime.numpy_capi import api_table
 
 # From this size on huge pages are asked for, as NumPy does.
 _HUGE_PAGES = 4 << 20
@@ -203,9 +204,5 @@ def use_in_this_thread() -> None:
 
 
 def _set_handler() -> Any:
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = ctypes.cast(
-        pointer(_multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p)
-    )
+    table = api_table(_multiarray_umath._ARRAY_API)
     return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[_SET_HANDLER])

@@ -111,7 +111,7 @@ def test_an_error_ends_the_program(tmp_path: Path) -> None:
     # Compiled code waits for the function and cannot go on without it.
     program = """
 def broken(self, text, level=3):
-    if "define void @beside" in text: raise MemoryError("no room for it")
+    if "define void @pack_b_contiguous" in text: raise MemoryError("no room for it")
     return object_code(self, text, level)
 
 object_code, jit.Machine.object_code = jit.Machine.object_code, broken
