@@ -92,5 +92,5 @@ class InferenceStorage(Storage):
         return
 
 
-# All inference tensors share one storage: there is nothing to keep apart.
+# All inference tensors share one storage: it has no state.
 INFERENCE = InferenceStorage()

@@ -244,7 +244,7 @@ class Tensor:
         view = self._view
         if view is not None:
             if view.kind is not None and view.seen != self._storage.changes:
-                # It may have lost its history, which only those are told who ask for it.
+                # It may have lost its history; only asking for `grad_fn` raises.
                 has_own = self._requires_grad and not view.borrows
                 return has_own or view.base._requires_grad
             sync(self)
