@@ -5,7 +5,7 @@ What is here runs once for many tiles: little time is spent on compiling it.
 
 from __future__ import annotations
 
-from clew.kernels.codegen.builder import Code
+from clew.kernels.codegen.builder import IRBuilder
 from clew.kernels.gemm import gemm_panels
 from clew.kernels.gemm.microkernel_table import call
 from clew.kernels.gemm.microkernels import Shape
@@ -30,7 +30,7 @@ FIELDS = (
 class Part:
     """`part(context, batch, m piece, n piece)`: one rectangle of one product."""
 
-    def __init__(self, c: Code, shape: Shape) -> None:
+    def __init__(self, c: IRBuilder, shape: Shape) -> None:
         self.c, self.shape = c, shape
 
     def emit(self) -> None:
@@ -44,71 +44,71 @@ class Part:
                 "start": c.e.value(f"alloca [{shape.columns} x {c.llvm}], align 64"),
                 "told": c.e.value(f"alloca i64, i64 {len(gemm_panels.FIELDS)}, align 8"),
             }
-            self.f = f = {**f, **c.context(*FIELDS)}
+            self.f = f = {**f, **c.load_context(*FIELDS)}
             for name in ("a", "b", "c"):
-                f[name] = c.past(f[name], c.mul("%batch", f[f"{name}_next"]))
+                f[name] = c.ptr_add(f[name], c.mul("%batch", f[f"{name}_next"]))
             f["has_row"] = c.e.value(f"icmp ne ptr {f['added']}, null")
-            f["added"] = c.past(f["added"], c.mul("%batch", f["added_next"]))
+            f["added"] = c.ptr_add(f["added"], c.mul("%batch", f["added_next"]))
             self.bounds()
-            wide = c.multiple(c.sub(f["right"], f["left"]), str(shape.columns))
-            f["packs_a"] = c.compare("ne", f["pack_a"], "0")
-            f["packs_b"] = c.compare("ne", f["pack_b"], "0")
+            wide = c.round_up(c.sub(f["right"], f["left"]), str(shape.columns))
+            f["packs_a"] = c.icmp("ne", f["pack_a"], "0")
+            f["packs_b"] = c.icmp("ne", f["pack_b"], "0")
             f["packed_a"] = self.memory_if(f["packs_a"], c.mul(f["k_cut"], str(ROW_BLOCK)))
             f["packed_b"] = self.memory_if(f["packs_b"], c.mul(f["k_cut"], wide))
-            f["is_apart"], f["wide"] = c.compare("ne", f["c_col"], str(c.item)), wide
+            f["is_apart"], f["wide"] = c.icmp("ne", f["c_col"], str(c.itemsize)), wide
             size = c.mul(c.sub(f["bottom"], f["top"]), wide)
             f["apart"] = self.memory_if(f["is_apart"], size)
             with c.loop("0", f["k"], by=f["k_cut"]) as k:
                 self.block(k)
-            with c.when(f["is_apart"]):
+            with c.if_then(f["is_apart"]):
                 self.move_all()
-            c.release(f["packed_a"])
-            c.release(f["packed_b"])
-            c.release(f["apart"])
+            c.free(f["packed_a"])
+            c.free(f["packed_b"])
+            c.free(f["apart"])
 
     def memory_if(self, condition: str, size: str) -> str:
         """A buffer, which is tiny if it is not needed."""
-        return self.c.buffer(self.c.choose(condition, size, "1"))
+        return self.c.malloc(self.c.select(condition, size, "1"))
 
     def bounds(self) -> None:
         c, f = self.c, self.f
         f["top"] = c.mul("%m_piece", f["m_cut"])
-        f["bottom"] = c.least(f["m"], c.add(f["top"], f["m_cut"]))
+        f["bottom"] = c.min(f["m"], c.add(f["top"], f["m_cut"]))
         f["left"] = c.mul("%n_piece", f["n_cut"])
-        f["right"] = c.least(f["n"], c.add(f["left"], f["n_cut"]))
+        f["right"] = c.min(f["n"], c.add(f["left"], f["n_cut"]))
 
     def block(self, k: str) -> None:
         """All tiles, for one block of k."""
         c, f = self.c, self.f
-        f["depth"] = c.least(f["k_cut"], c.sub(f["k"], k))
-        f["is_first"] = c.compare("eq", k, "0")
-        f["adds"] = c.choose(f["is_first"], f["more"], "1")
-        b = c.past(f["b"], c.add(c.mul(k, f["b_step"]), c.mul(f["left"], f["b_col"])))
+        f["depth"] = c.min(f["k_cut"], c.sub(f["k"], k))
+        f["is_first"] = c.icmp("eq", k, "0")
+        f["adds"] = c.select(f["is_first"], f["more"], "1")
+        b = c.ptr_add(f["b"], c.add(c.mul(k, f["b_step"]), c.mul(f["left"], f["b_col"])))
         packs = f["packs_b"]
         is_shared = c.e.value(f"icmp ne ptr {f['shared']}, null")
-        with c.when(c.both(packs, c.negated(is_shared))):
+        with c.if_then(c.and_(packs, c.not_(is_shared))):
             arguments = (
                 f"ptr {b}, i64 {f['b_step']}, i64 {f['b_col']}, "
                 f"i64 {f['depth']}, i64 {c.sub(f['right'], f['left'])}, ptr {f['packed_b']}"
             )
             call_pack_b(c, arguments)
-        whole_width = c.multiple(f["n"], str(self.shape.columns))
+        whole_width = c.round_up(f["n"], str(self.shape.columns))
         offset = c.add(c.mul(k, whole_width), c.mul(f["left"], f["depth"]))
-        packed = c.choose(is_shared, c.at(f["shared"], offset), f["packed_b"], "ptr")
-        f["b_from"] = c.choose(packs, packed, b, "ptr")
-        f["b_panel"] = c.choose(packs, c.mul(f["depth"], str(c.item)), str(c.item))
-        f["b_down"] = c.choose(packs, str(self.shape.columns * c.item), f["b_step"])
+        packed = c.select(is_shared, c.gep(f["shared"], offset), f["packed_b"], "ptr")
+        f["b_from"] = c.select(packs, packed, b, "ptr")
+        f["b_panel"] = c.select(packs, c.mul(f["depth"], str(c.itemsize)), str(c.itemsize))
+        f["b_down"] = c.select(packs, str(self.shape.columns * c.itemsize), f["b_step"])
         with c.loop(f["top"], f["bottom"], by=ROW_BLOCK) as top:
-            rows = c.least(str(ROW_BLOCK), c.sub(f["bottom"], top))
-            a = c.past(f["a"], c.add(c.mul(top, f["a_row"]), c.mul(k, f["a_step"])))
-            with c.when(f["packs_a"]):
+            rows = c.min(str(ROW_BLOCK), c.sub(f["bottom"], top))
+            a = c.ptr_add(f["a"], c.add(c.mul(top, f["a_row"]), c.mul(k, f["a_step"])))
+            with c.if_then(f["packs_a"]):
                 arguments = (
                     f"ptr {a}, i64 {f['a_step']}, i64 {f['depth']}, i64 {rows}, ptr {f['packed_a']}"
                 )
                 call(c, self.shape, "pack_a", arguments)
             f["a_from"] = a
             told = self.told()
-            c.tell(f["told"], gemm_panels.FIELDS, told)
+            c.store_context(f["told"], gemm_panels.FIELDS, told)
             with c.loop(f["left"], f["right"], by=self.shape.columns) as left:
                 place = f"i64 {top}, i64 {rows}, i64 {left}"
                 gemm_panels.call_panel(c, f["told"], place)
@@ -117,24 +117,24 @@ class Part:
         """What panels are told. A part that is made beside the result has rows of its own."""
         c, f = self.c, self.f
         told = dict(f)
-        apart, item = f["is_apart"], str(c.item)
+        apart, item = f["is_apart"], str(c.itemsize)
         # As if it began at the result's first row and column.
         start = c.mul(c.add(c.mul(f["top"], f["wide"]), f["left"]), f"-{item}")
-        told["c"] = c.choose(apart, c.past(f["apart"], start), f["c"], "ptr")
-        told["c_row"] = c.choose(apart, c.mul(f["wide"], item), f["c_row"])
-        told["adds"] = c.choose(c.both(apart, f["is_first"]), "0", f["adds"])
+        told["c"] = c.select(apart, c.ptr_add(f["apart"], start), f["c"], "ptr")
+        told["c_row"] = c.select(apart, c.mul(f["wide"], item), f["c_row"])
+        told["adds"] = c.select(c.and_(apart, f["is_first"]), "0", f["adds"])
         told["has_room"] = apart
         for name in gemm_panels.TRUTHS:
-            told[name] = c.choose(told[name], "1", "0")
+            told[name] = c.select(told[name], "1", "0")
         return told
 
     def move_all(self) -> None:
         """The whole part to its place, when it is ready."""
         c, f, shape = self.c, self.f, self.shape
-        across = c.both(f["has_row"], c.compare("ne", f["added_row"], "0"))
-        place = c.past(f["c"], c.add(c.mul(f["top"], f["c_row"]), c.mul(f["left"], f["c_col"])))
-        extra = c.past(f["added"], c.mul(f["top"], f["added_row"]))
-        extra = c.choose(across, extra, "null", "ptr")
+        across = c.and_(f["has_row"], c.icmp("ne", f["added_row"], "0"))
+        place = c.ptr_add(f["c"], c.add(c.mul(f["top"], f["c_row"]), c.mul(f["left"], f["c_col"])))
+        extra = c.ptr_add(f["added"], c.mul(f["top"], f["added_row"]))
+        extra = c.select(across, extra, "null", "ptr")
         source = f"ptr {f['apart']}, i64 {f['wide']}"
         target = f"ptr {place}, i64 {f['c_row']}, i64 {f['c_col']}"
         size = f"i64 {c.sub(f['bottom'], f['top'])}, i64 {c.sub(f['right'], f['left'])}"
@@ -142,32 +142,32 @@ class Part:
         call(c, shape, "spread", f"{source}, {target}, {size}, {added}")
 
 
-def shared_packing(c: Code, shape: Shape) -> None:
+def shared_packing(c: IRBuilder, shape: Shape) -> None:
     """`pack_all`: panels of all blocks of k, for several pieces to use; run by the team, too."""
     with c.function("void @pack_all(ptr %context, i64 %begin, i64 %end)"):
         needed = ("b", "b_step", "b_col", "n", "k", "shared", "k_cut")
-        f = c.context(*FIELDS, only=needed)
-        panels = c.pieces(f["n"], str(shape.columns))
+        f = c.load_context(*FIELDS, only=needed)
+        panels = c.ceil_div(f["n"], str(shape.columns))
         whole_width = c.mul(panels, str(shape.columns))
         with c.loop("%begin", "%end") as piece:
-            k = c.mul(c.quotient(piece, panels), f["k_cut"])
-            left = c.mul(c.remainder(piece, panels), str(shape.columns))
-            depth = c.least(f["k_cut"], c.sub(f["k"], k))
-            b = c.past(f["b"], c.add(c.mul(k, f["b_step"]), c.mul(left, f["b_col"])))
-            to = c.at(f["shared"], c.add(c.mul(k, whole_width), c.mul(left, depth)))
-            count = c.least(str(shape.columns), c.sub(f["n"], left))
+            k = c.mul(c.udiv(piece, panels), f["k_cut"])
+            left = c.mul(c.urem(piece, panels), str(shape.columns))
+            depth = c.min(f["k_cut"], c.sub(f["k"], k))
+            b = c.ptr_add(f["b"], c.add(c.mul(k, f["b_step"]), c.mul(left, f["b_col"])))
+            to = c.gep(f["shared"], c.add(c.mul(k, whole_width), c.mul(left, depth)))
+            count = c.min(str(shape.columns), c.sub(f["n"], left))
             arguments = (
                 f"ptr {b}, i64 {f['b_step']}, i64 {f['b_col']}, i64 {depth}, i64 {count}, ptr {to}"
             )
             call_pack_b(c, arguments)
 
 
-def body(c: Code) -> None:
-    """What the team runs: pieces of all products, numbered."""
+def body(c: IRBuilder) -> None:
+    """What the team runs: pieces of all products, lane_indices."""
     with c.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
-        f = c.context(*FIELDS, only=("m_pieces", "n_pieces"))
+        f = c.load_context(*FIELDS, only=("m_pieces", "n_pieces"))
         each = c.mul(f["m_pieces"], f["n_pieces"])
         with c.loop("%begin", "%end") as piece:
-            batch, within = c.quotient(piece, each), c.remainder(piece, each)
-            m, n = c.quotient(within, f["n_pieces"]), c.remainder(within, f["n_pieces"])
+            batch, within = c.udiv(piece, each), c.urem(piece, each)
+            m, n = c.udiv(within, f["n_pieces"]), c.urem(within, f["n_pieces"])
             c.e.line(f"call void @part(ptr %context, i64 {batch}, i64 {m}, i64 {n})")

@@ -14,10 +14,10 @@ from __future__ import annotations
 import functools
 from functools import partial
 
-from clew.kernels.codegen.builder import Code
+from clew.kernels.codegen.builder import IRBuilder
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.ir import F32, F64
-from clew.kernels.codegen.loops import LOOP_SIGNATURE, finish
+from clew.kernels.codegen.loops import LOOP_SIGNATURE, end_module
 from clew.kernels.codegen.ufunc import Kernel
 from clew.kernels.gemm import gemm_panels, microkernel_table, packing
 from clew.kernels.gemm.blocking import FIELDS, GIVEN, Part, body, shared_packing
@@ -60,7 +60,7 @@ def tile_module(shape: Shape, tile: Tile) -> str:
     """The module of one kind of tiles."""
     e = Emitter()
     tile_function(e, shape, tile)
-    finish(e)
+    end_module(e)
     return e.text()
 
 
@@ -73,17 +73,17 @@ AROUND_TILES = {
 
 def around_module(shape: Shape, name: str) -> str:
     """The module of one of the functions around tiles."""
-    c = Code(Emitter(), shape.llvm)
+    c = IRBuilder(Emitter(), shape.llvm)
     with c.function(microkernel_table.head(name)):
         AROUND_TILES[name](c, shape)
-    finish(c.e)
+    end_module(c.e)
     return c.e.text()
 
 
 def product_module(llvm: str) -> str:
     """The module of the ufuncs' loops, and of what they run once."""
     e, shape = Emitter(), Shape(vector_bytes(), llvm)
-    c = Code(e, llvm, QUICK)
+    c = IRBuilder(e, llvm, QUICK)
     e.declare("void @clew_run(ptr, ptr, i64, i64)")
     packing.pack_b(c, shape)
     gemm_panels.Panel(c, shape).emit()
@@ -93,63 +93,63 @@ def product_module(llvm: str) -> str:
     _Run(c, shape).emit()
     for name, with_row in ENTRIES.items():
         _Entry(c, name, with_row).emit()
-    finish(e)
+    end_module(e)
     return e.text()
 
 
-def is_readable(c: Code, shape: Shape, f: dict[str, str]) -> str:
+def is_readable(c: IRBuilder, shape: Shape, f: dict[str, str]) -> str:
     """Whether columns are read where they are: in whole vectors, for few rows or from a panel."""
-    side_by_side = c.compare("eq", f["b_col"], str(c.item))
-    whole = c.compare("eq", c.remainder(f["n"], str(shape.lanes)), "0")
-    few = c.compare("sle", f["m"], str(FEW_ROWS))
-    is_panel = c.both(
-        c.compare("eq", f["b_step"], str(shape.columns * c.item)),
-        c.compare("eq", f["n"], str(shape.columns)),
+    side_by_side = c.icmp("eq", f["b_col"], str(c.itemsize))
+    whole = c.icmp("eq", c.urem(f["n"], str(shape.lanes)), "0")
+    few = c.icmp("sle", f["m"], str(FEW_ROWS))
+    is_panel = c.and_(
+        c.icmp("eq", f["b_step"], str(shape.columns * c.itemsize)),
+        c.icmp("eq", f["n"], str(shape.columns)),
     )
-    return c.both(c.both(side_by_side, whole), c.either(few, is_panel))
+    return c.and_(c.and_(side_by_side, whole), c.or_(few, is_panel))
 
 
-def packs_rows(c: Code, f: dict[str, str]) -> str:
+def packs_rows(c: IRBuilder, f: dict[str, str]) -> str:
     """Whether rows that lie side by side are packed: if many columns need them."""
-    turned = c.both(
-        c.compare("eq", f["a_row"], str(c.item)), c.compare("ne", f["a_step"], str(c.item))
+    turned = c.and_(
+        c.icmp("eq", f["a_row"], str(c.itemsize)), c.icmp("ne", f["a_step"], str(c.itemsize))
     )
     # Numbers at the same place of their pages push each other out of the cache.
-    crowded = c.compare("eq", c.remainder(f["a_step"], str(PAGE)), "0")
-    fewest = c.choose(crowded, str(MANY_COLUMNS // 4), str(MANY_COLUMNS))
-    return c.choose(c.both(turned, c.compare("sge", f["n"], fewest)), "1", "0")
+    crowded = c.icmp("eq", c.urem(f["a_step"], str(PAGE)), "0")
+    fewest = c.select(crowded, str(MANY_COLUMNS // 4), str(MANY_COLUMNS))
+    return c.select(c.and_(turned, c.icmp("sge", f["n"], fewest)), "1", "0")
 
 
-def depth_of_blocks(c: Code, shape: Shape, f: dict[str, str]) -> str:
+def depth_of_blocks(c: IRBuilder, shape: Shape, f: dict[str, str]) -> str:
     """Equal blocks of k, but for the last."""
-    return c.multiple(c.pieces(f["k"], c.pieces(f["k"], str(shape.k_block))), str(K_TOGETHER))
+    return c.round_up(c.ceil_div(f["k"], c.ceil_div(f["k"], str(shape.k_block))), str(K_TOGETHER))
 
 
 class _Entry:
     """The loop of a ufunc."""
 
-    def __init__(self, c: Code, name: str, with_row: bool) -> None:
+    def __init__(self, c: IRBuilder, name: str, with_row: bool) -> None:
         self.c, self.name, self.with_row = c, name, with_row
 
     def emit(self) -> None:
         c = self.c
         with c.function(f"void @{self.name}({LOOP_SIGNATURE})"):
             context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
-            c.tell(context, FIELDS, {})
+            c.store_context(context, FIELDS, {})
             self.copy_given(context)
-            batch = c.get("%dims")
+            batch = c.load_word("%dims")
             nobody_else = self.is_refused(context, batch) if self.name == "late_product" else "true"
-            with c.when(nobody_else):
+            with c.if_then(nobody_else):
                 c.e.line(f"call void @run(ptr {context}, i64 {batch})")
 
     def is_refused(self, context: str, batch: str) -> str:
         """Leave it to the workers; whether they cannot take it."""
         c = self.c
-        c.tell_more(context, FIELDS, {"alone": "1"})
+        c.update_context(context, FIELDS, {"alone": "1"})
         c.e.declare("i1 @clew_later(ptr, ptr, i64, i64)")
         told = f"ptr @run, ptr {context}, i64 {len(FIELDS)}, i64 {batch}"
-        refused = c.negated(c.e.value(f"call i1 @clew_later({told})"))
-        c.tell_more(context, FIELDS, {"alone": "0"})
+        refused = c.not_(c.e.value(f"call i1 @clew_later({told})"))
+        c.update_context(context, FIELDS, {"alone": "0"})
         return refused
 
     def copy_given(self, context: str) -> None:
@@ -162,25 +162,25 @@ class _Entry:
             rows = [i for i in range(begin, end) if names[i].startswith("added")]
             begins = [begin, *(row if self.with_row else row + 1 for row in rows)]
             for start, stop in zip(begins, [*rows, end], strict=True):
-                words = c.integer_at(source, str(skipped))
-                c.copy_words(c.integer_at(context, str(start)), words, stop - start)
+                words = c.gep_i64(source, str(skipped))
+                c.memcpy_words(c.gep_i64(context, str(start)), words, stop - start)
                 skipped += stop - start
 
 
 class _Run:
     """`run(context, batch)`: decides how the work is done and hands it out."""
 
-    def __init__(self, c: Code, shape: Shape) -> None:
+    def __init__(self, c: IRBuilder, shape: Shape) -> None:
         self.c, self.shape = c, shape
 
     def emit(self) -> None:
         c = self.c
         with c.function("void @run(ptr %context, i64 %batch)"):
-            f = c.context(*GIVEN)
+            f = c.load_context(*GIVEN)
             size = c.mul("%batch", f["m"], f["n"])
-            with c.when(c.both(c.compare("eq", f["k"], "0"), c.compare("eq", f["more"], "0"))):
+            with c.if_then(c.and_(c.icmp("eq", f["k"], "0"), c.icmp("eq", f["more"], "0"))):
                 self.fill(f)
-            with c.when(c.compare("sgt", c.mul(size, f["k"]), "0")):
+            with c.if_then(c.icmp("sgt", c.mul(size, f["k"]), "0")):
                 self.multiply(f)
 
     def fill(self, f: dict[str, str]) -> None:
@@ -188,41 +188,41 @@ class _Run:
         c = self.c
         has_row = c.e.value(f"icmp ne ptr {f['added']}, null")
         with c.loop("0", "%batch") as batch, c.loop("0", f["m"]) as row:
-            start = c.past(f["c"], c.add(c.mul(batch, f["c_next"]), c.mul(row, f["c_row"])))
+            start = c.ptr_add(f["c"], c.add(c.mul(batch, f["c_next"]), c.mul(row, f["c_row"])))
             with c.loop("0", f["n"]) as column:
-                place = c.past(start, c.mul(column, f["c_col"]))
+                place = c.ptr_add(start, c.mul(column, f["c_col"]))
                 c.store("0.0", place)
-                with c.when(has_row):
+                with c.if_then(has_row):
                     offset = c.add(c.mul(batch, f["added_next"]), c.mul(column, f["added_col"]))
-                    c.store(c.load(c.past(f["added"], offset)), place)
+                    c.store(c.load(c.ptr_add(f["added"], offset)), place)
 
     def multiply(self, f: dict[str, str]) -> None:
         c = self.c
-        item = str(c.item)
-        turned = c.both(c.compare("eq", f["c_row"], item), c.compare("ne", f["c_col"], item))
+        item = str(c.itemsize)
+        turned = c.and_(c.icmp("eq", f["c_row"], item), c.icmp("ne", f["c_col"], item))
         chosen: dict[str, str] = {}
         for one, other in TURNED_PAIRS:
             kind = "ptr" if one == "a" else "i64"
-            chosen[one] = c.choose(turned, f[other], f[one], kind)
-            chosen[other] = c.choose(turned, f[one], f[other], kind)
+            chosen[one] = c.select(turned, f[other], f[one], kind)
+            chosen[other] = c.select(turned, f[one], f[other], kind)
         chosen |= {"k": f["k"], "alone": f["alone"]}
         self.plan(chosen)
-        c.tell_more("%context", FIELDS, chosen)
+        c.update_context("%context", FIELDS, chosen)
         self.hand_out(chosen)
 
     def plan(self, f: dict[str, str]) -> None:
         """What is packed, and into which pieces the work is cut."""
         c, shape = self.c, self.shape
-        f["pack_b"] = c.choose(is_readable(c, shape, f), "0", "1")
+        f["pack_b"] = c.select(is_readable(c, shape, f), "0", "1")
         f["pack_a"] = packs_rows(c, f)
         work = c.mul(f["m"], f["n"], f["k"])
-        wanted = c.least(c.quotient(work, str(GRAIN)), c.quotient(str(MOST_PIECES), "%batch"))
-        wanted = c.most(wanted, "1")
+        wanted = c.min(c.udiv(work, str(GRAIN)), c.udiv(str(MOST_PIECES), "%batch"))
+        wanted = c.max(wanted, "1")
         across, down = self.pieces(f, wanted)
-        f["n_cut"] = c.multiple(c.pieces(f["n"], across), str(shape.columns))
-        f["n_pieces"] = c.pieces(f["n"], f["n_cut"])
-        f["m_cut"] = c.multiple(c.pieces(f["m"], down), str(shape.heights[0]))
-        f["m_pieces"] = c.pieces(f["m"], f["m_cut"])
+        f["n_cut"] = c.round_up(c.ceil_div(f["n"], across), str(shape.columns))
+        f["n_pieces"] = c.ceil_div(f["n"], f["n_cut"])
+        f["m_cut"] = c.round_up(c.ceil_div(f["m"], down), str(shape.heights[0]))
+        f["m_pieces"] = c.ceil_div(f["m"], f["m_cut"])
         f["k_cut"] = depth_of_blocks(c, shape, f)
 
     def pieces(self, f: dict[str, str], wanted: str) -> tuple[str, str]:
@@ -232,45 +232,45 @@ class _Run:
         if there are many rows, unless that leaves some threads without work.
         """
         c = self.c
-        few = c.least(wanted, str(FEWEST_PIECES))
-        flat = c.compare("sle", f["m"], str(2 * MANY_ROWS))
-        widest = c.pieces(f["n"], str(MOST_COLUMNS))
-        down = c.least(c.pieces(wanted, widest), c.quotient(f["m"], str(MANY_ROWS)))
-        down = c.choose(flat, "1", c.most(down, "1"))
-        narrowest = c.pieces(f["n"], str(2 * self.shape.columns))
-        across = c.most(widest, c.least(narrowest, c.pieces(few, down)))
-        panels = c.pieces(f["n"], str(self.shape.columns))
-        most = c.choose(c.compare("ne", f["pack_a"], "0"), str(FEWEST_PIECES // 2), panels)
-        across = c.choose(flat, c.most(widest, c.least(wanted, most)), across)
-        lowest = c.quotient(f["m"], str(MANY_ROWS // 2))
-        down = c.most(down, c.least(lowest, c.quotient(few, across)))
+        few = c.min(wanted, str(FEWEST_PIECES))
+        flat = c.icmp("sle", f["m"], str(2 * MANY_ROWS))
+        widest = c.ceil_div(f["n"], str(MOST_COLUMNS))
+        down = c.min(c.ceil_div(wanted, widest), c.udiv(f["m"], str(MANY_ROWS)))
+        down = c.select(flat, "1", c.max(down, "1"))
+        narrowest = c.ceil_div(f["n"], str(2 * self.shape.columns))
+        across = c.max(widest, c.min(narrowest, c.ceil_div(few, down)))
+        panels = c.ceil_div(f["n"], str(self.shape.columns))
+        most = c.select(c.icmp("ne", f["pack_a"], "0"), str(FEWEST_PIECES // 2), panels)
+        across = c.select(flat, c.max(widest, c.min(wanted, most)), across)
+        lowest = c.udiv(f["m"], str(MANY_ROWS // 2))
+        down = c.max(down, c.min(lowest, c.udiv(few, across)))
         return across, down
 
     def hand_out(self, f: dict[str, str]) -> None:
         c = self.c
         each = c.mul(f["m_pieces"], f["n_pieces"])
         total = c.mul("%batch", each)
-        work = c.quotient(c.mul(f["m"], f["n"], f["k"]), each)
-        grain = c.most(c.quotient(str(GRAIN), c.most(work, "1")), "1")
-        several = c.compare("sgt", f["m_pieces"], "1")
-        one = c.compare("eq", "%batch", "1")
-        shares = c.both(c.both(several, one), c.compare("ne", f["pack_b"], "0"))
-        with c.when(shares):
-            panels = c.pieces(f["n"], str(self.shape.columns))
+        work = c.udiv(c.mul(f["m"], f["n"], f["k"]), each)
+        grain = c.max(c.udiv(str(GRAIN), c.max(work, "1")), "1")
+        several = c.icmp("sgt", f["m_pieces"], "1")
+        one = c.icmp("eq", "%batch", "1")
+        shares = c.and_(c.and_(several, one), c.icmp("ne", f["pack_b"], "0"))
+        with c.if_then(shares):
+            panels = c.ceil_div(f["n"], str(self.shape.columns))
             wide = c.mul(panels, str(self.shape.columns))
-            shared = c.buffer(c.mul(f["k"], wide))
-            c.tell_more("%context", FIELDS, {"shared": shared})
-            blocks = c.mul(panels, c.pieces(f["k"], f["k_cut"]))
+            shared = c.malloc(c.mul(f["k"], wide))
+            c.update_context("%context", FIELDS, {"shared": shared})
+            blocks = c.mul(panels, c.ceil_div(f["k"], f["k_cut"]))
             self.run_over(f, "pack_all", blocks, "2")
             self.run_over(f, "body", total, grain)
-            c.release(shared)
-        with c.when(c.negated(shares)):
+            c.free(shared)
+        with c.if_then(c.not_(shares)):
             self.run_over(f, "body", total, grain)
 
     def run_over(self, f: dict[str, str], function: str, total: str, grain: str) -> None:
         """Have the team run a function over pieces."""
         c = self.c
-        grain = c.choose(c.compare("ne", f["alone"], "0"), total, grain)
+        grain = c.select(c.icmp("ne", f["alone"], "0"), total, grain)
         given = f"ptr @{function}, ptr %context, i64 {total}, i64 {grain}"
         c.e.line(f"call void @clew_run({given})")
 

@@ -5,9 +5,9 @@ Little time is spent on compiling panels: what they do between two tiles is not 
 
 from __future__ import annotations
 
-from clew.kernels.codegen.builder import Code
+from clew.kernels.codegen.builder import IRBuilder
 from clew.kernels.codegen.ir import F32, F64
-from clew.kernels.codegen.vectors import over_vectors
+from clew.kernels.codegen.vectors import vector_loop
 from clew.kernels.gemm.microkernel_table import call, call_tile
 from clew.kernels.gemm.microkernels import K_TOGETHER, Shape
 
@@ -22,39 +22,39 @@ FIELDS = (
 TRUTHS = ("packs_a", "has_row", "is_first", "has_room")
 
 
-def copy(c: Code, shape: Shape) -> None:
+def copy(c: IRBuilder, shape: Shape) -> None:
     """A tile that was made beside the result, to where it belongs: columns lie side by side."""
     with c.loop("0", "%rows") as row:
         _copy_row(c, row, shape.lanes)
 
 
-def spread(c: Code, _: Shape) -> None:
+def spread(c: IRBuilder, _: Shape) -> None:
     """A part that was made beside the result, to where it belongs: columns are apart."""
     with c.loop("0", "%rows") as row:
         _copy_row(c, row, 0)
 
 
-def _copy_row(c: Code, row: str, lanes: int) -> None:
+def _copy_row(c: IRBuilder, row: str, lanes: int) -> None:
     e, dtype = c.e, F32 if c.llvm == "float" else F64
-    adds = c.compare("ne", "%more", "0")
+    adds = c.icmp("ne", "%more", "0")
     has_row = e.value("icmp ne ptr %added, null")
-    row_source = c.choose(has_row, "%added", "%tile", "ptr")
-    extra = c.load(c.past(row_source, c.mul(row, "%added_row")))
-    source, target = c.at("%tile", c.mul(row, "%tile_row")), c.past("%c", c.mul(row, "%c_row"))
+    row_source = c.select(has_row, "%added", "%tile", "ptr")
+    extra = c.load(c.ptr_add(row_source, c.mul(row, "%added_row")))
+    source, target = c.gep("%tile", c.mul(row, "%tile_row")), c.ptr_add("%c", c.mul(row, "%c_row"))
 
     def turn(column: str, _: list[str]) -> list[str]:
-        numbers, kind = e.load(dtype, c.at(source, column)), e.of(c.llvm)
-        place = c.at(target, column) if lanes else c.past(target, c.mul(column, "%c_col"))
+        numbers, kind = e.load(dtype, c.gep(source, column)), e.value_type(c.llvm)
+        place = c.gep(target, column) if lanes else c.ptr_add(target, c.mul(column, "%c_col"))
         total = e.arithmetic("fadd", dtype, e.load(dtype, place), numbers)
-        numbers = c.choose(adds, total, numbers, kind)
-        total = e.arithmetic("fadd", dtype, numbers, e.spread(dtype, extra))
-        e.store(dtype, c.choose(has_row, total, numbers, kind), place)
+        numbers = c.select(adds, total, numbers, kind)
+        total = e.arithmetic("fadd", dtype, numbers, e.splat(dtype, extra))
+        e.store(dtype, c.select(has_row, total, numbers, kind), place)
         return []
 
-    over_vectors(e, ("0", "%columns"), lanes, 0, turn)
+    vector_loop(e, ("0", "%columns"), lanes, 0, turn)
 
 
-def call_panel(c: Code, told: str, place: str) -> None:
+def call_panel(c: IRBuilder, told: str, place: str) -> None:
     """Make the tiles of some rows in one panel of columns."""
     c.e.line(f"call void @panel(ptr {told}, {place})")
 
@@ -62,35 +62,35 @@ def call_panel(c: Code, told: str, place: str) -> None:
 class Panel:
     """`panel(context, top, rows, left)`"""
 
-    def __init__(self, c: Code, shape: Shape) -> None:
+    def __init__(self, c: IRBuilder, shape: Shape) -> None:
         self.c, self.shape = c, shape
 
     def emit(self) -> None:
         c = self.c
         head = "void @panel(ptr %context, i64 %top, i64 %rows, i64 %left)"
         with c.function(head):
-            self.row, self.column = c.variable("i64", "0"), c.variable("i64", "0")
-            self.f = c.context(*FIELDS)
+            self.row, self.column = c.local("i64", "0"), c.local("i64", "0")
+            self.f = c.load_context(*FIELDS)
             for name in TRUTHS:
-                self.f[name] = c.compare("ne", self.f[name], "0")
+                self.f[name] = c.icmp("ne", self.f[name], "0")
             self.tiles()
 
     def tiles(self) -> None:
         """The widest first."""
         c, shape, f = self.c, self.shape, self.f
-        b = c.past(f["b_from"], c.mul(c.sub("%left", f["left"]), f["b_panel"]))
-        columns = c.least(str(shape.columns), c.sub(f["right"], "%left"))
-        c.put(self.column, "0")
-        with c.repeat() as end:
-            column = c.get(self.column)
+        b = c.ptr_add(f["b_from"], c.mul(c.sub("%left", f["left"]), f["b_panel"]))
+        columns = c.min(str(shape.columns), c.sub(f["right"], "%left"))
+        c.store_word(self.column, "0")
+        with c.loop_forever() as end:
+            column = c.load_word(self.column)
             missing = c.sub(columns, column)
-            c.branch_unless(c.compare("sgt", missing, "0"), end)
-            vectors = c.tallest(c.pieces(missing, str(shape.lanes)), shape.widths)
+            c.branch_unless(c.icmp("sgt", missing, "0"), end)
+            vectors = c.largest_fitting(c.ceil_div(missing, str(shape.lanes)), shape.widths)
             wide = c.mul(vectors, str(shape.lanes))
             place = c.add("%left", column)
-            extra = self.starts(place, c.least(wide, missing))
-            self.column_of_tiles(place, c.at(b, column), vectors, missing, extra)
-            c.put(self.column, c.add(column, wide))
+            extra = self.starts(place, c.min(wide, missing))
+            self.column_of_tiles(place, c.gep(b, column), vectors, missing, extra)
+            c.store_word(self.column, c.add(column, wide))
 
     def starts(self, column: str, count: str) -> str:
         """What sums begin with: zero, or the row that is added where it runs along the columns.
@@ -98,15 +98,15 @@ class Panel:
         Gives what is to be added afterwards, or null.
         """
         c, shape, f = self.c, self.shape, self.f
-        c.put_zeros(f["start"], str(shape.columns))
-        along = c.compare("eq", f["added_row"], "0")
-        is_added = c.both(f["has_row"], f["is_first"])
-        with c.when(c.both(is_added, along)):
-            source = c.past(f["added"], c.mul(column, f["added_col"]))
+        c.fill_zeros(f["start"], str(shape.columns))
+        along = c.icmp("eq", f["added_row"], "0")
+        is_added = c.and_(f["has_row"], f["is_first"])
+        with c.if_then(c.and_(is_added, along)):
+            source = c.ptr_add(f["added"], c.mul(column, f["added_col"]))
             with c.loop("0", count) as lane:
-                number = c.load(c.past(source, c.mul(lane, f["added_col"])))
-                c.store(number, c.at(f["start"], lane))
-        return c.choose(c.both(is_added, c.negated(along)), f["added"], "null", "ptr")
+                number = c.load(c.ptr_add(source, c.mul(lane, f["added_col"])))
+                c.store(number, c.gep(f["start"], lane))
+        return c.select(c.and_(is_added, c.not_(along)), f["added"], "null", "ptr")
 
     def column_of_tiles(
         self, column: str, b: str, vectors: str, missing: str, added_later: str
@@ -115,22 +115,22 @@ class Panel:
         c, shape, f = self.c, self.shape, self.f
         wide = c.mul(vectors, str(shape.lanes))
         later = c.e.value(f"icmp ne ptr {added_later}, null")
-        fits = c.both(c.compare("sge", missing, wide), c.negated(later))
+        fits = c.and_(c.icmp("sge", missing, wide), c.not_(later))
         f |= {
             "column": column, "b": b, "vectors": vectors, "wide": wide, "missing": missing,
-            "added_later": added_later, "later": later, "fits": c.either(f["has_room"], fits),
+            "added_later": added_later, "later": later, "fits": c.or_(f["has_room"], fits),
         }  # fmt: skip
         # While the tiles of a panel are made, they have the cache look for the next one.
-        f["next_panel"] = c.past(b, c.mul(f["depth"], f["b_down"]))
-        f["fetched"] = c.mul(c.quotient(f["depth"], str(K_TOGETHER)), str(shape.fetched))
-        c.put(self.row, "0")
-        with c.repeat() as end:
-            row = c.get(self.row)
+        f["next_panel"] = c.ptr_add(b, c.mul(f["depth"], f["b_down"]))
+        f["fetched"] = c.mul(c.udiv(f["depth"], str(K_TOGETHER)), str(shape.fetched))
+        c.store_word(self.row, "0")
+        with c.loop_forever() as end:
+            row = c.load_word(self.row)
             left = c.sub("%rows", row)
-            c.branch_unless(c.compare("sgt", left, "0"), end)
+            c.branch_unless(c.icmp("sgt", left, "0"), end)
             height, count = self.height_for(left), self.count_for(left)
             self.tiles_of_one_height(row, height, count)
-            c.put(self.row, c.add(row, c.mul(height, count)))
+            c.store_word(self.row, c.add(row, c.mul(height, count)))
 
     def tiles_of_one_height(self, row: str, height: str, count: str) -> None:
         """What tiles are told is found once for all of them, but for the distances."""
@@ -138,27 +138,27 @@ class Panel:
         a, a_step, a_next = self.rows_of_a(row, height)
         kind = self.kind_of_tile(height, a_step)
         first = c.add("%top", row)
-        target = c.at(c.past(f["c"], c.mul(first, f["c_row"])), f["column"])
-        extra = c.past(f["added_later"], c.mul(first, f["added_row"]))
+        target = c.gep(c.ptr_add(f["c"], c.mul(first, f["c_row"])), f["column"])
+        extra = c.ptr_add(f["added_later"], c.mul(first, f["added_row"]))
         c_next, extra_next = (c.mul(height, f[name]) for name in ("c_row", "added_row"))
-        lines = c.mul(c.quotient(row, str(shape.heights[0])), f["fetched"])
-        ahead = c.past(f["next_panel"], lines)
-        c_row = c.choose(f["fits"], f["c_row"], str(shape.columns * c.item))
-        adds = c.choose(f["fits"], f["adds"], "0")
+        lines = c.mul(c.udiv(row, str(shape.heights[0])), f["fetched"])
+        ahead = c.ptr_add(f["next_panel"], lines)
+        c_row = c.select(f["fits"], f["c_row"], str(shape.columns * c.itemsize))
+        adds = c.select(f["fits"], f["adds"], "0")
         far = c.mul(f["a_row"], "3")
         with c.loop("0", count) as i:
-            rows, place = c.past(a, c.mul(i, a_next)), c.past(target, c.mul(i, c_next))
+            rows, place = c.ptr_add(a, c.mul(i, a_next)), c.ptr_add(target, c.mul(i, c_next))
             arguments = (
-                f"i64 {f['depth']}, ptr {rows}, ptr {c.past(rows, far)}, i64 {f['a_row']}, "
+                f"i64 {f['depth']}, ptr {rows}, ptr {c.ptr_add(rows, far)}, i64 {f['a_row']}, "
                 f"i64 {a_step}, ptr {f['b']}, i64 {f['b_down']}, "
-                f"ptr {c.choose(f['fits'], place, f['tile'], 'ptr')}, i64 {c_row}, i64 {adds}, "
-                f"ptr {f['start']}, ptr {c.past(ahead, c.mul(i, f['fetched']))}"
+                f"ptr {c.select(f['fits'], place, f['tile'], 'ptr')}, i64 {c_row}, i64 {adds}, "
+                f"ptr {f['start']}, ptr {c.ptr_add(ahead, c.mul(i, f['fetched']))}"
             )
             call_tile(c, shape, kind, arguments)
-            with c.when(c.negated(f["fits"])):
-                more = c.choose(f["later"], c.past(extra, c.mul(i, extra_next)), "null", "ptr")
+            with c.if_then(c.not_(f["fits"])):
+                more = c.select(f["later"], c.ptr_add(extra, c.mul(i, extra_next)), "null", "ptr")
                 tile = f"ptr {f['tile']}, i64 {shape.columns}, ptr {place}, i64 {f['c_row']}"
-                size = f"i64 {height}, i64 {c.least(f['wide'], f['missing'])}"
+                size = f"i64 {height}, i64 {c.min(f['wide'], f['missing'])}"
                 added = f"i64 {f['adds']}, ptr {more}, i64 {f['added_row']}"
                 call(c, shape, "copy", f"{tile}, {size}, {added}")
 
@@ -166,28 +166,28 @@ class Panel:
         """The tallest tile; but eight or nine rows are two of four, unless packed in six."""
         c, (tallest, middle, _) = self.c, self.shape.heights
         rest = c.sub(left, str(2 * middle))
-        better = c.both(
-            c.e.value(f"icmp ult i64 {rest}, {tallest - middle}"), c.negated(self.f["packs_a"])
+        better = c.and_(
+            c.e.value(f"icmp ult i64 {rest}, {tallest - middle}"), c.not_(self.f["packs_a"])
         )
-        return c.choose(better, str(middle), c.tallest(left, self.shape.heights))
+        return c.select(better, str(middle), c.largest_fitting(left, self.shape.heights))
 
     def count_for(self, left: str) -> str:
         """How many tiles of that height follow each other, at least: the tallest, as long as more
         rows are left for them than might be better off with others."""
         c, (tallest, middle, _) = self.c, self.shape.heights
-        enough = c.most(c.sub(left, str(middle)), "0")
-        return c.most(c.quotient(enough, str(tallest)), "1")
+        enough = c.max(c.sub(left, str(middle)), "0")
+        return c.max(c.udiv(enough, str(tallest)), "1")
 
     def rows_of_a(self, row: str, height: str) -> tuple[str, str, str]:
         """Where rows of a begin, how far it is from one k to the next, and to the next tile."""
         c, f, tallest = self.c, self.f, self.shape.heights[0]
-        within = c.remainder(row, str(tallest))
-        packed = c.at(f["packed_a"], c.add(c.mul(c.sub(row, within), f["depth"]), within))
-        direct = c.past(f["a_from"], c.mul(row, f["a_row"]))
+        within = c.urem(row, str(tallest))
+        packed = c.gep(f["packed_a"], c.add(c.mul(c.sub(row, within), f["depth"]), within))
+        direct = c.ptr_add(f["a_from"], c.mul(row, f["a_row"]))
         packs = f["packs_a"]
-        step = c.choose(packs, str(tallest * c.item), f["a_step"])
-        distance = c.choose(packs, c.mul(f["depth"], str(c.item)), f["a_row"])
-        return c.choose(packs, packed, direct, "ptr"), step, c.mul(height, distance)
+        step = c.select(packs, str(tallest * c.itemsize), f["a_step"])
+        distance = c.select(packs, c.mul(f["depth"], str(c.itemsize)), f["a_row"])
+        return c.select(packs, packed, direct, "ptr"), step, c.mul(height, distance)
 
     def kind_of_tile(self, height: str, a_step: str) -> str:
         """Its place in the table."""
@@ -195,13 +195,13 @@ class Panel:
         table = shape.heights[0] + 1
         place = c.add(c.mul(f["vectors"], str(table)), height)
         largest = shape.widths[0] * table + shape.heights[0]
-        is_packed = c.compare("eq", f["b_down"], str(shape.columns * c.item))
-        turns = c.compare("eq", c.remainder(f["depth"], str(K_TOGETHER)), "0")
-        special = c.both(c.compare("eq", place, str(largest)), c.both(is_packed, turns))
+        is_packed = c.icmp("eq", f["b_down"], str(shape.columns * c.itemsize))
+        turns = c.icmp("eq", c.urem(f["depth"], str(K_TOGETHER)), "0")
+        special = c.and_(c.icmp("eq", place, str(largest)), c.and_(is_packed, turns))
         for index, form in reversed(list(enumerate(shape.forms))):
             fits = special
             for known, actual in ((form.row, f["a_row"]), (form.step, a_step)):
                 if known:
-                    fits = c.both(fits, c.compare("eq", actual, str(known)))
-            place = c.choose(fits, str(largest + 1 + index), place)
+                    fits = c.and_(fits, c.icmp("eq", actual, str(known)))
+            place = c.select(fits, str(largest + 1 + index), place)
         return place

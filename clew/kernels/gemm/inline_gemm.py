@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clew.kernels.codegen.builder import TYPES, Code
+from clew.kernels.codegen.builder import TYPES, IRBuilder
 from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.codegen.loops import finish
+from clew.kernels.codegen.loops import end_module
 from clew.kernels.gemm import gemm_panels
 from clew.kernels.gemm.blocking import FIELDS
 from clew.kernels.gemm.gemm import (
@@ -39,11 +39,11 @@ Matrix = tuple[str, str, str]
 
 def module(llvm: str) -> str:
     """The module of `multiply` and `pack`, which run once."""
-    c = Code(Emitter(), llvm, QUICK)
+    c = IRBuilder(Emitter(), llvm, QUICK)
     shape = Shape(vector_bytes(), llvm)
     _multiply(c, shape)
     _pack(c, shape)
-    finish(c.e)
+    end_module(c.e)
     return c.e.text()
 
 
@@ -52,13 +52,13 @@ def _name(function: str, llvm: str) -> str:
     return f"@clew_product_{function}_{llvm}"
 
 
-def _call(c: Code, function: str, arguments: str) -> None:
+def _call(c: IRBuilder, function: str, arguments: str) -> None:
     types = ", ".join(each.split()[0] for each in arguments.split(", "))
     c.e.declare(f"void {_name(function, c.llvm)}({types})")
     c.e.line(f"call void {_name(function, c.llvm)}({arguments})")
 
 
-def _multiply(c: Code, shape: Shape) -> None:
+def _multiply(c: IRBuilder, shape: Shape) -> None:
     """`multiply`, for other kernels: where nothing is packed, there is not much to decide."""
     names = [each.split(" %")[1] for each in MULTIPLY_PARAMETERS.split(", ")]
     with c.function(f"void @multiply({MULTIPLY_PARAMETERS})"):
@@ -66,42 +66,42 @@ def _multiply(c: Code, shape: Shape) -> None:
         told = c.e.value(f"alloca i64, i64 {len(gemm_panels.FIELDS)}, align 8")
         start = c.e.value(f"alloca [{shape.columns} x {c.llvm}], align 64")
         f = {name: f"%{name}" for name in names}
-        some = c.compare("sgt", c.least(c.least(f["m"], f["n"]), f["k"]), "0")
-        dense = c.compare("eq", f["c_col"], str(c.item))
-        few = c.compare("slt", f["n"], str(MANY_COLUMNS))
-        quick = c.both(c.both(is_readable(c, shape, f), dense), c.both(some, few))
-        with c.when(quick):
+        some = c.icmp("sgt", c.min(c.min(f["m"], f["n"]), f["k"]), "0")
+        dense = c.icmp("eq", f["c_col"], str(c.itemsize))
+        few = c.icmp("slt", f["n"], str(MANY_COLUMNS))
+        quick = c.and_(c.and_(is_readable(c, shape, f), dense), c.and_(some, few))
+        with c.if_then(quick):
             _multiply_as_it_is(c, shape, {**f, "start": start, "tile": start}, told)
-        with c.when(c.negated(quick)):
-            c.tell(context, FIELDS, f)
+        with c.if_then(c.not_(quick)):
+            c.store_context(context, FIELDS, f)
             _call(c, "run", f"ptr {context}, i64 1")
 
 
-def _pack(c: Code, shape: Shape) -> None:
+def _pack(c: IRBuilder, shape: Shape) -> None:
     """`pack`: a whole matrix, as panels of all its rows."""
     given = "ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %n, ptr %shared"
     with c.function(f"void @pack({given})"):
         context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
         names = [each.split(" %")[1] for each in given.split(", ")]
-        c.tell(context, FIELDS, {**{name: f"%{name}" for name in names}, "k_cut": "%k"})
-        panels = c.pieces("%n", str(shape.columns))
+        c.store_context(context, FIELDS, {**{name: f"%{name}" for name in names}, "k_cut": "%k"})
+        panels = c.ceil_div("%n", str(shape.columns))
         c.e.declare("void @clew_run(ptr, ptr, i64, i64)")
         c.e.declare(f"void {_name('pack_all', c.llvm)}(ptr, i64, i64)")
         given = f"ptr {_name('pack_all', c.llvm)}, ptr {context}, i64 {panels}, i64 2"
         c.e.line(f"call void @clew_run({given})")
 
 
-def _multiply_as_it_is(c: Code, shape: Shape, f: dict[str, str], told: str) -> None:
+def _multiply_as_it_is(c: IRBuilder, shape: Shape, f: dict[str, str], told: str) -> None:
     deep = depth_of_blocks(c, shape, f)
-    f["b_panel"], f["b_down"], f["right"] = str(c.item), f["b_step"], f["n"]
+    f["b_panel"], f["b_down"], f["right"] = str(c.itemsize), f["b_step"], f["n"]
     with c.loop("0", f["k"], by=deep) as k:
-        f["depth"] = c.least(deep, c.sub(f["k"], k))
-        f["a_from"] = c.past(f["a"], c.mul(k, f["a_step"]))
-        f["b_from"] = c.past(f["b"], c.mul(k, f["b_step"]))
-        is_first = c.compare("eq", k, "0")
-        f["is_first"] = c.choose(is_first, "1", "0")
-        f["adds"] = c.choose(is_first, f["more"], "1")
-        c.tell(told, gemm_panels.FIELDS, f)
+        f["depth"] = c.min(deep, c.sub(f["k"], k))
+        f["a_from"] = c.ptr_add(f["a"], c.mul(k, f["a_step"]))
+        f["b_from"] = c.ptr_add(f["b"], c.mul(k, f["b_step"]))
+        is_first = c.icmp("eq", k, "0")
+        f["is_first"] = c.select(is_first, "1", "0")
+        f["adds"] = c.select(is_first, f["more"], "1")
+        c.store_context(told, gemm_panels.FIELDS, f)
         with c.loop("0", f["n"], by=shape.columns) as left:
             _call(c, "panel", f"ptr {told}, i64 0, i64 {f['m']}, i64 {left}")
 

@@ -5,7 +5,7 @@ Each is compiled when a product first needs it, as most programs need few of the
 
 from __future__ import annotations
 
-from clew.kernels.codegen.builder import Code
+from clew.kernels.codegen.builder import IRBuilder
 from clew.kernels.codegen.lazy_call import call_lazily
 from clew.kernels.gemm.microkernels import Shape
 
@@ -32,12 +32,12 @@ def head(name: str) -> str:
     return f"void @{name}({AROUND[name]})"
 
 
-def call(c: Code, shape: Shape, name: str, arguments: str) -> None:
+def call(c: IRBuilder, shape: Shape, name: str, arguments: str) -> None:
     """Call one of the functions around tiles."""
     place = len(shape.tiles) + list(AROUND).index(name)
     call_lazily(c.e, table(shape), place, arguments)
 
 
-def call_tile(c: Code, shape: Shape, place: str, arguments: str) -> None:
+def call_tile(c: IRBuilder, shape: Shape, place: str, arguments: str) -> None:
     """Call the tile at some place of `Shape.tiles`."""
     call_lazily(c.e, table(shape), place, arguments)

@@ -9,7 +9,7 @@ is; `b` is read in vectors.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from clew.kernels.codegen.builder import ITEM
+from clew.kernels.codegen.builder import SIZEOF
 from clew.kernels.codegen.emitter import Emitter
 
 # Rows whose addresses are found from one pointer: at no, one and two distances from it. Tiles get
@@ -51,7 +51,7 @@ class Shape:
 
     def __init__(self, vector_bytes: int, llvm: str) -> None:
         self.llvm = llvm
-        self.lanes = vector_bytes // ITEM[llvm]
+        self.lanes = vector_bytes // SIZEOF[llvm]
         self.heights = (6, 4, 1)
         # AVX-512 has 32 registers, AVX2 has 16; some must be left for a row's number and b.
         self.widths = (4, 2, 1) if vector_bytes == 64 else (2, 1)
@@ -60,14 +60,14 @@ class Shape:
         self.k_block = 128 if vector_bytes == 64 else 256
         # In each turn the cache is told of so many bytes that will be needed soon: with five tiles
         # below each other, they are the whole next panel.
-        panel = K_TOGETHER * self.columns * ITEM[llvm]
+        panel = K_TOGETHER * self.columns * SIZEOF[llvm]
         self.fetched = max(1, panel // (5 * LINE)) * LINE
 
     @property
     def forms(self) -> tuple[Form, ...]:
         """Where rows may lie for which the largest tiles have code of their own: one after another,
         and side by side (packed ones do, too)."""
-        item = ITEM[self.llvm]
+        item = SIZEOF[self.llvm]
         return Form(0, item), Form(item, 0)
 
     @property
@@ -148,7 +148,7 @@ class _TileCode:
             for distance in range(0, self.shape.fetched, LINE):
                 line = e.value(f"getelementptr i8, ptr {lines}, i64 {distance}")
                 e.line(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
-        e.value(e.opaque(f"sub i64 {count}, 1"), "%left")
+        e.value(e.freeze(f"sub i64 {count}, 1"), "%left")
         e.line("%over = icmp eq i64 %left, 0")
         e.line("br i1 %over, label %past, label %loop")
         e.label("past")
@@ -157,13 +157,13 @@ class _TileCode:
     def advanced(self, first: list[str], at: list[str], turn: int, names: list[str]) -> list[str]:
         """The pointers for the next k: a known distance from the first ones, or from the last."""
         e, *rows = self.e, *[(self.form.step, "%step")] * (len(first) - 1)
-        columns = self.shape.columns * ITEM[self.shape.llvm] if self.is_quick else 0, "%b_step"
+        columns = self.shape.columns * SIZEOF[self.shape.llvm] if self.is_quick else 0, "%b_step"
         moved = []
         for i, (known, step) in enumerate([*rows, columns]):
             start, distance = (first[i], turn * known) if known else (at[i], step)
             place = f"getelementptr i8, ptr {start}, i64 {distance}"
             last = bool(names[i])
-            moved.append(e.value(e.opaque(place, "ptr") if last else place, names[i]))
+            moved.append(e.value(e.freeze(place, "ptr") if last else place, names[i]))
         return moved
 
     def add_products(self, pointers: list[str], totals: list[str], names: list[str]) -> list[str]:
@@ -219,14 +219,14 @@ class _TileCode:
         return self.e.value(f"getelementptr {self.shape.llvm}, ptr {base}, i64 {size}")
 
     def vectors(self, base: str) -> list[str]:
-        item = ITEM[self.shape.llvm]
+        item = SIZEOF[self.shape.llvm]
         return [
             self.e.value(f"load {self.vector}, ptr {self.address(base, v)}, align {item}")
             for v in range(self.width)
         ]
 
     def put(self, base: str, values: Sequence[str]) -> None:
-        item = ITEM[self.shape.llvm]
+        item = SIZEOF[self.shape.llvm]
         for v, value in enumerate(values):
             self.e.line(f"store {self.vector} {value}, ptr {self.address(base, v)}, align {item}")
 
@@ -238,7 +238,7 @@ class _TileCode:
             if self.form.row:
                 step = str(distance * self.form.row)
             pointer = e.value(f"getelementptr i8, ptr {pointer}, i64 {step}")
-        number = e.value(f"load {llvm}, ptr {pointer}, align {ITEM[llvm]}")
+        number = e.value(f"load {llvm}, ptr {pointer}, align {SIZEOF[llvm]}")
         one = e.value(f"insertelement {self.vector} poison, {llvm} {number}, i32 0")
         zeros = f"<{self.shape.lanes} x i32> zeroinitializer"
         return e.value(f"shufflevector {self.vector} {one}, {self.vector} poison, {zeros}")

@@ -14,8 +14,8 @@ import numpy as np
 
 from clew.kernels.codegen.builder import TYPES
 from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.codegen.image_rows import Lines
-from clew.kernels.codegen.loops import GRAIN, finish
+from clew.kernels.codegen.image_rows import ImageRowBuilder
+from clew.kernels.codegen.loops import GRAIN, end_module
 from clew.kernels.runtime import jit
 
 Array = np.ndarray
@@ -56,21 +56,21 @@ def module(llvm: str) -> str:
     """The LLVM module for one type of elements."""
     e = Emitter()
     _Outer(e, llvm).emit()
-    finish(e, "outer")
+    end_module(e, "outer")
     e.lines.append("!1 = !{i32 1}")
     return e.text()
 
 
-class _Outer(Lines):
+class _Outer(ImageRowBuilder):
     """`body(context, begin, end)` for some rows of results."""
 
     def emit(self) -> None:
         with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
-            f = self.context("*columns", "*rows", "*out", "count", "length")
+            f = self.load_context("*columns", "*rows", "*out", "count", "length")
             with self.loop("%begin", "%end") as row:
-                factor = self.load(self.at(f["columns"], row))
-                source = self.at(f["rows"], self.mul(self.quotient(row, f["count"]), f["length"]))
-                target = self.at(f["out"], self.mul(row, f["length"]))
+                factor = self.load(self.gep(f["columns"], row))
+                source = self.gep(f["rows"], self.mul(self.udiv(row, f["count"]), f["length"]))
+                target = self.gep(f["out"], self.mul(row, f["length"]))
                 self.scaled(source, factor, target, f["length"])
             # Others may read the result only after these stores.
             self.e.line("fence seq_cst")
@@ -78,16 +78,20 @@ class _Outer(Lines):
     def scaled(self, source: str, factor: str, target: str, length: str) -> None:
         """target[:] = source * factor: up to the first line, whole lines, and what is left."""
         address = self.e.value(f"ptrtoint ptr {target} to i64")
-        ahead = self.remainder(self.sub("0", address), str(_LINE))
-        first = self.least(self.quotient(ahead, str(self.item)), length)
-        lanes = _LINE // self.item
-        whole = self.mul(self.quotient(self.sub(length, first), str(lanes)), str(lanes))
+        ahead = self.urem(self.sub("0", address), str(_LINE))
+        first = self.min(self.udiv(ahead, str(self.itemsize)), length)
+        lanes = _LINE // self.itemsize
+        whole = self.mul(self.udiv(self.sub(length, first), str(lanes)), str(lanes))
         last = self.add(first, whole)
         for self.lanes, begin, end in ((1, "0", first), (lanes, first, last), (1, last, length)):
-            factors = self.repeated(factor)
+            factors = self.splat(factor)
             with self.loop(begin, end, by=self.lanes) as i:
-                part = self.load(self.at(source, i), self.kind())
-                product = self.e.value(f"fmul {self.kind()} {part}, {factors}")
-                place = self.at(target, i)
-                how = f"align {self.item}" if self.lanes == 1 else f"align {_LINE}, !nontemporal !1"
-                self.e.line(f"store {self.kind()} {product}, ptr {place}, {how}")
+                part = self.load(self.gep(source, i), self.value_type())
+                product = self.e.value(f"fmul {self.value_type()} {part}, {factors}")
+                place = self.gep(target, i)
+                how = (
+                    f"align {self.itemsize}"
+                    if self.lanes == 1
+                    else f"align {_LINE}, !nontemporal !1"
+                )
+                self.e.line(f"store {self.value_type()} {product}, ptr {place}, {how}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.kernels.codegen.builder import Code
+from clew.kernels.codegen.builder import IRBuilder
 from clew.kernels.gemm.microkernel_table import call
 from clew.kernels.gemm.microkernels import Shape
 
@@ -13,12 +13,12 @@ LANES = 8
 K_AT_ONCE = 16
 
 
-def call_pack_b(c: Code, arguments: str) -> None:
+def call_pack_b(c: IRBuilder, arguments: str) -> None:
     """Pack columns, given b, its distances, the number of k and of columns, and the target."""
     c.e.line(f"call void @pack_b({arguments})")
 
 
-def pack_b(c: Code, shape: Shape) -> None:
+def pack_b(c: IRBuilder, shape: Shape) -> None:
     """Columns that become vectors: panels of them, one after another; in a panel, all for each k.
 
     The last panel has as many columns as there are, up to a whole number of vectors; what lies
@@ -29,81 +29,81 @@ def pack_b(c: Code, shape: Shape) -> None:
         _pack_panels(c, shape)
 
 
-def _pack_panels(c: Code, shape: Shape) -> None:
-    lanes, columns, item = str(shape.lanes), str(shape.columns), str(c.item)
-    side_by_side = c.compare("eq", "%b_col", item)
-    down = c.compare("eq", "%b_step", item)
+def _pack_panels(c: IRBuilder, shape: Shape) -> None:
+    lanes, columns, item = str(shape.lanes), str(shape.columns), str(c.itemsize)
+    side_by_side = c.icmp("eq", "%b_col", item)
+    down = c.icmp("eq", "%b_step", item)
     with c.loop("0", "%n", by=columns) as first:
-        panel = c.at("%to", c.mul(first, "%k"))
-        here = c.least(columns, c.sub("%n", first))
-        whole = c.mul(c.quotient(here, lanes), lanes)
+        panel = c.gep("%to", c.mul(first, "%k"))
+        here = c.min(columns, c.sub("%n", first))
+        whole = c.mul(c.udiv(here, lanes), lanes)
         with c.loop("0", here, by=lanes) as column:
-            target = c.at(panel, column)
-            source = c.past("%b", c.mul(c.add(first, column), "%b_col"))
-            is_whole = c.compare("slt", column, whole)
-            beside = c.both(is_whole, side_by_side)
-            with c.when(beside):
+            target = c.gep(panel, column)
+            source = c.ptr_add("%b", c.mul(c.add(first, column), "%b_col"))
+            is_whole = c.icmp("slt", column, whole)
+            beside = c.and_(is_whole, side_by_side)
+            with c.if_then(beside):
                 call(c, shape, "beside", f"ptr {source}, i64 %b_step, i64 %k, ptr {target}")
-            turned = c.both(c.both(is_whole, down), c.negated(side_by_side))
-            with c.when(turned):
+            turned = c.and_(c.and_(is_whole, down), c.not_(side_by_side))
+            with c.if_then(turned):
                 call(c, shape, "turn", f"ptr {source}, i64 %b_col, i64 %k, ptr {target}")
-            with c.when(c.negated(c.either(turned, beside))):
+            with c.if_then(c.not_(c.or_(turned, beside))):
                 arguments = f"ptr {source}, i64 %b_step, i64 %b_col, i64 %k"
                 left = c.sub(c.sub("%n", "1"), c.add(first, column))
                 call(c, shape, "gather", f"{arguments}, i64 {left}, ptr {target}")
 
 
-def beside(c: Code, shape: Shape) -> None:
+def beside(c: IRBuilder, shape: Shape) -> None:
     """Columns that lie side by side, as many as a vector has lanes."""
     with c.loop("0", "%k") as k:
-        vector = c.load(c.past("%b", c.mul(k, "%b_step")), shape.vector)
-        c.store(vector, c.at("%to", c.mul(k, str(shape.columns))), shape.vector)
+        vector = c.load(c.ptr_add("%b", c.mul(k, "%b_step")), shape.vector)
+        c.store(vector, c.gep("%to", c.mul(k, str(shape.columns))), shape.vector)
 
 
-def gather(c: Code, shape: Shape) -> None:
+def gather(c: IRBuilder, shape: Shape) -> None:
     """Columns one by one, as many as a vector has lanes; those after the last are copies of it."""
     with c.loop("0", str(shape.lanes)) as lane:
-        source = c.past("%b", c.mul(c.least(lane, "%last"), "%b_col"))
+        source = c.ptr_add("%b", c.mul(c.min(lane, "%last"), "%b_col"))
         with c.loop("0", "%k") as k:
-            number = c.load(c.past(source, c.mul(k, "%b_step")))
-            c.store(number, c.at("%to", c.add(lane, c.mul(k, str(shape.columns)))))
+            number = c.load(c.ptr_add(source, c.mul(k, "%b_step")))
+            c.store(number, c.gep("%to", c.add(lane, c.mul(k, str(shape.columns)))))
 
 
-def pack_a(c: Code, shape: Shape) -> None:
+def pack_a(c: IRBuilder, shape: Shape) -> None:
     """Rows that become numbers and lie side by side: panels of them; in a panel, all for each k."""
-    height, item = shape.heights[0], str(c.item)
+    height, item = shape.heights[0], str(c.itemsize)
     vector, truths = f"<{LANES} x {c.llvm}>", f"<{LANES} x i1>"
     kind = f"v{LANES}{'f32' if c.llvm == 'float' else 'f64'}"
     load = f"@llvm.masked.load.{kind}.p0"
     c.e.declare(f"{vector} {load}(ptr, i32, {truths}, {vector})")
     numbers = ", ".join(f"i64 {lane}" for lane in range(LANES))
     with c.loop("0", "%k", by=K_AT_ONCE) as some, c.loop("0", "%m", by=height) as first:
-        count = c.least(c.sub("%m", first), str(height))
+        count = c.min(c.sub("%m", first), str(height))
         one = c.e.value(f"insertelement <{LANES} x i64> poison, i64 {count}, i32 0")
         zeros = f"<{LANES} x i32> zeroinitializer"
         counts = c.e.value(f"shufflevector <{LANES} x i64> {one}, <{LANES} x i64> poison, {zeros}")
         mask = c.e.value(f"icmp sgt <{LANES} x i64> {counts}, <{numbers}>")
-        panel = c.at("%to", c.mul(first, "%k"))
-        source = c.past("%a", c.mul(first, item))
-        with c.loop(some, c.least("%k", c.add(some, str(K_AT_ONCE)))) as k:
-            given = f"ptr {c.past(source, c.mul(k, '%step'))}, i32 {item}, {truths} {mask}"
+        panel = c.gep("%to", c.mul(first, "%k"))
+        source = c.ptr_add("%a", c.mul(first, item))
+        with c.loop(some, c.min("%k", c.add(some, str(K_AT_ONCE)))) as k:
+            given = f"ptr {c.ptr_add(source, c.mul(k, '%step'))}, i32 {item}, {truths} {mask}"
             rows = c.e.value(f"call {vector} {load}({given}, {vector} zeroinitializer)")
-            _store_first(c, rows, c.at(panel, c.mul(k, str(height))), height)
+            _store_first(c, rows, c.gep(panel, c.mul(k, str(height))), height)
 
 
-def _store_first(c: Code, rows: str, place: str, count: int) -> None:
+def _store_first(c: IRBuilder, rows: str, place: str, count: int) -> None:
     """The first lanes of a vector, in vectors of 4, 2 and 1: processors from AMD take ten times as
     long for one masked store."""
     stored = 0
     for size in (4, 2, 1):
         if count & size:
             lanes = range(stored, stored + size)
-            some = c.shuffle(f"<{LANES} x {c.llvm}>", rows, "poison", lanes)
-            c.store(some, c.at(place, str(stored)), f"<{size} x {c.llvm}>")
+            some = c.shuffle_vector(f"<{LANES} x {c.llvm}>", rows, "poison", lanes)
+            c.store(some, c.gep(place, str(stored)), f"<{size} x {c.llvm}>")
             stored += size
 
 
-def turn(c: Code, shape: Shape) -> None:
+def turn(c: IRBuilder, shape: Shape) -> None:
     """Columns that are contiguous in k, as many as a vector has lanes, side by side.
 
     Squares of half a vector at most: LLVM takes its time for the shuffles of larger ones.
@@ -111,22 +111,22 @@ def turn(c: Code, shape: Shape) -> None:
     lanes, columns = min(LANES, shape.lanes), str(shape.columns)
     vector = f"<{lanes} x {c.llvm}>"
     with c.loop("0", str(shape.lanes), by=lanes) as first:
-        whole = c.mul(c.quotient("%k", str(lanes)), str(lanes))
-        sources = [c.past("%from", c.mul(first, "%col"))]
+        whole = c.mul(c.udiv("%k", str(lanes)), str(lanes))
+        sources = [c.ptr_add("%from", c.mul(first, "%col"))]
         for _ in range(lanes - 1):
-            sources.append(c.past(sources[-1], "%col"))
-        start = c.at("%to", first)
+            sources.append(c.ptr_add(sources[-1], "%col"))
+        start = c.gep("%to", first)
         with c.loop("0", whole, by=lanes) as k:
-            vectors = [c.load(c.at(source, k), vector) for source in sources]
-            target = c.at(start, c.mul(k, columns))
+            vectors = [c.load(c.gep(source, k), vector) for source in sources]
+            target = c.gep(start, c.mul(k, columns))
             for index, row in enumerate(transposed(c, vector, vectors)):
-                c.store(row, c.at(target, str(index * shape.columns)), vector)
+                c.store(row, c.gep(target, str(index * shape.columns)), vector)
         with c.loop(whole, "%k") as k, c.loop("0", str(lanes)) as lane:
-            source = c.past(sources[0], c.mul(lane, "%col"))
-            c.store(c.load(c.at(source, k)), c.at(start, c.add(c.mul(k, columns), lane)))
+            source = c.ptr_add(sources[0], c.mul(lane, "%col"))
+            c.store(c.load(c.gep(source, k)), c.gep(start, c.add(c.mul(k, columns), lane)))
 
 
-def transposed(c: Code, vector: str, rows: list[str]) -> list[str]:
+def transposed(c: IRBuilder, vector: str, rows: list[str]) -> list[str]:
     """A square of numbers in registers, mirrored at its diagonal.
 
     In each round, pairs of blocks of half the size change places.
@@ -139,7 +139,7 @@ def transposed(c: Code, vector: str, rows: list[str]) -> list[str]:
         for i in lanes:
             if not i & distance:
                 pair = rows[i], rows[i | distance]
-                rows[i] = c.shuffle(vector, *pair, low)
-                rows[i | distance] = c.shuffle(vector, *pair, high)
+                rows[i] = c.shuffle_vector(vector, *pair, low)
+                rows[i | distance] = c.shuffle_vector(vector, *pair, high)
         distance //= 2
     return rows

@@ -34,7 +34,7 @@ def _order_of_bits(x: Any) -> Any:
     """Of negative numbers all bits but the sign count the other way; both zeros are equal."""
     bits = (x + 0.0).bits()
     order = where(bits < 0, bits ^ _LARGEST, bits)
-    return where(x.differs(x), order.like(_LARGEST), order)
+    return where(x.ne(x), order.like(_LARGEST), order)
 
 
 def _keys(array: Array, dim: int, descending: bool) -> Array | None:

@@ -62,11 +62,11 @@ def _sine_and_cosine(theta: Any) -> tuple[Any, Any]:
     sine = (_polynomial(_SIN_POLYNOMIAL, square) * square).fma(x, x)
     # Turn (cosine, sine) back by the quarter turns that were taken out.
     quarters = (octant >> 1) & 3
-    odd = (quarters & 1).equals(1)
+    odd = (quarters & 1).eq(1)
     first, second = where(odd, cosine, sine), where(odd, sine, cosine)
     return (
         where(quarters >= 2, -first, first),
-        where(quarters.equals(1) | quarters.equals(2), -second, second),
+        where(quarters.eq(1) | quarters.eq(2), -second, second),
     )
 
 

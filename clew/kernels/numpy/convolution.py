@@ -177,7 +177,7 @@ def conv_grad_input(
     compiled = _compiled(window, g.shape, w.shape, groups, wide_g, wide_w)
     if compiled is not None:
         out = np.zeros(tuple(input_shape), wide_g.dtype)
-        _run_compiled(compiled, native.OF_INPUT, out, wide_w, wide_g, window, groups)
+        _run_compiled(compiled, native.GRAD_INPUT, out, wide_w, wide_g, window, groups)
         _add_bias(out, bias)
         return out.astype(out_dtype, copy=False)
     mirrored = _mirrored_padding(window, tuple(input_shape[2:]), g.shape[2:])
@@ -221,7 +221,7 @@ def conv_grad_weight(
     compiled = _compiled(window, g.shape, tuple(weight_shape), groups, wide_g, wide_x)
     if compiled is not None:
         out = np.empty(tuple(weight_shape), wide_x.dtype)
-        _run_compiled(compiled, native.OF_WEIGHT, wide_x, out, wide_g, window, groups)
+        _run_compiled(compiled, native.GRAD_WEIGHT, wide_x, out, wide_g, window, groups)
     elif _is_depthwise(weight_shape, groups):
         out = depthwise_grad_weight(wide_g, wide_x, window, tuple(weight_shape))
     else:
@@ -263,7 +263,7 @@ def _run_compiled(
         groups,
     )  # fmt: skip
     if compiled is native and winograd.fits(geometry, x.dtype):
-        result = {native.FORWARD: y, native.OF_INPUT: x, native.OF_WEIGHT: w}[kind]
+        result = {native.FORWARD: y, native.GRAD_INPUT: x, native.GRAD_WEIGHT: w}[kind]
         winograd.run(kind, x, w, y, geometry)
         if np.isfinite(np.add.reduce(result, axis=None)):
             return

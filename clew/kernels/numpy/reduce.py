@@ -47,7 +47,7 @@ def _deviations(x: Any, mean: Any) -> Any:
 
 def _sum_exp(x: Any, largest: Any) -> Any:
     # An infinity less itself would be NaN.
-    shift = where(largest.abs().equals(math.inf), 0.0, largest)
+    shift = where(largest.abs().eq(math.inf), 0.0, largest)
     return largest, (x - shift).exp().row_sum()
 
 

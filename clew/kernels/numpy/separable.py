@@ -130,9 +130,9 @@ def _planes(x: Array, tables: Sequence[AxisTable]) -> Array | None:
     """Map the last two axes, or the only one, by compiled code; None if there is none."""
     columns = tables[-1].taps(x.dtype, True)
     if len(tables) > 1:
-        return native.combine(x, tables[-2].taps(x.dtype, False), columns)
+        return native.separable_map(x, tables[-2].taps(x.dtype, False), columns)
     one_row = AxisTable.identity(1).taps(x.dtype, False)
-    mapped = native.combine(x[..., None, :], one_row, columns)
+    mapped = native.separable_map(x[..., None, :], one_row, columns)
     return None if mapped is None else mapped[..., 0, :]
 
 
