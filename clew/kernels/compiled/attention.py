@@ -32,7 +32,7 @@ _FORWARD_OPERANDS = {
 }  # fmt: skip
 _BACKWARD_OPERANDS = {
     "g": "bhte", "q": "bhtd", "k": "bhsd", "v": "bhse", "out": "bhte", "normaliser": "bht",
-    "scale": "", "of_q": "bhtd", "of_k": "bhsd", "of_v": "bhse",
+    "scale": "", "grad_q": "bhtd", "grad_k": "bhsd", "grad_v": "bhse",
 }  # fmt: skip
 
 # The body of a loop along a row: given addresses and accumulators, it returns the new ones.
@@ -287,12 +287,12 @@ class _Backward(_Attention):
         f = self.f
         buffers = [self.scratch(f[size]) for size in ("s", "s", "d", "e")]
         dots = self.malloc(str(ROWS))
-        for name in ("of_k", "of_v"):
-            size = f["d" if name == "of_k" else "e"]
+        for name in ("grad_k", "grad_v"):
+            size = f["d" if name == "grad_k" else "e"]
             self.call("clear", self.matrix(name), f"i64 {f['s']}", f"i64 {size}")
         with self.loop("0", f["t"], by=ROWS) as first:
             self.block(gradient, first, buffers, dots)
-        self.scale(self.matrix("of_k"), f["s"])
+        self.scale(self.matrix("grad_k"), f["s"])
         for buffer in (*(each[0] for each in buffers), dots):
             self.free(buffer)
 
@@ -344,12 +344,12 @@ class _Backward(_Attention):
             [scores, grad_weights, (normaliser, f["normaliser_t"]), (dots, item), (counts, "4"),
              scores, grad_weights],
         )  # fmt: skip
-        of_q = self.matrix("of_q", first)
-        self.multiply(grad_weights, self.matrix("k"), of_q, rows, f["d"], keys)
-        self.scale(of_q, rows)
+        grad_q = self.matrix("grad_q", first)
+        self.multiply(grad_weights, self.matrix("k"), grad_q, rows, f["d"], keys)
+        self.scale(grad_q, rows)
         grad_scores, weights = self.transposed(grad_weights), self.transposed(scores)
-        self.multiply(grad_scores, q, self.matrix("of_k"), keys, f["d"], rows, more="1")
-        self.multiply(weights, g, self.matrix("of_v"), keys, f["e"], rows, more="1")
+        self.multiply(grad_scores, q, self.matrix("grad_k"), keys, f["d"], rows, more="1")
+        self.multiply(weights, g, self.matrix("grad_v"), keys, f["e"], rows, more="1")
 
     def dot_row(self, a: Matrix, b: Matrix, row: str) -> None:
         """The dot product of corresponding rows."""

@@ -34,8 +34,8 @@ FORWARD = (
     "batch", "size", "steps", "first", "by", "row", "*h", "*c",
 )  # fmt: skip
 BACKWARD = (
-    "*gates", "gate_next", "*panels", "*c0", "*cells", "*of_out", "*of_h", "*of_c", "*of_gates",
-    "batch", "size", "steps", "first", "by", "row", "*before", "*later",
+    "*gates", "gate_next", "*panels", "*c0", "*cells", "*grad_out", "*grad_h", "*grad_c",
+    "*grad_gates", "batch", "size", "steps", "first", "by", "row", "*before", "*later",
 )  # fmt: skip
 
 
@@ -179,22 +179,22 @@ class _Backward(_Layer):
     def block(self) -> None:
         f = self.f
         width = self.mul(f["size"], str(GATES))
-        columns = self.gep(f["of_h"], self.mul("%block", str(BLOCK)))
+        columns = self.gep(f["grad_h"], self.mul("%block", str(BLOCK)))
         with self.if_then(self.e.value(f"icmp ne ptr {f['later']}, null")):
-            of_gates = f["later"], self.row_stride(width), str(self.itemsize)
+            grad_gates = f["later"], self.row_stride(width), str(self.itemsize)
             to = columns, self.row_stride(f["size"]), str(self.itemsize)
-            self.multiply(of_gates, self.panel("%block", width), to, width)
+            self.multiply(grad_gates, self.panel("%block", width), to, width)
         is_step = self.icmp("sge", f["row"], "0")
         with self.if_then(is_step), self.loop("0", f["batch"]) as row:
             self.one_row(row, width)
 
     def one_row(self, row: str, width: str) -> None:
         f, step_row = self.f, self.add(self.f["row"], row)
-        dh, dc = self.block_row(f["of_h"], row), self.block_row(f["of_c"], row)
-        with self.if_then(self.e.value(f"icmp ne ptr {f['of_out']}, null")):
-            self.add_row(self.block_row(f["of_out"], step_row), dh)
+        dh, dc = self.block_row(f["grad_h"], row), self.block_row(f["grad_c"], row)
+        with self.if_then(self.e.value(f"icmp ne ptr {f['grad_out']}, null")):
+            self.add_row(self.block_row(f["grad_out"], step_row), dh)
         gates = [self.gate(gate, row) for gate in range(GATES)]
-        start = self.row_of(f["of_gates"], step_row, width)
+        start = self.row_of(f["grad_gates"], step_row, width)
         start = self.gep(start, self.mul("%block", str(BLOCK)))
         results = [self.gep(start, self.mul(f["size"], str(gate))) for gate in range(GATES)]
         cells = [self.block_row(f["cells"], step_row), self.block_row(f["before"], row)]
@@ -217,6 +217,6 @@ class _Backward(_Layer):
             earlier = self.row_of(f["cells"], self.add(row, f["by"]), f["size"])
             self.set_word("*before", self.select(is_last, f["c0"], earlier, "ptr"))
             self.run_blocks()
-            self.set_word("*later", self.row_of(f["of_gates"], row, width))
+            self.set_word("*later", self.row_of(f["grad_gates"], row, width))
         self.set_word("row", "-1")
         self.run_blocks()

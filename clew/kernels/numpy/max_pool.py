@@ -2,7 +2,7 @@
 
 Maximum pooling gives the values and, as PyTorch does, their flat indices in the spatial volume.
 Once the indices are known the pooling is linear: it is `gather_by_index`, whose adjoint is
-`scatter_by_index`, and each of the two is the other's derivative. Averages are in `averaging`.
+`scatter_by_index`, and each of the two is the other's derivative. Averages are in `average_pool`.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from clew.kernels.pool import max_pool as native
 from clew.kernels.pool.adaptive_max_pool import adaptive_max
 
 Shape = tuple[int, ...]
-# Elements below which a compiled kernel is not worth loading.
+# Elements from which a compiled kernel is worth loading.
 _COMPILED_FROM = 1 << 14
 
 
