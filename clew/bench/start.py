@@ -84,7 +84,7 @@ def first_calls(dtype: str = "f32") -> dict[str, float]:
                 if inputs[0] == dtype:
                     with _timed(kernel.name, seconds):
                         kernel.make_ready(index)
-        for each in foreach.TOGETHER:
+        for each in foreach.KERNELS:
             with _timed(each.name, seconds):
                 each.compiled(dtype)
         for name, use in _PRODUCTS.items():

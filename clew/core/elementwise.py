@@ -17,7 +17,7 @@ from clew.backend import dtypes
 from clew.core.op import Formula, Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.compiled.threaded_ufuncs import LARGE, LARGE_FOR, TWINS
+from clew.kernels.compiled.threaded_ufuncs import THREADED, THRESHOLD, THRESHOLDS
 from clew.kernels.numpy.conversion import converted
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -55,8 +55,8 @@ class Elementwise(Op):
         )  # fmt: skip
         self.rule = rule
         # The threaded version of a NumPy ufunc, for large arrays and for low-precision floats.
-        self.threaded = TWINS.get(forward) if isinstance(forward, np.ufunc) else None
-        self.large = LARGE_FOR.get(forward, LARGE) if self.threaded is not None else LARGE
+        self.threaded = THREADED.get(forward) if isinstance(forward, np.ufunc) else None
+        self.large = THRESHOLDS.get(forward, THRESHOLD) if self.threaded is not None else THRESHOLD
         # Whether the result of operands of one float type has this type, too.
         self.keeps_floats = rule != BOOL
         # Whether the forward takes low-precision floats as they are, and computes wider by itself;
@@ -249,7 +249,7 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
         if type(right) is float:
             right = dtypes.as_scalar(right, dtype)
         try:
-            if threaded is not None and array.size >= LARGE:
+            if threaded is not None and array.size >= THRESHOLD:
                 result = threaded.when(array)(array, right)
             else:
                 result = forward(array, right)

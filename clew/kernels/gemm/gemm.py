@@ -13,10 +13,10 @@ from __future__ import annotations
 import functools
 from functools import partial
 
-from clew.kernels.codegen.builder import Code
+from clew.kernels.codegen.builder import IRBuilder
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.ir import F32, F64
-from clew.kernels.codegen.loops import LOOP_SIGNATURE, finish
+from clew.kernels.codegen.loops import LOOP_SIGNATURE, end_module
 from clew.kernels.codegen.ufunc import Kernel
 from clew.kernels.gemm import gemm_panels, microkernel_table, packing
 from clew.kernels.gemm.blocking import ARGUMENTS, FIELDS, MacroKernel, emit_body, emit_pack_all
@@ -58,7 +58,7 @@ def microkernel_module(tiling: Tiling, tile: Tile) -> str:
     """The module of one microkernel."""
     e = Emitter()
     emit_microkernel(e, tiling, tile)
-    finish(e)
+    end_module(e)
     return e.text()
 
 
@@ -75,17 +75,17 @@ HELPER_BODIES = {
 
 def helper_module(tiling: Tiling, name: str) -> str:
     """The module of one helper of the microkernels."""
-    c = Code(Emitter(), tiling.llvm)
+    c = IRBuilder(Emitter(), tiling.llvm)
     with c.function(microkernel_table.signature(name)):
         HELPER_BODIES[name](c, tiling)
-    finish(c.e)
+    end_module(c.e)
     return c.e.text()
 
 
 def gemm_module(llvm: str) -> str:
     """The module of the ufuncs' loops, the driver, and the macro-kernel."""
     e, tiling = Emitter(), Tiling(vector_bytes(), llvm)
-    c = Code(e, llvm, O0)
+    c = IRBuilder(e, llvm, O0)
     e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
     packing.pack_b(c, tiling)
     gemm_panels.Panel(c, tiling).emit()
@@ -95,64 +95,64 @@ def gemm_module(llvm: str) -> str:
     _Driver(c, tiling).emit()
     for name, with_bias in UFUNCS.items():
         _UfuncLoop(c, name, with_bias).emit()
-    finish(e)
+    end_module(e)
     return e.text()
 
 
-def reads_b_in_place(c: Code, tiling: Tiling, f: dict[str, str]) -> str:
+def reads_b_in_place(c: IRBuilder, tiling: Tiling, f: dict[str, str]) -> str:
     """Whether `b` is not packed: it has whole vectors, and few rows, or the layout of a panel."""
-    is_row_major = c.compare("eq", f["b_col_stride"], str(c.item))
-    whole = c.compare("eq", c.remainder(f["n"], str(tiling.lanes)), "0")
-    few_rows = c.compare("sle", f["m"], str(MAX_UNPACKED_ROWS))
-    is_panel = c.both(
-        c.compare("eq", f["b_k_stride"], str(tiling.columns * c.item)),
-        c.compare("eq", f["n"], str(tiling.columns)),
+    is_row_major = c.icmp("eq", f["b_col_stride"], str(c.itemsize))
+    whole = c.icmp("eq", c.urem(f["n"], str(tiling.lanes)), "0")
+    few_rows = c.icmp("sle", f["m"], str(MAX_UNPACKED_ROWS))
+    is_panel = c.and_(
+        c.icmp("eq", f["b_k_stride"], str(tiling.columns * c.itemsize)),
+        c.icmp("eq", f["n"], str(tiling.columns)),
     )
-    return c.both(c.both(is_row_major, whole), c.either(few_rows, is_panel))
+    return c.and_(c.and_(is_row_major, whole), c.or_(few_rows, is_panel))
 
 
-def should_pack_a(c: Code, f: dict[str, str]) -> str:
+def should_pack_a(c: IRBuilder, f: dict[str, str]) -> str:
     """Whether `a` is packed: if it is column-major, and many columns use it."""
-    is_column_major = c.both(
-        c.compare("eq", f["a_row_stride"], str(c.item)),
-        c.compare("ne", f["a_k_stride"], str(c.item)),
+    is_column_major = c.and_(
+        c.icmp("eq", f["a_row_stride"], str(c.itemsize)),
+        c.icmp("ne", f["a_k_stride"], str(c.itemsize)),
     )
     # Elements at the same offset in their pages evict each other from the cache.
-    crowded = c.compare("eq", c.remainder(f["a_k_stride"], str(PAGE)), "0")
-    fewest = c.choose(crowded, str(MIN_PACKED_COLUMNS // 4), str(MIN_PACKED_COLUMNS))
-    return c.choose(c.both(is_column_major, c.compare("sge", f["n"], fewest)), "1", "0")
+    crowded = c.icmp("eq", c.urem(f["a_k_stride"], str(PAGE)), "0")
+    fewest = c.select(crowded, str(MIN_PACKED_COLUMNS // 4), str(MIN_PACKED_COLUMNS))
+    return c.select(c.and_(is_column_major, c.icmp("sge", f["n"], fewest)), "1", "0")
 
 
-def block_depth(c: Code, tiling: Tiling, f: dict[str, str]) -> str:
+def block_depth(c: IRBuilder, tiling: Tiling, f: dict[str, str]) -> str:
     """The depth of the blocks of k: all are equal but the last."""
-    return c.multiple(c.pieces(f["k"], c.pieces(f["k"], str(tiling.kc))), str(K_UNROLL))
+    return c.round_up(c.ceil_div(f["k"], c.ceil_div(f["k"], str(tiling.kc))), str(K_UNROLL))
 
 
 class _UfuncLoop:
     """The inner loop of a ufunc: fills in the context and calls the driver."""
 
-    def __init__(self, c: Code, name: str, with_bias: bool) -> None:
+    def __init__(self, c: IRBuilder, name: str, with_bias: bool) -> None:
         self.c, self.name, self.with_bias = c, name, with_bias
 
     def emit(self) -> None:
         c = self.c
         with c.function(f"void @{self.name}({LOOP_SIGNATURE})"):
             context = gemm_panels.allocate_context(c, FIELDS)
-            c.tell(context, FIELDS, {})
+            c.store_context(context, FIELDS, {})
             self.copy_arguments(context)
-            batch = c.get("%dims")
+            batch = c.load_word("%dims")
             runs_here = self.is_rejected(context, batch) if self.name == "async_product" else "true"
-            with c.when(runs_here):
+            with c.if_then(runs_here):
                 c.e.line(f"call void @gemm(ptr {context}, i64 {batch})")
 
     def is_rejected(self, context: str, batch: str) -> str:
         """Submit the product as an asynchronous job; whether the queue rejects it."""
         c = self.c
-        c.tell_more(context, FIELDS, {"single_threaded": "1"})
+        c.update_context(context, FIELDS, {"single_threaded": "1"})
         c.e.declare("i1 @clew_submit_job(ptr, ptr, i64, i64)")
         arguments = f"ptr @gemm, ptr {context}, i64 {len(FIELDS)}, i64 {batch}"
-        rejected = c.negated(c.e.value(f"call i1 @clew_submit_job({arguments})"))
-        c.tell_more(context, FIELDS, {"single_threaded": "0"})
+        rejected = c.not_(c.e.value(f"call i1 @clew_submit_job({arguments})"))
+        c.update_context(context, FIELDS, {"single_threaded": "0"})
         return rejected
 
     def copy_arguments(self, context: str) -> None:
@@ -167,27 +167,25 @@ class _UfuncLoop:
             bias_fields = [i for i in range(begin, end) if names[i].startswith("bias")]
             begins = [begin, *(i if self.with_bias else i + 1 for i in bias_fields)]
             for start, stop in zip(begins, [*bias_fields, end], strict=True):
-                words = c.integer_at(source, str(skipped))
-                c.copy_words(c.integer_at(context, str(start)), words, stop - start)
+                words = c.gep_i64(source, str(skipped))
+                c.memcpy_words(c.gep_i64(context, str(start)), words, stop - start)
                 skipped += stop - start
 
 
 class _Driver:
     """`gemm(context, batch)`: decides what is packed, cuts the work into tasks, and runs them."""
 
-    def __init__(self, c: Code, tiling: Tiling) -> None:
+    def __init__(self, c: IRBuilder, tiling: Tiling) -> None:
         self.c, self.tiling = c, tiling
 
     def emit(self) -> None:
         c = self.c
         with c.function("void @gemm(ptr %context, i64 %batch)"):
-            f = c.context(*ARGUMENTS)
+            f = c.load_context(*ARGUMENTS)
             size = c.mul("%batch", f["m"], f["n"])
-            with c.when(
-                c.both(c.compare("eq", f["k"], "0"), c.compare("eq", f["accumulate"], "0"))
-            ):
+            with c.if_then(c.and_(c.icmp("eq", f["k"], "0"), c.icmp("eq", f["accumulate"], "0"))):
                 self.fill(f)
-            with c.when(c.compare("sgt", c.mul(size, f["k"]), "0")):
+            with c.if_then(c.icmp("sgt", c.mul(size, f["k"]), "0")):
                 self.multiply(f)
 
     def fill(self, f: dict[str, str]) -> None:
@@ -195,47 +193,47 @@ class _Driver:
         c = self.c
         has_bias = c.e.value(f"icmp ne ptr {f['bias']}, null")
         with c.loop("0", "%batch") as batch, c.loop("0", f["m"]) as row:
-            start = c.past(
+            start = c.ptr_add(
                 f["c"], c.add(c.mul(batch, f["c_batch_stride"]), c.mul(row, f["c_row_stride"]))
             )
             with c.loop("0", f["n"]) as column:
-                place = c.past(start, c.mul(column, f["c_col_stride"]))
+                place = c.ptr_add(start, c.mul(column, f["c_col_stride"]))
                 c.store("0.0", place)
-                with c.when(has_bias):
+                with c.if_then(has_bias):
                     offset = c.add(
                         c.mul(batch, f["bias_batch_stride"]), c.mul(column, f["bias_col_stride"])
                     )
-                    c.store(c.load(c.past(f["bias"], offset)), place)
+                    c.store(c.load(c.ptr_add(f["bias"], offset)), place)
 
     def multiply(self, f: dict[str, str]) -> None:
         c = self.c
-        item = str(c.item)
-        is_transposed = c.both(
-            c.compare("eq", f["c_row_stride"], item), c.compare("ne", f["c_col_stride"], item)
+        item = str(c.itemsize)
+        is_transposed = c.and_(
+            c.icmp("eq", f["c_row_stride"], item), c.icmp("ne", f["c_col_stride"], item)
         )
         chosen: dict[str, str] = {}
         for one, other in TRANSPOSED_PAIRS:
             kind = "ptr" if one == "a" else "i64"
-            chosen[one] = c.choose(is_transposed, f[other], f[one], kind)
-            chosen[other] = c.choose(is_transposed, f[one], f[other], kind)
+            chosen[one] = c.select(is_transposed, f[other], f[one], kind)
+            chosen[other] = c.select(is_transposed, f[one], f[other], kind)
         chosen |= {"k": f["k"], "single_threaded": f["single_threaded"]}
         self.plan(chosen)
-        c.tell_more("%context", FIELDS, chosen)
+        c.update_context("%context", FIELDS, chosen)
         self.run_tasks(chosen)
 
     def plan(self, f: dict[str, str]) -> None:
         """Decide what is packed, and the size of the tasks."""
         c, tiling = self.c, self.tiling
-        f["pack_b"] = c.choose(reads_b_in_place(c, tiling, f), "0", "1")
+        f["pack_b"] = c.select(reads_b_in_place(c, tiling, f), "0", "1")
         f["pack_a"] = should_pack_a(c, f)
         work = c.mul(f["m"], f["n"], f["k"])
-        wanted = c.least(c.quotient(work, str(GRAIN)), c.quotient(str(MAX_TASKS), "%batch"))
-        wanted = c.most(wanted, "1")
+        wanted = c.min(c.udiv(work, str(GRAIN)), c.udiv(str(MAX_TASKS), "%batch"))
+        wanted = c.max(wanted, "1")
         across, down = self.task_grid(f, wanted)
-        f["task_columns"] = c.multiple(c.pieces(f["n"], across), str(tiling.columns))
-        f["n_tasks"] = c.pieces(f["n"], f["task_columns"])
-        f["task_rows"] = c.multiple(c.pieces(f["m"], down), str(tiling.heights[0]))
-        f["m_tasks"] = c.pieces(f["m"], f["task_rows"])
+        f["task_columns"] = c.round_up(c.ceil_div(f["n"], across), str(tiling.columns))
+        f["n_tasks"] = c.ceil_div(f["n"], f["task_columns"])
+        f["task_rows"] = c.round_up(c.ceil_div(f["m"], down), str(tiling.heights[0]))
+        f["m_tasks"] = c.ceil_div(f["m"], f["task_rows"])
         f["kc"] = block_depth(c, tiling, f)
 
     def task_grid(self, f: dict[str, str], wanted: str) -> tuple[str, str]:
@@ -245,45 +243,45 @@ class _Driver:
         are many rows, unless that leaves some threads without work.
         """
         c = self.c
-        few_tasks = c.least(wanted, str(MIN_TASKS))
-        flat = c.compare("sle", f["m"], str(2 * MIN_TASK_ROWS))
-        widest = c.pieces(f["n"], str(MAX_TASK_COLUMNS))
-        down = c.least(c.pieces(wanted, widest), c.quotient(f["m"], str(MIN_TASK_ROWS)))
-        down = c.choose(flat, "1", c.most(down, "1"))
-        narrowest = c.pieces(f["n"], str(2 * self.tiling.columns))
-        across = c.most(widest, c.least(narrowest, c.pieces(few_tasks, down)))
-        panels = c.pieces(f["n"], str(self.tiling.columns))
-        most = c.choose(c.compare("ne", f["pack_a"], "0"), str(MIN_TASKS // 2), panels)
-        across = c.choose(flat, c.most(widest, c.least(wanted, most)), across)
-        lowest = c.quotient(f["m"], str(MIN_TASK_ROWS // 2))
-        down = c.most(down, c.least(lowest, c.quotient(few_tasks, across)))
+        few_tasks = c.min(wanted, str(MIN_TASKS))
+        flat = c.icmp("sle", f["m"], str(2 * MIN_TASK_ROWS))
+        widest = c.ceil_div(f["n"], str(MAX_TASK_COLUMNS))
+        down = c.min(c.ceil_div(wanted, widest), c.udiv(f["m"], str(MIN_TASK_ROWS)))
+        down = c.select(flat, "1", c.max(down, "1"))
+        narrowest = c.ceil_div(f["n"], str(2 * self.tiling.columns))
+        across = c.max(widest, c.min(narrowest, c.ceil_div(few_tasks, down)))
+        panels = c.ceil_div(f["n"], str(self.tiling.columns))
+        most = c.select(c.icmp("ne", f["pack_a"], "0"), str(MIN_TASKS // 2), panels)
+        across = c.select(flat, c.max(widest, c.min(wanted, most)), across)
+        lowest = c.udiv(f["m"], str(MIN_TASK_ROWS // 2))
+        down = c.max(down, c.min(lowest, c.udiv(few_tasks, across)))
         return across, down
 
     def run_tasks(self, f: dict[str, str]) -> None:
         c = self.c
         each = c.mul(f["m_tasks"], f["n_tasks"])
         total = c.mul("%batch", each)
-        work = c.quotient(c.mul(f["m"], f["n"], f["k"]), each)
-        grain = c.most(c.quotient(str(GRAIN), c.most(work, "1")), "1")
-        several = c.compare("sgt", f["m_tasks"], "1")
-        one = c.compare("eq", "%batch", "1")
-        shares = c.both(c.both(several, one), c.compare("ne", f["pack_b"], "0"))
-        with c.when(shares):
-            panels = c.pieces(f["n"], str(self.tiling.columns))
+        work = c.udiv(c.mul(f["m"], f["n"], f["k"]), each)
+        grain = c.max(c.udiv(str(GRAIN), c.max(work, "1")), "1")
+        several = c.icmp("sgt", f["m_tasks"], "1")
+        one = c.icmp("eq", "%batch", "1")
+        shares = c.and_(c.and_(several, one), c.icmp("ne", f["pack_b"], "0"))
+        with c.if_then(shares):
+            panels = c.ceil_div(f["n"], str(self.tiling.columns))
             width = c.mul(panels, str(self.tiling.columns))
-            shared_b = c.buffer(c.mul(f["k"], width))
-            c.tell_more("%context", FIELDS, {"shared_b": shared_b})
-            blocks = c.mul(panels, c.pieces(f["k"], f["kc"]))
+            shared_b = c.malloc(c.mul(f["k"], width))
+            c.update_context("%context", FIELDS, {"shared_b": shared_b})
+            blocks = c.mul(panels, c.ceil_div(f["k"], f["kc"]))
             self.parallel_for(f, "pack_all", blocks, "2")
             self.parallel_for(f, "body", total, grain)
-            c.release(shared_b)
-        with c.when(c.negated(shares)):
+            c.free(shared_b)
+        with c.if_then(c.not_(shares)):
             self.parallel_for(f, "body", total, grain)
 
     def parallel_for(self, f: dict[str, str], function: str, total: str, grain: str) -> None:
         """Run a function on the thread pool, over all tasks."""
         c = self.c
-        grain = c.choose(c.compare("ne", f["single_threaded"], "0"), total, grain)
+        grain = c.select(c.icmp("ne", f["single_threaded"], "0"), total, grain)
         given = f"ptr @{function}, ptr %context, i64 {total}, i64 {grain}"
         c.e.line(f"call void @clew_parallel_for({given})")
 

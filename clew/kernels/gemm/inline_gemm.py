@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clew.kernels.codegen.builder import TYPES, Code
+from clew.kernels.codegen.builder import TYPES, IRBuilder
 from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.codegen.loops import finish
+from clew.kernels.codegen.loops import end_module
 from clew.kernels.gemm import gemm_panels
 from clew.kernels.gemm.blocking import FIELDS
 from clew.kernels.gemm.gemm import (
@@ -36,11 +36,11 @@ Matrix = tuple[str, str, str]
 
 def module(llvm: str) -> str:
     """The module of `multiply` and `pack`."""
-    c = Code(Emitter(), llvm, O0)
+    c = IRBuilder(Emitter(), llvm, O0)
     tiling = Tiling(vector_bytes(), llvm)
     _multiply(c, tiling)
     _pack(c, tiling)
-    finish(c.e)
+    end_module(c.e)
     return c.e.text()
 
 
@@ -58,13 +58,13 @@ def _names(parameters: str) -> list[str]:
     return [each.split(" %")[1] for each in parameters.split(", ")]
 
 
-def _call(c: Code, function: str, arguments: str) -> None:
+def _call(c: IRBuilder, function: str, arguments: str) -> None:
     types = _types(arguments)
     c.e.declare(f"void {_symbol(function, c.llvm)}({types})")
     c.e.line(f"call void {_symbol(function, c.llvm)}({arguments})")
 
 
-def _multiply(c: Code, tiling: Tiling) -> None:
+def _multiply(c: IRBuilder, tiling: Tiling) -> None:
     """`multiply`: panels at once where nothing is packed, the driver of gemm.py otherwise."""
     names = _names(MULTIPLY_PARAMETERS)
     with c.function(f"void @multiply({MULTIPLY_PARAMETERS})"):
@@ -72,46 +72,50 @@ def _multiply(c: Code, tiling: Tiling) -> None:
         panel_context = gemm_panels.allocate_context(c, gemm_panels.FIELDS)
         initial = c.e.value(f"alloca [{tiling.columns} x {c.llvm}], align 64")
         f = {name: f"%{name}" for name in names}
-        is_not_empty = c.compare("sgt", c.least(c.least(f["m"], f["n"]), f["k"]), "0")
-        is_row_major = c.compare("eq", f["c_col_stride"], str(c.item))
-        few = c.compare("slt", f["n"], str(MIN_PACKED_COLUMNS))
-        is_unpacked = c.both(
-            c.both(reads_b_in_place(c, tiling, f), is_row_major), c.both(is_not_empty, few)
+        is_not_empty = c.icmp("sgt", c.min(c.min(f["m"], f["n"]), f["k"]), "0")
+        is_row_major = c.icmp("eq", f["c_col_stride"], str(c.itemsize))
+        few = c.icmp("slt", f["n"], str(MIN_PACKED_COLUMNS))
+        is_unpacked = c.and_(
+            c.and_(reads_b_in_place(c, tiling, f), is_row_major), c.and_(is_not_empty, few)
         )
-        with c.when(is_unpacked):
+        with c.if_then(is_unpacked):
             _multiply_unpacked(
                 c, tiling, {**f, "initial": initial, "scratch_tile": initial}, panel_context
             )
-        with c.when(c.negated(is_unpacked)):
-            c.tell(context, FIELDS, f)
+        with c.if_then(c.not_(is_unpacked)):
+            c.store_context(context, FIELDS, f)
             _call(c, "gemm", f"ptr {context}, i64 1")
 
 
-def _pack(c: Code, tiling: Tiling) -> None:
+def _pack(c: IRBuilder, tiling: Tiling) -> None:
     """`pack`: a whole matrix into panels, with one block of k."""
     given = "ptr %b, i64 %b_k_stride, i64 %b_col_stride, i64 %k, i64 %n, ptr %shared_b"
     with c.function(f"void @pack({given})"):
         context = gemm_panels.allocate_context(c, FIELDS)
         names = _names(given)
-        c.tell(context, FIELDS, {**{name: f"%{name}" for name in names}, "kc": "%k"})
-        panels = c.pieces("%n", str(tiling.columns))
+        c.store_context(context, FIELDS, {**{name: f"%{name}" for name in names}, "kc": "%k"})
+        panels = c.ceil_div("%n", str(tiling.columns))
         c.e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
         c.e.declare(f"void {_symbol('pack_all', c.llvm)}(ptr, i64, i64)")
         given = f"ptr {_symbol('pack_all', c.llvm)}, ptr {context}, i64 {panels}, i64 2"
         c.e.line(f"call void @clew_parallel_for({given})")
 
 
-def _multiply_unpacked(c: Code, tiling: Tiling, f: dict[str, str], panel_context: str) -> None:
+def _multiply_unpacked(c: IRBuilder, tiling: Tiling, f: dict[str, str], panel_context: str) -> None:
     kc = block_depth(c, tiling, f)
-    f["b_panel_stride"], f["b_block_k_stride"], f["right"] = str(c.item), f["b_k_stride"], f["n"]
+    f["b_panel_stride"], f["b_block_k_stride"], f["right"] = (
+        str(c.itemsize),
+        f["b_k_stride"],
+        f["n"],
+    )
     with c.loop("0", f["k"], by=kc) as k:
-        f["depth"] = c.least(kc, c.sub(f["k"], k))
-        f["a_block"] = c.past(f["a"], c.mul(k, f["a_k_stride"]))
-        f["b_block"] = c.past(f["b"], c.mul(k, f["b_k_stride"]))
-        is_first = c.compare("eq", k, "0")
-        f["is_first"] = c.choose(is_first, "1", "0")
-        f["accumulates"] = c.choose(is_first, f["accumulate"], "1")
-        c.tell(panel_context, gemm_panels.FIELDS, f)
+        f["depth"] = c.min(kc, c.sub(f["k"], k))
+        f["a_block"] = c.ptr_add(f["a"], c.mul(k, f["a_k_stride"]))
+        f["b_block"] = c.ptr_add(f["b"], c.mul(k, f["b_k_stride"]))
+        is_first = c.icmp("eq", k, "0")
+        f["is_first"] = c.select(is_first, "1", "0")
+        f["accumulates"] = c.select(is_first, f["accumulate"], "1")
+        c.store_context(panel_context, gemm_panels.FIELDS, f)
         with c.loop("0", f["n"], by=tiling.columns) as left:
             _call(c, "panel", f"ptr {panel_context}, i64 0, i64 {f['m']}, i64 {left}")
 

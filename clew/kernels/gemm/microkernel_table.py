@@ -5,7 +5,7 @@ Each is compiled when a product first needs it, as most programs need few of the
 
 from __future__ import annotations
 
-from clew.kernels.codegen.builder import Code
+from clew.kernels.codegen.builder import IRBuilder
 from clew.kernels.codegen.lazy_call import call_lazily
 from clew.kernels.gemm.microkernels import Tiling
 
@@ -33,12 +33,12 @@ def signature(name: str) -> str:
     return f"void @{name}({HELPERS[name]})"
 
 
-def call_helper(c: Code, tiling: Tiling, name: str, arguments: str) -> None:
+def call_helper(c: IRBuilder, tiling: Tiling, name: str, arguments: str) -> None:
     """Call a helper."""
     index = len(tiling.tiles) + list(HELPERS).index(name)
     call_lazily(c.e, table_symbol(tiling), index, arguments)
 
 
-def call_microkernel(c: Code, tiling: Tiling, index: str, arguments: str) -> None:
+def call_microkernel(c: IRBuilder, tiling: Tiling, index: str, arguments: str) -> None:
     """Call the microkernel at an index of `Tiling.tiles`."""
     call_lazily(c.e, table_symbol(tiling), index, arguments)

@@ -8,7 +8,7 @@ have any strides, so that it need not be packed.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from clew.kernels.codegen.builder import ITEM
+from clew.kernels.codegen.builder import SIZEOF
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.runtime.cpu import CACHE_LINE
 
@@ -49,7 +49,7 @@ class Tiling:
 
     def __init__(self, vector_bytes: int, llvm: str) -> None:
         self.llvm = llvm
-        self.lanes = vector_bytes // ITEM[llvm]
+        self.lanes = vector_bytes // SIZEOF[llvm]
         self.heights = (6, 4, 1)
         # AVX-512 has 32 registers, AVX2 has 16; some must be left for elements of a and b.
         self.widths = (4, 2, 1) if vector_bytes == 64 else (2, 1)
@@ -58,14 +58,14 @@ class Tiling:
         self.kc = 128 if vector_bytes == 64 else 256
         # The bytes that each iteration prefetches: with five tiles below each other, they are the
         # whole next panel.
-        panel = K_UNROLL * self.columns * ITEM[llvm]
+        panel = K_UNROLL * self.columns * SIZEOF[llvm]
         self.prefetch_bytes = max(1, panel // (5 * CACHE_LINE)) * CACHE_LINE
 
     @property
     def layouts(self) -> tuple[Layout, ...]:
         """The layouts of `a` for which the largest tile has code of its own: row-major, and
         column-major (as packed)."""
-        item = ITEM[self.llvm]
+        item = SIZEOF[self.llvm]
         return Layout(0, item), Layout(item, 0)
 
     @property
@@ -151,7 +151,7 @@ class _MicroKernel:
             for distance in range(0, self.tiling.prefetch_bytes, CACHE_LINE):
                 line = e.value(f"getelementptr i8, ptr {first_line}, i64 {distance}")
                 e.line(f"call void @llvm.prefetch.p0(ptr {line}, i32 0, i32 2, i32 1)")
-        e.value(e.opaque(f"sub i64 {count}, 1"), "%left")
+        e.value(e.freeze(f"sub i64 {count}, 1"), "%left")
         e.line("%over = icmp eq i64 %left, 0")
         e.line("br i1 %over, label %done, label %loop")
         e.label("done")
@@ -161,7 +161,7 @@ class _MicroKernel:
         """The pointers for the next k: at a known offset from the first ones, or from the last."""
         e, *rows = self.e, *[(self.layout.k_stride, "%a_k_stride")] * (len(first) - 1)
         columns = (
-            self.tiling.columns * ITEM[self.tiling.llvm] if self.is_unrolled else 0,
+            self.tiling.columns * SIZEOF[self.tiling.llvm] if self.is_unrolled else 0,
             "%b_k_stride",
         )
         moved = []
@@ -169,7 +169,7 @@ class _MicroKernel:
             start, distance = (first[i], step * known) if known else (at[i], stride)
             place = f"getelementptr i8, ptr {start}, i64 {distance}"
             last = bool(names[i])
-            moved.append(e.value(e.opaque(place, "ptr") if last else place, names[i]))
+            moved.append(e.value(e.freeze(place, "ptr") if last else place, names[i]))
         return moved
 
     def multiply_add(self, pointers: list[str], totals: list[str], names: list[str]) -> list[str]:
@@ -225,14 +225,14 @@ class _MicroKernel:
         return self.e.value(f"getelementptr {self.tiling.llvm}, ptr {base}, i64 {size}")
 
     def load_vectors(self, base: str) -> list[str]:
-        item = ITEM[self.tiling.llvm]
+        item = SIZEOF[self.tiling.llvm]
         return [
             self.e.value(f"load {self.vector}, ptr {self.address(base, v)}, align {item}")
             for v in range(self.width)
         ]
 
     def store(self, base: str, values: Sequence[str]) -> None:
-        item = ITEM[self.tiling.llvm]
+        item = SIZEOF[self.tiling.llvm]
         for v, value in enumerate(values):
             self.e.line(f"store {self.vector} {value}, ptr {self.address(base, v)}, align {item}")
 
@@ -244,7 +244,7 @@ class _MicroKernel:
             if self.layout.row_stride:
                 stride = str(distance * self.layout.row_stride)
             pointer = e.value(f"getelementptr i8, ptr {pointer}, i64 {stride}")
-        number = e.value(f"load {llvm}, ptr {pointer}, align {ITEM[llvm]}")
+        number = e.value(f"load {llvm}, ptr {pointer}, align {SIZEOF[llvm]}")
         one = e.value(f"insertelement {self.vector} poison, {llvm} {number}, i32 0")
         zeros = f"<{self.tiling.lanes} x i32> zeroinitializer"
         return e.value(f"shufflevector {self.vector} {one}, {self.vector} poison, {zeros}")

@@ -14,8 +14,8 @@ import numpy as np
 
 from clew.kernels.codegen.builder import TYPES
 from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.codegen.image_rows import Lines
-from clew.kernels.codegen.loops import GRAIN, finish
+from clew.kernels.codegen.image_rows import ImageRowBuilder
+from clew.kernels.codegen.loops import GRAIN, end_module
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.cpu import CACHE_LINE
 
@@ -55,21 +55,21 @@ def module(llvm: str) -> str:
     """The LLVM module for one type of elements."""
     e = Emitter()
     _Outer(e, llvm).emit()
-    finish(e, "outer")
+    end_module(e, "outer")
     e.lines.append("!1 = !{i32 1}")
     return e.text()
 
 
-class _Outer(Lines):
+class _Outer(ImageRowBuilder):
     """`body(context, begin, end)` for some rows of results."""
 
     def emit(self) -> None:
         with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
-            f = self.context("*columns", "*rows", "*out", "count", "length")
+            f = self.load_context("*columns", "*rows", "*out", "count", "length")
             with self.loop("%begin", "%end") as row:
-                factor = self.load(self.at(f["columns"], row))
-                source = self.at(f["rows"], self.mul(self.quotient(row, f["count"]), f["length"]))
-                target = self.at(f["out"], self.mul(row, f["length"]))
+                factor = self.load(self.gep(f["columns"], row))
+                source = self.gep(f["rows"], self.mul(self.udiv(row, f["count"]), f["length"]))
+                target = self.gep(f["out"], self.mul(row, f["length"]))
                 self.scaled(source, factor, target, f["length"])
             # Non-temporal stores are weakly ordered: other threads may read the result after them.
             self.e.line("fence seq_cst")
@@ -77,20 +77,20 @@ class _Outer(Lines):
     def scaled(self, source: str, factor: str, target: str, length: str) -> None:
         """target[:] = source * factor: up to the first cache line, whole lines, and the rest."""
         address = self.e.value(f"ptrtoint ptr {target} to i64")
-        unaligned = self.remainder(self.sub("0", address), str(CACHE_LINE))
-        first = self.least(self.quotient(unaligned, str(self.item)), length)
-        lanes = CACHE_LINE // self.item
-        whole = self.mul(self.quotient(self.sub(length, first), str(lanes)), str(lanes))
+        unaligned = self.urem(self.sub("0", address), str(CACHE_LINE))
+        first = self.min(self.udiv(unaligned, str(self.itemsize)), length)
+        lanes = CACHE_LINE // self.itemsize
+        whole = self.mul(self.udiv(self.sub(length, first), str(lanes)), str(lanes))
         last = self.add(first, whole)
         for self.lanes, begin, end in ((1, "0", first), (lanes, first, last), (1, last, length)):
-            factors = self.repeated(factor)
+            factors = self.splat(factor)
             with self.loop(begin, end, by=self.lanes) as i:
-                part = self.load(self.at(source, i), self.kind())
-                product = self.e.value(f"fmul {self.kind()} {part}, {factors}")
-                place = self.at(target, i)
+                part = self.load(self.gep(source, i), self.value_type())
+                product = self.e.value(f"fmul {self.value_type()} {part}, {factors}")
+                place = self.gep(target, i)
                 how = (
-                    f"align {self.item}"
+                    f"align {self.itemsize}"
                     if self.lanes == 1
                     else f"align {CACHE_LINE}, !nontemporal !1"
                 )
-                self.e.line(f"store {self.kind()} {product}, ptr {place}, {how}")
+                self.e.line(f"store {self.value_type()} {product}, ptr {place}, {how}")

@@ -85,7 +85,7 @@ def add_up(array: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     Low-precision floats give a float32.
     """
     if array.size > _SHORT and dims:
-        total = reduce.add_up(array, dims, keepdim)
+        total = reduce.sum_over(array, dims, keepdim)
         if total is not None:
             return total
     return fold(np.add, array, dims, keepdim, accumulator_dtype(array.dtype))
@@ -172,7 +172,7 @@ def _total(input: Tensor, op: Op) -> Tensor | None:
     if (dtype is not F32 and dtype is not F64) or state.intercept is not None or not size:
         return None
     if array.flags.c_contiguous:
-        total = reduce.all_by(reduce.SUM, array)
+        total = reduce.reduce_all(reduce.SUM, array)
     else:
         total = add_up(array, tuple(range(array.ndim)), False)
     if op is not SUM_ALL:
@@ -188,7 +188,7 @@ def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
     if (dtype is not F32 and dtype is not F64) or not array.size or state.intercept is not None:
         return None
     if array.size > _SHORT:
-        total: Any = reduce.add_up(array, dims, keepdim)
+        total: Any = reduce.sum_over(array, dims, keepdim)
     else:
         total = np.asarray(_add_all(array, dims, None, None, keepdim))
     if op is not SUM:
@@ -332,7 +332,7 @@ def _multiplied(self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtyp
     values = convert(self, accumulator_dtype(dtype))
     product = None
     if dim is None or dim == self.ndim - 1:
-        product = reduce.multiply(values, dim is None, keepdim)
+        product = reduce.prod_over(values, dim is None, keepdim)
     if product is None:
         product = fold(np.multiply, values, dim, keepdim)
     return product.astype(dtype, copy=False)
@@ -384,7 +384,7 @@ def _product_of_all(input: Tensor) -> Tensor | None:
         return None
     if state.intercept is not None or state.autocast is not None:
         return None
-    product = reduce.all_by(reduce.PROD, array)
+    product = reduce.reduce_all(reduce.PROD, array)
     return PROD_ALL.output(state, (input,), {"dtype": dtype}, product)
 
 

@@ -25,8 +25,8 @@ def vectors(
     for module in (im2col_conv, depthwise, small_max_pool, winograd):
         cached: Any = module._function
         monkeypatch.setattr(module, "_function", cached.__wrapped__)
-    fresh = separable_maps.Planes(
-        "planes_again",
+    fresh = separable_maps.SeparableMap(
+        "separable_map_again",
         separable_maps._no_formula,
         separable_maps._KERNEL.signatures,
         separable_maps.CORE,

@@ -23,7 +23,7 @@ from clew.kernels.runtime import jit
 from clew.kernels.codegen.ufunc import elementwise, over_columns, over_rows
 
 wave = elementwise("wave", 1)(lambda x: x.exp() * 2.0)
-soft = over_rows("soft", "(n)->(n)")(lambda x: (x - x.row_max()).exp().keep())
+soft = over_rows("soft", "(n)->(n)")(lambda x: (x - x.row_max()).exp().materialize())
 sums = over_columns("sums", "(m,n)->(n)")(lambda x: x * 1.0)
 x = np.random.default_rng(0).normal(size=(300, 500)).astype(np.float32)
 
