@@ -36,11 +36,8 @@ class IRBuilder:
     @contextmanager
     def function(self, head: str, attributes: str = "") -> Iterator[None]:
         """A function that returns void, e.g. `internal void @f(ptr %x)`."""
-        self.e.lines.append(f"define {head} {attributes or self.attributes} {{")
-        self.e.label("entry")
-        yield
-        self.e.line("ret void")
-        self.e.lines.append("}")
+        with self.e.function(head, attributes or self.attributes):
+            yield
 
     def load_context(self, *names: str, only: Sequence[str] = ()) -> dict[str, str]:
         """The words of `%context`, or `only` some of them, by name; pointers have a `*`."""

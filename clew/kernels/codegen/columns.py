@@ -64,21 +64,19 @@ class _Body:
 
     def emit(self) -> None:
         e = self.e
-        e.lines.append(
-            "define internal void @columns(ptr %context, i64 %outer, i64 %begin, i64 %end) #0 {"
-        )
-        self.pointers = []
-        for arg in range(self.count):
-            first = context_word(e, arg, "ptr")
-            step = context_word(e, self.count + arg, "i64")
-            self.pointers.append(e.strided_address(first, "%outer", step))
-        self.steps = {
-            dim: context_word(e, 2 * self.count + k, "i64") for k, dim in enumerate(self.core_dims)
-        }
-        m = context_word(e, self.sizes, "i64")
-        self.sum_columns(m, [_Sums(e, root) for root in self.roots])
-        e.line("ret void")
-        e.lines.append("}")
+        head = "internal void @columns(ptr %context, i64 %outer, i64 %begin, i64 %end)"
+        with e.function(head, "#0"):
+            self.pointers = []
+            for arg in range(self.count):
+                first = context_word(e, arg, "ptr")
+                step = context_word(e, self.count + arg, "i64")
+                self.pointers.append(e.strided_address(first, "%outer", step))
+            self.steps = {
+                dim: context_word(e, 2 * self.count + k, "i64")
+                for k, dim in enumerate(self.core_dims)
+            }
+            m = context_word(e, self.sizes, "i64")
+            self.sum_columns(m, [_Sums(e, root) for root in self.roots])
 
     def over_columns(self, *bodies: Callable[[str], None]) -> None:
         def all_bodies(j: str, _: list[str]) -> list[str]:
@@ -197,43 +195,39 @@ class _Sums:
 
 def _tasks(e: Emitter, body: _Body) -> None:
     """`body(context, begin, end)`: tasks are counted through all matrices."""
-    e.lines.append(f"define {BODY} #1 {{")
-    n, width, tasks = (context_word(e, body.sizes + k, "i64") for k in (1, 2, 3))
-    with loop(e, "%begin", "%end") as task:
-        outer = e.value(f"sdiv i64 {task}, {tasks}")
-        number = e.value(f"srem i64 {task}, {tasks}")
-        begin = e.value(f"mul i64 {number}, {width}")
-        stop = e.value(f"add i64 {begin}, {width}")
-        end = e.call("smin", I64, [stop, n])
-        e.line(f"call void @columns(ptr %context, i64 {outer}, i64 {begin}, i64 {end})")
-    e.line("ret void")
-    e.lines.append("}")
+    with e.function(BODY, "#1"):
+        n, width, tasks = (context_word(e, body.sizes + k, "i64") for k in (1, 2, 3))
+        with loop(e, "%begin", "%end") as task:
+            outer = e.value(f"sdiv i64 {task}, {tasks}")
+            number = e.value(f"srem i64 {task}, {tasks}")
+            begin = e.value(f"mul i64 {number}, {width}")
+            stop = e.value(f"add i64 {begin}, {width}")
+            end = e.call("smin", I64, [stop, n])
+            e.line(f"call void @columns(ptr %context, i64 {outer}, i64 {begin}, i64 {end})")
 
 
 def _entry(e: Emitter, name: str, body: _Body) -> None:
     """The ufunc's loop: the tasks of all matrices are one parallel loop."""
-    e.lines.append(f"define void @{name}({LOOP_SIGNATURE}) #1 {{")
-    e.line(f"%context = alloca i64, i64 {body.words}, align 8")
-    for arg in range(body.count):
-        store_context_word(e, arg, loop_argument(e, "args", arg))
-    for k in range(body.count + len(body.core_dims)):
-        store_context_word(e, body.count + k, loop_argument(e, "steps", k))
-    if any("m" in shape for shape in body.shapes):
-        m, n = loop_argument(e, "dims", 1), loop_argument(e, "dims", 2)
-    else:
-        m, n = "1", loop_argument(e, "dims", 1)
-    eighth = e.value(f"lshr i64 {n}, 3")
-    eighth = e.value(f"and i64 {eighth}, {-MIN_COLUMNS}")
-    width = e.call("smax", I64, [eighth, str(MIN_COLUMNS)])
-    width = e.call("smin", I64, [width, str(MAX_COLUMNS)])
-    beyond = e.value(f"add i64 {n}, {e.value(f'sub i64 {width}, 1')}")
-    tasks = e.value(f"udiv i64 {beyond}, {width}")
-    for k, value in enumerate((m, n, width, tasks)):
-        store_context_word(e, body.sizes + k, value)
-    total = e.value(f"mul i64 {loop_argument(e, 'dims', 0)}, {tasks}")
-    # Small tasks are handed out several at a time.
-    work = e.value(f"mul i64 {e.call('smax', I64, [m, '1'])}, {width}")
-    several = e.value(f"udiv i64 {GRAIN}, {work}")
-    run_tasks(e, "%context", total, e.call("smax", I64, [several, "1"]))
-    e.line("ret void")
-    e.lines.append("}")
+    with e.function(f"void @{name}({LOOP_SIGNATURE})", "#1"):
+        e.line(f"%context = alloca i64, i64 {body.words}, align 8")
+        for arg in range(body.count):
+            store_context_word(e, arg, loop_argument(e, "args", arg))
+        for k in range(body.count + len(body.core_dims)):
+            store_context_word(e, body.count + k, loop_argument(e, "steps", k))
+        if any("m" in shape for shape in body.shapes):
+            m, n = loop_argument(e, "dims", 1), loop_argument(e, "dims", 2)
+        else:
+            m, n = "1", loop_argument(e, "dims", 1)
+        eighth = e.value(f"lshr i64 {n}, 3")
+        eighth = e.value(f"and i64 {eighth}, {-MIN_COLUMNS}")
+        width = e.call("smax", I64, [eighth, str(MIN_COLUMNS)])
+        width = e.call("smin", I64, [width, str(MAX_COLUMNS)])
+        beyond = e.value(f"add i64 {n}, {e.value(f'sub i64 {width}, 1')}")
+        tasks = e.value(f"udiv i64 {beyond}, {width}")
+        for k, value in enumerate((m, n, width, tasks)):
+            store_context_word(e, body.sizes + k, value)
+        total = e.value(f"mul i64 {loop_argument(e, 'dims', 0)}, {tasks}")
+        # Small tasks are handed out several at a time.
+        work = e.value(f"mul i64 {e.call('smax', I64, [m, '1'])}, {width}")
+        several = e.value(f"udiv i64 {GRAIN}, {work}")
+        run_tasks(e, "%context", total, e.call("smax", I64, [several, "1"]))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,20 @@ class Emitter:
         does not make these loops faster.
         """
         return f"freeze {llvm} {self.value(text)}"
+
+    @contextmanager
+    def function(self, head: str, attributes: str) -> Iterator[None]:
+        """A function that returns void, e.g. `internal void @f(ptr %x)`."""
+        self.lines.append(f"define {head} {attributes} {{")
+        self.label("entry")
+        yield
+        self.line("ret void")
+        self.lines.append("}")
+
+    def constant_words(self, name: str, words: list[int]) -> None:
+        """A constant array of int64."""
+        text = ", ".join(f"i64 {word}" for word in words)
+        self.lines.append(f"@{name} = internal constant [{len(words)} x i64] [{text}]")
 
     def declare(self, text: str) -> None:
         self.declarations[f"declare {text}"] = None

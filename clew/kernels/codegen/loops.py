@@ -53,24 +53,22 @@ def entry(
     The context has the pointers, the steps, and the sizes of the core dimensions. `grain` emits
     the number of outer elements of a task.
     """
-    e.lines.append(f"define void @{name}({LOOP_SIGNATURE}) #1 {{")
-    words = [("args", index) for index in range(pointers)]
-    words += [("steps", index) for index in range(steps)]
-    words += [("dims", 1 + index) for index in range(sizes)]
-    e.line(f"%context = alloca i64, i64 {len(words)}, align 8")
-    for index, (source, place) in enumerate(words):
-        store_context_word(e, index, loop_argument(e, source, place))
-    e.line("%n = load i64, ptr %dims")
-    size = grain(e)
-    e.line(f"%big = icmp sgt i64 %n, {size}")
-    e.line("br i1 %big, label %parallel, label %serial")
-    e.label("parallel")
-    run_tasks(e, "%context", "%n", size)
-    e.line("ret void")
-    e.label("serial")
-    e.line("call void @body(ptr %context, i64 0, i64 %n)")
-    e.line("ret void")
-    e.lines.append("}")
+    with e.function(f"void @{name}({LOOP_SIGNATURE})", "#1"):
+        words = [("args", index) for index in range(pointers)]
+        words += [("steps", index) for index in range(steps)]
+        words += [("dims", 1 + index) for index in range(sizes)]
+        e.line(f"%context = alloca i64, i64 {len(words)}, align 8")
+        for index, (source, place) in enumerate(words):
+            store_context_word(e, index, loop_argument(e, source, place))
+        e.line("%n = load i64, ptr %dims")
+        size = grain(e)
+        e.line(f"%big = icmp sgt i64 %n, {size}")
+        e.line("br i1 %big, label %parallel, label %serial")
+        e.label("parallel")
+        run_tasks(e, "%context", "%n", size)
+        e.line("ret void")
+        e.label("serial")
+        e.line("call void @body(ptr %context, i64 0, i64 %n)")
 
 
 def run_tasks(e: Emitter, context: str, count: str, grain: str) -> None:
@@ -99,55 +97,47 @@ def _elementwise_body(e: Emitter, program: Program, scalars: tuple[int, ...]) ->
     if inputs == 2 and not scalars and len(list(postorder(program.roots))) <= FEW_EXPRESSIONS:
         layouts += [frozenset((0,)), frozenset((1,))]
     for version, single in enumerate(layouts):
-        e.lines.append(
-            f"define internal void @contiguous{version}(ptr %context, i64 %begin, i64 %end) #0 {{"
-        )
-        pointers = [context_word(e, index, "ptr") for index in range(count)]
-        elements = ElementwiseLoop(e, program, pointers, single, is_multiple=True)
-        elements.emit()
+        head = f"internal void @contiguous{version}(ptr %context, i64 %begin, i64 %end)"
+        with e.function(head, "#0"):
+            pointers = [context_word(e, index, "ptr") for index in range(count)]
+            elements = ElementwiseLoop(e, program, pointers, single, is_multiple=True)
+            elements.emit()
+    with e.function(BODY, "#1"):
+        steps = [context_word(e, count + index, "i64") for index in range(count)]
+        size = e.value("sub i64 %end, %begin")
+        multiple = e.value(f"and i64 {size}, {-elements.step}")
+        middle = e.value(f"add i64 %begin, {multiple}")
+        for version, single in enumerate(layouts):
+            matches = "true"
+            for index, (step, dtype) in enumerate(zip(steps, dtypes, strict=True)):
+                wanted = 0 if index in single else ITEMSIZE[dtype]
+                same = e.value(f"icmp eq i64 {step}, {wanted}")
+                matches = e.value(f"and i1 {matches}, {same}")
+            e.line(f"br i1 {matches}, label %is{version}, label %not{version}")
+            e.label(f"is{version}")
+            e.line(f"call void @contiguous{version}(ptr %context, i64 %begin, i64 {middle})")
+            e.line("br label %remainder")
+            e.label(f"not{version}")
+        strided_elementwise.call(e, "contiguous0", "%begin", "%end")
         e.line("ret void")
-        e.lines.append("}")
-    e.lines.append(f"define {BODY} #1 {{")
-    steps = [context_word(e, count + index, "i64") for index in range(count)]
-    size = e.value("sub i64 %end, %begin")
-    multiple = e.value(f"and i64 {size}, {-elements.step}")
-    middle = e.value(f"add i64 %begin, {multiple}")
-    for version, single in enumerate(layouts):
-        matches = "true"
-        for index, (step, dtype) in enumerate(zip(steps, dtypes, strict=True)):
-            wanted = 0 if index in single else ITEMSIZE[dtype]
-            same = e.value(f"icmp eq i64 {step}, {wanted}")
-            matches = e.value(f"and i1 {matches}, {same}")
-        e.line(f"br i1 {matches}, label %is{version}, label %not{version}")
-        e.label(f"is{version}")
-        e.line(f"call void @contiguous{version}(ptr %context, i64 %begin, i64 {middle})")
-        e.line("br label %remainder")
-        e.label(f"not{version}")
-    strided_elementwise.call(e, "contiguous0", "%begin", "%end")
-    e.line("ret void")
-    e.label("remainder")
-    is_done = e.value(f"icmp eq i64 {middle}, %end")
-    e.line(f"br i1 {is_done}, label %done, label %left")
-    e.label("left")
-    strided_elementwise.call(e, "contiguous0", middle, "%end")
-    e.line("br label %done")
-    e.label("done")
-    e.line("ret void")
-    e.lines.append("}")
+        e.label("remainder")
+        is_done = e.value(f"icmp eq i64 {middle}, %end")
+        e.line(f"br i1 {is_done}, label %done, label %left")
+        e.label("left")
+        strided_elementwise.call(e, "contiguous0", middle, "%end")
+        e.line("br label %done")
+        e.label("done")
     sizes = [0 if index in layouts[0] else ITEMSIZE[dtype] for index, dtype in enumerate(dtypes)]
     layout = strided_elementwise.layout(inputs, elements.step, sizes)
-    words = ", ".join(f"i64 {word}" for word in layout)
-    e.lines.append(f"@layout = internal constant [{len(layout)} x i64] [{words}]")
+    e.constant_words("layout", layout)
     end_module(e)
 
 
 def end_module(e: Emitter, start: str = "") -> None:
     """The end of a module; `start` names a function that runs the body on the thread pool."""
     if start:
-        e.lines.append(f"define void @{start}(ptr %context, i64 %count, i64 %grain) #1 {{")
-        run_tasks(e, "%context", "%count", "%grain")
-        e.line("ret void")
-        e.lines.append("}")
+        with e.function(f"void @{start}(ptr %context, i64 %count, i64 %grain)", "#1"):
+            run_tasks(e, "%context", "%count", "%grain")
     e.lines += ATTRIBUTES
 
 

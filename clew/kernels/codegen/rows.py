@@ -110,16 +110,14 @@ def row_module(name: str, row: Row, cost: int) -> str:
     """The module of a row kernel."""
     e = Emitter()
     count, inner = len(row.dtypes), sum(row.along)
-    e.lines.append(f"define {BODY} #0 {{")
-    pointers = [context_word(e, index, "ptr") for index in range(count)]
-    outer = [context_word(e, count + index, "i64") for index in range(count)]
-    size = context_word(e, 2 * count + inner, "i64")
-    buffers = {id(each): _buffer(e, each.dtype, size) for each in row.materialized}
-    _RowLoop(e, row, pointers, outer, size, buffers).emit()
-    for buffer in buffers.values():
-        e.free(buffer)
-    e.line("ret void")
-    e.lines.append("}")
+    with e.function(BODY, "#0"):
+        pointers = [context_word(e, index, "ptr") for index in range(count)]
+        outer = [context_word(e, count + index, "i64") for index in range(count)]
+        size = context_word(e, 2 * count + inner, "i64")
+        buffers = {id(each): _buffer(e, each.dtype, size) for each in row.materialized}
+        _RowLoop(e, row, pointers, outer, size, buffers).emit()
+        for buffer in buffers.values():
+            e.free(buffer)
     entry(e, "contiguous", count, count + inner, 1, row_grain(max(GRAIN // cost, 1)))
     core = ["n" if is_along else "" for is_along in row.along]
     strided_entry(e, name, "contiguous", len(row.inputs), row.dtypes, core)

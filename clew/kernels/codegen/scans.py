@@ -33,27 +33,27 @@ def scan_module(
     e = Emitter()
     scan = _Scan(e, program, output, start)
     count = len(scan.dtypes)
-    e.lines.append(f"define {BODY} #0 {{")
-    e.line(f"%carry = alloca {scan.llvm}, i64 {BLOCK}, align 64")
-    scan.pointers = [context_word(e, arg, "ptr") for arg in range(count)]
-    scan.outer = [context_word(e, count + arg, "i64") for arg in range(count)]
-    scan.steps = [context_word(e, 2 * count + arg, "i64") for arg in range(count)]
-    scan.size = context_word(e, 3 * count, "i64")
-    outer, step = _absolute(e, scan.outer[-1]), _absolute(e, scan.steps[-1])
-    # A single scan has an outer step of 0.
-    several = e.value(f"icmp ne i64 {outer}, 0")
-    side_by_side = e.value(f"and i1 {several}, {e.value(f'icmp slt i64 {outer}, {step}')}")
-    e.line(f"br i1 {side_by_side}, label %blocks, label %rows")
-    e.label("rows")
-    scan.one_by_one(is_associative)
-    e.line("ret void")
-    e.label("blocks")
-    e.line(f"br i1 {scan.are_contiguous()}, label %contiguous, label %strided")
-    for layout in ("contiguous", "strided"):
-        e.label(layout)
-        scan.in_blocks(layout == "contiguous")
+    with e.function(BODY, "#0"):
+        e.line(f"%carry = alloca {scan.llvm}, i64 {BLOCK}, align 64")
+        scan.pointers = [context_word(e, arg, "ptr") for arg in range(count)]
+        scan.outer = [context_word(e, count + arg, "i64") for arg in range(count)]
+        scan.steps = [context_word(e, 2 * count + arg, "i64") for arg in range(count)]
+        scan.size = context_word(e, 3 * count, "i64")
+        outer, step = _absolute(e, scan.outer[-1]), _absolute(e, scan.steps[-1])
+        # A single scan has an outer step of 0.
+        several = e.value(f"icmp ne i64 {outer}, 0")
+        side_by_side = e.value(f"and i1 {several}, {e.value(f'icmp slt i64 {outer}, {step}')}")
+        e.line(f"br i1 {side_by_side}, label %blocks, label %rows")
+        e.label("rows")
+        scan.one_by_one(is_associative)
         e.line("ret void")
-    e.lines.append("}")
+        e.label("blocks")
+        e.line(f"br i1 {scan.are_contiguous()}, label %contiguous, label %strided")
+        e.label("contiguous")
+        scan.in_blocks(is_contiguous=True)
+        e.line("ret void")
+        e.label("strided")
+        scan.in_blocks(is_contiguous=False)
     entry(e, name, count, 2 * count, 1, lambda e: _grain(e, count))
     end_module(e)
     return e.text()

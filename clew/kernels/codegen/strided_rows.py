@@ -32,31 +32,28 @@ def strided_entry(
 
     A core is the letters of an operand's dimensions, e.g. "mn".
     """
-    e.lines.append(f"define void @{name}({LOOP_SIGNATURE}) #1 {{")
-    is_contiguous, step = "true", len(dtypes)
-    for dtype, core in zip(dtypes, cores, strict=True):
-        step += len(core)
-        if core:
-            last = loop_argument(e, "steps", step - 1)
-            same = e.value(f"icmp eq i64 {last}, {ITEMSIZE[dtype]}")
-            is_contiguous = e.value(f"and i1 {is_contiguous}, {same}")
-    e.line(f"br i1 {is_contiguous}, label %contiguous, label %strided")
-    e.label("contiguous")
-    e.line(f"call void @{contiguous}(ptr %args, ptr %dims, ptr %steps, ptr %data)")
-    e.line("ret void")
-    e.label("strided")
-    given = f"ptr @{contiguous}, ptr %args, ptr %dims, ptr %steps, ptr @layout"
-    call_lazily(e, strided_elementwise.TABLE, _INDEX, given)
-    e.line("ret void")
-    e.lines.append("}")
+    with e.function(f"void @{name}({LOOP_SIGNATURE})", "#1"):
+        is_contiguous, step = "true", len(dtypes)
+        for dtype, core in zip(dtypes, cores, strict=True):
+            step += len(core)
+            if core:
+                last = loop_argument(e, "steps", step - 1)
+                same = e.value(f"icmp eq i64 {last}, {ITEMSIZE[dtype]}")
+                is_contiguous = e.value(f"and i1 {is_contiguous}, {same}")
+        e.line(f"br i1 {is_contiguous}, label %contiguous, label %strided")
+        e.label("contiguous")
+        e.line(f"call void @{contiguous}(ptr %args, ptr %dims, ptr %steps, ptr %data)")
+        e.line("ret void")
+        e.label("strided")
+        given = f"ptr @{contiguous}, ptr %args, ptr %dims, ptr %steps, ptr @layout"
+        call_lazily(e, strided_elementwise.TABLE, _INDEX, given)
     # NumPy has the sizes of core dimensions in the order in which the signature names them.
     letters = list(dict.fromkeys("".join(cores)))
     words = [len(dtypes), inputs, len(letters)]
     for dtype, core in zip(dtypes, cores, strict=True):
         dims = [1 + letters.index(letter) for letter in core]
         words += [ITEMSIZE[dtype], len(core), *[0] * (2 - len(core)), *dims]
-    text = ", ".join(f"i64 {word}" for word in words)
-    e.lines.append(f"@layout = internal constant [{len(words)} x i64] [{text}]")
+    e.constant_words("layout", words)
 
 
 def _functions() -> list[LazyFunction | None]:

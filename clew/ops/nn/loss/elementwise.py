@@ -23,11 +23,11 @@ from clew.ops.nn.loss.checks import (
     require_same_shape,
 )
 from clew.ops.nn.loss.kernels import (
+    BCE_DERIVATIVE,
     BCE_OF_LOGITS,
     BCE_OF_PROBABILITIES,
-    BCE_SLOPE,
     SMOOTH,
-    SMOOTH_SLOPE,
+    SMOOTH_DERIVATIVE,
     SQUARES,
 )
 from clew.ops.nn.loss.reduction import (
@@ -123,8 +123,8 @@ def _smooth_l1(self: Array, target: Array, *, reduction: str, beta: float) -> Ar
 def _smooth_l1_gradient(
     g: Tensor, self: Tensor, target: Tensor, reduction: str, beta: float
 ) -> Tensor:
-    slope = SMOOTH_SLOPE(self, target, scale=beta, limit=1.0)
-    return slope * spread(g, reduction, self._array.size)
+    derivative = SMOOTH_DERIVATIVE(self, target, scale=beta, limit=1.0)
+    return derivative * spread(g, reduction, self._array.size)
 
 
 SMOOTH_L1_LOSS = Op(
@@ -172,8 +172,8 @@ def _huber(self: Array, target: Array, *, reduction: str, delta: float) -> Array
 def _huber_gradient(
     g: Tensor, self: Tensor, target: Tensor, reduction: str, delta: float
 ) -> Tensor:
-    slope = SMOOTH_SLOPE(self, target, scale=1.0, limit=delta)
-    return slope * spread(g, reduction, self._array.size)
+    derivative = SMOOTH_DERIVATIVE(self, target, scale=1.0, limit=delta)
+    return derivative * spread(g, reduction, self._array.size)
 
 
 HUBER_LOSS = Op(
@@ -233,13 +233,13 @@ def _bce(self: Array, target: Array, weight: Array | None, *, reduction: str) ->
 def _bce_gradient(
     g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: str
 ) -> Tensor:
-    result = BCE_SLOPE(self, target) * spread(g, reduction, self._array.size)
+    result = BCE_DERIVATIVE(self, target) * spread(g, reduction, self._array.size)
     return result if weight is None else result * weight
 
 
 def _bce_target_gradient(g: Tensor, self: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
-    slope = (1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)
-    result = slope * spread(g, reduction, self._array.size)
+    derivative = (1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)
+    result = derivative * spread(g, reduction, self._array.size)
     return result if weight is None else result * weight
 
 
@@ -312,11 +312,11 @@ def _logits_gradient(
     reduction: str,
 ) -> Tensor:
     if pos_weight is None:
-        slope = self.sigmoid() - target
+        derivative = self.sigmoid() - target
     else:
         wanted = pos_weight * target
-        slope = (wanted + 1 - target) * self.sigmoid() - wanted
-    result = slope * spread(g, reduction, self._array.size)
+        derivative = (wanted + 1 - target) * self.sigmoid() - wanted
+    result = derivative * spread(g, reduction, self._array.size)
     return result if weight is None else result * weight
 
 
@@ -324,10 +324,10 @@ def _logits_target_gradient(
     g: Tensor, self: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str
 ) -> Tensor:
     if pos_weight is None:
-        slope = -self
+        derivative = -self
     else:
-        slope = logsigmoid(-self) - pos_weight * logsigmoid(self)
-    result = slope * spread(g, reduction, self._array.size)
+        derivative = logsigmoid(-self) - pos_weight * logsigmoid(self)
+    result = derivative * spread(g, reduction, self._array.size)
     return result if weight is None else result * weight
 
 
