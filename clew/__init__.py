@@ -35,7 +35,7 @@ from clew.autograd.mode import (
     no_grad,
     set_grad_enabled,
 )
-from clew.backend.allocation import keep_freed_memory as _keep_freed_memory
+from clew.backend.allocation import tune_malloc as _tune_malloc
 from clew.backend.device import device, get_default_device, set_default_device
 from clew.backend.dtypes import ALIASES as _ALIASES
 from clew.backend.dtypes import ALL_DTYPES as _ALL_DTYPES
@@ -79,7 +79,7 @@ from clew.settings import (
 
 __version__: str = version.clew
 
-_keep_freed_memory()
+_tune_malloc()
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 

@@ -168,7 +168,7 @@ def _held(node: Node) -> Iterator[tuple[np.ndarray, bool]]:
     """The arrays that a node keeps, and whether they were computed from a leaf."""
     if isinstance(node, OpNode):
         yield from _arrays_in(node.saved)
-        yield from _arrays_in(node.kept)
+        yield from _arrays_in(node.constants)
     elif isinstance(node, FunctionCtx):
         # A custom function may keep tensors as attributes of its context, too.
         for value in vars(node).values():

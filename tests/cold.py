@@ -243,7 +243,7 @@ def child(table: str, program: str, *calls: str) -> None:
         call: Call = pickle.loads(everything[number])
         clew.manual_seed(0)
         digests[call.name] = _digest(call())
-    print(json.dumps([digests, sorted(key for key, _ in jit.machine().found)]))
+    print(json.dumps([digests, sorted(key for key, _ in jit.machine().loaded)]))
 
 
 # -- all of them ---------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ def state() -> dict[str, Any]:
     """All that an interrupt might leave changed, by name."""
     settings = casting()
     found = {name: getattr(local.state, name) for name in SLOTS}
-    found["late"] = len(found["late"])
+    found["pending_products"] = len(found["pending_products"])
     found |= {
         "autocast settings": (
             {kind for kind, on in settings.enabled.items() if on}, dict(settings.dtype),

@@ -9,7 +9,7 @@ from typing import Any
 
 from clew.backend import dtypes
 from clew.backend.device import device
-from clew.core.casting import FIRST, FLOAT32, KEPT, LOWER
+from clew.core.casting import FIRST, FLOAT32, LOWER, UNCHANGED
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.source import user_stacklevel
@@ -82,7 +82,7 @@ class Casting:
             return lower
         if policy == FLOAT32:
             return dtypes.float32
-        if policy == KEPT:
+        if policy == UNCHANGED:
             return None
         found = [each for each in tensors_in((*args, *kwargs.values())) if eligible(each)]
         if policy == FIRST:

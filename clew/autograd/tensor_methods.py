@@ -10,14 +10,8 @@ from typing import Any
 from clew import errors
 from clew.autograd.backward import backward as run_backward
 from clew.backend import dtypes
-from clew.core.node import (
-    AccumulateGrad,
-    Hooks,
-    RemovableHandle,
-    edge_of,
-    live_edge,
-    retain,
-)
+from clew.core.hooks import Hooks, RemovableHandle
+from clew.core.node import AccumulateGrad, edge_of, live_edge, retain
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE, DataStorage

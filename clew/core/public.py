@@ -50,7 +50,7 @@ def public(
     """Export a function as `clew.<name>` and `Tensor.<name>`, and what follows from it.
 
     `out` may be a function that looks at `out=` first; `differentiable=False` lets inputs with
-    history go with it. `checked` holds arguments against annotations before the function runs.
+    history go with it. `checked` checks arguments against annotations before the function runs.
     """
 
     def export(implementation: F) -> F:

@@ -34,7 +34,7 @@ class SavedDual:
 
 
 class SavedLifted:
-    """A saved tensor that is more than its array: it is kept as it was, without its history."""
+    """A saved tensor that is more than its array, as inside vmap: the tensor without history."""
 
     __slots__ = ("saved", "tensor")
 
@@ -62,17 +62,17 @@ class Packed:
         state = local.state
         version = tensor._storage.version
         # The hook may compute, and what it computes is not part of the graph it serves.
-        kept, state.saved_hooks = state.saved_hooks, ()
+        outer, state.saved_hooks = state.saved_hooks, ()
         try:
             self.packed = pack(tensor)
         finally:
-            state.saved_hooks = kept
+            state.saved_hooks = outer
         if tensor._storage.version != version:
             raise errors.pack_hook_wrote(tensor._storage)
 
 
 def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual | SavedLifted:
-    """What a node keeps of a tensor: its memory, the version it had, its place in the graph."""
+    """What a node saves of a tensor: its memory, its version, its edge."""
     storage = tensor._storage
     if storage is INFERENCE:
         raise errors.inference_saved()
@@ -113,8 +113,8 @@ def check_unwritten(holder: Node, name: str, saved: Saved) -> None:
         errors.warn_untracked_write(holder, name, array, storage.untracked)
 
 
-def placed(saved: Any, edge: Edge) -> Any:
-    """What a node saved, with its own output at another place in the graph."""
+def with_output_edge(saved: Any, edge: Edge) -> Any:
+    """What a node saved, with another edge where it is the node's own output."""
     if type(saved) is tuple and saved[3] is not None and saved[3][0] is OWN:
         return (*saved[:3], edge)
     if type(saved) is Packed and saved.edge is not None and saved.edge[0] is OWN:
@@ -139,9 +139,9 @@ def unpack(saved: Any, holder: Node, name: str) -> Any:
                 return leaf
         return restore(array, storage, node, output_nr)
     if type(saved) is Packed:
-        # The user's code, which may look at gradients.
+        # User code, which may read gradients.
         state = local.state
-        finish(state.late)
+        finish(state.pending_products)
         if state.backward_runs and state.backward_runs[-1].checks is not None:
             state.backward_runs[-1].checks.settle()
         return _unpack_hooked(saved, holder)

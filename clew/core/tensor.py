@@ -65,7 +65,7 @@ class View:
             steps.append((link.op, link.params, link.index))
             first, link = link, link.parent
         # What `t_` and the like have done to the base since then is undone first.
-        for version, op, params in self.base._storage.turns:
+        for version, op, params in self.base._storage.inplace_views:
             if version > first.version:
                 steps.append((op, params, None))
         return steps[::-1]
@@ -250,7 +250,7 @@ class Tensor:
         view = self._view
         if view is not None:
             if view.kind is not None and view.seen != self._storage.changes:
-                # It may have lost its history, which only those are told who ask for it.
+                # It may have lost its history; only asking for `grad_fn` raises.
                 has_own = self._requires_grad and not view.borrows
                 return has_own or view.base._requires_grad
             sync(self)

@@ -15,7 +15,7 @@ from clew.autograd.mode import enable_grad
 from clew.backend import dtypes
 from clew.core.mirror import MIRRORS, reflect
 from clew.core.tensor import Tensor
-from clew.kernels.compiled.foreach import TYPES, Group, Together
+from clew.kernels.compiled.foreach import TYPES, ForeachKernel, Group
 from clew.ops.create.from_data import scalar_tensor
 from clew.ops.pointwise.complex import view_as_real
 from clew.optim.optimizer import Optimizer, _use_grad_for_differentiable
@@ -36,7 +36,7 @@ class Fused:
 
     def __init__(
         self,
-        kernel: Together,
+        kernel: ForeachKernel,
         remembered: tuple[str, ...],
         numbers: Callable[[State, Options], tuple[float, ...] | None],
     ) -> None:
@@ -77,7 +77,7 @@ class Updates:
         self._waiting: dict[tuple[Any, ...], list[Group]] = {}
         self._memory: set[int] = set()
 
-    def add(self, kernel: Together, arrays: Group, numbers: tuple[float, ...]) -> None:
+    def add(self, kernel: ForeachKernel, arrays: Group, numbers: tuple[float, ...]) -> None:
         array = arrays[0]
         owner = id(array if array.base is None else array.base)
         if owner in self._memory:

@@ -124,7 +124,7 @@ def kept(node: Node, name: str) -> Any:
     if plan is None or name not in plan.names:
         return None
     index = plan.names.index(name) - plan.saved_count
-    values = getattr(node, "kept", ())
+    values = getattr(node, "constants", ())
     return values[index] if 0 <= index < len(values) else None
 
 

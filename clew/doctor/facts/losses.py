@@ -322,7 +322,7 @@ class LossWatch:
         starts = [node for node, _ in roots]
         near = {id(node) for node in near_root(starts)}
         summed = linear_part(starts)[1]
-        for node in run.accounts:
+        for node in run.nodes:
             site = self.nodes.get(node._seq)
             if site is None or (site.kind == "broadcast" and id(node) not in near):
                 continue

@@ -404,7 +404,7 @@ class NumberWatch:
 def _unused_branch(node: Node) -> Line | None:
     """The line of a `where` that has the result of `node` as one of its branches."""
     runs = local.state.backward_runs
-    for each in runs[-1].accounts if runs else ():
+    for each in runs[-1].nodes if runs else ():
         if op_name(each) == "where" and any(through_moves(b) is node for b in inputs_of(each)):
             return line_of(each._where)
     return None

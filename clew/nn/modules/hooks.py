@@ -8,7 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from clew.core.node import Node, RemovableHandle
+from clew.core.hooks import RemovableHandle
+from clew.core.node import Node
 from clew.core.tensor import Tensor
 from clew.nn.modules.backward_hooks import BackwardHook
 

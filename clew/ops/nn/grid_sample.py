@@ -26,7 +26,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy import grid_sample as kernel
 from clew.kernels.numpy.arrays import compute_dtype, widened
-from clew.kernels.numpy.interpolate import cubic_slopes, cubic_weights
+from clew.kernels.numpy.interpolate import cubic_weight_derivatives, cubic_weights
 from clew.ops.nn.spatial import Shape, failure, integers, located, require_tensor
 from clew.ops.shape.joining import stack
 from clew.source import user_stacklevel
@@ -62,9 +62,9 @@ class _Axis:
     def __init__(
         self, coordinate: Tensor, size: int, mode: str, padding_mode: str, align_corners: bool
     ) -> None:
-        slope, offset = kernel.unnormalize_coefficients(size, align_corners)
-        position = coordinate * slope + offset
-        moved: Any = slope
+        scale, offset = kernel.unnormalize_coefficients(size, align_corners)
+        position = coordinate * scale + offset
+        moved: Any = scale
         if mode != "bicubic":
             factor, shift = kernel.padding_coefficients(
                 position._array, size, padding_mode, align_corners
@@ -72,7 +72,7 @@ class _Axis:
             # A zero factor drops the position itself, which may be infinite or NaN.
             safe = position.masked_fill(wrap(factor == 0), 0)
             position = safe * wrap(factor) + wrap(shift)
-            moved = wrap(factor * factor.dtype.type(slope))
+            moved = wrap(factor * factor.dtype.type(scale))
         if mode == "nearest":
             self.first = kernel.nearest_positions(position._array)
             return
@@ -81,10 +81,10 @@ class _Axis:
         self.first = floor if mode == "bilinear" else floor - 1
         if mode == "bilinear":
             self.weights = [1 - part, part]
-            self.slopes: list[Any] = [-moved, moved]
+            self.derivatives: list[Any] = [-moved, moved]
         else:
             self.weights = cubic_weights(part)
-            self.slopes = [each * moved for each in cubic_slopes(part)]
+            self.derivatives = [each * moved for each in cubic_weight_derivatives(part)]
 
 
 def _axes(
@@ -156,7 +156,7 @@ def _composed(
             values = (g * GATHER(input, index=index, inside=inside)).sum(1)
             for number, (axis, tap) in enumerate(zip(axes, taps, strict=True)):
                 others = weights[:number] + weights[number + 1 :]
-                term = _product([values, axis.slopes[tap], *others])
+                term = _product([values, axis.derivatives[tap], *others])
                 of_axis[number] = of_axis[number] + term
     if not needs[1]:
         return of_input, None

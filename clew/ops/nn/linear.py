@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from clew import errors
-from clew.core.casting import KEPT, LOWER, casts
+from clew.core.casting import LOWER, UNCHANGED, casts
 from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.public import public
 from clew.core.state import State, local
@@ -92,7 +92,7 @@ def _by_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 @public(method=False, out=False)
-@casts(KEPT)
+@casts(UNCHANGED)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input1 @ weight[k] @ input2 + bias[k]` for every output feature `k`.
 

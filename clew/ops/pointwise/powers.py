@@ -15,7 +15,7 @@ from clew.core.elementwise import binary, operands
 from clew.core.inplace import apply_inplace
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
-from clew.kernels.compiled.threaded_ufuncs import LARGE_FOR, quick
+from clew.kernels.compiled.threaded_ufuncs import THRESHOLDS, threaded
 from clew.ops.define.rows import Row, out_form
 from clew.ops.pointwise.arithmetic import binary_operator, conj, reflected_operator, zeros_of
 from clew.ops.pointwise.clamping import WHERE
@@ -23,7 +23,7 @@ from clew.ops.tensor.copying import scalar_as
 
 _TAKES = "ihfc"
 # Fewer elements than these are left to NumPy anyway, which need not be looked up.
-_FEW = LARGE_FOR[np.power]
+_FEW = THRESHOLDS[np.power]
 
 
 def _raise_to(self: Any, exponent: Any) -> Any:
@@ -40,7 +40,7 @@ def _raise_tensor(self: np.ndarray, exponent: np.ndarray) -> Any:
         return _integer_power(self, exponent)
     if self.size < _FEW:
         return np.power(self, exponent)
-    return quick(np.power, self, exponent)
+    return threaded(np.power, self, exponent)
 
 
 def _integer_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
@@ -59,20 +59,20 @@ def _raise_to_number(self: np.ndarray, exponent: Any) -> Any:
     if self.dtype.kind in "iu":
         return np.power(self, exponent)
     if exponent == 2:
-        return quick(np.square, self)
+        return threaded(np.square, self)
     if exponent == 1:
         return self.copy()
     if exponent == 0.5:
-        return quick(np.sqrt, self)
+        return threaded(np.sqrt, self)
     if exponent == 3:
-        return quick(np.square, self) * self
+        return threaded(np.square, self) * self
     if exponent == -1:
-        return quick(np.reciprocal, self)
+        return threaded(np.reciprocal, self)
     if exponent == -2:
-        return quick(np.reciprocal, quick(np.square, self))
+        return threaded(np.reciprocal, threaded(np.square, self))
     if exponent == -0.5:
-        return quick(np.reciprocal, quick(np.sqrt, self))
-    return quick(np.power, self, exponent)
+        return threaded(np.reciprocal, threaded(np.sqrt, self))
+    return threaded(np.power, self, exponent)
 
 
 def _grad_of_base(g: Tensor, self: Tensor, exponent: Any) -> Tensor:

@@ -51,7 +51,7 @@ def _like(result: Array, original: Array) -> Array:
 
 @over_rows("softmax", "(n)->(n)", cost=6)
 def _SOFTMAX_KERNEL(x: Any) -> Any:
-    weights = (x - x.row_max()).exp_of_negative().keep()
+    weights = (x - x.row_max()).exp_of_negative().materialize()
     return weights * (1.0 / weights.row_sum())
 
 

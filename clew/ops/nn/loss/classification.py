@@ -288,7 +288,7 @@ def _CROSS_ENTROPY_KERNEL(x: Any, target: Any) -> Any:
     """The logarithms of softmax, and minus the one of the target's class."""
     shifted = x - x.row_max()
     rest = shifted.exp_of_negative().row_sum().log()
-    of_target = where(position(I32).equals(target.convert(I32)), shifted, 0.0)
+    of_target = where(position(I32).eq(target.convert(I32)), shifted, 0.0)
     return shifted - rest, rest - of_target.row_sum()
 
 

@@ -19,7 +19,7 @@ from clew.ops.nn.loss.checks import (
 )
 from clew.ops.nn.loss.kernels import (
     SMOOTH,
-    SMOOTH_SLOPE,
+    SMOOTH_DERIVATIVE,
     SQUARES,
 )
 
@@ -144,8 +144,8 @@ def _smooth_l1(self: Array, target: Array, *, reduction: str, beta: float) -> Ar
 def _smooth_l1_gradient(
     g: Tensor, self: Tensor, target: Tensor, reduction: str, beta: float
 ) -> Tensor:
-    slope = SMOOTH_SLOPE(self, target, scale=beta, limit=1.0)
-    return slope * spread(g, reduction, self._array.size)
+    derivative = SMOOTH_DERIVATIVE(self, target, scale=beta, limit=1.0)
+    return derivative * spread(g, reduction, self._array.size)
 
 
 SMOOTH_L1_LOSS = Op(
@@ -204,8 +204,8 @@ def _huber(self: Array, target: Array, *, reduction: str, delta: float) -> Array
 def _huber_gradient(
     g: Tensor, self: Tensor, target: Tensor, reduction: str, delta: float
 ) -> Tensor:
-    slope = SMOOTH_SLOPE(self, target, scale=1.0, limit=delta)
-    return slope * spread(g, reduction, self._array.size)
+    derivative = SMOOTH_DERIVATIVE(self, target, scale=1.0, limit=delta)
+    return derivative * spread(g, reduction, self._array.size)
 
 
 HUBER_LOSS = Op(

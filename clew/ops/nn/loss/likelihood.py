@@ -21,9 +21,9 @@ from clew.ops.nn.loss.checks import (
     require_same_shape,
 )
 from clew.ops.nn.loss.kernels import (
+    BCE_DERIVATIVE,
     BCE_OF_LOGITS,
     BCE_OF_PROBABILITIES,
-    BCE_SLOPE,
 )
 from clew.ops.nn.loss.reduction import (
     asked_reduction,
@@ -54,13 +54,13 @@ def _bce(self: Array, target: Array, weight: Array | None, *, reduction: str) ->
 def _bce_gradient(
     g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: str
 ) -> Tensor:
-    result = BCE_SLOPE(self, target) * spread(g, reduction, self._array.size)
+    result = BCE_DERIVATIVE(self, target) * spread(g, reduction, self._array.size)
     return result if weight is None else result * weight
 
 
 def _bce_target_gradient(g: Tensor, self: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
-    slope = (1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)
-    result = slope * spread(g, reduction, self._array.size)
+    derivative = (1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)
+    result = derivative * spread(g, reduction, self._array.size)
     return result if weight is None else result * weight
 
 
@@ -145,11 +145,11 @@ def _logits_gradient(
     reduction: str,
 ) -> Tensor:
     if pos_weight is None:
-        slope = self.sigmoid() - target
+        derivative = self.sigmoid() - target
     else:
         wanted = pos_weight * target
-        slope = (wanted + 1 - target) * self.sigmoid() - wanted
-    result = slope * spread(g, reduction, self._array.size)
+        derivative = (wanted + 1 - target) * self.sigmoid() - wanted
+    result = derivative * spread(g, reduction, self._array.size)
     return result if weight is None else result * weight
 
 
@@ -157,10 +157,10 @@ def _logits_target_gradient(
     g: Tensor, self: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str
 ) -> Tensor:
     if pos_weight is None:
-        slope = -self
+        derivative = -self
     else:
-        slope = logsigmoid(-self) - pos_weight * logsigmoid(self)
-    result = slope * spread(g, reduction, self._array.size)
+        derivative = logsigmoid(-self) - pos_weight * logsigmoid(self)
+    result = derivative * spread(g, reduction, self._array.size)
     return result if weight is None else result * weight
 
 
