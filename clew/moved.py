@@ -67,6 +67,14 @@ _PARTS = {
     "pointwise.division": "pointwise.arithmetic",
     "create.nested_data": "create.from_data",
     "create.random_fills": "create.sampling",
+    "reduce.prod": "reduce.reductions",
+    "reduce.quantiles": "reduce.statistics",
+    "shape.diagonals": "shape.rearranging",
+    "shape.squeezing": "shape.views",
+    "linalg.qr": "linalg.decompositions",
+    "linalg.determinants": "linalg.matrix_functions",
+    "linalg.inverse": "linalg.solve",
+    "spectral.frequencies": "spectral.fft",
 }
 
 

@@ -437,7 +437,7 @@ class _NotTwice(Node):
     def name(self) -> str:
         return "DelayedError"
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         raise RuntimeError(
             "trying to differentiate twice a function that was marked with @once_differentiable"
         )

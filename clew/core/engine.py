@@ -207,9 +207,9 @@ class Run:
         if interceptor is not None:
             results = interceptor.run_node(node, tuple(grads))
         elif node.is_boxed:
-            results = node.apply(self.handed_over(grads, extras))
+            results = node.apply_tensors(self.handed_over(grads, extras))
         elif self.needed is None:
-            results = node.apply(tuple(grads))
+            results = node.apply_tensors(tuple(grads))
         else:
             results = node.apply_some(tuple(grads), self.wanted(node))
         if self.observer is not None and results:

@@ -75,16 +75,16 @@ class Node:
     _lasti: int
     module_path: str | None
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         """Gradients of the inputs, one per edge, from the gradients of the outputs."""
         raise NotImplementedError(f"{type(self).__name__} does not define a backward")
 
     def apply_some(self, grads: tuple[Tensor | None, ...], wanted: int) -> Sequence[Tensor | None]:
-        """`apply`, where gradients are of use only for edges that have their bit in `wanted`."""
-        return self.apply(grads)
+        """`apply_tensors`, where gradients are of use only for edges that have their bit in `wanted`."""
+        return self.apply_tensors(grads)
 
     def apply_bare(self, g: np.ndarray, freed: errors.Freed | None) -> Sequence[np.ndarray | None]:
-        """`apply` and `release` over bare arrays, where `is_bare`: no graph of the gradient."""
+        """`apply_tensors` and `release` over bare arrays, where `is_bare`: no graph of the gradient."""
         raise NotImplementedError(f"{type(self).__name__} has no backward over bare arrays")
 
     def apply_deferred(
@@ -125,7 +125,7 @@ class Node:
                 f"expected {len(self._meta)} arguments, got {len(grads)} instead"
                 + errors.at_user_line()
             )
-        results = self.apply(grads)
+        results = self.apply_tensors(grads)
         return results[0] if len(results) == 1 else tuple(results)
 
     def name(self) -> str:
@@ -239,7 +239,7 @@ class AccumulateGrad(Node):
             self._variable = weakref.ref(tensor)
         return tensor
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[()]:
+    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> tuple[()]:
         variable = self._variable()
         if grads[0] is None:
             return ()
@@ -269,7 +269,7 @@ class AccumulateGrad(Node):
     ) -> tuple[np.ndarray | None, ...]:
         variable = self._variable()
         if variable is None or variable._node is not self or not variable._requires_grad:
-            return self.apply((restore(g, Storage(), None, 0),))
+            return self.apply_tensors((restore(g, Storage(), None, 0),))
         leaf = variable._array
         with _accumulate_lock:
             if variable._grad is not None:
@@ -329,7 +329,7 @@ class Nowhere(AccumulateGrad):
 
     __slots__ = ()
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[()]:
+    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> tuple[()]:
         return ()
 
     def apply_bare(

@@ -111,9 +111,9 @@ class OpNode(Node):
         return pool
 
     def apply_some(self, grads: tuple[Tensor | None, ...], wanted: int) -> Sequence[Tensor | None]:
-        return self.apply(grads, wanted)
+        return self.apply_tensors(grads, wanted)
 
-    def apply(
+    def apply_tensors(
         self, grads: tuple[Tensor | None, ...], wanted: int = EVERY_EDGE
     ) -> Sequence[Tensor | None]:
         op = self.op
