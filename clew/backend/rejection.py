@@ -103,6 +103,7 @@ def binomial(generator: Generator, count: Array, prob: Array) -> Array:
                 f"binomial only supports floating-point dtypes for {name}, got: {kind.scalar_name}"
                 + errors.at_user_line()
             )
+    _check_dtype(count, "binomial_cpu")
     if count.dtype != prob.dtype:
         found, expected = BY_NUMPY[prob.dtype].scalar_name, BY_NUMPY[count.dtype].scalar_name
         raise RuntimeError(f"Found dtype {found} but expected {expected}")
