@@ -40,7 +40,11 @@ def _place(array: np.ndarray) -> tuple[int, int, list[int]]:
         step // array.itemsize if size > 1 else 0
         for size, step in zip(array.shape, array.strides, strict=True)
     ]
-    return memory.size, start, steps
+    # Memory of a foreign owner may be larger than NumPy knows.
+    last = start + sum(
+        (size - 1) * step for size, step in zip(array.shape, steps, strict=True) if size > 1
+    )
+    return max(memory.size, last + 1), start, steps
 
 
 def _copied(like: np.ndarray, tangent: Tensor) -> Tensor:

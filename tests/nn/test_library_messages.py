@@ -61,7 +61,7 @@ def test_a_step_between_forward_and_backward_names_both_lines_and_the_module() -
 def test_an_inplace_activation_names_the_module_whose_output_it_overwrote() -> None:
     model = nn.Sequential(nn.Linear(3, 4), nn.Sigmoid(), nn.ReLU(inplace=True))
     text = message(model(clew.ones(1, 3)).sum().backward)
-    assert "saved by SigmoidBackward0" in text and "in module 1" in text
+    assert "by SigmoidBackward0" in text and "in module 1" in text
     assert "overwritten by `relu_`" in text
 
 
