@@ -6,6 +6,7 @@ import enum
 import mmap
 import os
 import sys
+import warnings
 from typing import Any
 
 from clew import errors
@@ -138,4 +139,13 @@ def weights_only_by_environment(asked: bool | None) -> bool | None:
         )
     if force:
         return True
-    return False if force_not and asked is None else asked
+    if force_not and asked is None:
+        warnings.warn(
+            "Environment variable TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD detected, since the "
+            "`weights_only` argument was not explicitly passed to `torch.load`, forcing "
+            "weights_only=False.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return False
+    return asked
