@@ -40,7 +40,9 @@ class Interceptor:
     def run_node(self, node: Any, grads: tuple[Any, ...]) -> Sequence[Any]:
         """Run a node's backward."""
         outer = self.outer
-        results: Sequence[Any] = node.apply_tensors(grads) if outer is None else outer.run_node(node, grads)
+        if outer is not None:
+            return outer.run_node(node, grads)
+        results: Sequence[Any] = node.apply_tensors(grads)
         return results
 
     def draw(self, shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Any]) -> Any:

@@ -80,11 +80,11 @@ class Node:
         raise NotImplementedError(f"{type(self).__name__} does not define a backward")
 
     def apply_some(self, grads: tuple[Tensor | None, ...], wanted: int) -> Sequence[Tensor | None]:
-        """`apply_tensors`, where gradients are of use only for edges that have their bit in `wanted`."""
+        """The same, where only gradients for edges with their bit in `wanted` are of use."""
         return self.apply_tensors(grads)
 
     def apply_bare(self, g: np.ndarray, freed: errors.Freed | None) -> Sequence[np.ndarray | None]:
-        """`apply_tensors` and `release` over bare arrays, where `is_bare`: no graph of the gradient."""
+        """The same over bare arrays, and `release`, where `is_bare`: no graph of the gradient."""
         raise NotImplementedError(f"{type(self).__name__} has no backward over bare arrays")
 
     def apply_deferred(
