@@ -40,7 +40,8 @@ def _place(array: np.ndarray) -> tuple[int, int, list[int]]:
         step // array.itemsize if size > 1 else 0
         for size, step in zip(array.shape, array.strides, strict=True)
     ]
-    return memory.size, start, steps
+    # (In elements of this array: the real part of complex memory is a view with others.)
+    return memory.nbytes // array.itemsize, start, steps
 
 
 def _copied(like: np.ndarray, tangent: Tensor) -> Tensor:
