@@ -68,7 +68,7 @@ class GraphExecGroup:
         GraphExecGroup._current = None
 
 
-class _Watch(Interceptor):
+class Watch(Interceptor):
     """Knows which operation is running, so that a saved tensor can be traced to it."""
 
     def __init__(
@@ -81,7 +81,7 @@ class _Watch(Interceptor):
     def take_over(self) -> None:
         """Watch in place of the block around this one, which sees none of what is saved here."""
         install(self)
-        if isinstance(self.outer, _Watch):
+        if isinstance(self.outer, Watch):
             self.outer = self.outer.outer
 
     def __call__(
@@ -122,12 +122,12 @@ class _Inputs(Node):
 
     __slots__ = ("others", "saved")
 
-    def __init__(self, args: tuple[Any, ...]) -> None:
+    def __init__(self, args: tuple[Any, ...], where: Any) -> None:
         self._edges = ()
         self._outputs = ()
         self._extras = None
         self._seq = next_sequence_number()
-        self._where = user_where()
+        self._where = where
         self.module_path = local.state.module_path
         self.others = [None if isinstance(value, Tensor) else value for value in args]
         state = local.state
@@ -158,7 +158,8 @@ class Frame:
         check: bool, debug: bool, early_stop: bool,
     ) -> None:  # fmt: skip
         self.function, self.kwargs = function, kwargs
-        self.inputs = _Inputs(args)
+        self.where = user_where()
+        self.inputs = _Inputs(args, self.where)
         self.recompute_context = recompute_context
         self.rng_state = default_generator.get_state() if preserve_rng_state else None
         self.rng_mark = default_generator.mark()
@@ -169,7 +170,6 @@ class Frame:
         # Backward may run inside of a vmap that the block was not in, or the other way round.
         intercept = local.state.intercept
         self.transforms = intercept if _transforms(intercept) else None
-        self.where = user_where()
         # Whether the first run has ended. A backward inside of the block asks before.
         self.is_complete = False
         self.notes: list[SavedNote] = []
@@ -182,7 +182,7 @@ class Frame:
     def run(self, args: tuple[Any, ...], forward_context: AbstractContextManager[Any]) -> Any:
         """The first run."""
         state = local.state
-        watch = _Watch(self.log)
+        watch = Watch(self.log)
         intercept = state.intercept
         results: list[Any] = []
         try:
@@ -199,7 +199,7 @@ class Frame:
             self.rng_state = None
         return results[0]
 
-    def forward_hooks(self, watch: _Watch) -> saved_tensors_hooks:
+    def forward_hooks(self, watch: Watch) -> saved_tensors_hooks:
         def pack(tensor: Tensor) -> _Placeholder:
             observer = active.observer
             if observer is not None:
@@ -299,7 +299,7 @@ class _Recomputation:
     def run_again(self, args: Sequence[Any]) -> None:
         frame, state = self.frame, local.state
         intercept = state.intercept
-        watch = _Watch(self.log, self)
+        watch = Watch(self.log, self)
         try:
             state.intercept = frame.transforms or (None if _transforms(intercept) else intercept)
             watch.take_over()
@@ -311,13 +311,13 @@ class _Recomputation:
         finally:
             state.intercept = intercept
 
-    def hooks(self, watch: _Watch) -> saved_tensors_hooks:
+    def hooks(self, watch: Watch) -> saved_tensors_hooks:
         def pack(tensor: Tensor) -> Tensor:
             return self.accept(watch, tensor)
 
         return saved_tensors_hooks(pack, lambda tensor: tensor)
 
-    def accept(self, watch: _Watch, tensor: Tensor) -> Tensor:
+    def accept(self, watch: Watch, tensor: Tensor) -> Tensor:
         frame, index = self.frame, self.count
         observer = active.observer
         if observer is not None:
@@ -355,7 +355,7 @@ class _Recomputation:
             return
         values = [inputs[key] for _, key in plan.captures[:left]]
         if all(isinstance(value, Tensor) for value in values):
-            watch = _Watch()
+            watch = Watch()
             watch.op = op.name
             for value in values:
                 self.accept(watch, value)
