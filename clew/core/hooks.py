@@ -71,7 +71,8 @@ def run_tensor_hooks(extras: Extras, grads: Grads) -> None:
         grads[number] = grad
     for number, reference in extras.retained.items():
         tensor, grad = reference(), grads[number]
-        if tensor is not None and grad is not None:
+        # (Gradients of many examples at once do not fit a tensor that is outside of their vmap.)
+        if tensor is not None and grad is not None and tensor._is_lifted >= grad._is_lifted:
             tensor._grad = grad.clone() if tensor._grad is None else tensor._grad + grad
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from copy import copy
 from typing import Any
 
@@ -49,6 +50,32 @@ class SavedLifted:
         node, output_nr = edge or (None, 0)
         result: Tensor = self.tensor.with_history(holder if node is OWN else node, output_nr)
         return result
+
+
+class SavedObject:
+    """A saved tensor that comes back as the very object, as long as that is what it was."""
+
+    __slots__ = ("saved", "tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.saved = save(tensor)
+        # Weakly: it may come to hold the node that saved it.
+        self.tensor = weakref.ref(tensor)
+
+    def unpack(self, holder: Node, name: str) -> Tensor:
+        found: Tensor = unpack(self.saved, holder, name)
+        given = self.tensor()
+        is_same = (
+            given is not None
+            and type(self.saved) is not Packed
+            and not given._is_lifted
+            and given._array is found._array
+            and given._requires_grad == found._requires_grad
+            and given._node is found._node
+            and given._output_nr == found._output_nr
+            and not tangents_of(given)
+        )
+        return given if given is not None and is_same else found
 
 
 class Packed:
@@ -145,7 +172,7 @@ def unpack(saved: Any, holder: Node, name: str) -> Any:
         if state.backward_runs and state.backward_runs[-1].checks is not None:
             state.backward_runs[-1].checks.settle()
         return _unpack_hooked(saved, holder)
-    if type(saved) is SavedLifted:
+    if type(saved) is SavedLifted or type(saved) is SavedObject:
         return saved.unpack(holder, name)
     if type(saved) is SavedDual:
         tensor = unpack(saved.saved, holder, name)
@@ -163,6 +190,8 @@ def _unpack_hooked(saved: Packed, holder: Node) -> Tensor:
             "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
             f"{type(result)}"
         )
+    if saved.edge is None and not result._requires_grad:
+        return result
     node, output_nr = saved.edge or (None, 0)
     node = holder if node is OWN else node
     tensor = restore_like(result, node, output_nr)

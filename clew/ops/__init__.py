@@ -1,5 +1,6 @@
 """Every operation, each defined once, by family. Importing this package registers them all."""
 
+from clew.ops import aten
 from clew.ops.create import (
     constants,
     from_data,
@@ -101,6 +102,7 @@ from clew.ops.spectral import (
 from clew.ops.tensor import conversion, copying, info, pickling, shared_memory, text, to_numpy
 
 __all__ = [
+    "aten",
     "addmm",
     "any_all",
     "apply",
