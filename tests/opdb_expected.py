@@ -32,6 +32,10 @@ DEPARTURES: dict[tuple[str, str, str], str] = {
         "forward",
         "bfloat16",
     ): "mean and deviation are rounded as in torch, and where they cancel their last bit shows",
+    **{
+        (f"special.bessel_{name}", "forward", "float64"): "torch's short series is off by 4e-7 at 5"
+        for name in ("j0", "j1", "y1")
+    },
 }
 
 # torch computes these with a rounding to the dtype after every step, and is off by more than clew,
@@ -63,6 +67,8 @@ ROUNDED_AT_EACH_STEP: dict[str, tuple[str, ...]] = {
         "polygamma.polygamma_n_2",
         "polygamma.polygamma_n_3",
         "polygamma.polygamma_n_4",
+        "special.hermite_polynomial_h",
+        "special.hermite_polynomial_he",
         "special.polygamma.special_polygamma_n_0",
     ),
 }
@@ -151,16 +157,6 @@ OUT_OF_SCOPE: dict[str, tuple[str, ...]] = {
     "sparse layouts": ("sparse.*", "to_sparse"),
     "CUDA only": ("jiterator_*", "bmm.triton_optimized", "nn.functional.batch_norm.without_cudnn"),
     "masked prototype namespace": ("masked.*",),
-    "orthogonal polynomials and Bessel functions without derivatives": (
-        "special.airy_ai",
-        "special.bessel_*",
-        "special.*chebyshev_polynomial_*",
-        "special.hermite_polynomial_*",
-        "special.laguerre_polynomial_l",
-        "special.legendre_polynomial_p",
-        "special.*modified_bessel_*",
-        "special.spherical_bessel_j0",
-    ),
     "LAPACK building blocks with no use in the surveyed programs": (
         "geqrf",
         "ormqr",
