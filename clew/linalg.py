@@ -8,6 +8,7 @@ from clew.core.public import with_out as _with_out
 from clew.ops.define.rows import out_form as _out_form
 from clew.ops.linalg import decompositions as _decompositions
 from clew.ops.linalg import householder as _reflections
+from clew.ops.linalg import ldl as _ldl
 from clew.ops.linalg import lu as _lu
 from clew.ops.linalg import matmul as _matmul
 from clew.ops.linalg import matrix_functions as _linalg
@@ -41,6 +42,9 @@ lu = _checked(_lu.lu)
 lu_factor = _checked(_lu.lu_factor)
 lu_factor_ex = _checked(_lu.lu_factor_ex)
 lu_solve = _checked(_lu.lu_solve)
+ldl_factor = _with_out(_typed(_ldl.ldl_factor), _ldl.first_of_input_dtype, False)
+ldl_factor_ex = _with_out(_typed(_ldl.ldl_factor_ex), _ldl.first_of_input_dtype, False)
+ldl_solve = _out_form(_typed(_ldl.ldl_solve), _EXACT_OUT, differentiable=False)
 qr = _checked(_decompositions.qr)
 svd = _checked(_decompositions.svd)
 svdvals = _checked(_decompositions.svdvals)
@@ -71,9 +75,9 @@ householder_product = _checked(_reflections.householder_product)
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",
-    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor",
-    "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power",
-    "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex",
-    "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot",
-    "vector_norm",
+    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex",
+    "ldl_solve", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp",
+    "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet",
+    "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve",
+    "vander", "vecdot", "vector_norm",
 ]  # fmt: skip

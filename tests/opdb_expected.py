@@ -33,6 +33,20 @@ DEPARTURES: dict[tuple[str, str, str], str] = {
         "bfloat16",
     ): "mean and deviation are rounded as in torch, and where they cancel their last bit shows",
     **{
+        ("ormqr", "grad", dtype): "torch gives the vectors of an empty batch no gradient at all"
+        for dtype in ("float64", "complex128")
+    },
+    **{
+        (name, "forward", dtype): "the signs of singular vectors are free: the libraries differ"
+        for name in ("svd_lowrank", "pca_lowrank")
+        for dtype in ("float64", "float32")
+    },
+    (
+        "svd_lowrank",
+        "gradgrad",
+        "complex128",
+    ): "of three decompositions in a row: the rounding of torch's first one shows in the 7th digit",
+    **{
         (f"special.bessel_{name}", "forward", "float64"): "torch's short series is off by 4e-7 at 5"
         for name in ("j0", "j1", "y1")
     },
@@ -157,16 +171,6 @@ OUT_OF_SCOPE: dict[str, tuple[str, ...]] = {
     "sparse layouts": ("sparse.*", "to_sparse"),
     "CUDA only": ("jiterator_*", "bmm.triton_optimized", "nn.functional.batch_norm.without_cudnn"),
     "masked prototype namespace": ("masked.*",),
-    "LAPACK building blocks with no use in the surveyed programs": (
-        "geqrf",
-        "ormqr",
-        "linalg.householder_product",
-        "linalg.ldl_*",
-        "triangular_solve",
-        "lu_unpack",
-        "svd_lowrank",
-        "pca_lowrank",
-    ),
     "samples that read storage outside of the tensor given, which translation does not carry": (
         "as_strided.partial_views",
     ),

@@ -111,6 +111,8 @@ def with_out(
             return deliver(result, out)
         for each, target in zip(result, out, strict=True):
             deliver(each, target)
+            if each.requires_grad:
+                target.copy_(each)
         return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
 
     return function
