@@ -5,8 +5,6 @@ preconditioned residuals, and the directions of the step before. The span has an
 so that the small problem stays well conditioned.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

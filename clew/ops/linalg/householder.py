@@ -1,7 +1,5 @@
 """householder_product, geqrf, ormqr: QR as Householder reflections, and their products."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,9 +121,9 @@ def ormqr(
     Example:
         >>> A = clew.tensor([[3., 1.], [4., 2.]])
         >>> a, tau = clew.geqrf(A)
-        >>> clew.ormqr(a, tau, a.triu())
-        tensor([[3.0000, 1.0000],
-                [4.0000, 2.0000]])
+        >>> clew.ormqr(a, tau, a.triu()).round(decimals=4)
+        tensor([[3., 1.],
+                [4., 2.]])
     """
     _check_ormqr(input, tau, other, left)
     count = tau._array.shape[-1]

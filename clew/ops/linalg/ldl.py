@@ -1,7 +1,5 @@
 """LDL factors of symmetric matrices that need not be positive-definite, and solving by them."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

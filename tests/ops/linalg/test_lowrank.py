@@ -1,4 +1,4 @@
-"""svd_lowrank, pca_lowrank and lobpcg: values and gradients as torch's, vectors up to their signs."""
+"""svd_lowrank, pca_lowrank, lobpcg: values and gradients as torch's, vectors up to their signs."""
 
 from __future__ import annotations
 
