@@ -108,11 +108,9 @@ def with_out(
             refuse_history(args, kwargs, out)
         result = without_autocast(implementation, *args, **kwargs)
         if isinstance(out, Tensor):
-            return deliver(result, out)
+            return _deliver_with_history(result, out)
         for each, target in zip(result, out, strict=True):
-            deliver(each, target)
-            if each.requires_grad:
-                target.copy_(each)
+            _deliver_with_history(each, target)
         return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
 
     return function
@@ -139,6 +137,11 @@ def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
             "functions with out=... arguments don't support automatic differentiation, but one of "
             "the arguments requires grad." + errors.at_user_line()
         )
+
+
+def _deliver_with_history(result: Tensor, out: Tensor) -> Tensor:
+    deliver(result, out)
+    return out.copy_(result) if result.requires_grad else out
 
 
 def deliver(result: Tensor, out: Tensor) -> Tensor:

@@ -85,6 +85,7 @@ from clew.ops.shape import (
     splitting,
     strided,
     transposing,
+    view_copies,
     view_inplace,
     views,
 )
@@ -187,6 +188,7 @@ __all__ = [
     "transposing",
     "unary",
     "unpooling",
+    "view_copies",
     "view_inplace",
     "views",
     "windows",

@@ -23,6 +23,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.codegen.ufunc import over_rows
 from clew.kernels.gemm.products import batch_product, late_product, product
 from clew.kernels.numpy.arrays import widened
+from clew.ops.define.out_checks import EXACT_OUT
 from clew.ops.define.rows import out_form, require_tensors
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.shape.views import UNSAFE_RESHAPE
@@ -40,10 +41,6 @@ C_NAMES = {
     "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
 }  # fmt: skip
-
-
-# What a result given as `out=` must be: products do not convert on the way out.
-EXACT_OUT = "Expected out tensor to have dtype {expected}, but got {found} instead"
 
 
 def refuse_bool(kernel: str, *arrays: Array) -> None:
