@@ -69,11 +69,13 @@ from clew.settings import (
     get_num_interop_threads,
     get_num_threads,
     is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
     set_deterministic_debug_mode,
     set_float32_matmul_precision,
     set_flush_denormal,
     set_num_interop_threads,
     set_num_threads,
+    set_warn_always,
     use_deterministic_algorithms,
 )
 
@@ -112,6 +114,7 @@ _LAZY = frozenset(
 _LAZY_NAMES = {
     "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
     "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory",
+    "cond": "_higher_order_ops", "while_loop": "_higher_order_ops",
 } | dict.fromkeys(
     (
         "autocast", "autocast_decrement_nesting", "autocast_increment_nesting",

@@ -5,6 +5,7 @@ from typing import Any as _Any
 
 from clew.core.arguments import typed as _typed
 from clew.core.public import with_out as _with_out
+from clew.ops.define.out_checks import EXACT_OUT as _EXACT_OUT
 from clew.ops.define.rows import out_form as _out_form
 from clew.ops.linalg import decompositions as _decompositions
 from clew.ops.linalg import householder as _reflections
@@ -16,7 +17,6 @@ from clew.ops.linalg import matrix_norms as _matrix_norms
 from clew.ops.linalg import products as _products
 from clew.ops.linalg import solve as _solving
 from clew.ops.linalg.checks import LinAlgError
-from clew.ops.linalg.matmul import EXACT_OUT as _EXACT_OUT
 from clew.ops.reduce import norms as _norms
 
 _Function = _Callable[..., _Any]

@@ -162,7 +162,6 @@ OUT_OF_SCOPE: dict[str, tuple[str, ...]] = {
         "native_*",
         "max_pool2d_with_indices_backward",
         "grid_sampler_*",
-        "hash_tensor",
         "slice",
         "constant_pad_nd",
         "unsafe_*",
@@ -177,8 +176,6 @@ OUT_OF_SCOPE: dict[str, tuple[str, ...]] = {
     "complex half precision, which NumPy lacks": ("chalf",),
     "prototype or rarely used, absent from the surveyed programs": (
         "nn.functional.linear_cross_entropy*",
-        "histogramdd",
-        "nonzero_static",
         "empty_permuted",
         "nn.functional.fractional_max_pool*",
     ),
