@@ -9,7 +9,16 @@ from clew.ops.create import (
     ranges,
     sampling,
 )
-from clew.ops.index import gather_scatter, getitem, index_put, index_select, masking, take, writing
+from clew.ops.index import (
+    gather_scatter,
+    getitem,
+    index_put,
+    index_select,
+    masking,
+    segments,
+    take,
+    writing,
+)
 from clew.ops.linalg import (
     addmm,
     cdist,
@@ -70,13 +79,13 @@ from clew.ops.reduce import (
     any_all,
     differences,
     extrema,
+    hashing,
     histogramdd,
     histograms,
     norms,
     reductions,
     scans,
     searching,
-    segments,
     sorting,
     statistics,
 )
@@ -131,6 +140,7 @@ __all__ = [
     "getitem",
     "grid_sample",
     "group_norm",
+    "hashing",
     "histogramdd",
     "histograms",
     "householder",

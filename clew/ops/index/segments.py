@@ -1,19 +1,15 @@
-"""segment_reduce: sums, means, ... of consecutive parts of a dimension; hash_tensor."""
+"""segment_reduce: sums, means, ... of consecutive parts of a dimension."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.ops.create.constants import full
-from clew.ops.define.dims import wrap_dims
 from clew.ops.index.gather_scatter import scatter_reduce
 
 Array = np.ndarray
@@ -107,11 +103,11 @@ def _reduced(data: Tensor, reduce: str, edges: Array, axis: int, initial: float 
         np.broadcast_to(places.reshape(*places.shape, *(1,) * len(trailing)), shape).copy()
     )
     kind, identity = _KINDS[reduce]
-    start = full(
+    first = np.full(
         (*shape[:axis], count + 1, *trailing), identity if initial is None else initial,
-        dtype=data.dtype,
+        data._array.dtype,
     )  # fmt: skip
-    result = scatter_reduce(start, axis, index, data, kind).narrow(axis, 0, count)
+    result = scatter_reduce(wrap(first), axis, index, data, kind).narrow(axis, 0, count)
     if reduce != "mean":
         return result
     lengths = np.diff(edges, axis=-1).reshape(*edges.shape[:-1], count, *(1,) * len(trailing))
@@ -122,42 +118,3 @@ def _reduced(data: Tensor, reduce: str, edges: Array, axis: int, initial: float 
 
 def _failure(text: str) -> RuntimeError:
     return RuntimeError(text + errors.at_user_line())
-
-
-# -- hash_tensor -----------------------------------------------------------------------------------
-
-
-def _hash(self: Array, *, dims: tuple[int, ...], keepdim: bool) -> Array:
-    is_real = dtypes.of_array(self).category >= dtypes.FLOAT
-    bits = self.real.astype(np.float64 if is_real else np.int64).view(np.uint64)
-    xor: Any = np.bitwise_xor
-    return xor.reduce(bits, axis=dims, keepdims=keepdim) if self.ndim else bits
-
-
-HASH_TENSOR = Op("hash_tensor", _hash, non_differentiable="integer output")
-
-
-@public(out=False)
-def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
-    """The exclusive or of the bits of all elements, widened to 64 bits: a checksum.
-
-    Args:
-        input: the tensor; floats become float64, integers int64
-        dim: the dimensions to reduce; all without it
-        keepdim: whether reduced dimensions stay, with size 1
-        mode: 0, the only one there is
-
-    Example:
-        >>> clew.hash_tensor(clew.tensor([1, 2, 4]))
-        tensor(7, dtype=torch.uint64)
-    """
-    if mode != 0:
-        raise _failure(f"Unknown hash_tensor mode: {mode}")
-    if input.dtype.is_complex and input._array.size:
-        raise errors.no_kernel("xor_sum_cpu", input.dtype)
-    if not input._array.size and dim == ():
-        raise _failure(
-            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify "
-            "the reduction dim with the 'dim' argument."
-        )
-    return HASH_TENSOR(input, dims=wrap_dims(dim, input._array.ndim), keepdim=bool(keepdim))
