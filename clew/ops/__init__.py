@@ -3,6 +3,7 @@
 from clew.ops.create import (
     constants,
     from_data,
+    from_file,
     implicit_reparameterization,
     legacy_constructors,
     random,
@@ -135,6 +136,7 @@ __all__ = [
     "fft",
     "fold",
     "from_data",
+    "from_file",
     "gated",
     "gather_scatter",
     "getitem",
