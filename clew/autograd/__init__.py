@@ -16,6 +16,7 @@ from clew.autograd.mode import (
     no_grad,
     set_grad_enabled,
 )
+from clew.autograd.multithreading import is_multithreading_enabled, set_multithreading_enabled
 from clew.autograd.variable import Variable
 
 if TYPE_CHECKING:
@@ -38,11 +39,13 @@ __all__ = [
     "graph",
     "inference_mode",
     "is_grad_enabled",
+    "is_multithreading_enabled",
     "no_grad",
     "profiler",
     "profiler_util",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
     "tensor_methods",
 ]
 

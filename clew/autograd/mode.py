@@ -13,6 +13,7 @@ from copy import copy
 from sys import _getframe
 from typing import Any
 
+from clew.autograd.multithreading import set_multithreading_enabled as set_multithreading_enabled
 from clew.core.state import local
 from clew.core.tensor import NoHistory
 from clew.interrupts import enters_block, uninterrupted
