@@ -30,6 +30,7 @@ declare(
     "linalg_svd", "_linalg_svdvals", "linalg_eigh", "linalg_eig", "linalg_det", "linalg_slogdet",
     "linalg_matrix_exp", "linalg_lu", "linalg_lu_factor_ex", "lu_unpack", "_linalg_cofactors",
     "_linalg_matrix_rank", "_lu_permutation", "linalg_ldl_factor_ex", "geqrf",
+    "lobpcg",
 )  # fmt: skip
 
 

@@ -37,6 +37,7 @@ declare(mechanical(dims=("dim",), shapes=("sizes",)), "value_selecting_reduction
 declare(
     refused(vmap_errors.dynamic_shape), "nonzero", "_unique2", "unique_dim", "unique_consecutive"
 )
+declare(refused(vmap_errors.no_rule, "histogramdd"), "histogramdd")
 declare(refused(vmap_errors.dynamic_shape), "bincount", "masked_select", "masked_select_backward")
 
 

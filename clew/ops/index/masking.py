@@ -251,7 +251,7 @@ def argwhere(input: Tensor) -> Tensor:
     return NONZERO(input)
 
 
-@public(out=out_checks.long_out, differentiable=False)
+@public(checked=True, out=out_checks.long_out, differentiable=False)
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The indices of elements that are not zero, in a result whose shape is known beforehand.
 

@@ -26,7 +26,7 @@ _KINDS = {
 }
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 def segment_reduce(
     data: Tensor,
     reduce: str,
@@ -54,6 +54,8 @@ def segment_reduce(
         >>> clew.segment_reduce(clew.tensor([1., 2., 3.]), "sum", lengths=clew.tensor([2, 1]))
         tensor([3., 3.])
     """
+    if not isinstance(reduce, str):
+        raise errors.wrong_argument("segment_reduce", "reduce", 2, "str", reduce)
     if reduce not in _KINDS:
         raise _failure(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"

@@ -26,7 +26,7 @@ def _hash(self: Array, *, dims: tuple[int, ...], keepdim: bool) -> Array:
 HASH_TENSOR = Op("hash_tensor", _hash, non_differentiable="integer output")
 
 
-@public(out=False)
+@public(checked=True, out=False)
 def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
     """The exclusive or of the bits of all elements, widened to 64 bits: a checksum.
 
@@ -40,6 +40,8 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
         >>> clew.hash_tensor(clew.tensor([1, 2, 4]))
         tensor(7, dtype=torch.uint64)
     """
+    if not isinstance(mode, int):
+        raise errors.wrong_argument("hash_tensor", "mode", None, "int", mode)
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}" + errors.at_user_line())
     if input.dtype.is_complex and input._array.size:

@@ -43,7 +43,7 @@ def _no_gradient(g: Any) -> Tensor:
 HISTOGRAMDD = Op("histogramdd", _counts, grads={"self": _no_gradient}, node="NotImplemented")
 
 
-@public(method=False, out=False)
+@public(checked=True, method=False, out=False)
 def histogramdd(
     input: Tensor,
     bins: Any,
@@ -79,7 +79,7 @@ def histogramdd(
         )
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise errors.no_kernel("histogramdd", input.dtype)
-    listed = [bins] * count if isinstance(bins, int) else list(bins)
+    listed = _listed(bins, count)
     if len(listed) != count:
         raise _failure(
             "histogramdd: The size of bins must be equal to the innermost dimension of the input."
@@ -97,6 +97,24 @@ def histogramdd(
     )
     grid = tuple(each._array for each in edges)
     return histogramdd_result(HISTOGRAMDD(input, weight, edges=grid, density=density), edges)
+
+
+def _listed(bins: Any, count: int) -> list[Any]:
+    """The bins of each axis: numbers, or edges."""
+    if isinstance(bins, int):
+        return [bins] * count
+    if not isinstance(bins, (tuple, list)):
+        raise TypeError(
+            f"histogramdd() received an invalid combination of arguments - got (Tensor, "
+            f"{type(bins).__name__}), but expected ints or tensors for bins" + errors.at_user_line()
+        )
+    for place, each in enumerate(bins):
+        if not isinstance(each, (int, Tensor)):
+            raise TypeError(
+                f"expected Tensor as element {place} in argument 1, but got "
+                f"{type(each).__name__}" + errors.at_user_line()
+            )
+    return list(bins)
 
 
 def _failure(text: str) -> RuntimeError:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from inspect import unwrap
 from typing import Any
 
 import numpy as np
 
 from clew import errors
 from clew.backend.layout import contiguous_format
-from clew.core.arguments import explained
+from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.public import FUNCTIONS, public
 from clew.core.tensor import Tensor
@@ -19,6 +20,9 @@ from clew.ops.define.rows import out_form
 from clew.ops.tensor.copying import clone
 
 View = Callable[..., Any]
+
+# Stands for all dimensions: None is refused.
+_EVERY: Any = object()
 
 _DOC = """`{view}`, but the result has memory of its own instead of sharing that of `input`.
 
@@ -75,6 +79,15 @@ def _permute(input: Tensor, dims: Any) -> Tensor:
     return input.permute(dims)
 
 
+def _squeeze(input: Tensor, dim: Any = _EVERY) -> Tensor:
+    if dim is None:
+        raise TypeError(
+            "squeeze_copy() received an invalid combination of arguments - got (Tensor, NoneType)"
+            + errors.at_user_line()
+        )
+    return input.squeeze() if dim is _EVERY else input.squeeze(dim)
+
+
 def _unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return input.unfold(dimension, size, step)
 
@@ -97,17 +110,17 @@ def _copying(view: View, name: str, call: str, result: str) -> None:
         return _copied(view(*args, **kwargs))
 
     copy = function.__name__ = function.__qualname__ = f"{name}_copy"
-    code = getattr(view, "__wrapped__", view).__code__
+    code = unwrap(view).__code__
     names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     arguments = "".join(f"    {each}: {_WORDS[each]}\n" for each in names)
     function.__doc__ = _DOC.format(
         view=name, name=copy, arguments=arguments, call=call, result=result
     )
     if name in ("split", "split_with_sizes", "unbind"):
-        FUNCTIONS[copy] = explained(function)
+        FUNCTIONS[copy] = typed(function)
     else:
         # Inputs with history are no obstacle to `out=`, which then has it.
-        FUNCTIONS[copy] = out_form(function, EXACT_OUT, differentiable=False)
+        FUNCTIONS[copy] = out_form(typed(function), EXACT_OUT, differentiable=False)
 
 
 _PAIRS = "clew.tensor([[1, 2], [3, 4]])"
@@ -129,7 +142,7 @@ for _name, _of, _call, _result in (
         "split_with_sizes", FUNCTIONS["split_with_sizes"], "clew.tensor([1, 2, 3]), [1, 2]",
         "(tensor([1]), tensor([2, 3]))",
     ),
-    ("squeeze", FUNCTIONS["squeeze"], "clew.tensor([[1, 2]])", "tensor([1, 2])"),
+    ("squeeze", _squeeze, "clew.tensor([[1, 2]])", "tensor([1, 2])"),
     ("t", FUNCTIONS["t"], _PAIRS, _ROWS),
     ("transpose", FUNCTIONS["transpose"], f"{_PAIRS}, 0, 1", _ROWS),
     ("unbind", FUNCTIONS["unbind"], _PAIRS, "(tensor([1, 2]), tensor([3, 4]))"),
