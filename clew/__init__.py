@@ -69,11 +69,13 @@ from clew.settings import (
     get_num_interop_threads,
     get_num_threads,
     is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
     set_deterministic_debug_mode,
     set_float32_matmul_precision,
     set_flush_denormal,
     set_num_interop_threads,
     set_num_threads,
+    set_warn_always,
     use_deterministic_algorithms,
 )
 
@@ -105,13 +107,14 @@ _LAZY = frozenset(
         "_C", "__config__", "_dynamo", "_inductor", "_utils", "accelerator", "amp", "backends",
         "compiler", "cpu", "cuda", "distributed", "distributions", "doctor", "fft", "func", "fx",
         "hub", "jit", "linalg", "mps", "multiprocessing", "nn", "optim", "overrides", "profiler",
-        "serialization", "signal", "special", "storage", "testing", "torch_version", "types",
-        "utils", "xpu",
+        "quasirandom", "serialization", "signal", "special", "storage", "testing",
+        "torch_version", "types", "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {
     "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
     "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory",
+    "cond": "_higher_order_ops", "while_loop": "_higher_order_ops",
 } | dict.fromkeys(
     (
         "autocast", "autocast_decrement_nesting", "autocast_increment_nesting",

@@ -120,9 +120,9 @@ def with_out(
             refuse_history(args, kwargs, out)
         result = without_autocast(implementation, *args, **kwargs)
         if isinstance(out, Tensor):
-            return deliver(result, out)
+            return _deliver_with_history(result, out)
         for each, target in zip(result, out, strict=True):
-            deliver(each, target)
+            _deliver_with_history(each, target)
         return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
 
     function.__doc__ = out_doc(implementation.__doc__)
@@ -160,6 +160,11 @@ def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
             "functions with out=... arguments don't support automatic differentiation, but one of "
             "the arguments requires grad." + errors.at_user_line()
         )
+
+
+def _deliver_with_history(result: Tensor, out: Tensor) -> Tensor:
+    deliver(result, out)
+    return out.copy_(result) if result.requires_grad else out
 
 
 def deliver(result: Tensor, out: Tensor) -> Tensor:

@@ -22,9 +22,9 @@ from clew.core.tensor import Tensor
 from clew.kernels.gemm.products import affine, batch_product, product
 from clew.kernels.numpy.arrays import widened
 from clew.ops.define.deprecated_forms import number_first
+from clew.ops.define.out_checks import EXACT_OUT
 from clew.ops.define.rows import out_form, require_tensors
 from clew.ops.linalg.matmul import (
-    EXACT_OUT,
     Array,
     async_of_right,
     batch_times,

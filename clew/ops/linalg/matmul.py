@@ -23,6 +23,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.codegen.ufunc import over_rows
 from clew.kernels.gemm.products import async_product, batch_product, product
 from clew.kernels.numpy.arrays import widened
+from clew.ops.define.out_checks import EXACT_OUT
 from clew.ops.define.rows import out_form, require_tensors
 from clew.ops.linalg.product_checks import (
     check_batches,
@@ -42,9 +43,6 @@ Array = np.ndarray
 
 # Rows shorter than this are quicker without a kernel.
 _SHORTEST_ROW = 16
-
-# What a result given as `out=` must be: products do not convert on the way out.
-EXACT_OUT = "Expected out tensor to have dtype {expected}, but got {found} instead"
 
 
 # -- the product of arrays -------------------------------------------------------------------

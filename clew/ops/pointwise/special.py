@@ -212,8 +212,9 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
 
 def _not_by_first(g: Tensor) -> Tensor:
-    raise RuntimeError(
-        "the derivative for 'self' of 'zeta' is not implemented." + errors.at_user_line()
+    raise NotImplementedError(
+        "the derivative for 'zeta' is not implemented.\n"
+        "  Only the one by `other` is: detach `input`." + errors.at_user_line()
     )
 
 
