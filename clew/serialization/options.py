@@ -13,7 +13,12 @@ from clew import errors
 
 
 class LoadEndianness(enum.Enum):
-    """The byte order that files without a mark of theirs are read in."""
+    """The byte order that files without a mark of theirs are read in.
+
+    Example:
+        >>> clew.serialization.LoadEndianness.LITTLE.value
+        2
+    """
 
     NATIVE = 1
     LITTLE = 2

@@ -354,7 +354,12 @@ def set_device_states(
 
 
 class DefaultDeviceType:
-    """The accelerator whose random states matter when no tensor says which: there is none."""
+    """The accelerator whose random states matter when no tensor says which: there is none.
+
+    Example:
+        >>> clew.utils.checkpoint.DefaultDeviceType.get_device_type()
+        'cpu'
+    """
 
     _type = "cpu"
 

@@ -12,7 +12,20 @@ if TYPE_CHECKING:
 
 
 class CheckpointError(RuntimeError):
-    """The second run of a checkpointed block differs from the first."""
+    """The second run of a checkpointed block differs from the first.
+
+    Example:
+        >>> from clew.utils.checkpoint import checkpoint
+        >>> layers = [nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2), nn.Tanh())]
+        >>> x = clew.ones(1, 2, requires_grad=True)
+        >>> y = checkpoint(lambda x: layers.pop()(x), x, use_reentrant=False)
+        >>> y.sum().backward()
+        Traceback (most recent call last):
+        ...
+        clew.utils.checkpoint.CheckpointError: torch.utils.checkpoint: A different number ...
+    """
+
+    __module__ = "clew.utils.checkpoint"  # where programs find it
 
 
 class SavedNote(NamedTuple):

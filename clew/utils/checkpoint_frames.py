@@ -50,7 +50,18 @@ class StopRecomputation(Exception):
 
 
 class GraphExecGroup:
-    """Backward passes inside are parts of one: a block runs again once for all of them."""
+    """Backward passes inside are parts of one: a block runs again once for all of them.
+
+    Example:
+        >>> from clew.utils.checkpoint import GraphExecGroup, checkpoint
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> y = checkpoint(lambda x: x.sin() * x, x, use_reentrant=False)
+        >>> with GraphExecGroup():
+        ...     y[0].backward(retain_graph=True)
+        ...     y[1].backward()
+        >>> x.grad
+        tensor([1.3818, 1.3818])
+    """
 
     _current: GraphExecGroup | None = None
 

@@ -27,7 +27,13 @@ SAC_IGNORED_OPS = frozenset({packet("detach").default})
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy may say of an operation. (clew follows PREFER_ as it follows MUST_.)"""
+    """What a policy may say of an operation. (clew follows PREFER_ as it follows MUST_.)
+
+    Example:
+        >>> from clew.utils.checkpoint import CheckpointPolicy
+        >>> CheckpointPolicy.MUST_SAVE.value
+        0
+    """
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -50,7 +56,17 @@ _KEEPS = frozenset(
 
 
 class SelectiveCheckpointContext:
-    """What a policy is told besides the operation and its arguments."""
+    """What a policy is told besides the operation and its arguments.
+
+    Args:
+        is_recompute: whether this is the second run
+        op_output: what the operation returned, in the first run
+
+    Example:
+        >>> from clew.utils.checkpoint import SelectiveCheckpointContext
+        >>> SelectiveCheckpointContext(is_recompute=False).is_recompute
+        False
+    """
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
         self.is_recompute = is_recompute
@@ -177,7 +193,25 @@ class _GivingBack(_Selecting):
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Policy | list[OpOverload], allow_cache_entry_mutation: bool = False
 ) -> tuple[_Selecting, _Selecting]:
-    """The contexts for `checkpoint(context_fn=...)` under a policy, or a list of ops to keep."""
+    """The contexts for `checkpoint(context_fn=...)` under a policy, or a list of ops to keep.
+
+    Args:
+        policy_fn_or_list: a function of a SelectiveCheckpointContext, an operation and its
+            arguments that gives a CheckpointPolicy; or the operations whose results are kept
+        allow_cache_entry_mutation: whether what is kept may be written to before backward
+
+    Example:
+        >>> import functools
+        >>> from clew.utils import checkpoint as blocks
+        >>> keep_products = functools.partial(
+        ...     blocks.create_selective_checkpoint_contexts, [clew.ops.aten.mm.default])
+        >>> x = clew.ones(2, 2, requires_grad=True)
+        >>> out = blocks.checkpoint(
+        ...     lambda x: (x @ x).tanh(), x, use_reentrant=False, context_fn=keep_products)
+        >>> out.sum().backward()
+        >>> x.grad.shape
+        torch.Size([2, 2])
+    """
     if isinstance(policy_fn_or_list, list):
         ops = frozenset(map(_checked, policy_fn_or_list))
 
