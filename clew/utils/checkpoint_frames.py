@@ -57,8 +57,7 @@ class GraphExecGroup:
         >>> x = clew.ones(2, requires_grad=True)
         >>> y = checkpoint(lambda x: x.sin() * x, x, use_reentrant=False)
         >>> with GraphExecGroup():
-        ...     y[0].backward(retain_graph=True)
-        ...     y[1].backward()
+        ...     y.sum().backward()
         >>> x.grad
         tensor([1.3818, 1.3818])
     """
