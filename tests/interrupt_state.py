@@ -31,7 +31,7 @@ def state() -> dict[str, Any]:
         "default dtype": torch.get_default_dtype(),
         "print options": printing._current,
         "parametrize.cached": (parametrize._Cache.depth, len(parametrize._Cache.values)),
-        "early stop": checkpoints._early_stop_enabled,
+        "checkpoint options": (checkpoints._early_stop, checkpoints._debug),
         "lock of .grad": node._accumulate_lock.locked(),
         "lock of the stream": torch.default_generator.stream.lock._is_owned(),
     }  # fmt: skip

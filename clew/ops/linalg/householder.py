@@ -91,6 +91,7 @@ GEQRF = Op("geqrf", _geqrf, outputs=2, grads={"self": _no_derivative})
 
 
 @public(checked=True)
+@casts(FLOAT32)
 def geqrf(input: Tensor) -> geqrf_result:
     """The QR decomposition in LAPACK's compact form: R, and the reflections whose product is Q.
 
@@ -116,6 +117,7 @@ def geqrf(input: Tensor) -> geqrf_result:
 
 
 @public(checked=True, out=input_dtype(_ormqr_out_words, may_alias=True))
+@casts(FLOAT32)
 def ormqr(
     input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
 ) -> Tensor:
