@@ -35,7 +35,7 @@ from clew.autograd.mode import (
     no_grad,
     set_grad_enabled,
 )
-from clew.backend.allocation import keep_freed_memory as _keep_freed_memory
+from clew.backend.allocation import tune_malloc as _tune_malloc
 from clew.backend.device import device, get_default_device, set_default_device
 from clew.backend.dtypes import ALIASES as _ALIASES
 from clew.backend.dtypes import ALL_DTYPES as _ALL_DTYPES
@@ -69,17 +69,19 @@ from clew.settings import (
     get_num_interop_threads,
     get_num_threads,
     is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
     set_deterministic_debug_mode,
     set_float32_matmul_precision,
     set_flush_denormal,
     set_num_interop_threads,
     set_num_threads,
+    set_warn_always,
     use_deterministic_algorithms,
 )
 
 __version__: str = version.clew
 
-_keep_freed_memory()
+_tune_malloc()
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 
@@ -105,13 +107,14 @@ _LAZY = frozenset(
         "_C", "__config__", "_dynamo", "_inductor", "_utils", "accelerator", "amp", "backends",
         "compiler", "cpu", "cuda", "distributed", "distributions", "doctor", "fft", "func", "fx",
         "hub", "jit", "linalg", "mps", "multiprocessing", "nn", "optim", "overrides", "profiler",
-        "serialization", "signal", "special", "storage", "testing", "torch_version", "types",
-        "utils", "xpu",
+        "quasirandom", "serialization", "signal", "special", "storage", "testing",
+        "torch_version", "types", "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {
     "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
     "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory",
+    "cond": "_higher_order_ops", "while_loop": "_higher_order_ops",
 } | dict.fromkeys(
     (
         "autocast", "autocast_decrement_nesting", "autocast_increment_nesting",

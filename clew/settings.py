@@ -20,6 +20,7 @@ class _Settings:
     deterministic = False
     warn_only = False
     precision = "highest"
+    warn_always = False
 
 
 def get_num_threads() -> int:
@@ -205,3 +206,30 @@ def get_float32_matmul_precision() -> str:
         'highest'
     """
     return _Settings.precision
+
+
+def set_warn_always(b: bool) -> None:
+    """Ask that warnings appear every time, not only once.
+
+    Args:
+        b: whether they should
+
+    clew warns through Python's `warnings`, whose filters decide how often; the flag is kept.
+
+    Example:
+        >>> clew.set_warn_always(True)
+        >>> clew.is_warn_always_enabled()
+        True
+        >>> clew.set_warn_always(False)
+    """
+    _Settings.warn_always = bool(b)
+
+
+def is_warn_always_enabled() -> bool:
+    """What `set_warn_always` has set.
+
+    Example:
+        >>> clew.is_warn_always_enabled()
+        False
+    """
+    return _Settings.warn_always

@@ -151,7 +151,7 @@ def without_hooks() -> disable_saved_tensors_hooks:
 
 def gradients_of(
     tracking: Tracking, outs: Sequence[Any], inputs: Sequence[Tensor], cotangents: Sequence[Any],
-    *, watched: bool, keep_graph: bool = False, create_graph: bool | None = None,
+    *, watched: bool, retain_graph: bool = False, create_graph: bool | None = None,
 ) -> list[Tensor]:  # fmt: skip
     """The gradients of outputs with respect to the aliases; zeros where there is no path.
 
@@ -169,7 +169,7 @@ def gradients_of(
     wanted = watched if create_graph is None else create_graph
     graph = wanted and tracking.wants_graph([*roots, *given])
     found = autograd_grad(
-        roots, inputs, given, create_graph=graph, retain_graph=graph or keep_graph,
+        roots, inputs, given, create_graph=graph, retain_graph=graph or retain_graph,
         allow_unused=True,
     )  # fmt: skip
     return [
@@ -352,12 +352,12 @@ class Linearization:
         return self.tracking.released_aux(self.aux)
 
     def pull_back(
-        self, cotangents: Sequence[Any], keep_graph: bool = True, create_graph: bool | None = None
+        self, cotangents: Sequence[Any], retain_graph: bool = True, create_graph: bool | None = None
     ) -> list[Tensor]:
         with recording() as record:
             return gradients_of(
                 self.tracking, self.outs, self.inputs, cotangents, watched=record.watched,
-                keep_graph=keep_graph, create_graph=create_graph,
+                retain_graph=retain_graph, create_graph=create_graph,
             )  # fmt: skip
 
     def push_forward(self, tangents: Sequence[Tensor]) -> list[Tensor]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from clew.autograd.mode import no_grad
-from clew.core.node import RemovableHandle
+from clew.core.hooks import RemovableHandle
 from clew.core.tensor import Tensor
 from clew.nn.modules.hooks import Hook, HookDict, _WrappedHook, add_hook
 from clew.nn.parameter import Parameter, is_lazy

@@ -82,7 +82,7 @@ def _take_view(self: Tensor, viewed: Tensor, undo: Undo, writer: str) -> None:
         # Views of what it was find their place again from here.
         storage = self._storage
         level = self._level if self._is_lifted else None
-        storage.turns = (*storage.turns, (storage.version, level, *undo))
+        storage.inplace_views = (*storage.inplace_views, (storage.version, level, *undo))
         storage.rewrite()
 
 

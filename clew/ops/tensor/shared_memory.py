@@ -62,6 +62,11 @@ def share_memory_(self: Tensor) -> Tensor:
 
     Forked processes share it from then on; others do when they receive the tensor as an argument
     or through a queue. Views that were made before keep the old memory.
+
+    Example:
+        >>> x = clew.zeros(3).share_memory_()
+        >>> x.is_shared()
+        True
     """
     if shared_memory_of(self._array) is not None:
         return self
@@ -142,7 +147,14 @@ def _rebuild_shared(
     return result
 
 
-methods(
-    share_memory_=share_memory_,
-    is_shared=lambda self: shared_memory_of(memory_behind(self._array)) is not None,
-)
+def is_shared(self: Tensor) -> bool:
+    """Whether the tensor is in memory that other processes can share.
+
+    Example:
+        >>> clew.zeros(3).is_shared()
+        False
+    """
+    return shared_memory_of(memory_behind(self._array)) is not None
+
+
+methods(share_memory_=share_memory_, is_shared=is_shared)
