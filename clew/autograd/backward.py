@@ -310,7 +310,7 @@ def _batched_grad(
                 f"shape of {Size(shape)}. If you only want some tensors in `grad_output` to be "
                 "considered batched, consider using vmap." + errors.at_user_line()
             )
-    with running(count, UNSUPPORTED) as level:
+    with running(count, UNSUPPORTED, is_transform=False) as level:
         rows = tuple(None if g is None else level.lift(g) for g in given)
         found = _grads_of(roots, wanted, rows, retain_graph, create_graph)
     return [None if each is None else level.result(each) for each in found]

@@ -135,7 +135,7 @@ def _batched(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with running(BATCH, UNSUPPORTED) as level:
+            with running(BATCH, UNSUPPORTED, is_transform=False) as level:
                 found = func(level.lift(stack(vectors)))
     except RuntimeError as error:
         raise gradcheck_errors.batched_raises(error, is_forward) from error

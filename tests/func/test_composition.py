@@ -258,7 +258,7 @@ def test_hooks_on_saved_tensors(m: Any) -> Any:
 def test_custom_functions_with_a_context_in_forward(transform: str) -> None:
     @twice
     def scenario(m: Any) -> Any:
-        class Sine(m.autograd.Function):  # type: ignore[misc]
+        class Sine(m.autograd.Function):  # type: ignore[misc]  # m is clew or torch
             @staticmethod
             def forward(ctx: Any, x: Any) -> Any:
                 return x.sin()
@@ -275,7 +275,7 @@ def test_custom_functions_with_a_context_in_forward(transform: str) -> None:
 def test_saving_an_input_that_is_returned_as_it_is(save_for: str, saved: str, dirty: bool) -> None:
     @twice
     def scenario(m: Any) -> Any:
-        class Same(m.autograd.Function):  # type: ignore[misc]
+        class Same(m.autograd.Function):  # type: ignore[misc]  # m is clew or torch
             @staticmethod
             def forward(x: Any) -> Any:
                 return x

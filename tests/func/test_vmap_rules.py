@@ -286,7 +286,7 @@ def test_what_has_no_rule(m: Any) -> Any:
 
 
 def custom(m: Any, rule: Callable[..., Any]) -> Any:
-    class Own(m.autograd.Function):  # type: ignore[misc]
+    class Own(m.autograd.Function):  # type: ignore[misc]  # m is clew or torch
         @staticmethod
         def forward(*args: Any) -> Any:
             return args[0]
@@ -336,7 +336,7 @@ def test_what_a_custom_rule_may_return(m: Any) -> Any:
 
 @twice
 def test_tensors_that_a_custom_function_takes_by_name_only(m: Any) -> Any:
-    class Sum(m.autograd.Function):  # type: ignore[misc]
+    class Sum(m.autograd.Function):  # type: ignore[misc]  # m is clew or torch
         @staticmethod
         def forward(x: Any, *, y: Any) -> Any:
             return x + y

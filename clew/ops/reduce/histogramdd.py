@@ -9,8 +9,9 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.ops.define import vmap_errors
 from clew.ops.define.return_types import histogramdd as histogramdd_result
-from clew.ops.reduce.histograms import edges_of
+from clew.ops.reduce.histograms import edges_of, is_of_examples
 
 Array = np.ndarray
 
@@ -91,6 +92,9 @@ def histogramdd(
             f"{errors.shape_list(shape)} and weight with shape "
             f"{errors.shape_list(weight._array.shape)}"
         )
+    for each in (*listed, input if range is None else None):
+        if isinstance(each, Tensor) and is_of_examples(each):
+            raise vmap_errors.no_rule("histogramdd", "the edges of each example's bins differ")
     edges = tuple(
         edges_of(input[..., axis], each, None if range is None else range[2 * axis :][:2], axis)
         for axis, each in enumerate(listed)

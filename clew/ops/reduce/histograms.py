@@ -15,7 +15,7 @@ from clew.core.tensor import Tensor, every_value, wrap
 from clew.ops.define import return_types
 
 
-def _is_of_examples(tensor: Tensor) -> bool:
+def is_of_examples(tensor: Tensor) -> bool:
     """Whether a tensor has values of its own for each example of a vmap."""
     return every_value(tensor) is not tensor._array
 
@@ -53,7 +53,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if input.dtype.category != dtypes.INTEGER:
         raise errors.no_kernel("bincount_cpu", input.dtype, "It counts integers: x.long()")
     for source in (input, weights):
-        if source is not None and _is_of_examples(source):
+        if source is not None and is_of_examples(source):
             counted: Tensor = source.each_example(
                 lambda x, weights: bincount(x, weights, minlength), input, weights
             )
@@ -144,7 +144,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if input.dtype.category != dtypes.FLOAT:
         raise errors.no_kernel("histogram_cpu", input.dtype)
     _check_bins(bins)
-    if min == max and _is_of_examples(input):
+    if min == max and is_of_examples(input):
         counts: Tensor = input.each_example(lambda x: histc(x, bins, min, max), input)
         return counts
     low, high = _outer_edges("histc", input, float(min), float(max))
@@ -190,7 +190,7 @@ def histogram(
             f"{errors.shape_list(weight._array.shape)}" + errors.at_user_line()
         )
     source = bins if isinstance(bins, Tensor) else input
-    if (source is bins or range is None) and _is_of_examples(source):
+    if (source is bins or range is None) and is_of_examples(source):
         # Each example has edges of its own.
         counted: return_types.histogram = source.each_example(
             lambda x, bins, weight: histogram(
