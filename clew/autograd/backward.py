@@ -18,7 +18,7 @@ from clew.core.node import Edge, live_edge, retain
 from clew.core.state import local
 from clew.core.tensor import Size, Tensor, wrap
 from clew.observer import active
-from clew.ops.batching.level import UNSUPPORTED, running
+from clew.ops.batching.level import UNSUPPORTED, innermost, running
 from clew.ops.define import vmap_errors
 
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
@@ -77,7 +77,7 @@ def backward(
     """
     wanted = () if inputs is None else inputs_of(inputs, "backward")
     roots = as_tuple(tensors)
-    if inside_transform():
+    if inside_transform() or innermost() is not None:
         raise vmap_errors.backward()
     for tensor in wanted:
         if not isinstance(tensor, Tensor):
