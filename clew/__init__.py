@@ -111,8 +111,15 @@ _LAZY = frozenset(
 )  # fmt: skip
 _LAZY_NAMES = {
     "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
-    "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory",
+    "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory", "GradScaler": "amp",
 } | dict.fromkeys(
+    (
+        "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage",
+        "ComplexFloatStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage",
+        "LongStorage", "ShortStorage", "Storage", "TypedStorage", "UntypedStorage",
+    ),
+    "storage",
+) | dict.fromkeys(
     (
         "autocast", "autocast_decrement_nesting", "autocast_increment_nesting",
         "clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_dtype",

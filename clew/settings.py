@@ -2,8 +2,8 @@
 
 Compiled kernels and the BLAS library that NumPy brings for matrix products share the work on large
 arrays among as many threads as are set here; at first what OMP_NUM_THREADS says, or the number of
-cores. All operations are deterministic, and float32 products have float32's precision: settings of
-these are kept, and change nothing.
+cores. All operations are deterministic: asking for it only fills memory that nobody has written to.
+float32 products have float32's precision: settings of that are kept, and change nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import functools
 from typing import Any
 
 from clew import errors
+from clew.backend.determinism import Determinism
 from clew.kernels.runtime import jit
 
 
 class _Settings:
     interop_threads = 1
-    deterministic = False
-    warn_only = False
     precision = "highest"
 
 
@@ -102,8 +101,8 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         True
         >>> clew.use_deterministic_algorithms(False)
     """
-    _Settings.deterministic = bool(mode)
-    _Settings.warn_only = bool(mode and warn_only)
+    Determinism.enabled = bool(mode)
+    Determinism.warn_only = bool(mode and warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -113,7 +112,7 @@ def are_deterministic_algorithms_enabled() -> bool:
         >>> clew.are_deterministic_algorithms_enabled()
         False
     """
-    return _Settings.deterministic
+    return Determinism.enabled
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
@@ -123,7 +122,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
         >>> clew.is_deterministic_algorithms_warn_only_enabled()
         False
     """
-    return _Settings.warn_only
+    return Determinism.warn_only
 
 
 _DEBUG_MODES = ("default", "warn", "error")
@@ -162,7 +161,7 @@ def get_deterministic_debug_mode() -> int:
         >>> clew.get_deterministic_debug_mode()
         0
     """
-    return int(_Settings.deterministic) * (1 if _Settings.warn_only else 2)
+    return int(Determinism.enabled) * (1 if Determinism.warn_only else 2)
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -121,7 +121,8 @@ def normal_blocks_float64(generator: Generator, n: int, mean: float, std: float)
     out = _box_muller_float64(uniforms[: whole + tail], mean, std)
     if tail:
         out[n - BLOCK : n] = out[whole:].copy()
-    return out[:n]
+        return out[:n].copy()
+    return out
 
 
 def _box_muller_float64(uniforms: Float64Array, mean: float, std: float) -> Float64Array:
@@ -146,9 +147,11 @@ def normal_blocks_float32(
     words = generator.random32(drawn + tail)
     words[whole : whole + tail] = words[drawn:]
     word_rows = words[: whole + tail].reshape(-1, BLOCK)
-    rows = np.empty(word_rows.shape, np.float32)
-    engine().normals(word_rows, single(mean), single(std), rows)
-    out = rows.ravel()
+    out = np.empty(n, np.float32)
+    rows = out[:whole].reshape(-1, BLOCK)
+    engine().normals(word_rows[: len(rows)], single(mean), single(std), rows)
     if tail:
-        out[n - BLOCK : n] = rows[-1].copy()
-    return out[:n]
+        engine().normals(
+            word_rows[-1:], single(mean), single(std), out[n - BLOCK :].reshape(1, BLOCK)
+        )
+    return out

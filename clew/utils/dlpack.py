@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.ops.create.from_data import from_dlpack
+from clew.ops.create.from_memory import from_dlpack
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

@@ -14,6 +14,8 @@ from clew.core.tensor import Size, Tensor, alias, retyped, wrap
 from clew.ops.create.from_data import array_from_data
 from clew.ops.define.options import checked_size
 from clew.ops.tensor.conversion import LEGACY_NAMES, dtype_of_legacy
+from clew.ops.tensor.typed_storage import TypedStorage, tensor_over
+from clew.ops.tensor.untyped_storage import UntypedStorage
 
 
 def _construct(args: tuple[Any, ...], dtype: dtypes.dtype, any_dtype: bool = False) -> Tensor:
@@ -28,6 +30,8 @@ def _construct(args: tuple[Any, ...], dtype: dtypes.dtype, any_dtype: bool = Fal
                 + errors.at_user_line()
             )
         return alias(first)
+    if len(args) == 1 and isinstance(first, UntypedStorage | TypedStorage):
+        return tensor_over(first, dtype)
     if len(args) == 1 and isinstance(first, Size):
         return wrap(np.empty(checked_size("new", first), dtype.np))
     if all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in args):
@@ -70,9 +74,11 @@ def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) 
     return result
 
 
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+def new(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
     """A tensor of this one's dtype, from sizes or from data."""
     check_device(device)
+    if size is not None:
+        args = (Size(checked_size("new", size)),)
     return _construct(args, self.dtype)
 
 

@@ -7,13 +7,14 @@ from typing import Any
 from clew import errors
 from clew.backend import dtypes, layout
 from clew.backend.device import CPU
-from clew.backend.device import device as device_type
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.public import methods, public
 from clew.core.tensor import Size, Tensor
 from clew.ops.define import memory_layout
 from clew.ops.define.dims import wrap_dim
-from clew.ops.tensor.shared_memory import shared_memory_of
+from clew.ops.tensor.legacy_storages import LEGACY_CLASSES
+from clew.ops.tensor.typed_storage import TypedStorage, typed, warn_of_removal
+from clew.ops.tensor.untyped_storage import UntypedStorage, storage_of
 
 
 def size(self: Tensor, dim: int | None = None) -> Any:
@@ -143,7 +144,7 @@ def is_tensor(obj: Any) -> bool:
 @public(method=False, out=False)
 def is_storage(obj: Any) -> bool:
     """Whether an object is what `untyped_storage()` or `storage()` returns."""
-    return isinstance(obj, StorageView)
+    return isinstance(obj, UntypedStorage | TypedStorage)
 
 
 @public(method=False, out=False)
@@ -174,55 +175,25 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
 # -- storage ---------------------------------------------------------------------------------
 
 
-class StorageView:
-    """The memory that a tensor and its views share, for programs that ask about it."""
-
-    def __init__(self, tensor: Tensor, typed: bool) -> None:
-        self._array = memory_behind(tensor._array)
-        self._memory = memory_layout.owner_of(self._array)
-        self._itemsize = tensor._array.itemsize if typed else 1
-        self._shared = tensor._storage
-
-    def data_ptr(self) -> int:
-        """The address of the memory."""
-        return memory_layout.address(self._memory) if self._memory.nbytes else 0
-
-    def nbytes(self) -> int:
-        """The size of the memory in bytes."""
-        return max(self._memory.nbytes, self._array.nbytes)
-
-    def size(self) -> int:
-        """The number of elements (of bytes, for an untyped storage)."""
-        return self.nbytes() // self._itemsize
-
-    def element_size(self) -> int:
-        return self._itemsize
-
-    def is_shared(self) -> bool:
-        return shared_memory_of(self._memory) is not None
-
-    @property
-    def device(self) -> device_type:
-        return CPU
-
-    def __len__(self) -> int:
-        return self.size()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StorageView) and self._shared is other._shared
-
-    def __hash__(self) -> int:
-        return hash(id(self._shared))
-
-
-def untyped_storage(self: Tensor) -> StorageView:
+def untyped_storage(self: Tensor) -> UntypedStorage:
     """The memory, counted in bytes."""
-    return StorageView(self, typed=False)
+    return storage_of(self)
 
 
-def storage(self: Tensor) -> StorageView:
-    """The memory, counted in elements."""
-    return StorageView(self, typed=True)
+def _typed_storage(self: Tensor) -> TypedStorage:
+    """The memory, counted in elements, without a warning."""
+    return typed(storage_of(self), self.dtype)
+
+
+def storage(self: Tensor) -> TypedStorage:
+    """The memory, counted in elements. Deprecated: use `untyped_storage`."""
+    warn_of_removal()
+    return _typed_storage(self)
+
+
+def storage_type(self: Tensor) -> Any:
+    """The legacy class of the typed storage."""
+    return LEGACY_CLASSES.get(f"{self.dtype.scalar_name}Storage", TypedStorage)
 
 
 @public(out=False)
@@ -243,8 +214,10 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
 
 
 methods(
-    is_set_to=is_set_to, untyped_storage=untyped_storage, storage=storage, dim_order=dim_order,
+    is_set_to=is_set_to, untyped_storage=untyped_storage, storage=storage,
+    _typed_storage=_typed_storage, storage_type=storage_type, dim_order=dim_order,
     is_pinned=lambda self, device=None: False,
+    is_shared=lambda self: storage_of(self).is_shared(),
     device=property(lambda self: CPU),
     layout=property(lambda self: layout.strided),
     **{

@@ -11,7 +11,6 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.mirror import memory_behind
 from clew.core.public import methods
 from clew.core.tensor import Tensor, retyped, wrap
 from clew.ops.define import memory_layout
@@ -142,7 +141,4 @@ def _rebuild_shared(
     return result
 
 
-methods(
-    share_memory_=share_memory_,
-    is_shared=lambda self: shared_memory_of(memory_behind(self._array)) is not None,
-)
+methods(share_memory_=share_memory_)
