@@ -102,11 +102,11 @@ globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)
 # Sub-packages that are imported when they are first asked for, so that `import clew` is quick.
 _LAZY = frozenset(
     {
-        "_C", "__config__", "_dynamo", "_inductor", "_utils", "accelerator", "amp", "backends",
-        "compiler", "cpu", "cuda", "distributed", "distributions", "doctor", "fft", "func", "fx",
-        "hub", "jit", "linalg", "mps", "multiprocessing", "nn", "optim", "overrides", "profiler",
-        "serialization", "signal", "special", "storage", "testing", "torch_version", "types",
-        "utils", "xpu",
+        "_C", "__config__", "__future__", "_dynamo", "_inductor", "_utils", "accelerator",
+        "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions",
+        "doctor", "fft", "func", "fx", "hub", "jit", "linalg", "mps", "multiprocessing",
+        "nn", "optim", "overrides", "profiler", "serialization", "signal", "special",
+        "storage", "testing", "torch_version", "types", "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {

@@ -101,8 +101,16 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         True
         >>> clew.use_deterministic_algorithms(False)
     """
-    Determinism.enabled = bool(mode)
-    Determinism.warn_only = bool(mode and warn_only)
+    name = "_set_deterministic_algorithms"
+    if not isinstance(mode, bool):
+        raise errors.wrong_argument(name, "mode", 1, "bool", mode)
+    if not isinstance(warn_only, bool):
+        raise TypeError(
+            f"{name}(): argument 'warn_only' must be bool, not {type(warn_only).__name__}"
+            + errors.at_user_line()
+        )
+    Determinism.enabled = mode
+    Determinism.warn_only = warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -151,7 +159,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
             f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
             + errors.at_user_line()
         )
-    use_deterministic_algorithms(level > 0, warn_only=level == 1)
+    use_deterministic_algorithms(bool(level > 0), warn_only=bool(level == 1))
 
 
 def get_deterministic_debug_mode() -> int:

@@ -69,7 +69,8 @@ def test_typed_storages_are_made_and_indexed(lib: Any) -> Any:
     storage = lib.FloatStorage([1, 2, 3])
     return seen + [
         raised(lambda: storage[0:2]), raised(lambda: storage["a"], words=3),
-        raised(lambda: storage[9]), raised(storage.__setitem__, 0, storage, words=6), storage.fill_(2).tolist(), storage.resize_(5),
+        raised(lambda: storage[9]), raised(storage.__setitem__, 0, storage, words=6),
+        storage.fill_(2).tolist(), storage.resize_(5),
         storage.size(), lib.TypedStorage(3, dtype=lib.int64).nbytes(),
         raised(lib.FloatStorage, 1, 2, words=0),
         raised(lib.FloatStorage, dtype=lib.int8, words=0), raised(lib.TypedStorage, lib.ones(1)),
@@ -278,7 +279,7 @@ def test_deterministic_mode_fills_new_memory(lib: Any) -> Any:
                 lib.empty(3, dtype=dtype), lib.empty_like(x), x.new_empty(2), x.resize_(4),
                 lib.empty_strided((2, 2), (1, 2), dtype=dtype),
                 lib.empty_permuted((1, 2), (1, 0), dtype=dtype),
-                lib.empty(3, out=lib.zeros(1, dtype=dtype)),
+                lib.empty(3, out=lib.zeros(0, dtype=dtype)),
             ]  # fmt: skip
             seen.append([each.nan_to_num(nan=7).tolist() for each in made])
         lib.utils.deterministic.fill_uninitialized_memory = False
