@@ -18,6 +18,7 @@ from clew import ops as _ops
 # isort: on
 import math as _math
 from importlib import import_module as _import_module
+from types import FunctionType as _FunctionType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -69,11 +70,13 @@ from clew.settings import (
     get_num_interop_threads,
     get_num_threads,
     is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
     set_deterministic_debug_mode,
     set_float32_matmul_precision,
     set_flush_denormal,
     set_num_interop_threads,
     set_num_threads,
+    set_warn_always,
     use_deterministic_algorithms,
 )
 
@@ -97,6 +100,10 @@ _IN_PLACE = (
 
 globals().update({name: getattr(Tensor, name) for name in _IN_PLACE})
 globals().update(_FUNCTIONS)
+for _name, _function in _FUNCTIONS.items():
+    # Pickles find a function by its module and name.
+    if isinstance(_function, _FunctionType) and _function.__module__ != __name__:
+        _function.__module__, _function.__qualname__ = __name__, _name
 globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)
 
 # Sub-packages that are imported when they are first asked for, so that `import clew` is quick.

@@ -9,6 +9,7 @@ float32 products have float32's precision: settings of that are kept, and change
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any
 
 from clew import errors
@@ -44,9 +45,10 @@ def set_num_threads(int: int) -> None:
         1
         >>> clew.set_num_threads(before)
     """
-    jit.set_threads(_positive("set_num_threads", int))
+    count = _positive("set_num_threads", int)
+    jit.set_threads(count)
     for library in _blas_libraries():
-        library.set_num_threads(int)
+        library.set_num_threads(count)
 
 
 @functools.cache
@@ -80,7 +82,14 @@ def set_num_interop_threads(int: int) -> None:
     _Settings.interop_threads = _positive("set_num_interop_threads", int)
 
 
-def _positive(function: str, count: int) -> int:
+def _positive(function: str, count: Any) -> int:
+    if not hasattr(type(count), "__index__") or isinstance(count, bool):
+        raise RuntimeError(
+            f"{function} expects an int, but got {type(count).__name__}" + errors.at_user_line()
+        )
+    count = operator.index(count)
+    if abs(count) >> 63:
+        raise ValueError("Overflow when unpacking long long" + errors.at_user_line())
     if count <= 0:
         raise RuntimeError(
             f"{function} expects a positive integer: got {count}" + errors.at_user_line()
@@ -170,6 +179,35 @@ def get_deterministic_debug_mode() -> int:
         0
     """
     return int(Determinism.enabled) * (1 if Determinism.warn_only else 2)
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Let warnings that a process gives once be given each time.
+
+    Args:
+        b: whether to
+
+    Example:
+        >>> clew.set_warn_always(True)
+        >>> clew.is_warn_always_enabled()
+        True
+        >>> clew.set_warn_always(False)
+    """
+    if not isinstance(b, bool):
+        raise TypeError(
+            f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}" + errors.at_user_line()
+        )
+    errors.Warnings.always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """Whether warnings that a process gives once are given each time.
+
+    Example:
+        >>> clew.is_warn_always_enabled()
+        False
+    """
+    return errors.Warnings.always
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -71,6 +71,7 @@ def twice(scenario: Callable[[Any], Any]) -> Callable[[], None]:
 def _observe(scenario: Callable[[Any], Any], module: Any) -> tuple[Any, list[str]]:
     module.manual_seed(0)
     torch.set_warn_always(True)
+    clew.set_warn_always(True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = scenario(module)

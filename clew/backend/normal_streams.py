@@ -38,6 +38,8 @@ def scale_and_shift(values: Float64Array, scale: float, shift: float) -> Float64
     product = values * scale
     if shift == 0.0:
         return product
+    if math.isinf(shift):
+        return product + shift
     # Dekker's product and Knuth's sum recover what the two roundings lost.
     high, low = _split(values)
     scale_high, scale_low = _split(np.asarray(scale, np.float64))

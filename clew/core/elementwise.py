@@ -265,6 +265,10 @@ def operator(op: Elementwise) -> Callable[[Any, Any], Any]:
     return binary(op, is_operator=True)
 
 
+# PyTorch's arithmetic takes two numbers for tensors without dimensions.
+_OF_NUMBERS = frozenset({"add", "sub", "mul", "div"})
+
+
 def operands(op: Op, *values: Any) -> tuple[Any, ...]:
     """Check operands: tensors and numbers pass, 0-dim arrays become numbers."""
     has_tensor = False
@@ -278,6 +282,8 @@ def operands(op: Op, *values: Any) -> tuple[Any, ...]:
                 op.name, op.inputs[position], position + 1, "Tensor or Number", value
             )
     if not has_tensor:
+        if op.name in _OF_NUMBERS:
+            return tuple(wrap(np.array(v, dtypes.scalar_dtype(v).np)) for v in values)
         raise errors.wrong_argument(op.name, op.inputs[0], 1, "Tensor", values[0])
     return values
 

@@ -161,7 +161,10 @@ def deliver(result: Tensor, out: Tensor) -> Tensor:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape "
                 f"{errors.shape_list(out._array.shape)}, which does not match the required output "
-                f"shape {errors.shape_list(result._array.shape)}.",
+                f"shape {errors.shape_list(result._array.shape)}. This behavior is deprecated, and "
+                "in a future PyTorch release outputs will not be resized unless they have zero "
+                "elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
+                "zero elements with t.resize_(0).",
                 stacklevel=4,
             )
         out._array = np.empty(result._array.shape, out._array.dtype)

@@ -6,6 +6,7 @@ This file holds the object and its history. Operations are attached as methods b
 from __future__ import annotations
 
 import math
+import operator
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -26,11 +27,20 @@ if TYPE_CHECKING:
     from clew.core.op import Op
 
 _new = object.__new__
+# A Size of what is a tuple of ints already.
+_sized = tuple.__new__
 _ndarray = np.ndarray
 
 
 class Size(tuple[int, ...]):
-    """The shape of a tensor: a tuple that prints and slices as PyTorch's does."""
+    """The shape of a tensor: a tuple of ints that prints and slices as PyTorch's does."""
+
+    def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
+        sizes = tuple(sizes)
+        for n in sizes:
+            if type(n) is not int:
+                return tuple.__new__(cls, [_extent(n, i) for i, n in enumerate(sizes)])
+        return tuple.__new__(cls, sizes)
 
     def numel(self) -> int:
         return math.prod(self)
@@ -42,19 +52,37 @@ class Size(tuple[int, ...]):
         result = tuple.__getitem__(self, index)
         return Size(result) if isinstance(index, slice) else result
 
-    def __add__(self, other: Any) -> Size:
-        return Size(tuple.__add__(self, tuple(other)))
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, tuple):
+            return Size(tuple.__add__(self, other))
+        if hasattr(type(other), "__radd__"):
+            return NotImplemented
+        raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
 
-    def __radd__(self, other: Any) -> Size:
-        return Size(tuple(other) + tuple(self))
+    def __radd__(self, other: Any) -> Any:
+        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
 
-    def __mul__(self, times: Any) -> Size:
-        return Size(tuple.__mul__(self, times))
+    def __mul__(self, times: Any) -> Any:
+        product = tuple.__mul__(self, times) if hasattr(type(times), "__index__") else None
+        return NotImplemented if product is None else Size(product)
 
     __rmul__ = __mul__
 
     def __reduce__(self) -> Any:
         return Size, (tuple(self),)
+
+
+def _extent(n: Any, place: int) -> int:
+    """An element of a Size: what counts as an integer, but no tensor with dimensions."""
+    is_tensor = isinstance(n, Tensor)
+    if hasattr(type(n), "__index__") and not (
+        is_tensor and (n._array.ndim or n._array.dtype.kind not in "iu")
+    ):
+        return operator.index(n)
+    raise TypeError(
+        f"torch.Size() takes an iterable of 'int' (item {place} is '{type(n).__name__}')"
+        + errors.at_user_line()
+    )
 
 
 # An operation, its parameters, and which of its outputs, where there are several.
@@ -227,7 +255,7 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
-        return Size(self._array.shape)
+        return _sized(Size, self._array.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:

@@ -61,6 +61,13 @@ def _new_tensor(cls: type[Tensor], *args: Any, device: Any = None, **kwargs: Any
 
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
     """The same tensor as an object of a subclass, with its history."""
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})" + errors.at_user_line())
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
+            "possible. Make sure your class inherits from Tensor." + errors.at_user_line()
+        )
     result = retyped(self, cls)
     result._requires_grad = self.requires_grad
     result._node, result._output_nr, result._view = self._node, self._output_nr, self._view
@@ -93,6 +100,14 @@ class TensorType(type):
 
     dtype: dtypes.dtype
     is_cuda = False
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> TensorType:
+        if bases:
+            raise TypeError(
+                f"type 'torch.{bases[0].__name__}' is not an acceptable base type. Derive from "
+                "torch.Tensor." + errors.at_user_line()
+            )
+        return super().__new__(mcs, name, bases, namespace)
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
         check_device(device)
@@ -140,6 +155,10 @@ FUNCTIONS.update(
 @public(method=False, out=False)
 def set_default_tensor_type(t: Any) -> None:
     """Set the default dtype by the name or class of a legacy tensor type."""
+    errors.warn_once(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives."
+    )
     kind = dtype_of_legacy(t)
     if not kind.is_floating_point:
         raise TypeError(

@@ -14,7 +14,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.inplace import apply_inplace
+from clew.core.inplace import apply_inplace, keep_apart
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
@@ -235,6 +235,7 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         accumulate: add instead, and add several times where an index repeats
     """
     tensors, pattern, values = _put_arguments(self, indices, values)
+    keep_apart(self, values, *tensors)
     return apply_inplace(
         index_put_op(len(tensors)), self, values, *tensors, pattern=pattern, accumulate=accumulate
     )

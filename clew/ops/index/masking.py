@@ -189,7 +189,7 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
         mask: of bools; broadcasts to the tensor's shape
         value: a number, or a tensor of no dimensions
     """
-    return run_in_place(_masked_fill_call(self, mask, value))
+    return run_in_place(_masked_fill_call(self, mask, value), may_alias=True)
 
 
 @public(checked=True, out=out_checks.input_dtype(out_checks.same_scalar_type("masked_select")))

@@ -21,6 +21,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy.strides import address_of, owner_of
 from clew.ops.define import memory_layout
 from clew.ops.define.dims import shape_argument
+from clew.ops.define.out_checks import C_NAMES
 from clew.ops.shape.view_inplace import refuse_leaf
 from clew.ops.tensor.storage_memory import bytes_of
 from clew.ops.tensor.typed_storage import TypedStorage, checked_storage, keep_storage
@@ -185,8 +186,8 @@ def set_(
         )
     if isinstance(source, Tensor) and source._array.dtype is not self._array.dtype:
         raise RuntimeError(
-            f"Could not set tensor of type {_C_NAMES.get(source.dtype.name, source.dtype.name)} to "
-            f"a tensor of type {_C_NAMES.get(self.dtype.name, self.dtype.name)}"
+            f"Could not set tensor of type {C_NAMES.get(source.dtype.name, source.dtype.name)} to "
+            f"a tensor of type {C_NAMES.get(self.dtype.name, self.dtype.name)}"
             + errors.at_user_line()
         )
     # As with `.data`, the version counter stays with the tensor.
@@ -199,15 +200,6 @@ def set_(
         self._node = self._node.anew(self)
     bump_version(self, "set_")
     return self
-
-
-# The types as C++ calls them, where PyTorch's error does.
-_C_NAMES = {
-    "float32": "float", "float64": "double", "int64": "long", "int32": "int", "int16": "short",
-    "int8": "signed char", "uint8": "unsigned char", "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
 
 
 def _set_to_storage(self: Tensor, source: Any, storage_offset: Any, size: Any, stride: Any) -> None:

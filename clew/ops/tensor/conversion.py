@@ -149,6 +149,8 @@ def dtype_of_legacy(kind: Any) -> dtypes.dtype:
     """The dtype that a dtype, a legacy tensor class or its name stands for."""
     if isinstance(kind, dtypes.dtype):
         return kind
+    if kind is Tensor:
+        return dtypes.get_default_dtype()
     if getattr(kind, "is_cuda", False) or str(kind).startswith("torch.cuda."):
         raise devices.no_such_device(device_type("cuda"))
     if isinstance(kind, str):

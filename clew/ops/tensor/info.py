@@ -9,7 +9,7 @@ from clew.backend import dtypes, layout
 from clew.backend.device import CPU
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.public import methods, public
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.ops.define import memory_layout
 from clew.ops.define.dims import wrap_dim
 from clew.ops.tensor.legacy_storages import LEGACY_CLASSES
@@ -21,7 +21,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     """The shape, or the length of one dimension."""
     shape = self._array.shape
     if dim is None:
-        return Size(shape)
+        return self.shape
     if not shape:
         raise (
             errors.dimension_out_of_range(dim, 0)

@@ -162,6 +162,11 @@ def tolist(self: Tensor) -> Any:
 
 
 def _only_element(self: Tensor) -> Any:
+    if self._requires_grad:
+        errors.warn_once(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+            "behavior.\nConsider using tensor.detach() first."
+        )
     if self._array.size != 1:
         raise ValueError(
             "only one element tensors can be converted to Python scalars" + errors.at_user_line()
