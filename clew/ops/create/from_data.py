@@ -137,7 +137,7 @@ def array_from_data(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
 def _from_protocols(data: Any) -> np.ndarray | None:
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return np.asarray(data)
-    return None
+    return from_dlpack(data)._array if hasattr(data, "__dlpack__") else None
 
 
 def _to_array(elements: list[Any], dtype: dtypes.dtype) -> np.ndarray:

@@ -108,17 +108,78 @@ def from_file(
 
 @public(method=False, out=False)
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor that shares memory with any object that has the DLPack protocol."""
+    """A tensor that shares memory with any object that has the DLPack protocol.
+
+    Args:
+        ext_tensor: the object, or the capsule that its `__dlpack__` gave
+        device: the CPU
+        copy: whether to copy: None means if it must be
+
+    Example:
+        >>> import numpy
+        >>> array = numpy.zeros(2)
+        >>> x = clew.from_dlpack(array)
+        >>> array[0] = 1
+        >>> x
+        tensor([1., 0.], dtype=torch.float64)
+    """
     check_device(device)
-    if not hasattr(ext_tensor, "__dlpack__"):
-        raise RuntimeError(
-            "from_dlpack received an invalid capsule: it takes an object that has __dlpack__, got "
-            f"{type(ext_tensor).__name__}" + errors.at_user_line()
-        )
     if isinstance(ext_tensor, Tensor):
         refuse_bits(ext_tensor)
-        ext_tensor = ext_tensor.detach().numpy()
-    array = np.from_dlpack(ext_tensor, copy=copy)
+        own = ext_tensor.detach()
+        return own.clone() if copy else own
+    if type(ext_tensor).__name__ == "PyCapsule" and (device is not None or copy is not None):
+        raise AssertionError(
+            "device and copy kwargs not supported when ext_tensor is already a DLPack capsule."
+            + errors.at_user_line()
+        )
+    array = _exchanged(ext_tensor, copy)
+    if not array.flags.writeable:
+        # NumPy marks what comes in a capsule of the older kind so.
+        array = np.array(array) if copy else _writable(array)
     result = wrap(array)
     result._reason = entered_from_outside("from_dlpack()", array)
     return result
+
+
+class _Handover:
+    """Stands for the producer of a capsule, which says nothing of itself."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def _exchanged(source: Any, copy: bool | None) -> np.ndarray:
+    is_capsule = type(source).__name__ == "PyCapsule"
+    if not is_capsule and not hasattr(source, "__dlpack__"):
+        raise RuntimeError(
+            "from_dlpack received an invalid capsule: it takes a capsule, or an object that has "
+            f"__dlpack__, got {type(source).__name__}" + errors.at_user_line()
+        )
+    if not is_capsule:
+        return np.from_dlpack(source, copy=copy)
+    try:
+        return np.from_dlpack(_Handover(source))
+    except (ValueError, RuntimeError) as error:
+        raise RuntimeError(
+            "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed "
+            "only once, so you might have already constructed a tensor from it once."
+            + errors.at_user_line()
+        ) from error
+
+
+def _writable(array: np.ndarray) -> np.ndarray:
+    """The same memory as an array that may be written to."""
+    place = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], False)}
+
+    class Memory:
+        __array_interface__ = place
+        kept = array
+
+    return np.asarray(Memory())

@@ -18,6 +18,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.backend.device import check_device
 from clew.core.exposure import expose
 from clew.core.mirror import CONJ, bits_of
 from clew.core.public import methods
@@ -133,9 +134,27 @@ def _dlpack(
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     refuse_bits(self)
-    return self.numpy().__dlpack__(
-        stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
-    )
+    _check_exchange(stream, dl_device)
+    return self.numpy().__dlpack__(max_version=max_version, copy=copy)
+
+
+# By their numbers in DLPack: the kinds of devices that PyTorch knows.
+_EXCHANGED = {1: "cpu", 2: "cuda", 3: "cpu", 10: "cuda", 14: "xpu"}
+
+
+def _check_exchange(stream: Any, dl_device: Any) -> None:
+    """Refuse streams, which the CPU has none of, and other devices."""
+    if stream is not None and type(stream) is not int:
+        raise TypeError("stream must be ``int`` or ``none``" + errors.at_user_line())
+    if stream is not None and stream != -1:
+        raise AssertionError("stream should be None on cpu." + errors.at_user_line())
+    if dl_device is not None:
+        kind = _EXCHANGED.get(int(dl_device[0]))
+        if kind is None:
+            raise BufferError(
+                f"Unsupported device_type: {int(dl_device[0])}" + errors.at_user_line()
+            )
+        check_device(kind)
 
 
 # -- to Python -------------------------------------------------------------------------------
