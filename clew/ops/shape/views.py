@@ -56,7 +56,9 @@ def same_elements(array: np.ndarray, shape: Shape, strides: Shape) -> np.ndarray
 
 def _expanded(self: np.ndarray, *, shape: Shape) -> np.ndarray:
     extra = len(shape) - self.ndim
-    strides = [0] * extra
+    # New dimensions of size 1 are no repetition: they reach over all that is behind them.
+    behind = self.shape[0] * self.strides[0] if self.ndim else self.itemsize
+    strides = [behind if n == 1 else 0 for n in shape[:extra]]
     for stride, size, wanted in zip(self.strides, self.shape, shape[extra:], strict=True):
         strides.append(stride if size == wanted else 0)
     return same_elements(self, shape, tuple(strides))
@@ -269,7 +271,10 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty" + errors.at_user_line())
     if not shape:
-        return view(input, sizes)
+        raise RuntimeError(
+            "unflatten got an unexpected error:\nDimension specified as "
+            f"{dim} but tensor has no dimensions" + errors.at_user_line()
+        )
     known = 1
     for n in sizes:
         known *= abs(n) if n == -1 else n
@@ -399,13 +404,18 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """
     result: list[int] = []
     for position, shape in enumerate(shapes):
+        if not isinstance(shape, Sequence) and not hasattr(type(shape), "__index__"):
+            raise RuntimeError(
+                "Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
+                f"{shape}" + errors.at_user_line()
+            )
         sizes = [operator.index(shape)] if not isinstance(shape, Sequence) else list(shape)
         result = [1] * (len(sizes) - len(result)) + result
         for back, n in enumerate(reversed(sizes), 1):
             if n < 0:
-                raise RuntimeError(
-                    f"Trying to create tensor with negative dimension ({n}): ({n})"
-                    + errors.at_user_line()
+                raise ValueError(
+                    f"Attempting to broadcast a dimension with negative length! It is {n} in "
+                    f"{tuple(sizes)}" + errors.at_user_line()
                 )
             if n != 1 and result[-back] not in (1, n):
                 raise RuntimeError(
