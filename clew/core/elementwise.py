@@ -110,7 +110,7 @@ class Elementwise(Op):
                 return None
         function: Any = self.forward
         if dtype is not F32 and dtype is not F64:
-            if dtype not in dtypes.LOW_PRECISION or (numbers and not self._round(arrays, dtype)):
+            if dtype not in dtypes.HALVES or (numbers and not self._round(arrays, dtype)):
                 return None
             if self.twin is not None and not params:
                 function = self.twin.when(np.empty((), dtype))

@@ -168,7 +168,7 @@ def _read_old(name: str, alpha: Any, *args: Any) -> tuple[Tensor, Tensor, Any]:
 
 
 @public(out=out_checks.same_or_apart)
-def add(input: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
+def add(input: Any, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     """`input + alpha * other`."""
     if old:
         input, other, alpha = _read_old("add", alpha, input, other, *old)
@@ -178,7 +178,7 @@ def add(input: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
 
 
 @public(out=out_checks.same_or_apart, aliases=("subtract",))
-def sub(input: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
+def sub(input: Any, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     """`input - alpha * other`."""
     if old:
         input, other, alpha = _read_old("sub", alpha, input, other, *old)

@@ -125,7 +125,7 @@ _CASTS = {
     "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
     "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64,
     "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
-    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128, "chalf": dtypes.complex32,
 }  # fmt: skip
 methods(**{name: _caster(name, dtype) for name, dtype in _CASTS.items()})
 

@@ -87,8 +87,10 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
             f"Can't call numpy() on Tensor that has {what[0]} bit set. Use "
             f"tensor.resolve_{what[1]}().numpy() instead." + errors.at_user_line()
         )
-    if self._array.dtype is dtypes.bfloat16.np:
-        raise TypeError("Got unsupported ScalarType BFloat16" + errors.at_user_line())
+    if self.dtype is dtypes.bfloat16 or self.dtype in dtypes.FLOAT8:
+        raise TypeError(
+            f"Got unsupported ScalarType {self.dtype.scalar_name}" + errors.at_user_line()
+        )
     _note_exit(self, ".numpy()")
     if bits:
         return self._array.copy()
