@@ -81,7 +81,7 @@ class _Nameable(dtype):
         self.category, self.order, self.itemsize, self.is_signed = category, order, itemsize, True
 
     @property
-    def np(self) -> Any:  # type: ignore[override]  # of a dtype without arrays
+    def np(self) -> Any:
         raise NotImplementedError(
             f"there are no tensors of torch.{self.name} in clew, because NumPy has no such "
             "numbers. Use torch.complex64."
