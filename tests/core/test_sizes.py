@@ -67,6 +67,13 @@ def test_scalars_of_tensors_with_history_warn(lib: Any) -> Any:
 
 
 @twice
+def test_scalars_do_not_warn_without_grad(lib: Any) -> Any:
+    x = lib.tensor(2.0, requires_grad=True)
+    with lib.no_grad():
+        return [float(x), x.item(), float(x.detach())]
+
+
+@twice
 def test_list_of_arrays_warns(lib: Any) -> Any:
     return lib.tensor([np.array([0.0]), np.array([1.0])])
 
@@ -102,5 +109,6 @@ def test_index_errors(lib: Any) -> Any:
         outcome(lambda: lib.ones(5).expand(2, 1, 5).stride()),
         raised(lib.broadcast_shapes, (2, -1)),
         raised(lib.broadcast_shapes, 1.5), raised(lib.tensor(1).unflatten, 0, [1], words=5),
+        raised(lib.ones(4).unflatten, 0, (-1, -1)),
         raised(lib.tensor_split, lib.ones(3), lib.tensor([1.0]), words=10),
     ]  # fmt: skip

@@ -275,9 +275,20 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
             "unflatten got an unexpected error:\nDimension specified as "
             f"{dim} but tensor has no dimensions" + errors.at_user_line()
         )
+    if sizes.count(-1) > 1:
+        raise RuntimeError(
+            "unflatten got an unexpected error:\nonly one dimension can be inferred"
+            + errors.at_user_line()
+        )
     known = 1
     for n in sizes:
         known *= abs(n) if n == -1 else n
+    if -1 in sizes and not known:
+        raise RuntimeError(
+            "unflatten got an unexpected error:\ncannot reshape tensor of 0 elements into shape "
+            f"{errors.shape_list(sizes)} because the unspecified dimension size -1 can be any "
+            "value and is ambiguous" + errors.at_user_line()
+        )
     if sizes.count(-1) == 1 and known and shape[dim] % known == 0:
         sizes = infer_shape(sizes, shape[dim])
     elif -1 in sizes or known != shape[dim]:

@@ -183,7 +183,7 @@ def tolist(self: Tensor) -> Any:
 
 
 def _only_element(self: Tensor) -> Any:
-    if self._requires_grad:
+    if self._requires_grad and local.state.grad_enabled:
         errors.warn_once(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
             "behavior.\nConsider using tensor.detach() first."
