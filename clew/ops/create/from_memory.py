@@ -91,6 +91,7 @@ def from_file(
         shared: whether writes go to the file, which is made or made longer where it must be
         size: how many elements of it
         dtype: their dtype; the default one unless given
+        options: `requires_grad`, and `device`, `layout`, `pin_memory` as in other functions
 
     Example:
         >>> x = clew.from_file("numbers", shared=True, size=3).copy_(clew.arange(3.))

@@ -176,7 +176,12 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
 
 
 def untyped_storage(self: Tensor) -> UntypedStorage:
-    """The memory, counted in bytes."""
+    """The memory, counted in bytes.
+
+    Example:
+        >>> clew.ones(3).untyped_storage().nbytes()
+        12
+    """
     return storage_of(self)
 
 
@@ -186,13 +191,25 @@ def _typed_storage(self: Tensor) -> TypedStorage:
 
 
 def storage(self: Tensor) -> TypedStorage:
-    """The memory, counted in elements. Deprecated: use `untyped_storage`."""
+    """The memory, counted in elements. Deprecated: use `untyped_storage`.
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> clew.ones(3).storage().size()
+        3
+    """
     warn_of_removal()
     return _typed_storage(self)
 
 
 def storage_type(self: Tensor) -> Any:
-    """The legacy class of the typed storage."""
+    """The legacy class of the typed storage.
+
+    Example:
+        >>> clew.ones(3).storage_type()
+        <class 'torch.FloatStorage'>
+    """
     return LEGACY_CLASSES.get(f"{self.dtype.scalar_name}Storage", TypedStorage)
 
 
