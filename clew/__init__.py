@@ -36,7 +36,7 @@ from clew.autograd.mode import (
     no_grad,
     set_grad_enabled,
 )
-from clew.backend.allocation import keep_freed_memory as _keep_freed_memory
+from clew.backend.allocation import tune_malloc as _tune_malloc
 from clew.backend.device import device, get_default_device, set_default_device
 from clew.backend.dtypes import ALIASES as _ALIASES
 from clew.backend.dtypes import ALL_DTYPES as _ALL_DTYPES
@@ -84,7 +84,7 @@ from clew.settings import (
 
 __version__: str = version.clew
 
-_keep_freed_memory()
+_tune_malloc()
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 
@@ -114,13 +114,14 @@ _LAZY = frozenset(
         "_C", "__config__", "__future__", "_dynamo", "_inductor", "_utils", "accelerator",
         "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions",
         "doctor", "fft", "func", "fx", "hub", "jit", "linalg", "mps", "multiprocessing",
-        "nn", "optim", "overrides", "profiler", "serialization", "signal", "special",
-        "storage", "testing", "torch_version", "types", "utils", "xpu",
+        "nn", "optim", "overrides", "profiler", "quasirandom", "serialization", "signal",
+        "special", "storage", "testing", "torch_version", "types", "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {
     "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
     "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory", "GradScaler": "amp",
+    "cond": "_higher_order_ops", "while_loop": "_higher_order_ops",
 } | dict.fromkeys(
     (
         "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage",

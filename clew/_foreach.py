@@ -7,6 +7,7 @@ moving averages and optimizers are made of is written in place by kernels.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,12 +17,13 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where
 from clew.kernels.codegen.ufunc import elementwise
+from clew.ops.pointwise.powers import pow
 
 # Names of operations that are methods of tensors; most have an in-place form as well.
 _OPERATIONS = (
     "abs", "acos", "add", "addcdiv", "addcmul", "asin", "atan", "ceil", "clamp_max", "clamp_min",
     "clone", "cos", "cosh", "div", "erf", "erfc", "exp", "expm1", "floor", "frac", "lerp", "lgamma",
-    "log", "log10", "log1p", "log2", "max", "mm", "mul", "neg", "pow", "reciprocal",
+    "log", "log10", "log1p", "log2", "mm", "mul", "neg", "pow", "reciprocal",
     "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "sub", "tan", "tanh", "trunc",
     "copy", "zero",
 )  # fmt: skip
@@ -107,18 +109,64 @@ def _with_kernel(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_value(method: Callable[..., Any]) -> Callable[..., Any]:
-    """`addcmul` and `addcdiv` of a list take `value` without its name, too."""
+    """`addcmul` and `addcdiv` of a list take `value` without its name, or `scalars`."""
 
     @functools.wraps(method)
-    def positional(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1) -> Tensor:
-        result: Tensor = method(self, tensor1, tensor2, value=value)
+    def positional(
+        self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any = 1, *, scalars: Any = None
+    ) -> Tensor:
+        result: Tensor = method(self, tensor1, tensor2, value=value if scalars is None else scalars)
         return result
 
     return positional
 
 
 def _norm(self: Tensor, ord: float = 2, dtype: Any = None) -> Tensor:
+    if ord == math.inf and not self._array.size:
+        raise RuntimeError(
+            "_foreach_norm cannot compute the infinity norm on an empty tensor because the "
+            "operation does not have an identity" + errors.at_user_line()
+        )
     return self.norm(ord, dtype=dtype)
+
+
+def _powsum(self: Tensor, ord: float = 2, dtype: Any = None) -> Tensor:
+    """The sum of the powers of absolute values."""
+    powers = self.abs() ** ord
+    return powers.sum(dtype=dtype)
+
+
+def _max(self: Tensor) -> Tensor:
+    if not self._array.size:
+        raise RuntimeError(
+            "_foreach_max cannot compute the maximum of an empty tensor; max over zero elements "
+            "is undefined." + errors.at_user_line()
+        )
+    return self.max()
+
+
+def _unpacked(scalars: Tensor, count: int) -> list[Any]:
+    """The numbers of a tensor that has one for each tensor of a list."""
+    if scalars._array.ndim != 1:
+        raise RuntimeError(
+            f"Expected packed scalar Tensor to be of dimension 1. Got {scalars._array.ndim} "
+            "instead." + errors.at_user_line()
+        )
+    if len(scalars._array) != count:
+        raise RuntimeError(
+            f"Expected length of scalars to match input of length {count} but got "
+            f"{len(scalars._array)} instead." + errors.at_user_line()
+        )
+    return list(scalars.tolist())
+
+
+def _check_scalar(other: Any) -> None:
+    """A tensor for all of a list stands for a number."""
+    if isinstance(other, Tensor) and other._array.ndim:
+        raise RuntimeError(
+            f"scalar tensor expected to be 0 dim but it has {other._array.ndim} dimensions and "
+            f"{other._array.size} elements." + errors.at_user_line()
+        )
 
 
 def _rows(tensors: Sequence[Tensor], others: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -127,18 +175,33 @@ def _rows(tensors: Sequence[Tensor], others: Sequence[Any]) -> list[tuple[Any, .
     for other in others:
         if isinstance(other, list | tuple):
             if len(other) != len(tensors):
+                if not any(isinstance(each, Tensor) for each in other):
+                    raise RuntimeError(
+                        "Tensor list must have same number of elements as scalar list."
+                        + errors.at_user_line()
+                    )
                 raise RuntimeError(
                     "Tensor lists must have the same number of tensors, got "
                     f"{len(tensors)} and {len(other)}" + errors.at_user_line()
                 )
             columns.append(list(other))
         else:
+            _check_scalar(other)
             columns.append([other] * len(tensors))
     return list(zip(*columns)) if columns else [()] * len(tensors)
 
 
 def _each(name: str, method: Callable[..., Any], in_place: bool) -> Callable[..., Any]:
+    packs_scalars = "addc" in name
+
     def function(self: Sequence[Tensor], *others: Any, **named: Any) -> Any:
+        if packs_scalars:
+            named = {
+                key: _unpacked(value, len(self)) if isinstance(value, Tensor) else value
+                for key, value in named.items()
+            }
+            if len(others) > 2 and isinstance(others[2], Tensor):
+                others = (*others[:2], _unpacked(others[2], len(self)))
         if not self:
             raise RuntimeError("Tensor list must have at least one tensor." + errors.at_user_line())
         rows = _rows(self, [*others, *named.values()])
@@ -168,8 +231,24 @@ def _family() -> dict[str, Callable[..., Any]]:
                 method = _with_kernel(name, method)
             public = f"_foreach_{name}{ending}"
             made[public] = _each(public, method, in_place=ending == "_")
-    made["_foreach_norm"] = _each("_foreach_norm", _norm, in_place=False)
+    for name, method in {"norm": _norm, "powsum": _powsum, "max": _max}.items():
+        made[f"_foreach_{name}"] = _each(f"_foreach_{name}", method, in_place=False)
+    made["_foreach_pow"] = _pow_of_number(made["_foreach_pow"])
     return made
+
+
+def _pow_of_number(powers: Callable[..., Any]) -> Callable[..., Any]:
+    """`_foreach_pow` also takes one number to the powers of a list."""
+
+    @functools.wraps(powers)
+    def function(self: Any, exponent: Any) -> Any:
+        if isinstance(self, list | tuple):
+            return powers(self, exponent)
+        if not exponent:
+            raise RuntimeError("Tensor list must have at least one tensor." + errors.at_user_line())
+        return tuple(pow(self, each) for each in exponent)
+
+    return function
 
 
 FUNCTIONS = _family()

@@ -92,7 +92,7 @@ def download_url_to_file(
             if hash_prefix is not None:
                 _check_hash(file.name, hash_prefix)
             os.replace(file.name, os.path.expanduser(dst))
-        except BaseException:
+        except BaseException:  # an interrupted download too leaves no file
             os.unlink(file.name)
             raise
 

@@ -5,11 +5,13 @@ from typing import Any as _Any
 
 from clew.core.arguments import typed as _typed
 from clew.core.public import with_out as _with_out
+from clew.ops.define.out_checks import EXACT_OUT as _EXACT_OUT
 from clew.ops.define.rows import out_form as _out_form
 from clew.ops.linalg import decompositions as _decompositions
 from clew.ops.linalg import determinants as _determinants
 from clew.ops.linalg import householder as _reflections
 from clew.ops.linalg import inverse as _inverses
+from clew.ops.linalg import ldl as _ldl
 from clew.ops.linalg import lu as _lu
 from clew.ops.linalg import matmul as _matmul
 from clew.ops.linalg import matrix_functions as _linalg
@@ -18,7 +20,6 @@ from clew.ops.linalg import products as _products
 from clew.ops.linalg import qr as _qr
 from clew.ops.linalg import solve as _solving
 from clew.ops.linalg.checks import LinAlgError
-from clew.ops.linalg.matmul import EXACT_OUT as _EXACT_OUT
 from clew.ops.reduce import norms as _norms
 
 _Function = _Callable[..., _Any]
@@ -44,6 +45,9 @@ lu = _checked(_lu.lu)
 lu_factor = _checked(_lu.lu_factor)
 lu_factor_ex = _checked(_lu.lu_factor_ex)
 lu_solve = _checked(_lu.lu_solve)
+ldl_factor = _with_out(_typed(_ldl.ldl_factor), _ldl.first_of_input_dtype, False)
+ldl_factor_ex = _with_out(_typed(_ldl.ldl_factor_ex), _ldl.first_of_input_dtype, False)
+ldl_solve = _out_form(_typed(_ldl.ldl_solve), _EXACT_OUT, differentiable=False)
 qr = _checked(_qr.qr)
 svd = _checked(_decompositions.svd)
 svdvals = _checked(_decompositions.svdvals)
@@ -74,9 +78,9 @@ householder_product = _checked(_reflections.householder_product)
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",
-    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor",
-    "lu_factor_ex", "lu_solve", "matmul", "matrix_exp", "matrix_norm", "matrix_power",
-    "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex",
-    "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot",
-    "vector_norm",
+    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex",
+    "ldl_solve", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp",
+    "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet",
+    "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve",
+    "vander", "vecdot", "vector_norm",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from clew import errors
 from clew.autograd.context import FunctionCtx, SavedIntermediate
 from clew.core.node import AccumulateGrad, Node, edge_of, reachable
 from clew.core.recording import OpNode
-from clew.core.saving import Packed, SavedDual
+from clew.core.saving import Packed, SavedDual, SavedObject
 from clew.core.tensor import Tensor, sync
 from clew.source import Where
 
@@ -168,7 +168,7 @@ def _held(node: Node) -> Iterator[tuple[np.ndarray, bool]]:
     """The arrays that a node keeps, and whether they were computed from a leaf."""
     if isinstance(node, OpNode):
         yield from _arrays_in(node.saved)
-        yield from _arrays_in(node.kept)
+        yield from _arrays_in(node.constants)
     elif isinstance(node, FunctionCtx):
         # A custom function may keep tensors as attributes of its context, too.
         for value in vars(node).values():
@@ -184,7 +184,7 @@ def _arrays_in(value: Any) -> Iterator[tuple[np.ndarray, bool]]:
         yield from _arrays_in(value.saved)
         for tangent in value.tangents.values():
             yield tangent._array, True
-    elif isinstance(value, SavedIntermediate):
+    elif isinstance(value, SavedIntermediate | SavedObject):
         yield from _arrays_in(value.saved)
     elif isinstance(value, Packed):
         yield from _arrays_in(value.packed)

@@ -62,6 +62,21 @@ _AGAIN = {
     "shape.memory_layout": "define.memory_layout",
 }
 
+# What was part of a module, and is one of its own: the names are found in the former, too.
+_PARTS = {
+    "pointwise.division": "pointwise.arithmetic",
+    "create.nested_data": "create.from_data",
+    "create.random_fills": "create.sampling",
+    "reduce.prod": "reduce.reductions",
+    "reduce.quantiles": "reduce.statistics",
+    "shape.diagonals": "shape.rearranging",
+    "shape.squeezing": "shape.views",
+    "linalg.qr": "linalg.decompositions",
+    "linalg.determinants": "linalg.matrix_functions",
+    "linalg.inverse": "linalg.solve",
+    "spectral.frequencies": "spectral.fft",
+}
+
 
 def _moved() -> dict[str, str]:
     found = {f"clew.ops.{before}": f"clew.ops.{now}" for before, now in _AGAIN.items()}
@@ -94,5 +109,9 @@ class _Finder:
 
 
 def install() -> None:
-    """Let the import system find moved modules."""
+    """Let the import system find moved modules, and modules the names of their former parts."""
     sys.meta_path.append(_Finder())
+    for now, before in _PARTS.items():
+        former = vars(sys.modules[f"clew.ops.{before}"])
+        for name, each in vars(sys.modules[f"clew.ops.{now}"]).items():
+            former.setdefault(name, each)

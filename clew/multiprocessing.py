@@ -114,7 +114,7 @@ def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], error_file: 
     except KeyboardInterrupt:
         # Ctrl-C reaches all processes of a terminal: the parent reports it.
         return
-    except Exception:
+    except Exception:  # the parent raises it
         with open(error_file, "wb") as file:
             pickle.dump(traceback.format_exc(), file)
         sys.exit(1)

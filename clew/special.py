@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable as _Callable
+from typing import Any as _Any
+
 from clew.core.public import FUNCTIONS, with_out
 from clew.ops.define.rows import out_form
+from clew.ops.pointwise import bessel as _bessel
+from clew.ops.pointwise import orthogonal_polynomials as _polynomials
 from clew.ops.pointwise import special as _ops
 
 __all__ = [
-    "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc",
-    "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax", "logit",
-    "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "softmax",
-    "xlog1py", "xlogy", "zeta",
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t",
+    "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma",
+    "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expit", "expm1", "gammainc", "gammaincc",
+    "gammaln", "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e", "i1", "i1e",
+    "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr", "log_softmax",
+    "logit", "logsumexp", "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0",
+    "modified_bessel_k1", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round",
+    "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t",
+    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w", "sinc", "softmax", "spherical_bessel_j0", "xlog1py",
+    "xlogy", "zeta",
 ]  # fmt: skip
+
+_Function = _Callable[..., _Any]
 
 digamma = psi = FUNCTIONS["digamma"]
 erf, erfc, erfinv = FUNCTIONS["erf"], FUNCTIONS["erfc"], FUNCTIONS["erfinv"]
@@ -30,3 +44,34 @@ log_ndtr, ndtri = with_out(_ops.log_ndtr), with_out(_ops.ndtri)
 # Composed of others, so inputs with history are no obstacle to `out=`.
 ndtr = out_form(_ops.ndtr, differentiable=False)
 xlog1py, zeta = with_out(_ops.xlog1py), with_out(_ops.zeta)
+
+
+def _without_gradient(function: _Function) -> _Function:
+    # Their results have no history, so inputs with one are no obstacle to `out=`.
+    return with_out(function, differentiable=False)
+
+
+airy_ai = _without_gradient(_bessel.airy_ai)
+bessel_j0 = _without_gradient(_bessel.bessel_j0)
+bessel_j1 = _without_gradient(_bessel.bessel_j1)
+bessel_y0 = _without_gradient(_bessel.bessel_y0)
+bessel_y1 = _without_gradient(_bessel.bessel_y1)
+modified_bessel_i0 = _without_gradient(_bessel.modified_bessel_i0)
+modified_bessel_i1 = _without_gradient(_bessel.modified_bessel_i1)
+modified_bessel_k0 = _without_gradient(_bessel.modified_bessel_k0)
+modified_bessel_k1 = _without_gradient(_bessel.modified_bessel_k1)
+scaled_modified_bessel_k0 = _without_gradient(_bessel.scaled_modified_bessel_k0)
+scaled_modified_bessel_k1 = _without_gradient(_bessel.scaled_modified_bessel_k1)
+spherical_bessel_j0 = _without_gradient(_bessel.spherical_bessel_j0)
+chebyshev_polynomial_t = _without_gradient(_polynomials.chebyshev_polynomial_t)
+chebyshev_polynomial_u = _without_gradient(_polynomials.chebyshev_polynomial_u)
+chebyshev_polynomial_v = _without_gradient(_polynomials.chebyshev_polynomial_v)
+chebyshev_polynomial_w = _without_gradient(_polynomials.chebyshev_polynomial_w)
+shifted_chebyshev_polynomial_t = _without_gradient(_polynomials.shifted_chebyshev_polynomial_t)
+shifted_chebyshev_polynomial_u = _without_gradient(_polynomials.shifted_chebyshev_polynomial_u)
+shifted_chebyshev_polynomial_v = _without_gradient(_polynomials.shifted_chebyshev_polynomial_v)
+shifted_chebyshev_polynomial_w = _without_gradient(_polynomials.shifted_chebyshev_polynomial_w)
+hermite_polynomial_h = _without_gradient(_polynomials.hermite_polynomial_h)
+hermite_polynomial_he = _without_gradient(_polynomials.hermite_polynomial_he)
+laguerre_polynomial_l = _without_gradient(_polynomials.laguerre_polynomial_l)
+legendre_polynomial_p = _without_gradient(_polynomials.legendre_polynomial_p)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from clew import errors
 from clew.autograd.function import Function
 from clew.autograd.gradcheck import gradcheck, gradgradcheck
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
 from clew.func.batching import vmap
+from clew.ops.create.constants import empty
+from clew.ops.create.random import randint
+from clew.ops.pointwise.complex import view_as_real
 from clew.ops.shape.joining import stack
 
-__all__ = ["assert_allclose", "assert_close", "check_op"]
+__all__ = ["assert_allclose", "assert_close", "check_op", "make_tensor"]
 
 Message = str | Callable[[str], str] | None
 
@@ -307,3 +312,102 @@ def _check_vmap(function: Callable[..., Any], inputs: Sequence[Any]) -> None:
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+# -- tensors of random numbers ---------------------------------------------------------------------
+
+# Where numbers are drawn from if nothing is said: the lowest, and the first one too high.
+_RANGES = {dtypes.BOOL: (0, 2), dtypes.INTEGER: (-9, 10), dtypes.FLOAT: (-9, 9)}
+
+
+def make_tensor(
+    *shape: Any,
+    dtype: dtypes.dtype,
+    device: Any,
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor of random numbers for a test, from PyTorch's streams for the same seed.
+
+    Args:
+        shape: the sizes, as numbers or as one sequence
+        dtype: of the elements
+        device: where it lies
+        low: the lowest number; by default -9, and 0 for bools and unsigned integers
+        high: what numbers are below; by default 9, 10 for integers and 2 for bools
+        requires_grad: whether autograd records what is done with it
+        noncontiguous: whether to leave gaps in its memory
+        exclude_zero: replace zeros by the least positive number, or by 1
+        memory_format: the order of its dimensions in memory
+
+    Example:
+        >>> x = clew.testing.make_tensor(3, 4, dtype=clew.int64, device="cpu", low=0, high=5)
+        >>> x.shape, bool((x < 5).all())
+        (torch.Size([3, 4]), True)
+    """
+    sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    _check_requests(dtype, requires_grad, noncontiguous, memory_format)
+    low, high = _range_of(dtype, low, high)
+    gaps = noncontiguous and math.prod(sizes) > 1
+    if gaps:
+        sizes = (*sizes[:-1], 2 * sizes[-1])
+    if dtype.category <= dtypes.INTEGER:
+        result = randint(math.ceil(low), math.ceil(high), sizes, dtype=dtype, device=device)
+    else:
+        result = empty(sizes, dtype=dtype, device=device)
+        (view_as_real(result) if dtype.is_complex else result).uniform_(low, high)
+    if gaps:
+        result = result[..., 1::2]
+    elif memory_format is not None:
+        result = result.clone(memory_format=memory_format)
+    if exclude_zero:
+        least = 1 if dtype.category <= dtypes.INTEGER else dtypes.finfo(dtype).tiny
+        result[result == 0] = complex(least, least) if dtype.is_complex else least
+    return result.requires_grad_() if requires_grad else result
+
+
+def _check_requests(
+    dtype: dtypes.dtype, requires_grad: bool, noncontiguous: bool, memory_format: Any
+) -> None:
+    if requires_grad and dtype.category <= dtypes.INTEGER:
+        raise ValueError(
+            "`requires_grad=True` is not supported for boolean and integral dtypes, but got "
+            f"dtype={dtype}" + errors.at_user_line()
+        )
+    if noncontiguous and memory_format is not None:
+        raise ValueError(
+            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, but got "
+            f"noncontiguous={noncontiguous} and memory_format={memory_format}"
+            + errors.at_user_line()
+        )
+
+
+def _range_of(dtype: dtypes.dtype, low: Any, high: Any) -> tuple[float, float]:
+    """What is asked for, as far as the dtype goes."""
+    usual = _RANGES[min(dtype.category, dtypes.FLOAT)]
+    if dtype.category == dtypes.INTEGER and not dtype.is_signed:
+        usual = (0, 10)
+    low, high = usual[0] if low is None else low, usual[1] if high is None else high
+    if low != low or high != high:
+        raise ValueError(
+            f"`low` and `high` cannot be NaN, but got low={low} and high={high}"
+            + errors.at_user_line()
+        )
+    least: float
+    most: float
+    if dtype.category == dtypes.BOOL:
+        least, most = 0, 2
+    elif dtype.category == dtypes.INTEGER:
+        least, most = dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max + 1
+    else:
+        least, most = dtypes.finfo(dtype).min, dtypes.finfo(dtype).max
+    limited = min(max(low, least), most), min(max(high, least), most)
+    if low > high or (limited[0] == limited[1] and dtype.category <= dtypes.INTEGER):
+        raise ValueError(
+            f"`low` must be less than `high`, but got {low} >= {high}" + errors.at_user_line()
+        )
+    return limited

@@ -9,7 +9,7 @@ from typing import IO, Any, TypeAlias
 
 from clew.backend.device import device as _device
 from clew.backend.dtypes import dtype as _dtype  # noqa: F401  (these two are PyTorch's names)
-from clew.backend.layout import layout as _layout  # noqa: F401
+from clew.backend.layout import layout as _layout  # noqa: F401  # as above
 from clew.core.tensor import Size, Tensor
 
 __all__ = ["Device", "FileLike", "Number", "Size", "Storage", "Tensor"]

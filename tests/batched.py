@@ -14,13 +14,14 @@ from clew.func import grad, vmap
 
 from . import oracle
 from .sampling import Maker, OpCase, Sample
+from .tensors import is_inexact, is_tensor, to_numpy
 
 EXAMPLES = 3
 
 
 def replace_tensors(value: Any, tensors: Iterator[Any]) -> Any:
     """The same arguments with other tensors in place of theirs."""
-    if oracle.is_tensor(value):
+    if is_tensor(value):
         return next(tensors)
     if isinstance(value, dict):
         return {key: replace_tensors(each, tensors) for key, each in value.items()}
@@ -30,7 +31,7 @@ def replace_tensors(value: Any, tensors: Iterator[Any]) -> Any:
 
 
 def tensors_of(value: Any) -> list[Any]:
-    if oracle.is_tensor(value):
+    if is_tensor(value):
         return [value]
     if isinstance(value, dict):
         value = tuple(value.values())
@@ -99,7 +100,7 @@ def scalar_of(outs: tuple[Any, ...]) -> Any:
     """One real number that depends on all differentiable outputs."""
     total = None
     for out in outs:
-        if not oracle.is_inexact(out) or out.dtype.is_complex:
+        if not is_inexact(out) or out.dtype.is_complex:
             continue
         term = (out.double() * weights(out)).sum()
         total = term if total is None else total + term
@@ -123,7 +124,7 @@ def check_values(batch: Batch, batched: tuple[bool, ...], expected: list[tuple[A
 
 
 def compare(actual: Any, expected: Any) -> None:
-    ours, theirs = (oracle.to_numpy(each.detach()) for each in (actual, expected))
+    ours, theirs = (to_numpy(each.detach()) for each in (actual, expected))
     assert ours.shape == theirs.shape, (ours.shape, theirs.shape)
     np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-8, equal_nan=True)
 
@@ -132,7 +133,7 @@ def differentiable(batch: Batch) -> tuple[int, ...]:
     return tuple(
         index
         for index, tensor in enumerate(batch.examples[0])
-        if oracle.is_inexact(tensor) and not tensor.dtype.is_complex
+        if is_inexact(tensor) and not tensor.dtype.is_complex
     )
 
 

@@ -243,7 +243,7 @@ def child(table: str, program: str, *calls: str) -> None:
         call: Call = pickle.loads(everything[number])
         clew.manual_seed(0)
         digests[call.name] = _digest(call())
-    print(json.dumps([digests, sorted(key for key, _ in jit.machine().found)]))
+    print(json.dumps([digests, sorted(key for key, _ in jit.machine().loaded)]))
 
 
 # -- all of them ---------------------------------------------------------------------------------
@@ -255,18 +255,19 @@ def table_of_calls() -> list[bytes]:
 
     from . import oracle
     from .sampling import WIDE_FLOATS, Maker
+    from .tensors import short_name
 
     calls = []
     for case in CASES:
         path = case.name if "function" in case.variants else f"Tensor.{case.name}"
         for dtype in WIDE_FLOATS:
             made = Maker(dtype, case.domain, requires_grad=True)
+            # What raises, or cannot be told to another process, is of no use here.
             with contextlib.suppress(Exception):
                 for number, sample in enumerate(case.samples(made)):
                     args, kwargs = oracle.to_clew((sample.args, sample.kwargs))
-                    name = f"{case.id} {oracle.short_name(dtype)} {number}"
+                    name = f"{case.id} {short_name(dtype)} {number}"
                     call = Call(name, path, args, kwargs)
-                    # What raises, or cannot be told to another process, is of no use here.
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
                         call()

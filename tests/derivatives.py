@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_map_only
 import clew
 
 from . import oracle
+from .tensors import is_inexact, is_tensor, short_name, tensors_in, to_numpy, to_torch
 
 Function = Callable[..., Any]
 
@@ -26,11 +27,11 @@ def _random_like(tensors: list[torch.Tensor], seed: int) -> list[torch.Tensor]:
 
 
 def _differentiable(result: Any) -> list[Any]:
-    return [t for t in oracle.tensors_in(result) if t.requires_grad and oracle.is_inexact(t)]
+    return [t for t in tensors_in(result) if t.requires_grad and is_inexact(t)]
 
 
 def _leaves(args: Any) -> list[Any]:
-    return [t for t in oracle.tensors_in(args) if t.requires_grad]
+    return [t for t in tensors_in(args) if t.requires_grad]
 
 
 def _run_pair(ours: Callable[[], Any], theirs: Callable[[], Any]) -> tuple[Any, Any] | None:
@@ -82,7 +83,7 @@ def _seed(library: Any) -> None:
 
 
 def _torch_dtype(tensor: Any) -> torch.dtype:
-    dtype: torch.dtype = getattr(torch, oracle.short_name(tensor.dtype))
+    dtype: torch.dtype = getattr(torch, short_name(tensor.dtype))
     return dtype
 
 
@@ -96,7 +97,7 @@ def _assert_same_grads(
             if ours is theirs:
                 continue
             assert absent_is_zero, f"{place}: {_absent(ours)} but torch has {_absent(theirs)}"
-            present = oracle.to_numpy(theirs if ours is None else ours)
+            present = to_numpy(theirs if ours is None else ours)
             assert not present.any(), f"{place}: {_absent(ours)} but torch has {_absent(theirs)}"
             continue
         oracle.assert_same(ours, theirs, *tol, grad_flag=False, where=place)
@@ -151,7 +152,7 @@ def check_gradgrad(
 
 
 def _with_tangents(value: Any, tangents: list[Any], originals: list[Any], make_dual: Any) -> Any:
-    if oracle.is_tensor(value):
+    if is_tensor(value):
         for tensor, tangent in zip(originals, tangents, strict=True):
             if value is tensor:
                 return make_dual(value, tangent)
@@ -164,7 +165,7 @@ def _with_tangents(value: Any, tangents: list[Any], originals: list[Any], make_d
 
 
 def _inexact(args: Any) -> list[Any]:
-    return [t for t in oracle.tensors_in(args) if oracle.is_inexact(t)]
+    return [t for t in tensors_in(args) if is_inexact(t)]
 
 
 def _tangents(inputs: list[Any]) -> list[torch.Tensor]:
@@ -253,7 +254,7 @@ def _assert_transposed(
         raise error
     cotangents, grads = found
     assert len(actual) == len(cotangents), f"{len(actual)} results, torch has {len(cotangents)}"
-    tangents = [None if t is None else oracle.to_torch(t) for _, t in actual]
+    tangents = [None if t is None else to_torch(t) for _, t in actual]
     forward = _inner(cotangents, tangents)
     backward = _inner(grads, _tangents(_inexact((args, kwargs))))
     assert torch.isclose(forward, backward, 1e-7, 1e-7, equal_nan=True), (
@@ -277,7 +278,7 @@ def _gradients(theirs: Function, args: Any, kwargs: Any) -> tuple[list[Any], lis
 
 
 def _as_leaf(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().clone().requires_grad_(oracle.is_inexact(tensor))
+    return tensor.detach().clone().requires_grad_(is_inexact(tensor))
 
 
 def _inner(left: list[Any], right: list[Any]) -> torch.Tensor:

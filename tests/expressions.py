@@ -52,7 +52,7 @@ def evaluate(text: str, setup: str, library: types.ModuleType) -> tuple[Any, Exc
         exec(setup, names)
         try:
             return eval(text, names), None
-        except Exception as error:
+        except Exception as error:  # the error is the outcome
             return None, error
 
 

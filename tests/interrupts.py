@@ -87,18 +87,19 @@ class Interrupts:
 
 def run_scene(name: str, count: int, seconds: float, seed: int, cold: bool) -> dict[str, Any]:
     """Interrupt one scene in this process: what happened, and what was wrong afterwards."""
-    from tests import interrupt_scenes as scenes
+    from tests import interrupt_state
+    from tests.interrupt_scenes import SCENES
 
     if cold:
-        run, expected, once = scenes.SCENES[name](), None, 0.05
+        run, expected, once = SCENES[name](), None, 0.05
     else:
-        run, expected = scenes.SCENES[name](), scenes.reference()
+        run, expected = SCENES[name](), interrupt_state.reference()
         for _ in range(3):
             run()
         start = time.monotonic()
         run()
         once = time.monotonic() - start
-    before = scenes.state()
+    before = interrupt_state.state()
     interrupts = Interrupts(seed, 1.5 * once)
     failures: list[str] = []
     done = 0
@@ -128,14 +129,14 @@ def run_scene(name: str, count: int, seconds: float, seed: int, cold: bool) -> d
 
 def problems_after(before: dict[str, Any], expected: list[float] | None) -> list[str]:
     """What an interrupt has changed; `expected` is what a training step gives (None: anything)."""
-    from tests import interrupt_scenes as scenes
+    from tests import interrupt_state
 
-    problems = scenes.changed(before)
+    problems = interrupt_state.changed(before)
     try:
-        found = scenes.reference()
+        found = interrupt_state.reference()
         if expected is not None and found != expected:
             problems.append(f"a step gave {found}, not {expected}")
-    except Exception:
+    except Exception:  # any failure is a finding
         problems.append(traceback.format_exc()[-3000:])
     return problems
 
@@ -183,12 +184,13 @@ def begins_uninterrupted(code: Any) -> bool:
 
 def run_points(name: str, points: Points) -> dict[str, Any]:
     """Stop a scene once at every point that it passes."""
-    from tests import interrupt_scenes as scenes
+    from tests import interrupt_state
+    from tests.interrupt_scenes import SCENES
 
-    run, expected = scenes.SCENES[name](), scenes.reference()
+    run, expected = SCENES[name](), interrupt_state.reference()
     run()
     run()
-    before = scenes.state()
+    before = interrupt_state.state()
     # What is raised while an object goes away is dropped, by Python.
     sys.unraisablehook = lambda unraisable: None
     failures: list[str] = []
@@ -201,13 +203,13 @@ def run_points(name: str, points: Points) -> dict[str, Any]:
         except Interrupt as error:
             sys.setprofile(None)
             trace = traceback.extract_tb(error.__traceback__)
-        except BaseException:
+        except BaseException:  # any failure is a finding
             sys.setprofile(None)
             problem = traceback.format_exc()[-3000:]
         sys.setprofile(None)
         if not points.is_spent:
             break
-        failures += [f"{each}\n  after {trace[-2:]}" for each in scenes.changed(before)]
+        failures += [f"{each}\n  after {trace[-2:]}" for each in interrupt_state.changed(before)]
         failures += filter(None, [problem])
         if failures:
             break

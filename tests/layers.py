@@ -7,6 +7,7 @@ evaluation, and state dicts must load in both directions.
 from __future__ import annotations
 
 import inspect
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy as np
 import torch
 
 import clew
-from tests.oracle import assert_same, to_clew, to_torch
+from tests.oracle import assert_same, to_clew
+from tests.tensors import to_torch
 from tests.twice import twice
 
 Input = tuple[int, ...] | np.ndarray
@@ -160,3 +162,13 @@ def check_class(module: str, name: str) -> None:
     if hasattr(theirs, "__constants__"):
         assert mine.__constants__ == theirs.__constants__
     assert mine._version == theirs._version
+
+
+def check_subclasses(classes: list[tuple[str, str]]) -> None:
+    """`isinstance` answers as in torch, so that programs which ask go the same way."""
+    for (one, first), (two, second) in itertools.product(classes, repeat=2):
+        answers = [
+            issubclass(getattr(getattr(nn, one), first), getattr(getattr(nn, two), second))
+            for nn in (torch.nn.modules, clew.nn.modules)
+        ]
+        assert answers[0] == answers[1], (first, second)

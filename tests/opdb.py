@@ -36,6 +36,7 @@ from .opdb_expected import (
     left_out,
     out_of_scope,
 )
+from .tensors import fresh_leaves, rounded_once, short_name, tensors_in
 
 WHATS = ("forward", "variants", "grad", "gradgrad", "jvp", "errors")
 MAX_SAMPLES = {
@@ -112,8 +113,8 @@ def _spread(items: Iterable[Any], cap: int) -> list[Any]:
 
 
 def _is_small(sample: Any) -> bool:
-    tensors = oracle.tensors_in((sample.input, sample.args, sample.kwargs))
-    return all(t.numel() <= MAX_ELEMENTS for t in tensors)
+    given = tensors_in((sample.input, sample.args, sample.kwargs))
+    return all(t.numel() <= MAX_ELEMENTS for t in given)
 
 
 def samples(op: Any, what: str, dtype: torch.dtype, requires_grad: bool) -> Iterator[Any]:
@@ -123,7 +124,7 @@ def samples(op: Any, what: str, dtype: torch.dtype, requires_grad: bool) -> Iter
         warnings.simplefilter("ignore")
         # op.sample_inputs() would seed before every sample, which takes longer than the checks.
         found = op.sample_inputs_func(op, "cpu", dtype, requires_grad)
-        cap = MAX_SAMPLES.get((what, oracle.short_name(dtype)), MAX_OTHER_SAMPLES)
+        cap = MAX_SAMPLES.get((what, short_name(dtype)), MAX_OTHER_SAMPLES)
         wanted = (s for s in found if not left_out(full_name(op), what, s))
         first, wanted = itertools.tee(wanted)
         # An op that has large samples only is checked on the first ones.
@@ -146,7 +147,7 @@ def _describe(sample: Any) -> str:
 
 def _brief(value: Any) -> str:
     if isinstance(value, torch.Tensor):
-        return f"{oracle.short_name(value.dtype)}{list(value.shape)}"
+        return f"{short_name(value.dtype)}{list(value.shape)}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_brief(v) for v in value)}]"
     return repr(value)
@@ -161,15 +162,10 @@ def _forward(
     """Same result and same effect on the inputs, or the same kind of exception."""
     theirs_in = (sample.input, *sample.args), sample.kwargs
     ours_in, before = oracle.to_clew(theirs_in), oracle.copies(theirs_in)
-    oracle.seed_torch()
-    expected, expected_error = oracle.outcome(function, *theirs_in[0], **theirs_in[1])
-    oracle.seed_clew()
-    actual, error = oracle.outcome(ours, *ours_in[0], **ours_in[1])
-    if expected_error is not None:
-        oracle.assert_same_error(error, expected_error)
+    results = oracle.both(ours, function, ours_in, theirs_in)
+    if results is None:
         return
-    if error is not None:
-        raise error
+    actual, expected = results
     base = name.partition(".")[0] if name.startswith("resize") else name
     if base in UNINITIALISED:
         actual, expected = clew.zeros_like(actual), torch.zeros_like(expected)
@@ -215,8 +211,8 @@ def _variants(op: Any) -> dict[str, Callable[..., Any]]:
 
 def _check_forward(op: Any, dtype: torch.dtype) -> None:
     ours, theirs = oracle.counterpart(op.op), op.op
-    if full_name(op) in ROUNDED_AT_EACH_STEP.get(oracle.short_name(dtype), ()):
-        theirs = oracle.rounded_once(theirs)
+    if full_name(op) in ROUNDED_AT_EACH_STEP.get(short_name(dtype), ()):
+        theirs = rounded_once(theirs)
     for sample in samples(op, "forward", dtype, requires_grad=False):
         _naming(sample, _forward, theirs, ours, sample, op.name)
 
@@ -246,7 +242,7 @@ def _check_derivative(check: Callable[..., None], what: str, op: Any, dtype: tor
             oracle.seed_clew()
             return reduce(ours_wrap(ours, *args, **kwargs))
 
-        args, kwargs = oracle.fresh_leaves(((sample.input, *sample.args), sample.kwargs))
+        args, kwargs = fresh_leaves(((sample.input, *sample.args), sample.kwargs))
         _naming(sample, check, ours_call, theirs_call, args, kwargs)
 
 
@@ -258,7 +254,7 @@ def _check_errors(op: Any, _dtype: torch.dtype | None) -> None:
         if left_out(full_name(op), "errors", sample):
             continue
         args = (sample.input, *sample.args)
-        if not all(map(_representable, oracle.tensors_in((args, sample.kwargs)))):
+        if not all(map(_representable, tensors_in((args, sample.kwargs)))):
             continue
         ours_args, ours_kwargs = oracle.to_clew((args, sample.kwargs))
         _, expected = oracle.outcome(op.op, *args, **sample.kwargs)
@@ -275,7 +271,7 @@ class CheckFailed(AssertionError):
 def _naming(sample: Any, check: Callable[..., None], *args: Any, label: str = "") -> None:
     try:
         check(*args)
-    except Exception as error:
+    except Exception as error:  # raised again, with the sample's name
         kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
         place = f" {label}" if label else ""
         text = f"{kind}{oracle.first_line(error)}  <-{place} {_describe(sample)}"
@@ -320,7 +316,7 @@ _CHECKS: dict[str, Callable[[Any, Any], None]] = {
 def failures(op: Any, what: str, only_dtype: str | None = None) -> Iterator[Failure]:
     """Run one check of one op over its dtypes; yields the first failure of each dtype."""
     for dtype in _dtypes(op, what):
-        label = "-" if dtype is None else oracle.short_name(dtype)
+        label = "-" if dtype is None else short_name(dtype)
         if only_dtype not in (None, label):
             continue
         try:

@@ -32,6 +32,25 @@ DEPARTURES: dict[tuple[str, str, str], str] = {
         "forward",
         "bfloat16",
     ): "mean and deviation are rounded as in torch, and where they cancel their last bit shows",
+    ("narrow_copy", "errors", "-"): "torch's words are of a check inside it that failed",
+    **{
+        ("ormqr", "grad", dtype): "torch gives the vectors of an empty batch no gradient at all"
+        for dtype in ("float64", "complex128")
+    },
+    **{
+        (name, "forward", dtype): "the signs of singular vectors are free: the libraries differ"
+        for name in ("svd_lowrank", "pca_lowrank")
+        for dtype in ("float64", "float32")
+    },
+    (
+        "svd_lowrank",
+        "gradgrad",
+        "complex128",
+    ): "of three decompositions in a row: the rounding of torch's first one shows in the 7th digit",
+    **{
+        (f"special.bessel_{name}", "forward", "float64"): "torch's short series is off by 4e-7 at 5"
+        for name in ("j0", "j1", "y1")
+    },
 }
 
 # torch computes these with a rounding to the dtype after every step, and is off by more than clew,
@@ -63,6 +82,8 @@ ROUNDED_AT_EACH_STEP: dict[str, tuple[str, ...]] = {
         "polygamma.polygamma_n_2",
         "polygamma.polygamma_n_3",
         "polygamma.polygamma_n_4",
+        "special.hermite_polynomial_h",
+        "special.hermite_polynomial_he",
         "special.polygamma.special_polygamma_n_0",
     ),
 }
@@ -141,44 +162,20 @@ OUT_OF_SCOPE: dict[str, tuple[str, ...]] = {
         "native_*",
         "max_pool2d_with_indices_backward",
         "grid_sampler_*",
-        "hash_tensor",
         "slice",
         "constant_pad_nd",
         "unsafe_*",
         "resolve_neg",
     ),
-    "copying twins of views, made for functionalization": ("*_copy",),
     "sparse layouts": ("sparse.*", "to_sparse"),
     "CUDA only": ("jiterator_*", "bmm.triton_optimized", "nn.functional.batch_norm.without_cudnn"),
     "masked prototype namespace": ("masked.*",),
-    "orthogonal polynomials and Bessel functions without derivatives": (
-        "special.airy_ai",
-        "special.bessel_*",
-        "special.*chebyshev_polynomial_*",
-        "special.hermite_polynomial_*",
-        "special.laguerre_polynomial_l",
-        "special.legendre_polynomial_p",
-        "special.*modified_bessel_*",
-        "special.spherical_bessel_j0",
-    ),
-    "LAPACK building blocks with no use in the surveyed programs": (
-        "geqrf",
-        "ormqr",
-        "linalg.householder_product",
-        "linalg.ldl_*",
-        "triangular_solve",
-        "lu_unpack",
-        "svd_lowrank",
-        "pca_lowrank",
-    ),
     "samples that read storage outside of the tensor given, which translation does not carry": (
         "as_strided.partial_views",
     ),
     "complex half precision, which NumPy lacks": ("chalf",),
     "prototype or rarely used, absent from the surveyed programs": (
         "nn.functional.linear_cross_entropy*",
-        "histogramdd",
-        "nonzero_static",
         "empty_permuted",
         "nn.functional.fractional_max_pool*",
     ),

@@ -41,7 +41,6 @@ ABSENT = {
     "torch.fx.symbolic_trace": _GRAPHS,
     "torch.onnx": _GRAPHS,
     "torch.library": "operations are defined with autograd.Function",
-    "torch.ops": "operations have their public names only",
     "torch.nn.attention.flex_attention": "it needs batching of functions",
 }
 

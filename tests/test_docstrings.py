@@ -116,3 +116,12 @@ def test_the_example_runs(text: str, tmp_path: Any, monkeypatch: pytest.MonkeyPa
     results = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append)
     assert results.attempted
     assert not results.failed, "".join(report)
+
+
+@pytest.mark.parametrize("name", ["add", "exp", "lerp", "pow", "clamp", "eq"])
+def test_functions_name_out_once_and_methods_do_not(name: str) -> None:
+    text = inspect.getdoc(getattr(clew, name)) or ""
+    assert text.count(" out: ") == 1
+    assert " out: " not in (inspect.getdoc(getattr(clew.Tensor, name)) or "")
+    in_place = getattr(clew.Tensor, name + "_", None)
+    assert in_place is None or inspect.getdoc(in_place) == f"In-place version of `{name}`."

@@ -26,6 +26,18 @@ def test_a_pickled_name_is_found(module: str, name: str) -> None:
     assert pickle.loads(text) is getattr(now, name)
 
 
+@pytest.mark.parametrize(
+    ("module", "method"),
+    [("pointwise.arithmetic", "div"), ("pointwise.arithmetic", "fmod_"),
+     ("create.sampling", "normal_")],
+)  # fmt: skip
+def test_a_name_is_found_in_the_module_that_it_was_part_of(module: str, method: str) -> None:
+    now = getattr(clew.Tensor, method)
+    text = pickle.dumps(now, 0).replace(now.__module__.encode(), f"clew.ops.{module}".encode())
+    assert now.__module__ != f"clew.ops.{module}"
+    assert pickle.loads(text) is now
+
+
 def test_every_module_is_where_the_table_says() -> None:
     for before, now in moved._moved().items():
         assert vars(importlib.import_module(now))

@@ -11,6 +11,7 @@ import clew
 
 from . import oracle
 from .derivatives import check_grad, check_gradgrad, check_jvp
+from .tensors import short_name, to_torch
 
 DTYPES = (
     torch.bool,
@@ -28,14 +29,14 @@ DTYPES = (
 )
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=oracle.short_name)
+@pytest.mark.parametrize("dtype", DTYPES, ids=short_name)
 def test_translation_keeps_dtype_values_and_strides(dtype: torch.dtype) -> None:
     original = torch.arange(24).reshape(2, 3, 4).to(dtype)[:, ::2].transpose(0, 2)
     ours = oracle.to_clew(original)
     assert str(ours.dtype) == str(dtype)
     assert tuple(ours.stride()) == original.stride()
     oracle.assert_same(ours, original)
-    assert torch.equal(oracle.to_torch(ours), original)
+    assert torch.equal(to_torch(ours), original)
 
 
 def test_translation_keeps_expanded_strides_and_requires_grad() -> None:

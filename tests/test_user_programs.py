@@ -17,7 +17,7 @@ import torch
 
 import clew
 from tests import user_programs
-from tests.oracle import short_name
+from tests.tensors import short_name
 
 TENSOR_TOLERANCE = {
     "float16": 2e-3,

@@ -33,11 +33,21 @@ class Raised(tuple[str, ...]):
     __slots__ = ()
 
 
+def leaf(lib: Any, values: Any, dtype: str = "float64") -> Any:
+    """A tensor that gradients are wanted for."""
+    return lib.tensor(values, dtype=getattr(lib, dtype), requires_grad=True)
+
+
+def vector(lib: Any, *values: float, dtype: str = "float64") -> Any:
+    """The same of some numbers."""
+    return leaf(lib, values, dtype)
+
+
 def raised(function: Callable[..., Any], *args: Any, words: int = 6, **kwargs: Any) -> Any:
     """What a call raises; a call that raises nothing is reported as such."""
     try:
         function(*args, **kwargs)
-    except Exception as error:
+    except Exception as error:  # the error is the outcome
         text = str(error).strip().split("\n")[0].split()[:words]
         kinds = [kind.__name__ for kind in type(error).__mro__[:-2]]
         return Raised((*kinds, " ".join(text)))

@@ -32,7 +32,7 @@ from clew.core.state import local
 from clew.core.tensor import CUTS
 from clew.doctor import Session
 from clew.ops.tensor import to_numpy
-from tests import user_programs, watched_programs
+from tests import user_programs, watched_programs, watched_surroundings
 from tests.core import test_programs
 from tests.doctor_score import programs as doctor_programs
 
@@ -141,7 +141,7 @@ def _shortened(value: Any) -> str:
 
 
 def of_this_suite() -> Iterator[tuple[str, Callable[[], Any]]]:
-    for name, function in watched_programs.PROGRAMS.items():
+    for name, function in {**watched_programs.PROGRAMS, **watched_surroundings.PROGRAMS}.items():
         yield f"watched_programs.{name}", lambda function=function: function(clew)
 
 
@@ -226,7 +226,7 @@ def main() -> int:
         count += 1
         try:
             found, session = differences(name, program)
-        except BaseException:
+        except BaseException:  # any failure is a finding
             found, session = [traceback.format_exc()], Session()
         if "faulty" not in name and ("user" in name or "correct" in name):
             found += [f"finding: {f.rule} {f.line} {f.message}" for f in session.report().problems]

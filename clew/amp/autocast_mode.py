@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from clew import errors
 from clew.amp.settings import (
     autocast_decrement_nesting,
     autocast_increment_nesting,
@@ -128,6 +129,14 @@ class autocast:
             settings.cache.clear()
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        if not callable(func):
+            raise TypeError(
+                f"autocast()(func) requires a callable, but got {type(func).__name__}. Did you "
+                "mean to use autocast as a context manager? For example:\n"
+                "    with torch.autocast(device_type=...):\n        output = model(input)"
+                + errors.at_user_line()
+            )
+
         @functools.wraps(func)
         def inside_autocast(*args: Any, **kwargs: Any) -> Any:
             with self:

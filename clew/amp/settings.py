@@ -9,7 +9,7 @@ from typing import Any
 
 from clew.backend import dtypes
 from clew.backend.device import device
-from clew.core.casting import FIRST, FLOAT32, KEPT, LOWER
+from clew.core.casting import FIRST, FLOAT32, LOWER, UNCHANGED
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.source import user_stacklevel
@@ -82,7 +82,7 @@ class Casting:
             return lower
         if policy == FLOAT32:
             return dtypes.float32
-        if policy == KEPT:
+        if policy == UNCHANGED:
             return None
         found = [each for each in tensors_in((*args, *kwargs.values())) if eligible(each)]
         if policy == FIRST:
@@ -217,6 +217,15 @@ def _deprecated(old: str, new: str) -> None:
     warnings.warn(
         f"torch.{old} is deprecated. Please use torch.{new} instead.",
         DeprecationWarning,
+        stacklevel=user_stacklevel(),
+    )
+
+
+def warn_of_older_name(old: str, new: str) -> None:
+    """For `cpu.amp` and `cuda.amp`, of which PyTorch says it in other words."""
+    warnings.warn(
+        f"`torch.{old}(args...)` is deprecated. Please use `torch.amp.{new}` instead.",
+        FutureWarning,
         stacklevel=user_stacklevel(),
     )
 

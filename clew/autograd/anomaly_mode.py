@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import copy
 from sys import _getframe
 from typing import Any
@@ -70,11 +69,9 @@ class detect_anomaly(_Mode):
     def __init__(self, check_nan: bool = True) -> None:
         self.check_nan = check_nan
         self._before: Any = None
-        warnings.warn(
-            "Anomaly Detection has been enabled. This mode will increase the runtime and should "
-            "only be enabled for debugging.",
-            stacklevel=2,
-        )
+
+    def clone(self) -> detect_anomaly:
+        return type(self)(self.check_nan)
 
     def __enter__(self) -> None:
         state = local.state

@@ -19,7 +19,7 @@ from clew.core.state import local
 from clew.core.storage import Storage
 from clew.core.tensor import Size, Tensor, wrap
 from clew.observer import active
-from clew.ops.batching.level import innermost, running
+from clew.ops.batching.level import UNSUPPORTED, innermost, running
 from clew.ops.define import vmap_errors
 
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
@@ -96,7 +96,7 @@ def backward(
     engine.backward(
         edges,
         grads,
-        keep_graph=create_graph if retain_graph is None else retain_graph,
+        retain_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
         targets=targets,
         accumulate=True,
@@ -220,12 +220,12 @@ def grad(
             stacklevel=2,
         )
     roots, wanted = as_tuple(outputs), inputs_of(inputs, "grad")
-    keep = create_graph if retain_graph is None else retain_graph
+    retain = create_graph if retain_graph is None else retain_graph
     given = as_tuple(grad_outputs) or (None,) * len(roots)
     if is_grads_batched:
-        result = _batched_grad(roots, wanted, given, keep, create_graph)
+        result = _batched_grad(roots, wanted, given, retain, create_graph)
     else:
-        result = _grads_of(roots, wanted, given, keep, create_graph)
+        result = _grads_of(roots, wanted, given, retain, create_graph)
     for index, (found, each) in enumerate(zip(result, wanted, strict=True)):
         if found is None:
             result[index] = _missing_grad(
@@ -238,7 +238,7 @@ def _grads_of(
     roots: tuple[Any, ...],
     wanted: tuple[Any, ...],
     given: tuple[Any, ...],
-    keep_graph: bool,
+    retain_graph: bool,
     create_graph: bool,
 ) -> list[Tensor | None]:
     """The gradients that reach the wanted tensors or edges; None where there is none."""
@@ -247,7 +247,7 @@ def _grads_of(
     captured = engine.backward(
         edges,
         grads,
-        keep_graph=keep_graph,
+        retain_graph=retain_graph,
         create_graph=create_graph,
         targets=targets,
         accumulate=False,
@@ -286,7 +286,7 @@ def _batched_grad(
     roots: tuple[Any, ...],
     wanted: tuple[Any, ...],
     given: tuple[Any, ...],
-    keep_graph: bool,
+    retain_graph: bool,
     create_graph: bool,
 ) -> list[Tensor | None]:
     """One gradient for each row of the given ones, stacked."""
@@ -310,7 +310,7 @@ def _batched_grad(
                 f"shape of {Size(shape)}. If you only want some tensors in `grad_output` to be "
                 "considered batched, consider using vmap." + errors.at_user_line()
             )
-    with running(count) as level:
+    with running(count, UNSUPPORTED) as level:
         rows = tuple(None if g is None else level.lift(g) for g in given)
-        found = _grads_of(roots, wanted, rows, keep_graph, create_graph)
+        found = _grads_of(roots, wanted, rows, retain_graph, create_graph)
     return [None if each is None else level.result(each) for each in found]

@@ -137,7 +137,7 @@ class FunctionCtx(Node):
 
     # -- backward --------------------------------------------------------------------------
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         given: list[Any] = list(grads)
         # A boxed list is all that holds the gradients: whoever takes them out frees them.
         del grads
@@ -162,6 +162,10 @@ class FunctionCtx(Node):
             if grad is not None and grad._storage.version != version:
                 self._gradient_was_written(grad)
         return self._checked(results if isinstance(results, tuple) else (results,))
+
+    def apply(self, *grads: Any) -> Any:
+        """What `backward` returns for these gradients, as the program itself may ask."""
+        return self._call(self._function._backward_of(), list(grads))
 
     def _has_zero_grad(self, index: int) -> bool:
         """Whether an output without a gradient has one of zeros."""
@@ -373,7 +377,7 @@ class _LostPath(Node):
         self.function = function.name()
         self.saved_as = saved_as
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         if grads[0] is not None and every_value(grads[0]).any():
             raise function_errors.intermediate_saved(self, self.function, self.saved_as)
         return (None,) * len(self._edges)

@@ -222,6 +222,13 @@ def exit_dual_level(*, level: int | None = None) -> None:
     current.close()
 
 
+def __getattr__(name: str) -> Any:
+    """`_current_level`: -1 outside of dual levels, for functions that ask where they run."""
+    if name == "_current_level":
+        return -1 if installed(DualLevel) is None else 0
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 class dual_level(_Mode):
     """A context in which tensors can carry tangents.
 

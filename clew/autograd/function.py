@@ -17,7 +17,7 @@ from clew.autograd.context import ForwardCut, FunctionCtx, SavedIntermediate
 from clew.autograd.function_vmap import run_batched
 from clew.core.inplace import rebase
 from clew.core.node import Edge, Meta, Node, live_edge
-from clew.core.saving import save
+from clew.core.saving import SavedObject, save
 from clew.core.state import State, local
 from clew.core.storage import next_sequence_number
 from clew.core.tensor import Tensor, alias, forbid_view_write
@@ -153,11 +153,13 @@ class Function(metaclass=FunctionMeta):
             _check_undeclared(ctx, args, versions, outputs)
             ctx._edges = edges
         outputs = _connect(ctx, tensors, outputs, recorded, state)
-        _pack_saved(ctx, tensors, outputs, recorded)
-        if state.intercept is not None:
-            outputs = state.intercept(cls, args, {"ctx": ctx, "outputs": outputs})
-        # A node that knew its outputs would keep itself alive.
-        ctx.dirty_tensors = ctx.non_differentiable = ()
+        try:
+            _pack_saved(ctx, tensors, outputs, recorded)
+            if state.intercept is not None:
+                outputs = state.intercept(cls, args, {"ctx": ctx, "outputs": outputs})
+        finally:
+            # A node that knew its outputs would keep itself alive.
+            ctx.dirty_tensors = ctx.non_differentiable = ()
         return outputs if isinstance(output, tuple) else outputs[0]
 
 
@@ -402,7 +404,8 @@ def _pack_saved(
     if not recorded:
         return
     saved: list[Any] = []
-    for tensor in ctx.to_save:
+    tensors, ctx.to_save = ctx.to_save, ()
+    for tensor in tensors:
         if tensor is None:
             saved.append(None)
             continue
@@ -410,12 +413,11 @@ def _pack_saved(
         # A view that was written to has its history from its base: in the graph it is an output
         # all the same, and must not keep itself alive.
         is_own = is_output and (tensor._node is ctx or _is_among(tensor, ctx.dirty_tensors))
-        kept: Any = save(tensor, output_of=is_own)
+        kept: Any = save(tensor, output_of=True) if is_own else SavedObject(tensor)
         if not is_output and not _is_among(tensor, inputs) and ctx._is_lost_path(tensor):
             kept = SavedIntermediate(kept)
         saved.append(kept)
     ctx._saved = tuple(saved)
-    ctx.to_save = ()
     ctx.keep_attributes()
     # Numbered after saving, as other nodes are: writes before this moment do no harm.
     ctx._seq = next_sequence_number()
@@ -437,7 +439,7 @@ class _NotTwice(Node):
     def name(self) -> str:
         return "DelayedError"
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         raise RuntimeError(
             "trying to differentiate twice a function that was marked with @once_differentiable"
         )

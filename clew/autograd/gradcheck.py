@@ -1,9 +1,4 @@
-"""Checking gradients against finite differences.
-
-Everything is compared as derivatives of real numbers. A complex input has two directions (real and
-imaginary), a complex output two components; for a cotangent v, backward must give the derivative of
-Re(conj(v) * output) along each direction, and forward mode must give the derivative itself.
-"""
+"""Checking gradients against finite differences."""
 
 from __future__ import annotations
 
@@ -13,18 +8,32 @@ from typing import Any
 
 import numpy as np
 
-from clew import errors
-from clew.autograd import forward_ad
+from clew.autograd import gradcheck_errors
+from clew.autograd.analytical_jacobian import backward_products
 from clew.autograd.backward import grad
-from clew.autograd.function import Function
-from clew.autograd.mode import enable_grad
+from clew.autograd.gradcheck_errors import GradcheckError
+from clew.autograd.gradient_properties import (
+    check_batched_grads,
+    check_batched_tangents,
+    check_undefined_grads,
+    check_undefined_tangents,
+    check_zero_grads,
+)
+from clew.autograd.jacobian_check import Point, Settings, check_backward, check_forward
+from clew.autograd.numerical_jacobian import as_tuple, numerical_jacobian
 from clew.core.tensor import Tensor, wrap
+from clew.ops.pointwise.complex import view_as_real
+
+__all__ = [
+    "GradcheckError",
+    "get_analytical_jacobian",
+    "get_numerical_jacobian",
+    "get_numerical_jacobian_wrt_specific_input",
+    "gradcheck",
+    "gradgradcheck",
+]
 
 Func = Callable[..., Any]
-
-
-class GradcheckError(RuntimeError):
-    """A gradient that differs from what finite differences say."""
 
 
 def gradcheck(
@@ -56,9 +65,9 @@ def gradcheck(
         raise_exception: raise GradcheckError on a difference, instead of returning False
         nondet_tol: how much two runs of backward may differ
         check_undefined_grad: whether backward must cope with gradients that are None
-        check_grad_dtypes: whether gradients must have the dtype of their inputs
+        check_grad_dtypes: accepted; a gradient of another dtype than its input's is always found
         check_batched_grad: whether batches of gradients must give the same
-        check_batched_forward_grad: accepted, together with `check_forward_ad`
+        check_batched_forward_grad: whether batches of tangents must give the same
         check_forward_ad: whether to check forward mode
         check_backward_ad: whether to check backward
         fast_mode: compare along one random direction instead of all
@@ -73,8 +82,6 @@ def gradcheck(
         raise AssertionError(
             "Expected at least one of check_forward_ad or check_backward_ad to be True"
         )
-    if check_undefined_grad and not check_backward_ad:
-        check_undefined_grad = False
     if check_batched_grad and not check_backward_ad:
         raise AssertionError(
             "Setting check_batched_grad=True requires check_backward_ad to be True"
@@ -83,23 +90,56 @@ def gradcheck(
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
+    settings = Settings(eps, atol, rtol, nondet_tol, fast_mode)
     try:
-        check = _Check(func, _as_tuple(inputs), eps, atol, rtol, fast_mode)
+        point = _checked_point(func, as_tuple(inputs), eps)
         if check_backward_ad:
-            check.backward(nondet_tol, check_grad_dtypes)
+            check_backward(point, settings)
         if check_forward_ad:
-            check.forward()
-        if check_backward_ad:
-            check.zero_grads()
-        if check_undefined_grad:
-            check.undefined_grads()
+            parts = check_forward(point, settings)
+            for part in parts if check_undefined_grad else ():
+                check_undefined_tangents(part)
+        if check_batched_forward_grad:
+            check_batched_tangents(point)
         if check_batched_grad:
-            check.batched_grads()
+            check_batched_grads(point)
+        if check_backward_ad:
+            check_zero_grads(point)
+            if check_undefined_grad:
+                check_undefined_grads(point)
     except GradcheckError:
         if raise_exception:
             raise
         return False
     return True
+
+
+def _checked_point(func: Func, inputs: tuple[Any, ...], eps: float) -> Point:
+    wanted = [
+        (index, value)
+        for index, value in enumerate(inputs)
+        if isinstance(value, Tensor) and value.requires_grad
+    ]
+    for index, value in wanted:
+        array = value._array
+        if array.dtype not in (np.dtype(np.float64), np.dtype(np.complex128)):
+            gradcheck_errors.warn_not_double(index)
+            _refuse_lost_step(index, array, eps)
+        if any(
+            not step and size > 1 for step, size in zip(value.stride(), value.shape, strict=True)
+        ):
+            raise gradcheck_errors.overlapping_input(index)
+    if not wanted:
+        raise gradcheck_errors.no_input_requires_grad()
+    return Point(func, inputs)
+
+
+def _refuse_lost_step(index: int, array: np.ndarray, eps: float) -> None:
+    """A step that rounding swallows would make every gradient look like zero."""
+    real = array.real
+    step = np.asarray(eps).astype(real.dtype)
+    if real.size and bool(np.any(real + step == real)):
+        raise gradcheck_errors.lost_step(index, array.dtype.name, eps)
 
 
 def gradgradcheck(
@@ -139,339 +179,120 @@ def gradgradcheck(
         >>> clew.autograd.gradgradcheck(lambda x: x**3, x)
         True
     """
-    given = _as_tuple(inputs)
-    cotangents = _second_cotangents(func, given, grad_outputs, gen_non_contig_grad_outputs)
-    count = len(given)
+    if not check_rev_over_rev and not check_fwd_over_rev:
+        raise AssertionError(
+            "Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True"
+        )
+    for name, given in (
+        ("check_undefined_grad", check_undefined_grad),
+        ("check_batched_grad", check_batched_grad),
+    ):
+        if given and not check_rev_over_rev:
+            raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
+    values = as_tuple(inputs)
+    if grad_outputs is None:
+        outputs = Point(func, values).outputs.values()
+        cotangents = tuple(_random_like(out, gen_non_contig_grad_outputs) for out in outputs)
+    else:
+        cotangents = as_tuple(grad_outputs)
+    wanted = [isinstance(value, Tensor) and value.requires_grad for value in values]
 
     def first_gradients(*args: Any) -> tuple[Tensor, ...]:
-        values, seeds = args[:count], args[count:]
-        wanted = [v for v in values if isinstance(v, Tensor) and v.requires_grad]
-        outputs = _differentiable(func(*values))
-        found = grad(outputs, wanted, seeds, create_graph=True, allow_unused=True)
+        # In forward mode the inputs come without requires_grad.
+        given = [
+            value.requires_grad_() if need and not value.requires_grad else value
+            for value, need in zip(args, wanted, strict=False)
+        ]
+        outputs = list(Point(func, given).outputs.values())
+        if not outputs:
+            return ()
+        found = grad(
+            outputs,
+            [value for value, need in zip(given, wanted, strict=True) if need],
+            args[len(values) :],
+            create_graph=True,
+            allow_unused=True,
+        )
         return tuple(g for g in found if isinstance(g, Tensor))
 
     return gradcheck(
-        first_gradients, (*given, *cotangents), eps=eps, atol=atol, rtol=rtol,
+        first_gradients, (*values, *cotangents), eps=eps, atol=atol, rtol=rtol,
         raise_exception=raise_exception, nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad and check_rev_over_rev,
-        check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad,
-        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev,
-        fast_mode=fast_mode,
+        check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
+        check_backward_ad=check_rev_over_rev, fast_mode=fast_mode, masked=masked,
     )  # fmt: skip
 
 
-def _second_cotangents(
-    func: Func, inputs: tuple[Any, ...], given: Any, non_contiguous: bool
-) -> tuple[Tensor, ...]:
-    if given is not None:
-        return _as_tuple(given)
-    rng = np.random.default_rng(0)
-    cotangents = []
-    for output in _differentiable(func(*inputs)):
-        array = _random_like(rng, output._array)
-        if non_contiguous:
-            doubled = np.repeat(array[..., None], 2, axis=-1)
-            array = doubled[..., 0]
-        cotangents.append(wrap(array).requires_grad_())
-    return tuple(cotangents)
+def _random_like(output: Tensor, has_gaps: bool) -> Tensor:
+    """Numbers from -1 to 1, in memory where they follow each other or not."""
+    drawn = wrap(np.empty(output._array.shape, output._array.dtype))
+    has_gaps = has_gaps and output._array.size > 1
+    if has_gaps:
+        drawn = drawn.repeat_interleave(2, -1)
+    (view_as_real(drawn) if output.dtype.is_complex else drawn).uniform_(-1, 1)
+    return (drawn[..., 1::2] if has_gaps else drawn).requires_grad_()
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+# -- names that PyTorch keeps for old programs ---------------------------------------------------
 
 
-def _differentiable(outputs: Any) -> list[Tensor]:
-    return [out for out in _as_tuple(outputs) if isinstance(out, Tensor) and _is_inexact(out)]
-
-
-def _is_inexact(tensor: Tensor) -> bool:
-    return tensor.dtype.is_floating_point or tensor.dtype.is_complex
-
-
-def _random_like(rng: np.random.Generator, array: np.ndarray) -> np.ndarray:
-    values = rng.standard_normal(array.shape)
-    if array.dtype.kind == "c":
-        values = values + 1j * rng.standard_normal(array.shape)
-    return np.asarray(values).astype(array.dtype)
-
-
-class _UndefinedGrad(Function):
-    """Passes its input on, and in backward says that there is no gradient."""
-
-    @staticmethod
-    def forward(ctx: Any, tensor: Tensor) -> Tensor:
-        return tensor.clone()
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return None
-
-
-class _Check:
-    """One function at one point."""
-
-    def __init__(
-        self, func: Func, inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, fast: bool
-    ) -> None:
-        self.func, self.inputs = func, inputs
-        self.eps, self.atol, self.rtol, self.fast = eps, atol, rtol, fast
-        self.rng = np.random.default_rng(0)
-        self.wanted = [
-            (index, value)
-            for index, value in enumerate(inputs)
-            if isinstance(value, Tensor) and value.requires_grad
-        ]
-        self._check_inputs()
-        with enable_grad():
-            self.outputs = _differentiable(func(*inputs))
-        if not self.outputs:
-            raise GradcheckError("gradcheck expects at least one output that is a float tensor")
-
-    def _check_inputs(self) -> None:
-        if not self.wanted:
-            raise ValueError(
-                "gradcheck expects at least one input tensor to require gradient, but none of the "
-                "them have requires_grad=True."
-            )
-        for index, value in self.wanted:
-            array = value._array
-            value.retain_grad()
-            if array.dtype not in (np.dtype(np.float64), np.dtype(np.complex128)):
-                warnings.warn(
-                    f"Input #{index} requires gradient and is not a double precision floating "
-                    "point or complex. This check will likely fail if all the inputs are not of "
-                    "double precision floating point or complex. ",
-                    stacklevel=4,
-                )
-                self._refuse_lost_step(index, array)
-            if 0 in array.strides and array.size > 1 and array.size != 0:
-                raise RuntimeError(
-                    f"The {index}th input has a dimension with stride 0. gradcheck only supports "
-                    "inputs that are non-overlapping to be able to compute the numerical gradients "
-                    "correctly. You should call .contiguous on the input before passing it to "
-                    "gradcheck."
-                )
-
-    def _refuse_lost_step(self, index: int, array: np.ndarray) -> None:
-        """A step that rounding swallows would make every gradient look like zero."""
-        real = array.real
-        step = np.asarray(self.eps).astype(real.dtype)
-        if real.size and bool(np.any(real + step == real)):
-            raise GradcheckError(
-                f"Input #{index} is {array.dtype.name}, in which x + eps == x for some of its "
-                f"elements with eps={self.eps}: finite differences would be zero whatever the "
-                "gradient is. Use float64, or a larger eps."
-            )
-
-    # -- finite differences ------------------------------------------------------------------
-
-    def values(self) -> list[np.ndarray]:
-        with enable_grad():
-            return [out._array.copy() for out in _differentiable(self.func(*self.inputs))]
-
-    def difference(self, array: np.ndarray, place: Any, step: complex) -> list[np.ndarray]:
-        """The central difference of all outputs when part of an input moves by `step`."""
-        before = np.array(array[place])
-        try:
-            array[place] = before + step
-            ahead = self.values()
-            array[place] = before - step
-            behind = self.values()
-        finally:
-            array[place] = before
-        return [(a - b) / (2 * abs(self.eps)) for a, b in zip(ahead, behind, strict=True)]
-
-    def directions(self, array: np.ndarray) -> list[tuple[Any, Any, np.ndarray]]:
-        """(place, step, tangent) for each direction in which an input is moved."""
-        units = (1.0, 1j) if array.dtype.kind == "c" else (1.0,)
-        if self.fast:
-            tangent = _random_like(self.rng, array)
-            norm = np.linalg.norm(tangent.ravel()) or 1.0
-            tangent = tangent / norm
-            return [(..., self.eps * tangent, tangent)]
-        found: list[tuple[Any, Any, np.ndarray]] = []
-        for place in np.ndindex(array.shape):
-            for unit in units:
-                tangent = np.zeros(array.shape, array.dtype)
-                tangent[place] = unit
-                found.append((place, self.eps * unit, tangent))
-        return found
-
-    def cotangents(self, output: Tensor) -> list[np.ndarray]:
-        """The cotangents that backward is asked for: each component, or a random mix of all."""
-        array = output._array
-        if self.fast:
-            return [_random_like(self.rng, array)]
-        found = []
-        for place in np.ndindex(array.shape):
-            for unit in (1.0, 1j) if array.dtype.kind == "c" else (1.0,):
-                v = np.zeros(array.shape, array.dtype)
-                v[place] = unit
-                found.append(v)
-        return found
-
-    # -- the checks --------------------------------------------------------------------------
-
-    def backward(self, nondet_tol: float, check_dtypes: bool) -> None:
-        tensors = [value for _, value in self.wanted]
-        moves = [(index, value, self.directions(value._array)) for index, value in self.wanted]
-        numeric = [
-            [self.difference(value._array, place, step) for place, step, _ in directions]
-            for _, value, directions in moves
-        ]
-        for number, output in enumerate(self.outputs):
-            if not output.requires_grad:
-                self._expect_zero(numeric, number)
-                continue
-            for v in self.cotangents(output):
-                found = self._vjp(output, tensors, v)
-                again = self._vjp(output, tensors, v)
-                self._check_repeats(found, again, nondet_tol)
-                for which, (index, value, directions) in enumerate(moves):
-                    self._check_dtype(found[which], value, check_dtypes)
-                    expected = np.array(
-                        [np.vdot(v, d[number]).real for d in numeric[which]], np.float64
-                    )
-                    gradient = found[which]
-                    analytic = np.array(
-                        [0.0 if gradient is None else np.vdot(t, gradient._array).real
-                         for _, _, t in directions], np.float64,
-                    )  # fmt: skip
-                    self._compare("backward", number, index, analytic, expected, directions)
-
-    def _vjp(self, output: Tensor, tensors: list[Tensor], v: np.ndarray) -> Sequence[Any]:
-        return grad(output, tensors, wrap(v), retain_graph=True, allow_unused=True)
-
-    def _expect_zero(self, numeric: list[Any], number: int) -> None:
-        for which, differences in enumerate(numeric):
-            if any(np.any(np.abs(d[number]) > self.atol) for d in differences):
-                raise GradcheckError(
-                    f"Numerical gradient for function expected to be zero: output {number} does "
-                    f"not require grad but changes with input {self.wanted[which][0]}"
-                )
-
-    def _check_repeats(self, first: Sequence[Any], second: Sequence[Any], tol: float) -> None:
-        for a, b in zip(first, second, strict=True):
-            if a is None or b is None:
-                continue
-            if np.any(np.abs(a._array - b._array) > tol):
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and "
-                    "grad_output multiple times gives different values, although analytical "
-                    f"gradient matches numerical gradient. The tolerance for nondeterminism was "
-                    f"{tol}."
-                )
-
-    def _check_dtype(self, found: Any, value: Tensor, wanted: bool) -> None:
-        if wanted and found is not None and found.dtype is not value.dtype:
-            raise GradcheckError(
-                f"Backward gave a gradient of dtype {found.dtype} for an input of dtype "
-                f"{value.dtype}"
-            )
-
-    def forward(self) -> None:
-        for index, value in self.wanted:
-            for place, step, tangent in self.directions(value._array):
-                expected = self.difference(value._array, place, step)
-                found = self._jvp(index, tangent)
-                for number, (analytic, numeric) in enumerate(zip(found, expected, strict=True)):
-                    flat = np.ravel(analytic)
-                    self._compare(
-                        "forward", number, index, flat, np.ravel(numeric), [(place, step, tangent)]
-                    )
-
-    def _jvp(self, index: int, tangent: np.ndarray) -> list[np.ndarray]:
-        with forward_ad.dual_level():
-            dual = forward_ad.make_dual(self.inputs[index], wrap(tangent.copy()))
-            args = [dual if i == index else v for i, v in enumerate(self.inputs)]
-            outs = [forward_ad.unpack_dual(out) for out in _differentiable(self.func(*args))]
-            return [
-                np.zeros_like(out.primal._array) if out.tangent is None else out.tangent._array
-                for out in outs
-            ]
-
-    def zero_grads(self) -> None:
-        """A gradient of zero must give zeros: backward is linear."""
-        outputs = [out for out in self.outputs if out.requires_grad]
-        if not outputs:
-            return
-        tensors = [value for _, value in self.wanted]
-        seeds = [wrap(np.zeros_like(out._array)) for out in outputs]
-        found = grad(outputs, tensors, seeds, retain_graph=True, allow_unused=True)
-        if any(g is not None and np.any(g._array != 0) for g in found):
-            raise GradcheckError("backward not multiplied by grad_output")
-
-    def undefined_grads(self) -> None:
-        """A gradient that is absent must be taken as zero."""
-        tensors = [value for _, value in self.wanted]
-        with enable_grad():
-            outputs = [out for out in _differentiable(self.func(*self.inputs)) if out.requires_grad]
-            absent = [_UndefinedGrad.apply(out) for out in outputs]
-        if not absent:
-            return
-        seeds = [wrap(_random_like(self.rng, out._array)) for out in absent]
-        try:
-            found = grad(absent, tensors, seeds, allow_unused=True)
-        except (RuntimeError, TypeError, AttributeError) as error:
-            raise GradcheckError(
-                "Expected backward function to handle undefined output grads. Please look at "
-                '"Notes about undefined output gradients" in "tools/autograd/derivatives.yaml".'
-                f"\n  It raised {type(error).__name__}: {error}"
-            ) from error
-        if any(g is not None and np.any(g._array != 0) for g in found):
-            raise GradcheckError(
-                "Expected all input grads to be undefined or zero when all output grads are "
-                "undefined or zero."
-            )
-
-    def batched_grads(self) -> None:
-        """Several cotangents at once must give what they give one by one."""
-        tensors = [value for _, value in self.wanted]
-        for output in self.outputs:
-            if not output.requires_grad:
-                continue
-            rows = [_random_like(self.rng, output._array) for _ in range(3)]
-            batched = grad(
-                output, tensors, wrap(np.stack(rows)), retain_graph=True, allow_unused=True,
-                is_grads_batched=True,
-            )  # fmt: skip
-            for number, row in enumerate(rows):
-                for many, one in zip(batched, self._vjp(output, tensors, row), strict=True):
-                    if one is not None and not np.allclose(many._array[number], one._array):
-                        raise GradcheckError("Batched gradients differ from single ones")
-
-    def _compare(
-        self, mode: str, output: int, index: int, analytic: np.ndarray, numeric: np.ndarray,
-        directions: list[Any],
-    ) -> None:  # fmt: skip
-        close = np.isclose(analytic, numeric, rtol=self.rtol, atol=self.atol, equal_nan=True)
-        if close.all():
-            return
-        worst = int(np.argmax(np.where(close, 0, np.abs(analytic - numeric))))
-        made = self.outputs[output].grad_fn
-        by = "" if made is None else f", made by {made.name()} at {errors.describe(made._where)}"
-        place = directions[min(worst, len(directions) - 1)][0]
-        where = "a random direction" if self.fast else f"element {place}"
-        raise GradcheckError(
-            f"Jacobian mismatch for output {output} with respect to input {index},\n"
-            f"numerical:{numeric}\nanalytical:{analytic}\n"
-            f"  {mode} mode, output {output}{by}; the largest difference is at {where}: "
-            f"{numeric[worst]} numerically, {analytic[worst]} analytically."
-            + self._kink_note(index, directions[min(worst, len(directions) - 1)], output)
+def _deprecated(name: str, grad_out: float, outputs: Sequence[Tensor]) -> None:
+    warnings.warn(
+        f"`{name}` was part of PyTorch's private API and not meant to be exposed. We are "
+        "deprecating it and it will be removed in a future version of PyTorch. Use "
+        "`torch.autograd.gradcheck`, or `torch.autograd.functional.jacobian`.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    if grad_out != 1.0:
+        raise ValueError(
+            f"Expected grad_out to be 1.0. {name} no longer supports values of grad_out != 1.0."
+        )
+    if any(output.dtype.is_complex for output in outputs):
+        raise ValueError(
+            f"Expected output to be non-complex. {name} no longer supports functions that return "
+            "complex outputs."
         )
 
-    def _kink_note(self, index: int, direction: Any, output: int) -> str:
-        """Whether the slopes on the two sides differ, which no gradient can match."""
-        place, step, _ = direction
-        array = self.inputs[index]._array
-        before, here = np.array(array[place]), self.values()[output]
-        try:
-            array[place] = before + step
-            ahead = (self.values()[output] - here) / self.eps
-            array[place] = before - step
-            behind = (here - self.values()[output]) / self.eps
-        finally:
-            array[place] = before
-        if np.allclose(ahead, behind, rtol=1e-2, atol=1e-3):
-            return ""
-        return "\n  The slopes on the two sides differ: the function has a kink at this point."
+
+def get_numerical_jacobian(
+    fn: Func, inputs: Sequence[Any], target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
+) -> tuple[Tensor, ...]:
+    """The Jacobians of the first output of `fn(inputs)` by finite differences."""
+    outputs = as_tuple(fn(inputs))
+    _deprecated("get_numerical_jacobian", grad_out, outputs)
+    wanted = [
+        value
+        for value in as_tuple(inputs if target is None else target)
+        if isinstance(value, Tensor)
+        and value.requires_grad
+        and any(value is each for each in as_tuple(inputs))
+    ]
+    return tuple(
+        numerical_jacobian(lambda: as_tuple(fn(inputs)), outputs, value, eps)[0] for value in wanted
+    )
+
+
+def get_numerical_jacobian_wrt_specific_input(
+    fn: Func,
+    input_idx: int,
+    inputs: Sequence[Any],
+    outputs: Sequence[Tensor],
+    eps: float,
+    input: Tensor | None = None,
+    is_forward_ad: bool = False,
+) -> tuple[Tensor, ...]:
+    """The Jacobians of all outputs of `fn(*inputs)` with respect to one input."""
+    moved = inputs[input_idx] if input is None else input
+    return numerical_jacobian(lambda: as_tuple(fn(*inputs)), outputs, moved, eps)
+
+
+def get_analytical_jacobian(
+    inputs: Sequence[Any], output: Tensor, nondet_tol: float = 0.0, grad_out: float = 1.0
+) -> tuple[tuple[Tensor, ...], bool, bool, bool]:
+    """The Jacobians of an output by backward; whether a second one gave the same, and fits."""
+    _deprecated("get_analytical_jacobian", grad_out, [output])
+    wanted = [value for value in inputs if isinstance(value, Tensor) and value.requires_grad]
+    found = backward_products(wanted, output, nondet_tol)
+    return tuple(found.columns), found.is_reentrant, found.misfit is None, True

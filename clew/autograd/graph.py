@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from clew.autograd.mode import _Mode
+from clew.core.hooks import RemovableHandle
 from clew.core.inplace import bump_version
-from clew.core.node import Node, RemovableHandle, live_edge
+from clew.core.node import Node, live_edge
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.forking import add_lock

@@ -89,14 +89,23 @@ class _Mode:
                     with self.clone():
                         generator.close()
                     raise
-                except BaseException as error:
+                except BaseException as error:  # the generator gets whatever was thrown
                     step = functools.partial(generator.throw, error)
 
         return wrapped
 
 
 class set_multithreading_enabled(_Mode):
-    """Let backward leave work to other threads, or not; it switches at once, or for a block."""
+    """Let backward leave work to other threads, or not; it switches at once, or for a block.
+
+    Args:
+        mode: whether it may
+
+    Example:
+        >>> with clew.autograd.set_multithreading_enabled(False):
+        ...     clew.autograd.is_multithreading_enabled()
+        False
+    """
 
     def __init__(self, mode: bool) -> None:
         self.mode = bool(mode)

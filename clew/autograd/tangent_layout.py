@@ -40,7 +40,10 @@ def _place(array: np.ndarray) -> tuple[int, int, list[int]]:
         step // array.itemsize if size > 1 else 0
         for size, step in zip(array.shape, array.strides, strict=True)
     ]
-    return memory.size, start, steps
+    # In elements of this array: the real part of complex memory is a view with others. Memory of a
+    # foreign owner may be larger than NumPy knows.
+    last = start + sum((n - 1) * step for n, step in zip(array.shape, steps, strict=True) if n > 1)
+    return max(memory.nbytes // array.itemsize, last + 1), start, steps
 
 
 def _copied(like: np.ndarray, tangent: Tensor) -> Tensor:

@@ -11,14 +11,8 @@ from clew import errors
 from clew.autograd.backward import backward as run_backward
 from clew.autograd.swapping import module_load
 from clew.backend import dtypes
-from clew.core.node import (
-    AccumulateGrad,
-    Hooks,
-    RemovableHandle,
-    edge_of,
-    live_edge,
-    retain,
-)
+from clew.core.hooks import Hooks, RemovableHandle
+from clew.core.node import AccumulateGrad, edge_of, live_edge, retain
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE, DataStorage
@@ -34,12 +28,33 @@ def backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> None:
-    """Add the gradients of this tensor's leaves into their `.grad`."""
+    """Add the gradients of this tensor's leaves into their `.grad`.
+
+    Args:
+        gradient: the gradient of this tensor, of its shape; None is 1, for a tensor of one element
+        retain_graph: keep what the graph saved, for another backward; None is `create_graph`
+        create_graph: record backward itself, so that gradients can be differentiated
+        inputs: the tensors to compute gradients for; None is all leaves
+
+    Example:
+        >>> x = clew.tensor([1., 2.], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+    """
     run_backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Ask for gradients of this leaf, or stop asking."""
+    """Ask for gradients of this leaf, or stop asking; returns the tensor.
+
+    Args:
+        requires_grad: whether autograd records what is done with it
+
+    Example:
+        >>> clew.zeros(2).requires_grad_()
+        tensor([0., 0.], requires_grad=True)
+    """
     if type(requires_grad) is not bool:
         raise TypeError(
             "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
@@ -89,7 +104,13 @@ def _set_requires_grad(self: Tensor, value: bool) -> None:
 
 @public(function=True, out=False)
 def detach(self: Tensor) -> Tensor:
-    """The same memory without history."""
+    """A tensor over the same memory without history: no gradient flows through it.
+
+    Example:
+        >>> x = clew.tensor([1., 2.], requires_grad=True)
+        >>> (x * 2).detach()
+        tensor([2., 4.])
+    """
     result = alias(self)
     if self.requires_grad:
         result._reason = NoHistory("detach", "detach()", user_where(), edge_of(self)[0])
@@ -101,7 +122,14 @@ def detach(self: Tensor) -> Tensor:
 
 @public(function=True, out=False)
 def detach_(self: Tensor) -> Tensor:
-    """Forget this tensor's history."""
+    """Forget this tensor's history: it is a leaf from then on, without gradient.
+
+    Example:
+        >>> x = clew.tensor([1., 2.], requires_grad=True)
+        >>> y = x * 2
+        >>> y.detach_()
+        tensor([2., 4.])
+    """
     if self._view is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "
@@ -120,6 +148,15 @@ def detach_(self: Tensor) -> Tensor:
 
 
 def _get_data(self: Tensor) -> Tensor:
+    """A tensor over the same memory without history; writes to it are not noticed by autograd.
+
+    `detach()` gives the same, and backward raises when a write has made it wrong.
+
+    Example:
+        >>> x = clew.tensor([1., 2.], requires_grad=True)
+        >>> x.data
+        tensor([1., 2.])
+    """
     result = alias(self)
     if self._storage is not INFERENCE:
         result._storage = DataStorage(self._storage)
@@ -149,6 +186,16 @@ def _set_data(self: Tensor, value: Tensor) -> None:
 
 
 def _get_grad(self: Tensor) -> Tensor | None:
+    """The gradient that backward has added up for this leaf; None before the first.
+
+    Other tensors have one after `retain_grad()`. `optimizer.zero_grad()` sets it back to None.
+
+    Example:
+        >>> x = clew.tensor(3., requires_grad=True)
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(6.)
+    """
     observer = active.observer
     if observer is not None and _is_asked_by_program(_getframe(1)):
         observer.grad_read(self, self._grad)
@@ -220,6 +267,15 @@ def _grad_dtype_of(self: Tensor) -> dtypes.dtype | None:
 
 
 def _get_grad_dtype(self: Tensor) -> dtypes.dtype | None:
+    """The dtype that the gradient of a leaf is converted to; None if it stays as it comes.
+
+    Example:
+        >>> x = clew.ones(2, requires_grad=True)
+        >>> x.grad_dtype = clew.float16
+        >>> (x * 2).sum().backward()
+        >>> x.grad
+        tensor([2., 2.], dtype=torch.float16)
+    """
     if not self.is_leaf:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
     return _grad_dtype_of(self)
@@ -250,13 +306,30 @@ def _refuse_deletion(text: str) -> Callable[[Tensor], None]:
 
 
 def retain_grad(self: Tensor) -> None:
-    """Keep the gradient of a non-leaf in its `.grad`, too."""
+    """Keep the gradient of a tensor that is no leaf in its `.grad`, too.
+
+    Example:
+        >>> x = clew.tensor(3., requires_grad=True)
+        >>> y = x * x
+        >>> y.retain_grad()
+        >>> (2 * y).backward()
+        >>> y.grad
+        tensor(2.)
+    """
     if live_edge(self) is None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     retain(self)
 
 
 def _retains_grad(self: Tensor) -> bool:
+    """Whether backward will keep the gradient of this tensor, which is no leaf, in its `.grad`.
+
+    Example:
+        >>> y = clew.tensor(3., requires_grad=True) * 2
+        >>> y.retain_grad()
+        >>> y.retains_grad
+        True
+    """
     node = self._node
     if node is None or node.is_accumulator or node._extras is None:
         return False
@@ -265,7 +338,19 @@ def _retains_grad(self: Tensor) -> bool:
 
 
 def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
-    """Call `hook(grad)` when this tensor's gradient is known; it may return another."""
+    """Call `hook(grad)` when this tensor's gradient is known; it may return another.
+
+    Args:
+        hook: a function of the gradient; what it returns, unless None, takes its place
+
+    Example:
+        >>> x = clew.tensor(3., requires_grad=True)
+        >>> handle = x.register_hook(lambda grad: grad * 10)
+        >>> (x * x).backward()
+        >>> x.grad
+        tensor(60.)
+        >>> handle.remove()
+    """
     edge = live_edge(self)
     if edge is None:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
@@ -276,7 +361,17 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Remo
 def register_post_accumulate_grad_hook(
     self: Tensor, hook: Callable[[Tensor], None]
 ) -> RemovableHandle:
-    """Call `hook(tensor)` after a gradient was added into this leaf's `.grad`."""
+    """Call `hook(tensor)` after a gradient was added into this leaf's `.grad`.
+
+    Args:
+        hook: a function of the tensor, whose `.grad` it may read or change
+
+    Example:
+        >>> x = clew.tensor(3., requires_grad=True)
+        >>> handle = x.register_post_accumulate_grad_hook(lambda leaf: print(leaf.grad))
+        >>> (x * x).backward()
+        tensor(6.)
+    """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     node = edge_of(self)[0]

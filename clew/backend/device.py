@@ -17,7 +17,18 @@ _DEVICE_STRING = re.compile(r"([a-zA-Z_]+)(?::(0|[1-9][0-9]*))?")
 
 
 class device:
-    """A device's type and, where there are several of it, its index: `device('cpu')`."""
+    """A device's type and, where there are several of it, its index.
+
+    As a `with` block it is the default device. Tensors can be made on the CPU only.
+
+    Args:
+        type: the name, such as "cpu" or "cuda:0"
+        index: which one, where the name does not say
+
+    Example:
+        >>> clew.device("cpu"), clew.device("cuda", 1)
+        (device(type='cpu'), device(type='cuda', index=1))
+    """
 
     __slots__ = ("index", "type")
 
@@ -101,12 +112,25 @@ _local = _Local()
 
 
 def set_default_device(wanted: Any) -> None:
-    """Where tensors are made when nobody says where; None means the CPU."""
+    """Set where tensors are made when nobody says where.
+
+    Args:
+        wanted: a device or its name; None means the CPU
+
+    Example:
+        >>> clew.set_default_device("cpu")
+        >>> clew.set_default_device(None)
+    """
     _local.default = None if wanted is None else device(wanted)
 
 
 def get_default_device() -> device:
-    """Where tensors are made when nobody says where."""
+    """Where tensors are made when nobody says where.
+
+    Example:
+        >>> clew.get_default_device()
+        device(type='cpu')
+    """
     return _local.default or CPU
 
 

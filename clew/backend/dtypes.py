@@ -25,7 +25,14 @@ _SCALAR_NAMES = {
 
 
 class dtype:
-    """The type of a tensor's elements, e.g. `clew.float32`."""
+    """The type of a tensor's elements, e.g. `clew.float32`.
+
+    Example:
+        >>> clew.float32.itemsize, clew.float32.is_floating_point
+        (4, True)
+        >>> clew.float32.to_complex()
+        torch.complex64
+    """
 
     __slots__ = ("category", "is_signed", "itemsize", "name", "np", "order", "scalar_name")
 
@@ -137,11 +144,27 @@ _default_dtype = float32
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of floating-point tensors made from Python numbers."""
+    """The dtype of floating-point tensors made from Python numbers.
+
+    Example:
+        >>> clew.get_default_dtype()
+        torch.float32
+    """
     return _default_dtype
 
 
 def set_default_dtype(d: dtype) -> None:
+    """Set the dtype of floating-point tensors made from Python numbers: float32 until then.
+
+    Args:
+        d: a floating-point dtype
+
+    Example:
+        >>> clew.set_default_dtype(clew.float64)
+        >>> clew.tensor(0.5).dtype
+        torch.float64
+        >>> clew.set_default_dtype(clew.float32)
+    """
     global _default_dtype
     if not isinstance(d, dtype):
         raise TypeError(f"invalid dtype object: {d!r}")
@@ -176,7 +199,16 @@ def of_array(array: np.ndarray) -> dtype:
 
 
 def promote_types(a: dtype, b: dtype) -> dtype:
-    """The smallest dtype that both convert to, by PyTorch's table."""
+    """The smallest dtype that both convert to, by PyTorch's table.
+
+    Args:
+        a: a dtype
+        b: a second dtype
+
+    Example:
+        >>> clew.promote_types(clew.int64, clew.float16), clew.promote_types(clew.uint8, clew.int8)
+        (torch.float16, torch.int16)
+    """
     if a is b:
         return a
     if a in FLOAT8 or b in FLOAT8:
@@ -266,7 +298,15 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 
 
 class finfo:
-    """Machine limits of a floating-point dtype."""
+    """The limits of a floating-point dtype: `eps`, `max`, `min`, `tiny`, `resolution`, `bits`.
+
+    Args:
+        type: the dtype; None is the default dtype. Complex ones stand for their real one
+
+    Example:
+        >>> clew.finfo(clew.float32).max, clew.finfo(clew.float16).eps
+        (3.4028234663852886e+38, 0.0009765625)
+    """
 
     def __init__(self, type: dtype | None = None) -> None:
         self._dtype = get_default_dtype() if type is None else type
@@ -300,7 +340,15 @@ class finfo:
 
 
 class iinfo:
-    """Limits of an integer dtype."""
+    """The limits of an integer dtype: `max`, `min`, `bits`.
+
+    Args:
+        type: the dtype
+
+    Example:
+        >>> clew.iinfo(clew.int8).min, clew.iinfo(clew.int8).max
+        (-128, 127)
+    """
 
     def __init__(self, type: dtype) -> None:
         if type.category > INTEGER:

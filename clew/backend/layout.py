@@ -25,13 +25,24 @@ class _Named:
 
 
 class layout(_Named):
-    """How elements are arranged; every tensor here is `strided`."""
+    """How elements are arranged; every tensor here is `strided`.
+
+    Example:
+        >>> clew.zeros(2).layout
+        torch.strided
+    """
 
     __slots__ = ()
 
 
 class memory_format(_Named):
-    """In which order the dimensions of a new tensor lie in memory."""
+    """In which order the dimensions of a new tensor lie in memory, e.g. `clew.channels_last`.
+
+    Example:
+        >>> x = clew.empty(1, 3, 2, 2, memory_format=clew.channels_last)
+        >>> x.stride()
+        (12, 1, 6, 3)
+    """
 
     __slots__ = ()
 

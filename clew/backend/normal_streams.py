@@ -75,7 +75,7 @@ def normal_pairs(generator: Generator, n: int, exact: bool) -> Float64Array:
         uniforms = generator.doubles(2 * ((fresh + 1) // 2))
         out[start:] = (_exact_pairs(uniforms.tolist()) if exact else _fast_pairs(uniforms))[:fresh]
         if fresh % 2:
-            # The number that waits is kept in full, whatever the caller rounds to.
+            # The second normal of the pair is stored in full precision.
             generator.next_normal = _exact_pairs(uniforms[-2:].tolist())[1]
     return out
 
@@ -97,9 +97,9 @@ def few_normals(generator: Generator, n: int) -> list[float]:
 def _exact_pairs(uniforms: list[float]) -> list[float]:
     normals = []
     values = iter(uniforms)
-    for turn, chance in zip(values, values):
+    for angle, chance in zip(values, values):
         radius = math.sqrt(-2.0 * math.log1p(-chance))
-        theta = 2.0 * math.pi * turn
+        theta = 2.0 * math.pi * angle
         normals.append(radius * math.cos(theta))
         normals.append(radius * math.sin(theta))
     return normals

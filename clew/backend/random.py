@@ -161,8 +161,11 @@ def normal(
             generator, 2 * _length(shape), real, mean, std / math.sqrt(2.0), contiguous=contiguous
         )
         return parts.view(kind).reshape(shape)
-    kind = _floating(kind, "normal_kernel_cpu")
     n = _length(shape)
+    if not n:
+        # Nothing is drawn, so any dtype will do.
+        return np.empty(shape, kind)
+    kind = _floating(kind, "normal_kernel_cpu")
     if n < BLOCK or not contiguous:
         if n < BLOCK and mean == 0.0 and std == 1.0 and kind.itemsize > 2:
             return np.array(few_normals(generator, n), kind).reshape(shape)

@@ -96,6 +96,13 @@ def _log(value: float) -> float:
 
 def binomial(generator: Generator, count: Array, prob: Array) -> Array:
     """Draw how many of ``count`` trials of probability ``prob`` succeed, for each element."""
+    for name, given in (("count", count), ("prob", prob)):
+        kind = BY_NUMPY[given.dtype]
+        if not kind.is_floating_point:
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {name}, got: {kind.scalar_name}"
+                + errors.at_user_line()
+            )
     _check_dtype(count, "binomial_cpu")
     if count.dtype != prob.dtype:
         found, expected = BY_NUMPY[prob.dtype].scalar_name, BY_NUMPY[count.dtype].scalar_name

@@ -50,7 +50,7 @@ def resnet18(t: Any) -> Training:
     """ResNet-18's shape for 32×32 images, batch 16."""
     nn, relu = t.nn, t.nn.functional.relu
 
-    class Block(nn.Module):  # type: ignore[name-defined]
+    class Block(nn.Module):  # type: ignore[name-defined]  # a variable as a base class
         def __init__(self, inner: int, outer: int, stride: int) -> None:
             super().__init__()
             self.conv1 = nn.Conv2d(inner, outer, 3, stride, 1, bias=False)
@@ -101,7 +101,7 @@ def _gpt_class(t: Any) -> Any:
     nn, functional = t.nn, t.nn.functional
     checkpoint = import_module(f"{t.__name__}.utils.checkpoint").checkpoint
 
-    class Block(nn.Module):  # type: ignore[name-defined]
+    class Block(nn.Module):  # type: ignore[name-defined]  # a variable as a base class
         def __init__(self, width: int, heads: int) -> None:
             super().__init__()
             self.heads = heads
@@ -119,7 +119,7 @@ def _gpt_class(t: Any) -> Any:
             x = x + self.out(mixed)
             return x + self.down(functional.gelu(self.up(self.norm2(x))))
 
-    class GPT(nn.Module):  # type: ignore[name-defined]
+    class GPT(nn.Module):  # type: ignore[name-defined]  # a variable as a base class
         def __init__(
             self, width: int, layers: int, length: int, heads: int, checkpoint: bool
         ) -> None:
@@ -145,7 +145,7 @@ def lstm(t: Any) -> Training:
     """Two layers of 256, 64 steps, batch 32, Adam."""
     nn = t.nn
 
-    class Reader(nn.Module):  # type: ignore[name-defined]
+    class Reader(nn.Module):  # type: ignore[name-defined]  # a variable as a base class
         def __init__(self) -> None:
             super().__init__()
             self.layers = nn.LSTM(256, 256, 2, batch_first=True)

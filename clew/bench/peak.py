@@ -35,7 +35,7 @@ def measure(t: Any, make: Any) -> dict[str, Any]:
     """The growth of the peak by steps of the network that `make` builds, in MiB."""
     imported = resident()
     _train(t, make, WARM_UP)
-    _give_back()
+    _free_unused_memory()
     loaded = resident()
     _forget_peak()
     losses = _train(t, make, STEPS)
@@ -60,12 +60,12 @@ def _train(t: Any, make: Any, steps: int) -> list[float]:
     return losses
 
 
-def _give_back() -> None:
-    """Have memory that nobody uses returned, also what is kept for the next array."""
+def _free_unused_memory() -> None:
+    """Return unused memory to the system, cached blocks too."""
     gc.collect()
-    alignment = sys.modules.get("clew.kernels.runtime.aligned_allocator")
-    if alignment is not None:
-        alignment.let_go()
+    allocator = sys.modules.get("clew.kernels.runtime.aligned_allocator")
+    if allocator is not None:
+        allocator.empty_cache()
     library = ctypes.CDLL(None)
     if hasattr(library, "malloc_trim"):
         library.malloc_trim(0)
@@ -91,7 +91,7 @@ def peak() -> int:
 
 def _forget_peak() -> None:
     """Begin a new high-water mark; where it is not allowed, that of the same steps before stays."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # as said above
         _CLEAR_REFS.write_text("5")
 
 

@@ -79,12 +79,12 @@ def first_calls(dtype: str = "f32") -> dict[str, float]:
     _load_llvm()
     seconds: dict[str, float] = {}
     with _empty_cache(), _one_thread():
-        for kernel in [each for each in ufunc._KERNELS if each.name not in gemm.ENTRIES]:
+        for kernel in [each for each in ufunc._KERNELS if each.name not in gemm.UFUNCS]:
             for index, (inputs, _) in enumerate(kernel.signatures):
                 if inputs[0] == dtype:
                     with _timed(kernel.name, seconds):
                         kernel.make_ready(index)
-        for each in foreach.TOGETHER:
+        for each in foreach.KERNELS:
             with _timed(each.name, seconds):
                 each.compiled(dtype)
         for name, use in _PRODUCTS.items():
@@ -166,18 +166,18 @@ _OTHERS: dict[str, Callable[[], Any]] = {
 def _timed_by_module(name: str, seconds: dict[str, float]) -> Iterator[None]:
     """Note how long each module takes that the machine is asked for meanwhile."""
     machine = jit.machine()
-    usual = machine.compiled
+    usual = machine.cached_code
 
     def compiled(*given: Any) -> bytes:
         number = sum(known.startswith(name) for known in seconds) + 1
         with _timed(f"{name} ({number})", seconds):
             return usual(*given)
 
-    machine.compiled = compiled  # type: ignore[method-assign,assignment]  # for a while
+    machine.cached_code = compiled  # type: ignore[method-assign,assignment]  # for a while
     try:
         yield
     finally:
-        machine.compiled = usual  # type: ignore[method-assign]  # as it was
+        machine.cached_code = usual  # type: ignore[method-assign]  # as it was
 
 
 def main() -> None:

@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     except SystemExit as error:
         session.ended_by(error)
         leaving = error
-    except BaseException as error:
+    except BaseException as error:  # the report tells of any end, also Ctrl-C
         session.ended_by(error)
     finally:
         session.stop()

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
             pass
         except SystemExit:
             pass
-        except BaseException as error:
+        except BaseException as error:  # any end is reported, also Ctrl-C
             return ending.report(error)
     picture = stopping.picture
     if picture is None:

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     except _NotFound as error:
         print(f"clew run: {error}", file=sys.stderr)
         return 2
-    except BaseException as error:
+    except BaseException as error:  # any end is reported, also Ctrl-C
         return ending.report(error)
     return 0
 

@@ -1,9 +1,9 @@
 """Anomaly mode: the first NaN that backward produces names the forward line it came from.
 
-Every gradient is tested when a node returns it, by one product with itself. Gradients that other
-threads still work on are tested when they are there, at the latest before the user's code runs. If
-one has a NaN then, leaves give back what they have got since: the error leaves behind what it would
-leave if the walk had waited.
+Every gradient is tested when a node returns it, by one product with itself. Deferred gradients,
+which a worker still computes, are tested later, at the latest before the user's code runs. If one
+has a NaN then, the leaves that have got their gradients since lose them again: the error leaves
+behind what it would leave without deferring.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class NanChecks:
 
     def __init__(self, state: State, seeds: Sequence[Tensor]) -> None:
         self.state = state
-        # Gradients whose elements may still be missing: the node, which of its gradients it is,
-        # the array, and how many leaves came before.
-        self.late: list[tuple[Node, int, np.ndarray, int]] = []
+        # Deferred gradients that are not tested yet: the node, which of its gradients it is, the
+        # array, and how many leaves came before.
+        self.deferred: list[tuple[Node, int, np.ndarray, int]] = []
         # The leaves that have got a gradient meanwhile.
         self.leaves: list[Any] = []
-        # The nodes that pass on such a gradient, which is tested under another node's name.
-        self.movers: set[Node] = set()
+        # The nodes that return views of such a gradient, which is tested under another's name.
+        self.views: set[Node] = set()
         # Whether nodes may get a NaN that no node has returned.
         self.nan_given = False
         for seed in seeds:
@@ -47,7 +47,7 @@ class NanChecks:
         If `given` is its gradient and was tested when it was returned, its memory need not be
         tested again.
         """
-        if given is not None and node.moves_only:
+        if given is not None and node.grad_is_view:
             return
         for number, grad in enumerate(results):
             if grad is None or grad is given:
@@ -62,42 +62,42 @@ class NanChecks:
                 total = flat.dot(flat)
                 if total == total:
                     continue
-            if has_nan(array) and node not in self.movers:
+            if has_nan(array) and node not in self.views:
                 self.settle()
                 raise errors.nan_in_backward(node, number)
 
-    def returned_late(self, node: Any, results: Sequence[Any], given: Any) -> None:
-        """The same where the elements of one gradient may be missing."""
-        if not self.state.late:
+    def returned_deferred(self, node: Any, results: Sequence[Any], given: Any) -> None:
+        """The same where one of the gradients may be deferred."""
+        if not self.state.pending_products:
             self.returned(node, results, given)
             return
-        late_edge = node.plan.late_edge
-        following = node._edges[late_edge][0]
-        if following.moves_only:
-            self.movers.add(following)
+        deferred_edge = node.plan.deferred_edge
+        following = node._edges[deferred_edge][0]
+        if following.grad_is_view:
+            self.views.add(following)
         numbers = range(len(results))
-        self.returned(node, [results[n] if n < late_edge else None for n in numbers], given)
-        self.late.append((node, late_edge, results[late_edge], len(self.leaves)))
-        self.returned(node, [results[n] if n > late_edge else None for n in numbers], given)
+        self.returned(node, [results[n] if n < deferred_edge else None for n in numbers], given)
+        self.deferred.append((node, deferred_edge, results[deferred_edge], len(self.leaves)))
+        self.returned(node, [results[n] if n > deferred_edge else None for n in numbers], given)
 
     def before_leaf(self, node: Any) -> None:
-        """A leaf gets its gradient while others are not tested yet: it may have to give it back."""
+        """A leaf gets its gradient while others are not tested yet: it may lose it again."""
         if node.is_plain():
             self.leaves.append(node)
         else:
             self.settle()
 
     def settle(self) -> None:
-        """Test the gradients that had to be waited for, in the order of their nodes."""
-        if not self.late:
+        """Wait for the deferred gradients and test them, in the order of their nodes."""
+        if not self.deferred:
             return
-        finish(self.state.late)
-        late, leaves = self.late, self.leaves
-        self.late, self.leaves = [], []
-        for node, number, array, leaves_before in late:
+        finish(self.state.pending_products)
+        deferred, leaves = self.deferred, self.leaves
+        self.deferred, self.leaves = [], []
+        for node, number, array, leaves_before in deferred:
             if has_nan(array):
                 for leaf in leaves[leaves_before:]:
-                    leaf.give_back()
+                    leaf.reset_grad()
                 raise errors.nan_in_backward(node, number)
 
 

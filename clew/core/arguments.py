@@ -1,4 +1,4 @@
-"""Holding arguments against a function's annotations, as PyTorch does against its signatures.
+"""Checking arguments against a function's annotations, as PyTorch does against its signatures.
 
 Annotations are read when something went wrong, or, for functions that are `typed`, when they meet
 a combination of types for the first time.
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Types = tuple[Any, ...]
 
 # What PyTorch reads in Python, so that anything is true or false, or the name of no mode.
-_LEFT_ALONE = {
+_UNCHECKED = {
     "antialias", "inplace", "mode", "padding_mode", "recompute_scale_factor", "reduce", "reduction",
     "return_indices", "size_average",
 }  # fmt: skip
@@ -46,7 +46,7 @@ def typed(function: F, first: int = 1) -> F:
             known.add(key)
         try:
             return function(*args, **kwargs) if kwargs else function(*args)
-        except Exception as error:
+        except Exception as error:  # whatever it is, the call may explain it
             explain(function, args, kwargs, error, first)
             raise
 
@@ -63,7 +63,7 @@ def explained(function: F) -> F:
     def explaining(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except Exception as error:
+        except Exception as error:  # whatever it is, the call may explain it
             explain(function, args, kwargs, error)
             raise
 
@@ -141,7 +141,7 @@ def expectations(function: Callable[..., Any]) -> tuple[list[str], str, dict[str
 def _options(name: str, hint: Any) -> Types:
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)
     options = typing.get_args(hint) if union else (hint,)
-    return (Any,) if name in _LEFT_ALONE else options
+    return (Any,) if name in _UNCHECKED else options
 
 
 def _is_list(kind: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The door through which autocast sees a function before it runs.
+"""The hook through which autocast sees a function before it runs.
 
 Autocast works on functions, not on operations: `linear` converts its arguments once, whatever it is
 made of, and before it compares their dtypes. While autocast is off, `State.autocast` is None.
@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # The dtype that a function's floating-point arguments are converted to.
 LOWER = "lower"  # autocast's own dtype
 FLOAT32 = "float32"
-KEPT = "kept"  # none, nor inside the function
+UNCHANGED = "unchanged"  # none, nor inside the function
 FIRST = "first"  # that of the first argument
 WIDEST = "widest"  # that of the widest among the arguments
 
@@ -31,13 +31,13 @@ def casts(policy: str) -> Callable[[F], F]:
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
-        def door(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
             autocast = local.state.autocast
             if autocast is None:
                 return function(*args, **kwargs)
             return autocast(policy, function, *args, **kwargs)
 
-        return cast(F, door)
+        return cast(F, wrapper)
 
     return decorate
 

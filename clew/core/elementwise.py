@@ -18,7 +18,7 @@ from clew.core.op import Formula, Op
 from clew.core.result_layout import laid_out
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.compiled.threaded_ufuncs import LARGE, LARGE_FOR, TWINS
+from clew.kernels.compiled.threaded_ufuncs import THREADED, THRESHOLD, THRESHOLDS
 from clew.kernels.numpy.conversion import converted
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -55,9 +55,9 @@ class Elementwise(Op):
             kinks=kinks, non_differentiable=non_differentiable,
         )  # fmt: skip
         self.rule = rule
-        # The same function compiled, for large arrays and for low-precision floats.
-        self.twin = TWINS.get(forward) if isinstance(forward, np.ufunc) else None
-        self.large = LARGE_FOR.get(forward, LARGE) if self.twin is not None else LARGE
+        # The threaded version of a NumPy ufunc, for large arrays and for low-precision floats.
+        self.threaded = THREADED.get(forward) if isinstance(forward, np.ufunc) else None
+        self.large = THRESHOLDS.get(forward, THRESHOLD) if self.threaded is not None else THRESHOLD
         # Whether the result of operands of one float type has this type, too.
         self.keeps_floats = rule != BOOL
         # Whether the forward takes low-precision floats as they are, and computes wider by itself;
@@ -112,8 +112,8 @@ class Elementwise(Op):
         if dtype is not F32 and dtype is not F64:
             if dtype not in dtypes.HALVES or (numbers and not self._round(arrays, dtype)):
                 return None
-            if self.twin is not None and not params:
-                function = self.twin.when(np.empty((), dtype))
+            if self.threaded is not None and not params:
+                function = self.threaded.when(np.empty((), dtype))
             elif not self.takes_halves or numbers:
                 return None
         elif numbers:
@@ -157,8 +157,8 @@ class Elementwise(Op):
             else:
                 return False
         try:
-            if self.twin is not None and target.size >= self.large:
-                self.twin.when(target)(*operands, out=target)
+            if self.threaded is not None and target.size >= self.large:
+                self.threaded.when(target)(*operands, out=target)
             else:
                 self.forward(*operands, out=target)
         except (ValueError, OverflowError, TypeError):
@@ -206,7 +206,7 @@ def _as_operand(value: Any, compute: dtypes.dtype) -> Any:
 
 def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
     """The function `op(input)`, with a short path for float32 and float64."""
-    forward, twin, large = op.forward, op.twin, op.large
+    forward, threaded, large = op.forward, op.threaded, op.large
 
     def function(input: Tensor) -> Tensor:
         state = local.state
@@ -217,8 +217,8 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
         dtype = array.dtype
         if (dtype is not F32 and dtype is not F64) or state.intercept is not None:
             return op(input)
-        if twin is not None and array.size >= large:
-            result = twin.when(array)(array)
+        if threaded is not None and array.size >= large:
+            result = threaded.when(array)(array)
         else:
             result = forward(array)
         if result.ndim > 2 and result.strides != array.strides:
@@ -230,7 +230,7 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
 
 def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], Any]:
     """`op(input, other)` with a short path for float32 and float64; one may be a Python number."""
-    forward, twin = op.forward, op.twin
+    forward, threaded = op.forward, op.threaded
     # Where a complex result turns real there is more to do than to compute.
     has_short_path = op.rule != REAL
 
@@ -256,8 +256,8 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
         if type(right) is float:
             right = dtypes.as_scalar(right, dtype)
         try:
-            if twin is not None and array.size >= LARGE:
-                result = twin.when(array)(array, right)
+            if threaded is not None and array.size >= THRESHOLD:
+                result = threaded.when(array)(array, right)
             else:
                 result = forward(array, right)
         except (ValueError, OverflowError):

@@ -1,17 +1,16 @@
 """Memory that a tensor shares with arrays outside: noticing writes that no operation made.
 
-While an array outside is alive, the tensor's memory is compared with what it was whenever its
-version is asked for, which is when a node saves it and when backward needs it; a difference is
-noted as a write behind autograd's back. PyTorch lets such writes pass; so does clew, but backward
+While an array outside is alive, a checksum of the tensor's memory is compared whenever its version
+is read, which is when a node saves it and when backward needs it; a difference is noted as a write
+that autograd has not seen. PyTorch lets such writes pass; so does clew, but backward
 warns when it uses a tensor that was overwritten after it was saved.
 
-Only storages that are exposed pay for this: they are of a class of their own, whose version looks
-at the memory first. Making an array costs one look, and only if a node may have saved the tensor.
+Only storages that are exposed pay for this: they are of a class of their own, whose version checks
+the memory first. Making an array costs one checksum, and only if a node may have saved the tensor.
 """
 
 from __future__ import annotations
 
-import sys
 import weakref
 import zlib
 from functools import partial
@@ -21,17 +20,16 @@ from typing import Any
 import numpy as np
 
 from clew.core.mirror import MIRRORS, reflect
+from clew.core.node import references
 from clew.core.storage import INFERENCE, DataStorage, Storage
 from clew.source import user_where
 
-# Where references are not counted, everything is taken to be in use: slower, never wrong.
-_getrefcount = getattr(sys, "getrefcount", lambda _: 1 << 30)
 _SMALL = 1 << 16
 _ROW = 128
 
 
 class Exposure:
-    """One piece of a storage's memory that something outside can write to."""
+    """A part of a storage's memory that an array outside can write to."""
 
     __slots__ = (
         "__weakref__", "array", "digest", "outside", "source", "storage", "where", "writer",
@@ -42,7 +40,7 @@ class Exposure:
         self.array = array
         self.writer = writer
         self.where = user_where()
-        # What the memory held at the last look; None until a look is needed.
+        # The checksum at the last check; None until one is needed.
         self.digest: int | None = None
         # The array that was handed out, or the one that the tensor was made from.
         self.outside: weakref.ref[np.ndarray] | None = None
@@ -51,21 +49,21 @@ class Exposure:
     def is_reachable(self) -> bool:
         """Whether anybody outside can still write."""
         if self.source is not None:
-            return self.source.base is not None or _references(self.source) > _SOURCE_BASELINE
+            return self.source.base is not None or references(self.source) > _SOURCE_BASELINE
         return self.outside is not None and self.outside() is not None
 
-    def settle(self) -> None:
-        """Look, unless nobody can have written since the last look."""
+    def update(self) -> None:
+        """Check the memory, unless nothing can have written since the last check."""
         if MIRRORS:
             reflect(self.array)
         if self.is_reachable():
-            self.look()
+            self.check()
         elif self.digest is not None:
-            self.look()
+            self.check()
             self.digest = None
 
-    def look(self) -> None:
-        """Compare the memory with the last look, and note a difference as a write."""
+    def check(self) -> None:
+        """Compare the checksum with the last one, and note a difference as a write."""
         digest = digest_of(self.array)
         if self.digest is not None and digest != self.digest:
             storage = self.storage()
@@ -75,14 +73,14 @@ class Exposure:
 
 
 class ExposedStorage(Storage):
-    """A storage that is shared with arrays outside, and looks before it tells its version."""
+    """A storage that is shared with arrays outside; its version checks the memory first."""
 
     exposures: tuple[Exposure, ...]
 
     @property
     def version(self) -> int:  # type: ignore[override]  # an attribute elsewhere, for speed
         for exposure in self.exposures:
-            exposure.settle()
+            exposure.update()
         return self.__dict__["version"]
 
     def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
@@ -123,9 +121,9 @@ def expose(storage: Storage, array: np.ndarray, writer: str) -> np.ndarray:
     exposure = Exposure(storage, array, writer)
     exposure.outside = weakref.ref(outside, partial(_gone, weakref.ref(exposure)))
     _add_exposure(storage, exposure)
-    if is_data or _references(storage) > _STORAGE_BASELINE:
+    if is_data or references(storage) > _STORAGE_BASELINE:
         # Somebody besides the tensor holds the storage: it may be a node that has saved it.
-        exposure.look()
+        exposure.check()
     return outside
 
 
@@ -150,12 +148,12 @@ def expose_source(storage: Storage, array: np.ndarray, source: np.ndarray, write
 
 
 def _gone(reference: weakref.ref[Exposure], _: Any) -> None:
-    """The array that was handed out is gone: look a last time."""
+    """The array that was handed out is gone: check a last time."""
     exposure = reference()
     if exposure is None:
         return
     if exposure.digest is not None:
-        exposure.look()
+        exposure.check()
     storage = exposure.storage()
     if isinstance(storage, ExposedStorage):
         _drop_exposure(storage, exposure)
@@ -178,13 +176,9 @@ def digest_of(array: np.ndarray) -> int:
 # Python versions count differently inside calls, so the counts are taken from a trial.
 
 
-def _references(value: object) -> int:
-    return int(_getrefcount(value))
-
-
 def _storage_baseline() -> int:
     def like_expose(storage: Storage) -> int:
-        return _references(storage)
+        return references(storage)
 
     class Holder:
         storage = Storage()
@@ -194,7 +188,7 @@ def _storage_baseline() -> int:
 
 def _source_baseline() -> int:
     def references_of(exposure: Exposure) -> int:
-        return _references(exposure.source)
+        return references(exposure.source)
 
     exposure = Exposure(Storage(), np.empty(0), "")
     exposure.source = np.zeros(1)

@@ -22,7 +22,7 @@ from clew.core.mirror import MIRRORS, bits_of, reflect
 from clew.core.node import Edge, Node, edge_of, restore, retain
 from clew.core.op import Op
 from clew.core.recording import EVERY_EDGE, OpNode, Plan, edges_of, grad_mask, record
-from clew.core.saving import OWN, placed
+from clew.core.saving import OWN, with_output_edge
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE, Storage, next_sequence_number
 from clew.core.tensor import (
@@ -311,7 +311,7 @@ class CopySlices(Node):
     def name(self) -> str:
         return "torch::autograd::CopySlices"
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         return self.apply_some(grads, EVERY_EDGE)
 
     def apply_some(self, grads: tuple[Tensor | None, ...], wanted: int) -> Sequence[Tensor | None]:
@@ -345,7 +345,7 @@ class CopySlices(Node):
         # What the step saved of its own output has its place in the graph behind this node.
         base = restore(g._array, Storage(), self, 0)
         edge = edge_of(take_steps(base, self.steps))
-        step.saved = tuple([placed(value, edge) for value in saved])
+        step.saved = tuple([with_output_edge(value, edge) for value in saved])
         try:
             return step.apply_some((part,), wanted)
         finally:

@@ -35,12 +35,14 @@ class Interceptor:
         self, op: Any, inputs: tuple[Any, ...], params: dict[str, Any], inplace: bool = False
     ) -> Any:
         """Run an operation; or, for a custom function that has run, look at its outputs."""
-        raise NotImplementedError
+        raise NotImplementedError  # every interceptor defines it
 
     def run_node(self, node: Any, grads: tuple[Any, ...]) -> Sequence[Any]:
         """Run a node's backward."""
         outer = self.outer
-        results: Sequence[Any] = node.apply(grads) if outer is None else outer.run_node(node, grads)
+        if outer is not None:
+            return outer.run_node(node, grads)
+        results: Sequence[Any] = node.apply_tensors(grads)
         return results
 
     def draw(self, shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Any]) -> Any:

@@ -50,7 +50,7 @@ class Mirror(np.ndarray):
         _copy(source, self.image_of_source(), self.bits)
 
 
-# The mirrors of each piece of memory, by the identity of its owner, which a mirror keeps alive.
+# The mirrors of each block of memory, by the identity of its owner, which a mirror keeps alive.
 MIRRORS: dict[int, list[weakref.ref[Mirror]]] = {}
 
 

@@ -7,11 +7,9 @@ outputs, so that a dropped result frees its graph at once.
 
 from __future__ import annotations
 
-import itertools
 import sys
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import Any
@@ -19,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.hooks import Extras, Hooks, RemovableHandle
 from clew.core.mirror import MIRRORS, reflect
 from clew.core.state import local
 from clew.core.storage import Storage, next_sequence_number
@@ -31,52 +30,9 @@ Edge = tuple["Node", int]
 Meta = tuple[tuple[int, ...], np.dtype]
 NO_META: Meta = (), np.dtype(np.float32)
 
-# Where references are not counted, everything is taken to be in use: a copy more, never wrong.
+# Without reference counts, all memory counts as shared: a copy more, never wrong.
 _getrefcount = getattr(sys, "getrefcount", lambda _: 1 << 30)
 ACCUMULATE_SEQUENCE = 1 << 62
-
-
-class RemovableHandle:
-    """What registering a hook returns: `remove()` takes the hook out again."""
-
-    _next_id = itertools.count().__next__
-
-    def __init__(self, hooks: OrderedDict[int, Any]) -> None:
-        self.id = RemovableHandle._next_id()
-        self._hooks = weakref.ref(hooks)
-
-    def remove(self) -> None:
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.remove()
-
-
-class Hooks(OrderedDict[int, Any]):
-    """Hooks by id, in order of registration."""
-
-    def add(self, hook: Any) -> RemovableHandle:
-        handle = RemovableHandle(self)
-        self[handle.id] = hook
-        return handle
-
-
-class Extras:
-    """The rarely used parts of a node: hooks, retained gradients, the user's metadata."""
-
-    __slots__ = ("metadata", "post_hooks", "pre_hooks", "retained", "tensor_hooks")
-
-    def __init__(self) -> None:
-        self.tensor_hooks: dict[int, Hooks] = {}
-        self.pre_hooks = Hooks()
-        self.post_hooks = Hooks()
-        self.retained: dict[int, weakref.ref[Tensor]] = {}
-        self.metadata: dict[str, Any] = {}
 
 
 class Node:
@@ -98,11 +54,11 @@ class Node:
     is_accumulator = False
     # Whether the engine may call `apply_bare` when no graph of the gradient is asked for.
     is_bare = False
-    # Whether a gradient for one of its edges may be made while the engine goes on.
-    may_be_late = False
-    # Whether the gradient for its edge is the same memory, seen in another order.
-    moves_only = False
-    # Whether backward is the user's code, which may look at anything.
+    # Whether the gradient for one of its edges may be computed asynchronously.
+    may_defer = False
+    # Whether the gradient for its edge is a view of the incoming one, with the axes permuted.
+    grad_is_view = False
+    # Whether backward is user code, which may read any gradient.
     is_custom = False
     # Whether backward takes over the gradients that it is given: nobody else then holds them.
     is_boxed = False
@@ -119,24 +75,26 @@ class Node:
     _lasti: int
     module_path: str | None
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         """Gradients of the inputs, one per edge, from the gradients of the outputs."""
         raise NotImplementedError(f"{type(self).__name__} does not define a backward")
 
     def apply_some(self, grads: tuple[Tensor | None, ...], wanted: int) -> Sequence[Tensor | None]:
-        """`apply`, where gradients are of use only for edges that have their bit in `wanted`."""
-        return self.apply(grads)
+        """The same, where only gradients for edges with their bit in `wanted` are of use."""
+        return self.apply_tensors(grads)
 
     def apply_bare(self, g: np.ndarray, freed: errors.Freed | None) -> Sequence[np.ndarray | None]:
-        """`apply` and `release` over bare arrays, where `is_bare`: no graph of the gradient."""
+        """The same over bare arrays, and `release`, where `is_bare`: no graph of the gradient."""
         raise NotImplementedError(f"{type(self).__name__} has no backward over bare arrays")
 
-    def apply_late(self, g: np.ndarray, freed: errors.Freed | None) -> Sequence[np.ndarray | None]:
-        """The same, where `may_be_late`: the elements of one gradient may still be missing."""
+    def apply_deferred(
+        self, g: np.ndarray, freed: errors.Freed | None
+    ) -> Sequence[np.ndarray | None]:
+        """The same, where `may_defer`: one of the gradients may not be computed yet."""
         return self.apply_bare(g, freed)
 
-    def keep(self, g: np.ndarray) -> None:
-        """Take a gradient in memory that the engine made, where `is_accumulator`."""
+    def steal(self, g: np.ndarray) -> None:
+        """Take over a gradient whose memory the engine owns, where `is_accumulator`."""
         raise NotImplementedError(f"{type(self).__name__} is not the end of a path")
 
     def release(self, freed: errors.Freed) -> None:
@@ -167,7 +125,7 @@ class Node:
                 f"expected {len(self._meta)} arguments, got {len(grads)} instead"
                 + errors.at_user_line()
             )
-        results = self.apply(grads)
+        results = self.apply_tensors(grads)
         return results[0] if len(results) == 1 else tuple(results)
 
     def name(self) -> str:
@@ -281,7 +239,7 @@ class AccumulateGrad(Node):
             self._variable = weakref.ref(tensor)
         return tensor
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> tuple[()]:
         variable = self._variable()
         if grads[0] is None:
             return ()
@@ -311,24 +269,24 @@ class AccumulateGrad(Node):
     ) -> tuple[np.ndarray | None, ...]:
         variable = self._variable()
         if variable is None or variable._node is not self or not variable._requires_grad:
-            return self.apply((restore(g, Storage(), None, 0),))  # type: ignore[return-value]
+            return self.apply_tensors((restore(g, Storage(), None, 0),))
         leaf = variable._array
         with _accumulate_lock:
             if variable._grad is not None:
                 accumulate_into(variable, restore(g, Storage(), None, 0))
-            elif _getrefcount(g) <= ALONE and g.strides == leaf.strides and _is_whole(g):
-                # Nobody else sees this memory: the leaf may keep it.
+            elif _getrefcount(g) <= UNSHARED and g.strides == leaf.strides and _is_whole(g):
+                # Nothing else refers to this memory: the leaf steals it.
                 variable._grad = restore(g, Storage(), None, 0)
             else:
                 variable._grad = own(restore(g, Storage(), None, 0), leaf)
         self.reached_by = local.state.last_backward
         if self.post_accumulate_hooks:
-            finish(local.state.late)
+            finish(local.state.pending_products)
             self.run_post_hooks(variable)
         return ()
 
-    def keep(self, g: np.ndarray) -> None:
-        """Take a gradient in memory that the engine made; its elements may still be missing."""
+    def steal(self, g: np.ndarray) -> None:
+        """Take over a gradient whose memory the engine owns; it may be deferred."""
         variable = self._variable()
         with _accumulate_lock:
             if (
@@ -342,11 +300,11 @@ class AccumulateGrad(Node):
                 variable._grad = restore(g, Storage(), None, 0)
                 self.reached_by = local.state.last_backward
                 return
-        finish(local.state.late)
+        finish(local.state.pending_products)
         self.apply_bare(g, None)
 
-    def give_back(self) -> None:
-        """Forget the gradient that a leaf got in this backward, before which it had none."""
+    def reset_grad(self) -> None:
+        """Drop the gradient that a leaf got in this backward, before which it had none."""
         variable = self._variable()
         if variable is not None:
             variable._grad = None
@@ -364,14 +322,14 @@ class AccumulateGrad(Node):
 
 
 class Nowhere(AccumulateGrad):
-    """Stands for a tensor that requires grad and is part of no graph, where one asks for its edge.
+    """The node of a tensor that requires grad but is in no graph, where its edge is asked for.
 
-    Such are views that only say so because their base does (`View.borrows`).
+    Such are views that require grad only because their base does (`View.borrows`).
     """
 
     __slots__ = ()
 
-    def apply(self, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> tuple[()]:
         return ()
 
     def apply_bare(
@@ -379,27 +337,28 @@ class Nowhere(AccumulateGrad):
     ) -> tuple[np.ndarray | None, ...]:
         return ()
 
-    def keep(self, g: np.ndarray) -> None:
+    def steal(self, g: np.ndarray) -> None:
         return
 
 
-def _references(array: np.ndarray) -> int:
-    return int(_getrefcount(array))
+def references(value: object) -> int:
+    """The reference count of an object, with those of the calls that lead here."""
+    return int(_getrefcount(value))
 
 
-def _references_when_alone() -> tuple[int, int]:
+def _references_when_unshared() -> tuple[int, int]:
     """The reference counts of an array that only a caller's variable holds, and of its base that
     only the array and a variable hold; Pythons differ."""
     array = np.zeros(2)
-    alone = _references(array)
+    unshared = references(array)
     view = array[::-1]
     del array
     base = view.base
     assert base is not None
-    return alone, _references(base)
+    return unshared, references(base)
 
 
-ALONE, BASE_ALONE = _references_when_alone()
+UNSHARED, BASE_UNSHARED = _references_when_unshared()
 
 
 def accumulate_into(variable: Tensor, grad: Tensor) -> None:
@@ -426,15 +385,15 @@ def accumulate_into(variable: Tensor, grad: Tensor) -> None:
 
 
 def _is_whole(g: np.ndarray) -> bool:
-    """Whether an array that is referred to once is all that knows its memory."""
+    """Whether an array that is referred to once owns its memory, or is all of its base."""
     base = g.base
     if base is None:
         return True
-    return type(base) is np.ndarray and base.size == g.size and _references(base) <= BASE_ALONE
+    return type(base) is np.ndarray and base.size == g.size and references(base) <= BASE_UNSHARED
 
 
 def own(grad: Tensor, like: np.ndarray) -> Tensor:
-    """`grad` as a tensor whose memory nobody else can see, laid out as the leaf is."""
+    """`grad` as a tensor with memory of its own, and with the strides of the leaf."""
     if local.state.grad_enabled and grad._requires_grad:
         return grad.clone()
     result: Tensor = _new(Tensor)
@@ -470,7 +429,7 @@ def recorded_edge(tensor: Tensor) -> Edge | None:
 
 
 def retain(tensor: Tensor) -> None:
-    """Have a non-leaf's gradient kept in its `.grad`."""
+    """Have a non-leaf's gradient retained in its `.grad`."""
     node, number = edge_of(tensor)
     if not node.is_accumulator:
         node.more().retained[number] = weakref.ref(tensor)

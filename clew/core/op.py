@@ -7,8 +7,9 @@ gradient, written in tensor operations. The names of a formula's parameters say 
     self, other  a tensor input of that name: it is saved for backward
     out          the output: it is saved for backward (a tuple when there are several)
     out0, out1   one of several outputs: only that one is saved
-    dim, ...     a parameter of the forward: kept as it is
+    dim, ...     a parameter of the forward
     self_shape, self_dtype    only the shape or dtype of an input: no memory is held
+    self_transposed           whether a matrix is column-major
     input_shapes, input_dtypes, needs    for all inputs: shapes, dtypes, which gradients are wanted
 
 So what an operation saves is never written down twice, and an input that does not require grad
@@ -36,7 +37,7 @@ from clew.core.recording import (
     PARAM,
     SHAPE,
     SHAPES,
-    TURNED,
+    TRANSPOSED,
     OpNode,
     Plan,
     differentiable,
@@ -65,7 +66,7 @@ def parameter_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], tupl
     and `inspect` takes its time.
     """
     if type(function) is partial:
-        return _names_left(function)
+        return _partial_parameter_names(function)
     function = getattr(function, "__wrapped__", function)
     if type(function) is not FunctionType or function.__dict__:
         parameters = inspect.signature(function).parameters.values()
@@ -80,8 +81,8 @@ def parameter_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], tupl
     return names[:count], names[count:last], bool(code.co_flags & inspect.CO_VARARGS)
 
 
-def _names_left(function: partial[Any]) -> Any:
-    """The same where some are given: what follows one that has its name needs a name, too."""
+def _partial_parameter_names(function: partial[Any]) -> Any:
+    """The same for a partial: parameters from the first keyword on are keyword-only."""
     positional, keyword_only, is_open = parameter_names(function.func)
     positional = positional[len(function.args) :]
     for place, name in enumerate(positional):
@@ -113,8 +114,8 @@ class Op:
         linear: bool = False,
         multilinear: bool = False,
         bare: bool = False,
-        late: tuple[str, str, Formula] | None = None,
-        moves_only: bool = False,
+        deferred: tuple[str, str, Formula] | None = None,
+        grad_is_view: bool = False,
         uniform: bool = False,
         kinks: str = "",
         non_differentiable: str = "",
@@ -128,11 +129,12 @@ class Op:
         self.multilinear = multilinear
         # The formulas use nothing but operators, so they hold for bare arrays as they stand.
         self.bare = bare
-        # For one input, its formula over bare arrays once more: the result may be made by another
-        # thread while backward goes on with the gradient for a second input, which is as much work.
-        self.late = late
-        # The gradient is the same memory, seen in another order.
-        self.moves_only = moves_only
+        # (input, other input, formula): another formula for the input's gradient, for bare arrays.
+        # It may return before the gradient is computed, by an asynchronous job; meanwhile backward
+        # goes on with the gradient of the other input, which is as much work.
+        self.deferred = deferred
+        # The gradient is a view of the incoming one, with the axes permuted.
+        self.grad_is_view = grad_is_view
         # All elements of the result are equal, so it may be written to memory that overlaps.
         self.uniform = uniform
         self.kinks = kinks
@@ -166,8 +168,8 @@ class Op:
             "__slots__": (),
             "op": self,
             "is_bare": self.bare and self.outputs == 1,
-            "may_be_late": self.late is not None,
-            "moves_only": self.moves_only,
+            "may_defer": self.deferred is not None,
+            "grad_is_view": self.grad_is_view,
             **saved_properties(self),
         }
         return type(self.node_name, (OpNode,), members)
@@ -195,9 +197,8 @@ class Op:
             return SHAPE, self.inputs.index(stem)
         if what == "dtype" and stem in self.inputs:
             return DTYPE, self.inputs.index(stem)
-        if what == "turned" and stem in self.inputs:
-            # Whether a matrix lies column by column in memory.
-            return TURNED, self.inputs.index(stem)
+        if what == "transposed" and stem in self.inputs:
+            return TRANSPOSED, self.inputs.index(stem)
         special = {"input_shapes": SHAPES, "input_dtypes": DTYPES, "needs": NEEDS}
         if name in special:
             return special[name], None
@@ -260,13 +261,13 @@ class Op:
         if not state.grad_enabled:
             finish_without_history(state, inputs, out)
             if self.is_step:
-                self.without_slope(out)
+                self.mark_step(out)
             if observer is not None:
                 observer.op_ran(self.name, inputs, params, out)
             return out
         out._storage = INFERENCE if state.inference else state.new_storage()
         if len(inputs) == 1:
-            # The one input of an operation is a tensor, and a look at it is shorter than the loop.
+            # A single input is a tensor; to check it is faster than the loop.
             only = inputs[0]
             if only._view is not None:
                 sync(only)
@@ -314,8 +315,8 @@ class Op:
             observer.op_ran(self.name, inputs, params, out)
         return out
 
-    def without_slope(self, out: Tensor) -> Tensor:
-        """A result of a step function made without history: differentiating misses nothing."""
+    def mark_step(self, out: Tensor) -> Tensor:
+        """Note that a result without history is of a step function: its derivative is zero."""
         if out._reason is not None:
             out._reason = out._reason.of_step
         return out
@@ -332,16 +333,16 @@ class Op:
             plan = self.plan(mask)
             if plan.active and any([differentiable(out) for out in outs]):
                 self.attach_many(state, plan, inputs, params, outs)
-                return self.told(inputs, params, outs)
+                return self.observed(inputs, params, outs)
         reason = self.reason(state, mask, inputs)
         for out in outs:
             out._reason = reason
-        return self.told(inputs, params, outs)
+        return self.observed(inputs, params, outs)
 
-    def told(
+    def observed(
         self, inputs: tuple[Any, ...], params: dict[str, Any], outs: tuple[Tensor, ...]
     ) -> tuple[Tensor, ...]:
-        """Several outputs, after whoever watches has seen them."""
+        """Several outputs, after the observer has seen them."""
         observer = active.observer
         if observer is not None:
             for out in outs:
@@ -399,7 +400,7 @@ def finish_without_history(state: State, inputs: tuple[Any, ...], out: Tensor) -
     reason = state.no_grad_reason
     if state.inference:
         out._storage = INFERENCE
-        # One step that was cut off is enough for a message; after it, nobody is asked again.
+        # One ancestor is enough for the message.
         if reason is not None and reason.ancestor is not None:
             out._reason = reason
             return
@@ -419,6 +420,6 @@ def finish_without_history(state: State, inputs: tuple[Any, ...], out: Tensor) -
 
 
 def stronger(one: NoHistory | None, other: NoHistory) -> NoHistory:
-    """Which of two reasons is told: one that cut a history, before data that came from numbers and
-    before the steps of a mask."""
+    """The reason to report: one that cut a history, rather than data from NumPy or a step function
+    (a mask)."""
     return other if one is None or not (other.is_step or other.kind == "numpy") else one

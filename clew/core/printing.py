@@ -49,10 +49,23 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Change how tensors print; as in PyTorch, `sci_mode` returns to automatic unless given.
+    """Change how tensors print.
 
-    `profile` ("default", "short" or "full") resets everything before the other arguments apply;
-    as in PyTorch, a profile of another name is ignored.
+    Args:
+        precision: digits after the point; 4 at first
+        threshold: tensors of more elements than this are abridged; 1000 at first
+        edgeitems: how many elements an abridged dimension keeps at each end; 3 at first
+        linewidth: characters in a line; 80 at first
+        profile: "default", "short" or "full" resets everything before the other arguments apply;
+            other names are ignored
+        sci_mode: whether to use scientific notation; None, also when not given, leaves it to the
+            values
+
+    Example:
+        >>> clew.set_printoptions(precision=2)
+        >>> clew.tensor([1 / 3])
+        tensor([0.33])
+        >>> clew.set_printoptions(profile="default")
     """
     global _current
     if edgeitems is not None and edgeitems < 0:
@@ -84,7 +97,7 @@ class printoptions:
         self._before = before = _current
         try:
             set_printoptions(**self.options)
-        except BaseException:
+        except BaseException:  # an interrupt too leaves the options as they were
             _current = before
             raise
 

@@ -27,6 +27,9 @@ from clew.core.tensor import Tensor, tangents_of
 # Everything that `clew/__init__.py` makes available as `clew.<name>`.
 FUNCTIONS: dict[str, Any] = {}
 
+# What docstrings say of the argument that every function with a tensor as its result takes.
+OUT = "out: the tensor to store the result in; None makes a new one"
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -48,7 +51,7 @@ def public(
     """Export a function as `clew.<name>` and `Tensor.<name>`, and what follows from it.
 
     `out` may be a function that looks at `out=` first; `differentiable=False` lets inputs with
-    history go with it. `checked` holds arguments against annotations before the function runs.
+    history go with it. `checked` checks arguments against annotations before the function runs.
     """
 
     def export(implementation: F) -> F:
@@ -75,7 +78,14 @@ def public(
 def methods(**named: Any) -> None:
     """Attach methods to Tensor under the given names."""
     for name, implementation in named.items():
+        if name.endswith("_") and not name.startswith("_") and not implementation.__doc__:
+            implementation.__doc__ = inplace_doc(name)
         setattr(Tensor, name, implementation)
+
+
+def inplace_doc(name: str) -> str:
+    """The docstring of the method `x.name_()`."""
+    return f"In-place version of `{name.removesuffix('_')}`."
 
 
 def inplace_method(implementation: Callable[..., Any], name: str) -> Callable[..., Tensor]:
@@ -85,6 +95,7 @@ def inplace_method(implementation: Callable[..., Any], name: str) -> Callable[..
         return become(self, lambda stand_in: implementation(stand_in, *args, **kwargs), name)
 
     method.__name__ = method.__qualname__ = name
+    method.__doc__ = inplace_doc(name)
     return method
 
 
@@ -101,7 +112,7 @@ def with_out(
         if out is None:
             try:
                 return implementation(*args, **kwargs) if kwargs else positional(*args)
-            except Exception as error:
+            except Exception as error:  # whatever it is, the call may explain it
                 explain(implementation, args, kwargs, error)
                 raise
         if prepare is not None:
@@ -110,12 +121,23 @@ def with_out(
             refuse_history(args, kwargs, out)
         result = without_autocast(implementation, *args, **kwargs)
         if isinstance(out, Tensor):
-            return deliver(result, out)
+            return _deliver_with_history(result, out)
         for each, target in zip(result, out, strict=True):
-            deliver(each, target)
+            _deliver_with_history(each, target)
         return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
 
+    function.__doc__ = out_doc(implementation.__doc__)
     return function
+
+
+def out_doc(doc: str | None) -> str | None:
+    """A docstring with `out` as the last of its arguments, unless it names it itself."""
+    start = doc.find("Args:\n") if doc else -1
+    end = doc.find("\n\n", start) if doc else -1
+    if not doc or start < 0 or end < 0 or " out: " in doc[start:end]:
+        return doc
+    indent = doc[doc.rfind("\n", 0, start) + 1 : start]
+    return f"{doc[:end]}\n{indent}    {OUT}{doc[end:]}"
 
 
 def without_names(implementation: Callable[..., Any]) -> Callable[..., Any]:
@@ -139,6 +161,11 @@ def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
             "functions with out=... arguments don't support automatic differentiation, but one of "
             "the arguments requires grad." + errors.at_user_line()
         )
+
+
+def _deliver_with_history(result: Tensor, out: Tensor) -> Tensor:
+    deliver(result, out)
+    return out.copy_(result) if result.requires_grad else out
 
 
 def deliver(result: Tensor, out: Tensor) -> Tensor:

@@ -24,14 +24,22 @@ from clew.source import INTERNAL_PACKAGES
 if TYPE_CHECKING:
     from clew.core.op import Op
 
-# How a name in a formula is obtained; the first two are saved, the others are kept as they are.
-INPUT, OUTPUT, PARAM, SHAPE, DTYPE, TURNED, SHAPES, DTYPES, NEEDS = range(9)
+# How a name in a formula is obtained: the first two are saved tensors, the others constants.
+INPUT, OUTPUT, PARAM, SHAPE, DTYPE, TRANSPOSED, SHAPES, DTYPES, NEEDS = range(9)
 
 
 class Plan:
     """For one set of inputs that require grad: what to save and which formulas to run."""
 
-    __slots__ = ("active", "captures", "late", "late_edge", "names", "saved_count", "saves_input")
+    __slots__ = (
+        "active",
+        "captures",
+        "deferred",
+        "deferred_edge",
+        "names",
+        "saved_count",
+        "saves_input",
+    )
 
     def __init__(self, op: Op, mask: int) -> None:
         formulas = op.active_formulas(mask)
@@ -51,16 +59,16 @@ class Plan:
             (index, formula, tuple(place[name] for name in op.formula_names[formula]))
             for index, formula in formulas
         )
-        # The same with a formula whose result may be late, and the edge that it is for; nothing, if
-        # there would be little to do meanwhile.
-        self.late: tuple[Any, ...] = ()
-        self.late_edge = -1
-        if op.late is not None:
-            name, beside, late_formula = op.late
-            self.late_edge = op.inputs.index(name)
-            if mask >> self.late_edge & mask >> op.inputs.index(beside) & 1:
-                self.late = tuple(
-                    (index, late_formula if index == self.late_edge else formula, slots)
+        # The same with the deferred formula, and its edge; empty if the other gradient, to compute
+        # meanwhile, is not needed.
+        self.deferred: tuple[Any, ...] = ()
+        self.deferred_edge = -1
+        if op.deferred is not None:
+            name, beside, deferred_formula = op.deferred
+            self.deferred_edge = op.inputs.index(name)
+            if mask >> self.deferred_edge & mask >> op.inputs.index(beside) & 1:
+                self.deferred = tuple(
+                    (index, deferred_formula if index == self.deferred_edge else formula, slots)
                     for index, formula, slots in self.active
                 )
 
@@ -72,12 +80,12 @@ EVERY_EDGE = -1
 class OpNode(Node):
     """The node of an `Op`; each op has its own subclass, so that its type has PyTorch's name."""
 
-    __slots__ = ("kept", "plan", "saved")
+    __slots__ = ("constants", "plan", "saved")
 
     op: Op
     plan: Plan
     saved: Any
-    kept: tuple[Any, ...]
+    constants: tuple[Any, ...]
 
     def unpacked(self) -> list[Any]:
         """Everything that the formulas may ask for, in the order of `plan.names`."""
@@ -89,7 +97,7 @@ class OpNode(Node):
         attached = local.state.grad_enabled
         for index, value in enumerate(saved):
             if type(value) is tuple and not attached:
-                # Without a graph of the gradient, a bare tensor around the memory will do.
+                # Without a graph of the gradient, a tensor without history is enough.
                 array, storage, version, _ = value
                 if storage.version != version or storage.untracked is not None:
                     check_unwritten(self, names[index], value)
@@ -98,14 +106,14 @@ class OpNode(Node):
                 pool.append(tuple(unpack(each, self, "out") for each in value))
             else:
                 pool.append(unpack(value, self, names[index]))
-        if self.kept:
-            pool.extend(self.kept)
+        if self.constants:
+            pool.extend(self.constants)
         return pool
 
     def apply_some(self, grads: tuple[Tensor | None, ...], wanted: int) -> Sequence[Tensor | None]:
-        return self.apply(grads, wanted)
+        return self.apply_tensors(grads, wanted)
 
-    def apply(
+    def apply_tensors(
         self, grads: tuple[Tensor | None, ...], wanted: int = EVERY_EDGE
     ) -> Sequence[Tensor | None]:
         op = self.op
@@ -137,9 +145,11 @@ class OpNode(Node):
                 results[index] = formula(g, *[pool[slot] for slot in slots])
         return results
 
-    def apply_late(self, g: np.ndarray, freed: errors.Freed | None) -> Sequence[np.ndarray | None]:
-        """`apply_bare` with formulas whose results may be late."""
-        return self.apply_bare(g, freed, self.plan.late)
+    def apply_deferred(
+        self, g: np.ndarray, freed: errors.Freed | None
+    ) -> Sequence[np.ndarray | None]:
+        """`apply_bare` with the deferred formula."""
+        return self.apply_bare(g, freed, self.plan.deferred)
 
     def apply_bare(
         self, g: np.ndarray, freed: errors.Freed | None, formulas: tuple[Any, ...] = ()
@@ -180,8 +190,8 @@ class OpNode(Node):
                 pool.append(unpack(value, self, names[len(pool)])._array)
             else:
                 pool.append(value)
-        if self.kept:
-            pool.extend(self.kept)
+        if self.constants:
+            pool.extend(self.constants)
 
     def release(self, freed: errors.Freed) -> None:
         if self.plan.saved_count:
@@ -315,11 +325,11 @@ def record(
     captures = plan.captures
     # Numbered after the saving, so that what happened before it has a lower number.
     if not captures:
-        node.saved = node.kept = ()
+        node.saved = node.constants = ()
         node._seq = next_sequence_number()
         return node
     saved: list[Any] = []
-    kept: list[Any] = []
+    constants: list[Any] = []
     plainly = not state.saved_hooks and not state.dual
     for kind, key in captures:
         if kind == INPUT:
@@ -333,7 +343,7 @@ def record(
             else:
                 saved.append(save(value))
         elif kind == PARAM:
-            kept.append(params.get(key))
+            constants.append(params.get(key))
         elif kind == OUTPUT:
             storage = out._storage
             if plainly and len(outs) == 1 and storage is not INFERENCE:
@@ -341,10 +351,10 @@ def record(
             else:
                 saved.append(save_outputs(outs, key))
         elif kind == SHAPE and isinstance(inputs[key], Tensor):
-            kept.append(inputs[key]._array.shape)
+            constants.append(inputs[key]._array.shape)
         else:
-            kept.append(fact(kind, key, inputs))
-    node.saved, node.kept = tuple(saved), tuple(kept)
+            constants.append(fact(kind, key, inputs))
+    node.saved, node.constants = tuple(saved), tuple(constants)
     node._seq = next_sequence_number()
     return node
 
@@ -364,14 +374,14 @@ def differentiable(tensor: Tensor) -> bool:
 
 
 def fact(kind: int, key: Any, inputs: tuple[Any, ...]) -> Any:
-    """A shape, dtype or order of the inputs, or which of them require grad."""
+    """A shape, dtype or memory order of the inputs, or which of them require grad."""
     if kind == SHAPE:
         value = inputs[key]
         return value._array.shape if isinstance(value, Tensor) else ()
     if kind == DTYPE:
         value = inputs[key]
         return value.dtype if isinstance(value, Tensor) else None
-    if kind == TURNED:
+    if kind == TRANSPOSED:
         rows, columns = inputs[key]._array.strides
         return rows < columns
     if kind == SHAPES:

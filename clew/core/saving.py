@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from copy import copy
 from typing import Any
 
@@ -34,7 +35,7 @@ class SavedDual:
 
 
 class SavedLifted:
-    """A saved tensor that is more than its array: it is kept as it was, without its history."""
+    """A saved tensor that is more than its array, as inside vmap: the tensor without history."""
 
     __slots__ = ("saved", "tensor")
 
@@ -51,6 +52,32 @@ class SavedLifted:
         return result
 
 
+class SavedObject:
+    """A saved tensor that comes back as the very object, as long as that is what it was."""
+
+    __slots__ = ("saved", "tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.saved = save(tensor)
+        # Weakly: it may come to hold the node that saved it.
+        self.tensor = weakref.ref(tensor)
+
+    def unpack(self, holder: Node, name: str) -> Tensor:
+        found: Tensor = unpack(self.saved, holder, name)
+        given = self.tensor()
+        is_same = (
+            given is not None
+            and type(self.saved) is not Packed
+            and not given._is_lifted
+            and given._array is found._array
+            and given._requires_grad == found._requires_grad
+            and given._node is found._node
+            and given._output_nr == found._output_nr
+            and not tangents_of(given)
+        )
+        return given if given is not None and is_same else found
+
+
 class Packed:
     """A saved tensor that went through the user's pack hook."""
 
@@ -62,17 +89,17 @@ class Packed:
         state = local.state
         version = tensor._storage.version
         # The hook may compute, and what it computes is not part of the graph it serves.
-        kept, state.saved_hooks = state.saved_hooks, ()
+        outer, state.saved_hooks = state.saved_hooks, ()
         try:
             self.packed = pack(tensor)
         finally:
-            state.saved_hooks = kept
+            state.saved_hooks = outer
         if tensor._storage.version != version:
             raise errors.pack_hook_wrote(tensor._storage)
 
 
 def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual | SavedLifted:
-    """What a node keeps of a tensor: its memory, the version it had, its place in the graph."""
+    """What a node saves of a tensor: its memory, its version, its edge."""
     storage = tensor._storage
     if storage is INFERENCE:
         raise errors.inference_saved()
@@ -113,8 +140,8 @@ def check_unwritten(holder: Node, name: str, saved: Saved) -> None:
         errors.warn_untracked_write(holder, name, array, storage.untracked)
 
 
-def placed(saved: Any, edge: Edge) -> Any:
-    """What a node saved, with its own output at another place in the graph."""
+def with_output_edge(saved: Any, edge: Edge) -> Any:
+    """What a node saved, with another edge where it is the node's own output."""
     if type(saved) is tuple and saved[3] is not None and saved[3][0] is OWN:
         return (*saved[:3], edge)
     if type(saved) is Packed and saved.edge is not None and saved.edge[0] is OWN:
@@ -139,13 +166,13 @@ def unpack(saved: Any, holder: Node, name: str) -> Any:
                 return leaf
         return restore(array, storage, node, output_nr)
     if type(saved) is Packed:
-        # The user's code, which may look at gradients.
+        # User code, which may read gradients.
         state = local.state
-        finish(state.late)
+        finish(state.pending_products)
         if state.backward_runs and state.backward_runs[-1].checks is not None:
             state.backward_runs[-1].checks.settle()
         return _unpack_hooked(saved, holder)
-    if type(saved) is SavedLifted:
+    if type(saved) is SavedLifted or type(saved) is SavedObject:
         return saved.unpack(holder, name)
     if type(saved) is SavedDual:
         tensor = unpack(saved.saved, holder, name)
@@ -163,6 +190,8 @@ def _unpack_hooked(saved: Packed, holder: Node) -> Tensor:
             "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
             f"{type(result)}"
         )
+    if saved.edge is None and not result._requires_grad:
+        return result
     node, output_nr = saved.edge or (None, 0)
     node = holder if node is OWN else node
     tensor = restore_like(result, node, output_nr)

@@ -1,4 +1,4 @@
-"""What is true of the running thread: grad mode, who intercepts operations, the module path.
+"""Per-thread state: grad mode, interceptors of operations, the module path.
 
 One object per thread, fetched once per operation: reading a thread-local costs more than
 everything else that an operation asks about itself.
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from clew.core.storage import Storage
-from clew.kernels.gemm.products import Late
+from clew.kernels.gemm.products import PendingProducts
 from clew.kernels.runtime import aligned_allocator
 
 
 class State:
-    """The per-thread switches that an operation looks at."""
+    """The per-thread switches that an operation reads."""
 
     __slots__ = (
         "anomaly",
@@ -30,12 +30,12 @@ class State:
         "inference",
         "intercept",
         "last_backward",
-        "late",
         "module_path",
         "multithreading",
         "mutation_guard",
         "new_storage",
         "no_grad_reason",
+        "pending_products",
         "saved_hooks",
         "saved_hooks_disabled",
     )
@@ -59,8 +59,8 @@ class State:
         self.backward_runs: tuple[Any, ...] = ()
         # The last backward that accumulated gradients: its number in the order of nodes, and line.
         self.last_backward: Any = None
-        # What the products that backward has left to other threads read and write.
-        self.late: Late = []
+        # The asynchronous products of backward that may not be finished.
+        self.pending_products: PendingProducts = []
         # Whether backward may leave work to other threads.
         self.multithreading = True
         self.saved_hooks_disabled: str | None = None

@@ -18,7 +18,7 @@ next_sequence_number = itertools.count().__next__
 
 
 class Storage:
-    """Version, last writer and history count of one piece of memory."""
+    """The version, last writer and history count of one block of memory."""
 
     # Class-level defaults keep creation at the cost of an empty object: most storages are
     # never written to after they are made.
@@ -31,9 +31,9 @@ class Storage:
     written_at: tuple[CodeType, int] | None = None
     # The last write that, as in PyTorch, does not count: when, by what, and where.
     untracked: tuple[int, str, tuple[CodeType, int] | None] | None = None
-    # For each change of the base's shape in place (`t_`, `squeeze_`): the version it made, and the
+    # For each in-place view operation on the base (`t_`, `squeeze_`): the version it made, and the
     # view operation, with its parameters, that undoes it.
-    turns: tuple[tuple[int, Any, dict[str, Any]], ...] = ()
+    inplace_views: tuple[tuple[int, Any, dict[str, Any]], ...] = ()
 
     # The run of a transform that it was made in; 0 outside of all.
     made_in: int = 0
@@ -97,5 +97,5 @@ class InferenceStorage(Storage):
         return
 
 
-# All inference tensors share one storage: there is nothing to keep apart.
+# All inference tensors share one storage: it has no state.
 INFERENCE = InferenceStorage()

@@ -5,8 +5,6 @@ This file holds the object and its history. Operations are attached as methods b
 
 from __future__ import annotations
 
-import math
-import operator
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -18,6 +16,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.size import Size as Size
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.observer import active
@@ -30,59 +29,6 @@ _new = object.__new__
 # A Size of what is a tuple of ints already.
 _sized = tuple.__new__
 _ndarray = np.ndarray
-
-
-class Size(tuple[int, ...]):
-    """The shape of a tensor: a tuple of ints that prints and slices as PyTorch's does."""
-
-    def __new__(cls, sizes: Iterable[Any] = ()) -> Size:
-        sizes = tuple(sizes)
-        for n in sizes:
-            if type(n) is not int:
-                return tuple.__new__(cls, [_extent(n, i) for i, n in enumerate(sizes)])
-        return tuple.__new__(cls, sizes)
-
-    def numel(self) -> int:
-        return math.prod(self)
-
-    def __repr__(self) -> str:
-        return f"torch.Size([{', '.join(map(str, self))}])"
-
-    def __getitem__(self, index: Any) -> Any:
-        result = tuple.__getitem__(self, index)
-        return Size(result) if isinstance(index, slice) else result
-
-    def __add__(self, other: Any) -> Any:
-        if isinstance(other, tuple):
-            return Size(tuple.__add__(self, other))
-        if hasattr(type(other), "__radd__"):
-            return NotImplemented
-        raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
-
-    def __radd__(self, other: Any) -> Any:
-        return Size(other + tuple(self)) if isinstance(other, tuple) else NotImplemented
-
-    def __mul__(self, times: Any) -> Any:
-        product = tuple.__mul__(self, times) if hasattr(type(times), "__index__") else None
-        return NotImplemented if product is None else Size(product)
-
-    __rmul__ = __mul__
-
-    def __reduce__(self) -> Any:
-        return Size, (tuple(self),)
-
-
-def _extent(n: Any, place: int) -> int:
-    """An element of a Size: what counts as an integer, but no tensor with dimensions."""
-    is_tensor = isinstance(n, Tensor)
-    if hasattr(type(n), "__index__") and not (
-        is_tensor and (n._array.ndim or n._array.dtype.kind not in "iu")
-    ):
-        return operator.index(n)
-    raise TypeError(
-        f"torch.Size() takes an iterable of 'int' (item {place} is '{type(n).__name__}')"
-        + errors.at_user_line()
-    )
 
 
 # An operation, its parameters, and which of its outputs, where there are several.
@@ -121,7 +67,7 @@ class View:
             steps.append((link.op, link.params, link.index))
             first, link = link, link.parent
         # What `t_` and the like have done to the base since then is undone first.
-        for version, op, params in self.base._storage.turns:
+        for version, op, params in self.base._storage.inplace_views:
             if version > first.version:
                 steps.append((op, params, None))
         return steps[::-1]
@@ -184,7 +130,16 @@ CUTS: deque[tuple[NoHistory, weakref.ref[Node]]] = deque(maxlen=64)
 
 
 class Tensor:
-    """A multi-dimensional array with PyTorch's API and a history for backward."""
+    """A multi-dimensional array with PyTorch's API and a history for backward.
+
+    Made by `clew.tensor` and the other functions that make tensors; operations are its methods.
+
+    Example:
+        >>> x = clew.tensor([1., 2.], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+    """
 
     __slots__ = (
         "__dict__",
@@ -255,24 +210,49 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
+        """The lengths of the dimensions.
+
+        Example:
+            >>> clew.zeros(2, 3).shape
+            torch.Size([2, 3])
+        """
         return _sized(Size, self._array.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:
+        """The type of the elements.
+
+        Example:
+            >>> clew.tensor([1, 2]).dtype
+            torch.int64
+        """
         return dtypes.BY_NUMPY[self._array.dtype]
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions.
+
+        Example:
+            >>> clew.zeros(2, 3).ndim
+            2
+        """
         return self._array.ndim
 
     # -- history ---------------------------------------------------------------------------
 
     @property
     def requires_grad(self) -> bool:
+        """Whether autograd records what is done with the tensor; may be set on leaves.
+
+        Example:
+            >>> x = clew.tensor([1., 2.], requires_grad=True)
+            >>> x.requires_grad, (x * 2).requires_grad, x.detach().requires_grad
+            (True, True, False)
+        """
         view = self._view
         if view is not None:
             if view.kind is not None and view.seen != self._storage.changes:
-                # It may have lost its history, which only those are told who ask for it.
+                # It may have lost its history; only asking for `grad_fn` raises.
                 has_own = self._requires_grad and not view.borrows
                 return has_own or view.base._requires_grad
             sync(self)
@@ -288,6 +268,13 @@ class Tensor:
 
     @property
     def grad_fn(self) -> Node | None:
+        """The node of the operation that made the tensor; None for leaves.
+
+        Example:
+            >>> x = clew.tensor([1., 2.], requires_grad=True)
+            >>> x.grad_fn, (x * 2).grad_fn.name()
+            (None, 'MulBackward0')
+        """
         if self._view is not None:
             sync(self)
         node = self._node
@@ -295,10 +282,24 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
+        """Whether no recorded operation made the tensor. Backward fills `.grad` of leaves only.
+
+        Example:
+            >>> x = clew.tensor([1., 2.], requires_grad=True)
+            >>> x.is_leaf, (x * 2).is_leaf
+            (True, False)
+        """
         return self.grad_fn is None
 
     @property
     def output_nr(self) -> int:
+        """Which output of its node the tensor is.
+
+        Example:
+            >>> x = clew.tensor([1., 2.], requires_grad=True)
+            >>> [part.output_nr for part in x.split(1)]
+            [0, 1]
+        """
         return self._output_nr
 
     @property
@@ -312,6 +313,14 @@ class Tensor:
         return self._storage.version
 
     def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode.
+
+        Example:
+            >>> with clew.inference_mode():
+            ...     x = clew.zeros(2)
+            >>> x.is_inference()
+            True
+        """
         return self._storage is INFERENCE
 
 

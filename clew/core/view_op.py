@@ -32,7 +32,7 @@ class ViewOp(Op):
         return self.share(source, params, array)
 
     def share(self, source: Tensor, params: dict[str, Any], array: np.ndarray) -> Tensor:
-        """What a call gives, for a caller that has found the array by a shorter way."""
+        """The result of a call, for a caller that has computed the array already."""
         state = local.state
         if state.intercept is not None:
             intercepted: Tensor = state.intercept(self, (source,), params)

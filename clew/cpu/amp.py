@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 from clew import amp as _amp
+from clew.amp.settings import warn_of_older_name as _warn_of_older_name
 from clew.backend import dtypes
-from clew.source import user_stacklevel as _user_stacklevel
 
 __all__ = ["GradScaler", "autocast"]
-
-
-def _deprecated(name: str) -> None:
-    warnings.warn(
-        f"`torch.cpu.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}('cpu', "
-        "args...)` instead.",
-        FutureWarning,
-        stacklevel=_user_stacklevel(),
-    )
 
 
 class autocast(_amp.autocast):
@@ -29,7 +18,7 @@ class autocast(_amp.autocast):
         dtype: dtypes.dtype = dtypes.bfloat16,
         cache_enabled: bool = True,
     ) -> None:
-        _deprecated("autocast")
+        _warn_of_older_name("cpu.amp.autocast", "autocast('cpu', args...)")
         super().__init__("cpu", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
 
@@ -44,5 +33,5 @@ class GradScaler(_amp.GradScaler):
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
-        _deprecated("GradScaler")
+        _warn_of_older_name("cpu.amp.GradScaler", "GradScaler('cpu', args...)")
         super().__init__("cpu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)

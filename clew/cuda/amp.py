@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from clew import amp as _amp
+from clew.amp.settings import warn_of_older_name as _warn_of_older_name
 from clew.backend import dtypes
-from clew.source import user_stacklevel as _user_stacklevel
 
 __all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]
-
-
-def _deprecated(old: str, new: str) -> None:
-    warnings.warn(
-        f"`torch.cuda.amp.{old}(args...)` is deprecated. Please use `torch.amp.{new}` instead.",
-        FutureWarning,
-        stacklevel=_user_stacklevel(),
-    )
 
 
 def amp_definitely_not_available() -> bool:
@@ -36,7 +27,7 @@ class autocast(_amp.autocast):
         dtype: dtypes.dtype = dtypes.float16,
         cache_enabled: bool = True,
     ) -> None:
-        _deprecated("autocast", "autocast('cuda', args...)")
+        _warn_of_older_name("cuda.amp.autocast", "autocast('cuda', args...)")
         super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
 
 
@@ -51,7 +42,7 @@ class GradScaler(_amp.GradScaler):
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
-        _deprecated("GradScaler", "GradScaler('cuda', args...)")
+        _warn_of_older_name("cuda.amp.GradScaler", "GradScaler('cuda', args...)")
         super().__init__(
             "cuda", init_scale, growth_factor, backoff_factor, growth_interval, enabled
         )
@@ -61,11 +52,11 @@ def custom_fwd(
     fwd: Callable[..., Any] | None = None, *, cast_inputs: dtypes.dtype | None = None
 ) -> Callable[..., Any]:
     """`clew.amp.custom_fwd(device_type="cuda")`."""
-    _deprecated("custom_fwd", "custom_fwd(args..., device_type='cuda')")
+    _warn_of_older_name("cuda.amp.custom_fwd", "custom_fwd(args..., device_type='cuda')")
     return functools.partial(_amp.custom_fwd, device_type="cuda")(fwd, cast_inputs=cast_inputs)
 
 
 def custom_bwd(bwd: Callable[..., Any]) -> Callable[..., Any]:
     """`clew.amp.custom_bwd(device_type="cuda")`."""
-    _deprecated("custom_bwd", "custom_bwd(args..., device_type='cuda')")
+    _warn_of_older_name("cuda.amp.custom_bwd", "custom_bwd(args..., device_type='cuda')")
     return _amp.custom_bwd(bwd, device_type="cuda")

@@ -13,7 +13,7 @@ from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.parametrized import ProbsOrLogits
 from clew.distributions.utils import broadcast_all
 from clew.ops.create.sampling import bernoulli
-from clew.ops.nn.loss.elementwise import binary_cross_entropy_with_logits
+from clew.ops.nn.loss.likelihood import binary_cross_entropy_with_logits
 
 __all__ = ["Bernoulli"]
 

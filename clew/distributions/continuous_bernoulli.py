@@ -15,7 +15,7 @@ from clew.distributions.parametrized import ProbsOrLogits
 from clew.distributions.utils import broadcast_all, clamp_probs
 from clew.ops.create.constants import ones_like, zeros_like
 from clew.ops.create.random import rand
-from clew.ops.nn.loss.elementwise import binary_cross_entropy_with_logits
+from clew.ops.nn.loss.likelihood import binary_cross_entropy_with_logits
 from clew.ops.pointwise.clamping import where
 
 __all__ = ["ContinuousBernoulli"]

@@ -12,7 +12,7 @@ from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.parametrized import ProbsOrLogits
 from clew.distributions.utils import broadcast_all
 from clew.ops.create.constants import zeros_like
-from clew.ops.nn.loss.elementwise import binary_cross_entropy_with_logits
+from clew.ops.nn.loss.likelihood import binary_cross_entropy_with_logits
 
 __all__ = ["Geometric"]
 

@@ -113,7 +113,7 @@ class recording:
 
 def gradients_of(
     tracking: Tracking, outs: Sequence[Any], inputs: Sequence[Tensor], cotangents: Sequence[Any],
-    *, keep_graph: bool = False, create_graph: bool | None = None,
+    *, retain_graph: bool = False, create_graph: bool | None = None,
 ) -> list[Tensor]:  # fmt: skip
     """The gradients of outputs with respect to the aliases; zeros where there is no path."""
     pairs = [
@@ -127,7 +127,7 @@ def gradients_of(
     graph = tracking.wants_graph(roots) if create_graph is None else create_graph
     found = autograd_grad(
         roots, inputs, [cotangent for _, cotangent in pairs], create_graph=graph,
-        retain_graph=graph or keep_graph, allow_unused=True, materialize_grads=True,
+        retain_graph=graph or retain_graph, allow_unused=True, materialize_grads=True,
     )  # fmt: skip
     return list(found)
 
@@ -297,11 +297,11 @@ class Linearization:
         return map_leaves(self.tracking.released, self.aux)
 
     def pull_back(
-        self, cotangents: Sequence[Any], keep_graph: bool = True, create_graph: bool | None = None
+        self, cotangents: Sequence[Any], retain_graph: bool = True, create_graph: bool | None = None
     ) -> list[Tensor]:
         with recording():
             return gradients_of(
-                self.tracking, self.outs, self.inputs, cotangents, keep_graph=keep_graph,
+                self.tracking, self.outs, self.inputs, cotangents, retain_graph=retain_graph,
                 create_graph=create_graph,
             )  # fmt: skip
 

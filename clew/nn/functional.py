@@ -91,28 +91,24 @@ from clew.ops.nn.layer_norm import layer_norm, local_response_norm
 from clew.ops.nn.linear import bilinear, linear
 from clew.ops.nn.loss.classification import cross_entropy, linear_cross_entropy, nll_loss
 from clew.ops.nn.loss.ctc import ctc_loss
-from clew.ops.nn.loss.elementwise import (
+from clew.ops.nn.loss.elementwise import huber_loss, l1_loss, mse_loss, smooth_l1_loss
+from clew.ops.nn.loss.likelihood import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     gaussian_nll_loss,
-    huber_loss,
     kl_div,
-    l1_loss,
-    mse_loss,
     poisson_nll_loss,
-    smooth_l1_loss,
 )
 from clew.ops.nn.loss.margin import (
     cosine_embedding_loss,
     hinge_embedding_loss,
     margin_ranking_loss,
-    multi_margin_loss,
-    multilabel_margin_loss,
     multilabel_soft_margin_loss,
     soft_margin_loss,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
+from clew.ops.nn.loss.multi_margin import multi_margin_loss, multilabel_margin_loss
 from clew.ops.nn.max_pooling import (
     adaptive_max_pool1d,
     adaptive_max_pool1d_with_indices,
@@ -146,5 +142,14 @@ from clew.ops.pointwise.transcendental import sigmoid, tanh
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`max(x, 0)`."""
+    """The positive part: `max(x, 0)`.
+
+    Args:
+        input: any real tensor
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.relu(clew.tensor([-1.0, 0.0, 2.0]))
+        tensor([0., 0., 2.])
+    """
     return apply_inplace(OPS["relu"], input) if inplace else clamping.relu(input)

@@ -16,10 +16,11 @@ from clew.autograd.mode import no_grad
 from clew.backend.random import Generator
 from clew.core.tensor import Tensor
 from clew.linalg import qr
+from clew.nn.truncated_normal import (
+    trunc_normal_,
+)
 from clew.ops.create import ranges
-from clew.ops.create.constants import empty_like
 from clew.ops.create.random import randperm
-from clew.ops.pointwise.clamping import where
 
 __all__ = [
     "calculate_gain",
@@ -62,7 +63,19 @@ _FIXED_GAINS = {
 
 
 def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float:
-    """The factor by which weights make up for what a nonlinearity does to the variance."""
+    """The factor by which weights make up for what a nonlinearity does to the variance.
+
+    Args:
+        nonlinearity: the function's name, such as "relu", "leaky_relu", "tanh", "sigmoid" or
+            "linear"
+        param: the negative slope of "leaky_relu"; None is 0.01
+
+    Example:
+        >>> nn.init.calculate_gain("tanh")
+        1.6666666666666667
+        >>> nn.init.calculate_gain("leaky_relu", 0.2)
+        1.3867504905630728
+    """
     if nonlinearity in _FIXED_GAINS:
         return _FIXED_GAINS[nonlinearity]
     if nonlinearity == "leaky_relu":
@@ -83,7 +96,19 @@ def calculate_gain(nonlinearity: str, param: int | float | None = None) -> float
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with values drawn evenly from [a, b)."""
+    """Fill with values drawn evenly from [a, b).
+
+    Args:
+        tensor: what to fill; it is returned
+        a: the lower bound
+        b: the upper bound
+        generator: where the random numbers come from; None is the default generator
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> nn.init.uniform_(clew.empty(3), -1, 1)
+        tensor([-0.0075,  0.5364, -0.8230])
+    """
     return tensor.uniform_(a, b, generator=generator)
 
 
@@ -91,82 +116,64 @@ def uniform_(
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Fill with values drawn from a normal distribution."""
+    """Fill with values drawn from a normal distribution.
+
+    Args:
+        tensor: what to fill; it is returned
+        mean: the distribution's mean
+        std: its standard deviation
+        generator: where the random numbers come from; None is the default generator
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> nn.init.normal_(clew.empty(3), std=0.02)
+        tensor([ 0.0308, -0.0059, -0.0436])
+    """
     return tensor.normal_(mean, std, generator=generator)
 
 
 @no_grad()
-def trunc_normal_(
-    tensor: Tensor,
-    mean: float = 0.0,
-    std: float = 1.0,
-    a: float = -2.0,
-    b: float = 2.0,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Fill from the part of a normal distribution that lies between a and b."""
-    if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
-            "The distribution of values may be incorrect.",
-            stacklevel=3,
-        )
-    low, high = (0.5 * (1 + math.erf((edge - mean) / std / math.sqrt(2))) for edge in (a, b))
-    if high - low > _OFTEN_INSIDE:
-        return _reject_normals(tensor, mean, std, a, b, generator)
-    return _reject_uniforms(tensor, mean, std, a, b, generator)
-
-
-_OFTEN_INSIDE = 0.3
-"""The probability of [a, b] above which drawing normal values until they fall inside is fast."""
-
-
-def _reject_normals(
-    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
-) -> Tensor:
-    """Draw normal values, and draw all anew for the places where they lie outside [a, b]."""
-    # The edges as the dtype has them: a value that is rounded to one lies inside.
-    low, high = (tensor.new_tensor(edge).item() for edge in (a, b))
-    tensor.normal_(mean, std, generator=generator)
-    while (outside := (tensor < low) | (tensor > high)).any():
-        again = empty_like(tensor).normal_(mean, std, generator=generator)
-        tensor.copy_(where(outside, again, tensor))
-    return tensor
-
-
-def _reject_uniforms(
-    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
-) -> Tensor:
-    """Draw evenly from [a, b], and keep each value as often as its density asks for.
-
-    The density is relative to the highest inside [a, b], so this stays fast far out in a tail.
-    """
-    highest = -0.5 * ((min(max(mean, a), b) - mean) / std) ** 2
-    rejected = None
-    while rejected is None or rejected.any():
-        draw = empty_like(tensor).uniform_(a, b, generator=generator)
-        tensor.copy_(draw if rejected is None else where(rejected, draw, tensor))
-        log_density = draw.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(highest)
-        level = empty_like(tensor).uniform_(generator=generator).log_()
-        above = level > log_density
-        rejected = above if rejected is None else rejected & above
-    return tensor
-
-
-@no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fill with one value."""
+    """Fill with one value.
+
+    Args:
+        tensor: what to fill; it is returned
+        val: the value
+
+    Example:
+        >>> nn.init.constant_(clew.empty(2, 2), 0.3)
+        tensor([[0.3000, 0.3000],
+                [0.3000, 0.3000]])
+    """
     return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill with 1."""
+    """Fill with 1.
+
+    Args:
+        tensor: what to fill; it is returned
+
+    Example:
+        >>> nn.init.ones_(clew.empty(3))
+        tensor([1., 1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 @no_grad()
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill with 0."""
+    """Fill with 0.
+
+    Args:
+        tensor: what to fill; it is returned
+
+    Example:
+        >>> layer = nn.Linear(2, 3)
+        >>> nn.init.zeros_(layer.bias)
+        Parameter containing:
+        tensor([0., 0., 0.], requires_grad=True)
+    """
     return tensor.zero_()
 
 
@@ -175,14 +182,35 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 @no_grad()
 def eye_(tensor: Tensor) -> Tensor:
-    """Fill a matrix with the identity: a linear layer that passes on its inputs."""
+    """Fill a matrix with the identity: a linear layer that passes on its inputs.
+
+    Args:
+        tensor: a matrix, which is filled and returned; it need not be square
+
+    Example:
+        >>> nn.init.eye_(clew.empty(2, 3))
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+    """
     _require_matrix(tensor)
     return tensor.copy_(ranges.eye(*tensor.shape, dtype=tensor.dtype))
 
 
 @no_grad()
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill a convolution's weight so that each group passes on as many channels as it can."""
+    """Fill a convolution's weight so that each group passes on as many channels as it can.
+
+    Args:
+        tensor: a weight (out, in, ...) of 3 to 5 dimensions, which is filled and returned
+        groups: the convolution's number of groups
+
+    Example:
+        >>> conv = nn.Conv1d(2, 2, 3, padding=1, bias=False)
+        >>> _ = nn.init.dirac_(conv.weight)
+        >>> x = clew.randn(1, 2, 5)
+        >>> bool((conv(x) == x).all())
+        True
+    """
     if tensor.ndim not in (3, 4, 5):
         raise ValueError(
             "Only tensors with 3, 4, or 5 dimensions are supported\n"
@@ -234,13 +262,35 @@ def _xavier_std(tensor: Tensor, gain: float) -> float:
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
-    """Even values whose variance is 2 gain² / (fan_in + fan_out) (Glorot and Bengio, 2010)."""
+    """Even values whose variance is 2 gain² / (fan_in + fan_out) (Glorot and Bengio, 2010).
+
+    Args:
+        tensor: a weight (out, in, ...), which is filled and returned
+        gain: the factor for what follows the layer; see `calculate_gain`
+        generator: where the random numbers come from; None is the default generator
+
+    Example:
+        >>> weight = nn.init.xavier_uniform_(clew.empty(30, 20))
+        >>> bool(weight.abs().max() <= (6 / 50) ** 0.5)
+        True
+    """
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal values whose variance is 2 gain² / (fan_in + fan_out)."""
+    """Normal values whose variance is 2 gain² / (fan_in + fan_out).
+
+    Args:
+        tensor: a weight (out, in, ...), which is filled and returned
+        gain: the factor for what follows the layer; see `calculate_gain`
+        generator: where the random numbers come from; None is the default generator
+
+    Example:
+        >>> weight = nn.init.xavier_normal_(clew.empty(300, 200))
+        >>> round(weight.std().item() * 250**0.5, 1)
+        1.0
+    """
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
@@ -260,7 +310,20 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Even values whose variance is gain² / fan (He et al., 2015); `a` is leaky_relu's slope."""
+    """Even values whose variance is gain² / fan (He et al., 2015).
+
+    Args:
+        tensor: a weight (out, in, ...), which is filled and returned
+        a: the negative slope, for `nonlinearity="leaky_relu"`
+        mode: "fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass
+        nonlinearity: what follows the layer; it sets the gain, as in `calculate_gain`
+        generator: where the random numbers come from; None is the default generator
+
+    Example:
+        >>> weight = nn.init.kaiming_uniform_(clew.empty(5, 24), nonlinearity="relu")
+        >>> bool(weight.abs().max() <= (6 / 24) ** 0.5)
+        True
+    """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
         return tensor
@@ -275,7 +338,20 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal values whose variance is gain² / fan; `a` is leaky_relu's slope."""
+    """Normal values whose variance is gain² / fan (He et al., 2015).
+
+    Args:
+        tensor: a weight (out, in, ...), which is filled and returned
+        a: the negative slope, for `nonlinearity="leaky_relu"`
+        mode: "fan_in" keeps the variance in the forward pass, "fan_out" in the backward pass
+        nonlinearity: what follows the layer; it sets the gain, as in `calculate_gain`
+        generator: where the random numbers come from; None is the default generator
+
+    Example:
+        >>> weight = nn.init.kaiming_normal_(clew.empty(400, 200), mode="fan_out")
+        >>> round(weight.std().item() * 200**0.5, 1)
+        1.0
+    """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else normal_(tensor, 0.0, std, generator)
 
@@ -285,7 +361,18 @@ def kaiming_normal_(
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """Fill so that rows (or columns, whichever are fewer) are orthonormal, times `gain`."""
+    """Fill so that rows (or columns, whichever are fewer) are orthonormal, times `gain`.
+
+    Args:
+        tensor: two or more dimensions, those after the first taken as one; filled and returned
+        gain: the length of the rows or columns
+        generator: where the random numbers come from; None is the default generator
+
+    Example:
+        >>> weight = nn.init.orthogonal_(clew.empty(3, 5))
+        >>> clew.allclose(weight @ weight.T, clew.eye(3), atol=1e-6)
+        True
+    """
     if tensor.ndim < 2:
         raise ValueError(
             "Only tensors with 2 or more dimensions are supported\n"
@@ -308,7 +395,19 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 def sparse_(
     tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None
 ) -> Tensor:
-    """Fill a matrix with normal values, then set the given part of each column to zero."""
+    """Fill a matrix with normal values, then set the given part of each column to zero.
+
+    Args:
+        tensor: a matrix, which is filled and returned
+        sparsity: how much of each column is zero, from 0 to 1
+        std: the standard deviation of the other values
+        generator: where the random numbers come from; None is the default generator
+
+    Example:
+        >>> weight = nn.init.sparse_(clew.empty(10, 4), sparsity=0.3)
+        >>> (weight == 0).sum(0)
+        tensor([3, 3, 3, 3])
+    """
     _require_matrix(tensor)
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)

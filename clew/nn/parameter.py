@@ -29,7 +29,18 @@ class _Marked(type(Tensor)):  # type: ignore[misc]  # the metaclass of Tensor is
 
 
 class Parameter(Tensor, metaclass=_Marked):
-    """A tensor that a module registers, trains and saves when it is set as an attribute."""
+    """A tensor that a module registers, trains and saves when it is set as an attribute.
+
+    Args:
+        data: the values, which the parameter shares; None is an empty tensor
+        requires_grad: whether it is trained
+
+    Example:
+        >>> layer = nn.Module()
+        >>> layer.scale = nn.Parameter(clew.ones(2))
+        >>> [name for name, _ in layer.named_parameters()]
+        ['scale']
+    """
 
     __slots__ = ()
     _mark = "_is_param"
@@ -82,7 +93,18 @@ def _told(parameter: Any, data: Tensor) -> Any:
 
 
 class Buffer(Tensor, metaclass=_Marked):
-    """A tensor that a module saves and moves, but does not train, when set as an attribute."""
+    """A tensor that a module saves and moves, but does not train, when set as an attribute.
+
+    Args:
+        data: the values, which the buffer shares
+        persistent: whether it is part of the module's `state_dict`
+
+    Example:
+        >>> layer = nn.Module()
+        >>> layer.steps = nn.Buffer(clew.zeros(1))
+        >>> layer.state_dict()
+        OrderedDict([('steps', tensor([0.]))])
+    """
 
     __slots__ = ()
     _mark = "_is_buffer"
@@ -226,7 +248,18 @@ def _restore_uninitialized(kind: type[Tensor], dtype: dtypes.dtype, requires_gra
 
 # The first base's `__repr__` is meant: there are no contents to ask for.
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
-    """A parameter whose shape the first forward will tell."""
+    """A parameter whose shape the first forward will tell.
+
+    Args:
+        requires_grad: whether it will be trained
+        device, dtype: those that it will have
+
+    Example:
+        >>> weight = nn.UninitializedParameter()
+        >>> weight.materialize((2, 3))
+        >>> weight.shape
+        torch.Size([2, 3])
+    """
 
     __slots__ = ()
     cls_to_become = Parameter
@@ -238,7 +271,18 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
 
 
 class UninitializedBuffer(UninitializedTensorMixin):
-    """A buffer whose shape the first forward will tell."""
+    """A buffer whose shape the first forward will tell.
+
+    Args:
+        requires_grad: whether gradients are recorded for it
+        device, dtype: those that it will have
+        persistent: whether it is part of the module's `state_dict`
+
+    Example:
+        >>> mean = nn.UninitializedBuffer()
+        >>> nn.parameter.is_lazy(mean)
+        True
+    """
 
     __slots__ = ()
     cls_to_become = Tensor
@@ -259,5 +303,15 @@ class UninitializedBuffer(UninitializedTensorMixin):
 
 
 def is_lazy(param: Any) -> bool:
-    """Whether a parameter or buffer still waits for its shape."""
+    """Whether a parameter or buffer still waits for its shape.
+
+    Args:
+        param: any tensor
+
+    Example:
+        >>> nn.parameter.is_lazy(nn.LazyLinear(3).weight)
+        True
+        >>> nn.parameter.is_lazy(nn.Linear(2, 3).weight)
+        False
+    """
     return isinstance(param, UninitializedTensorMixin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.compiled.foreach import together
+from clew.kernels.compiled.foreach import foreach_kernel
 from clew.ops.create.constants import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
@@ -25,7 +25,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@together("adadelta", arrays=4, numbers=5, cost=3)
+@foreach_kernel("adadelta", arrays=4, scalars=5, cost=3)
 def _KERNEL(
     param: Any, grad: Any, square: Any, steps_square: Any,
     decay: Any, rho: Any, rate: Any, eps: Any, scale: Any,

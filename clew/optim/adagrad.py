@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.compiled.foreach import together
+from clew.kernels.compiled.foreach import foreach_kernel
 from clew.ops.create.constants import full_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
@@ -26,7 +26,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@together("adagrad", arrays=3, numbers=3, cost=2)
+@foreach_kernel("adagrad", arrays=3, scalars=3, cost=2)
 def _KERNEL(param: Any, grad: Any, total: Any, decay: Any, eps: Any, scale: Any) -> Any:
     grad = grad + param * decay
     total = total + grad * grad

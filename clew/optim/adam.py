@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.compiled.foreach import together
+from clew.kernels.compiled.foreach import foreach_kernel
 from clew.ops.create.constants import zeros_like
 from clew.ops.pointwise.clamping import maximum
 from clew.optim import moments
@@ -26,7 +26,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@together("adam", arrays=4, numbers=7, cost=2)
+@foreach_kernel("adam", arrays=4, scalars=7, cost=2)
 def _KERNEL(
     param: Any, grad: Any, mean: Any, square: Any,
     kept: Any, coupled: Any, rate1: Any, beta2: Any, rate2: Any, eps: Any, scale: Any,
@@ -35,7 +35,7 @@ def _KERNEL(
     return param * kept + mean / (square.sqrt() + eps) * scale, mean, square
 
 
-@together("amsgrad", arrays=5, numbers=7, cost=2)
+@foreach_kernel("amsgrad", arrays=5, scalars=7, cost=2)
 def _AMSGRAD_KERNEL(
     param: Any, grad: Any, mean: Any, square: Any, highest: Any,
     kept: Any, coupled: Any, rate1: Any, beta2: Any, rate2: Any, eps: Any, scale: Any,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.compiled.foreach import together
+from clew.kernels.compiled.foreach import foreach_kernel
 from clew.ops.create.constants import zeros_like
 from clew.ops.pointwise.clamping import maximum
 from clew.optim import moments
@@ -25,7 +25,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@together("adamax", arrays=4, numbers=5, cost=2)
+@foreach_kernel("adamax", arrays=4, scalars=5, cost=2)
 def _KERNEL(
     param: Any, grad: Any, mean: Any, highest: Any,
     decay: Any, rate1: Any, beta2: Any, eps: Any, scale: Any,

@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where
-from clew.kernels.compiled.foreach import together
+from clew.kernels.compiled.foreach import foreach_kernel
 from clew.ops.create.constants import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
@@ -26,10 +26,10 @@ from clew.optim.parameterwise import (
 )
 
 
-@together("asgd", arrays=3, numbers=4)
+@foreach_kernel("asgd", arrays=3, scalars=4)
 def _KERNEL(param: Any, grad: Any, mean: Any, decay: Any, kept: Any, scale: Any, rate: Any) -> Any:
     param = param * kept + (grad + param * decay) * scale
-    return param, where(rate.equals(1.0), param, mean + (param - mean) * rate)
+    return param, where(rate.eq(1.0), param, mean + (param - mean) * rate)
 
 
 def _advance(state: State, options: Options) -> tuple[float, Number]:

@@ -115,7 +115,8 @@ class LBFGS(Optimizer):
             rate = float(options["lr"])
             # The first direction is the bare gradient, whose length says nothing.
             newly = state["n_iter"] == 1
-            state["t"] = min(1.0, 1.0 / grad.abs().sum().item()) * rate if newly else rate
+            size = grad.abs().sum().item() if newly else 1.0
+            state["t"] = rate / max(1.0, size) if newly else rate
             slope = grad.dot(direction).item()
             if slope > -options["tolerance_change"]:
                 break

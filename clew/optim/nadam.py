@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.compiled.foreach import together
+from clew.kernels.compiled.foreach import foreach_kernel
 from clew.optim import moments
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
@@ -23,7 +23,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@together("nadam", arrays=4, numbers=9, cost=2)
+@foreach_kernel("nadam", arrays=4, scalars=9, cost=2)
 def _KERNEL(
     param: Any, grad: Any, mean: Any, square: Any,
     kept: Any, coupled: Any, rate1: Any, beta2: Any, rate2: Any,

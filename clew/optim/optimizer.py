@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from clew import errors
 from clew.autograd.mode import set_grad_enabled
 from clew.backend import dtypes
-from clew.core.node import Hooks, RemovableHandle
+from clew.core.hooks import Hooks, RemovableHandle
 from clew.core.tensor import Tensor
 from clew.observer import active
 from clew.source import describe

@@ -15,7 +15,7 @@ from clew.autograd.mode import enable_grad
 from clew.backend import dtypes
 from clew.core.mirror import MIRRORS, reflect
 from clew.core.tensor import Tensor
-from clew.kernels.compiled.foreach import TYPES, Group, Together
+from clew.kernels.compiled.foreach import TYPES, ForeachKernel, Group
 from clew.ops.create.from_data import scalar_tensor
 from clew.ops.pointwise.complex import view_as_real
 from clew.optim.optimizer import Optimizer, _use_grad_for_differentiable
@@ -36,7 +36,7 @@ class Fused:
 
     def __init__(
         self,
-        kernel: Together,
+        kernel: ForeachKernel,
         remembered: tuple[str, ...],
         numbers: Callable[[State, Options], tuple[float, ...] | None],
     ) -> None:
@@ -77,7 +77,7 @@ class Updates:
         self._waiting: dict[tuple[Any, ...], list[Group]] = {}
         self._memory: set[int] = set()
 
-    def add(self, kernel: Together, arrays: Group, numbers: tuple[float, ...]) -> None:
+    def add(self, kernel: ForeachKernel, arrays: Group, numbers: tuple[float, ...]) -> None:
         array = arrays[0]
         owner = id(array if array.base is None else array.base)
         if owner in self._memory:
@@ -129,6 +129,7 @@ class ParameterwiseOptimizer(Optimizer):
             with enable_grad():
                 loss = closure()
         writer = f"{type(self).__name__} optimizer"
+        skipped = self._unscale()
         states, updates = self.state, Updates(user_where())
         try:
             for group in self.param_groups:
@@ -143,6 +144,8 @@ class ParameterwiseOptimizer(Optimizer):
                         state = self._initial_state(param, grad, options)
                         if state:
                             states[param] = state
+                    if skipped and group.get("fused"):
+                        continue
                     update_one(type(self), param, grad, state, options, updates)
                     # The error of a backward that comes too late then says what to do.
                     param._storage.writer = writer
@@ -150,6 +153,17 @@ class ParameterwiseOptimizer(Optimizer):
             # After an error, too: the steps of those before it have been counted.
             updates.run()
         return loss
+
+    def _unscale(self) -> bool:
+        """Do what GradScaler asks of fused optimizers; whether their step is to be skipped."""
+        skipped = getattr(self, "found_inf", None)
+        scale = getattr(self, "grad_scale", None)
+        if scale is not None and not (skipped is not None and skipped.item()):
+            for group in self.param_groups:
+                for param in group["params"] if group.get("fused") else ():
+                    if param.grad is not None:
+                        param.grad.div_(scale)
+        return skipped is not None and bool(skipped.item())
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.kernels.compiled.foreach import together
+from clew.kernels.compiled.foreach import foreach_kernel
 from clew.ops.create.constants import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
@@ -40,7 +40,7 @@ def _steps(
     return grad / ((square - mean * mean).sqrt() + eps), square, mean
 
 
-@together("rmsprop", arrays=3, numbers=6, cost=2)
+@foreach_kernel("rmsprop", arrays=3, scalars=6, cost=2)
 def _KERNEL(
     param: Any, grad: Any, square: Any,
     decay: Any, alpha: Any, rate: Any, eps: Any, momentum: Any, scale: Any,
@@ -49,7 +49,7 @@ def _KERNEL(
     return param + step * scale, square
 
 
-@together("rmsprop_momentum", arrays=4, numbers=6, cost=2)
+@foreach_kernel("rmsprop_momentum", arrays=4, scalars=6, cost=2)
 def _MOMENTUM_KERNEL(
     param: Any, grad: Any, square: Any, buffer: Any,
     decay: Any, alpha: Any, rate: Any, eps: Any, momentum: Any, scale: Any,
@@ -59,7 +59,7 @@ def _MOMENTUM_KERNEL(
     return param + buffer * scale, square, buffer
 
 
-@together("rmsprop_centered", arrays=4, numbers=6, cost=2)
+@foreach_kernel("rmsprop_centered", arrays=4, scalars=6, cost=2)
 def _CENTERED_KERNEL(
     param: Any, grad: Any, square: Any, mean: Any,
     decay: Any, alpha: Any, rate: Any, eps: Any, momentum: Any, scale: Any,
@@ -68,7 +68,7 @@ def _CENTERED_KERNEL(
     return param + step * scale, square, mean
 
 
-@together("rmsprop_both", arrays=5, numbers=6, cost=2)
+@foreach_kernel("rmsprop_both", arrays=5, scalars=6, cost=2)
 def _BOTH_KERNEL(
     param: Any, grad: Any, square: Any, mean: Any, buffer: Any,
     decay: Any, alpha: Any, rate: Any, eps: Any, momentum: Any, scale: Any,

@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where
-from clew.kernels.compiled.foreach import together
+from clew.kernels.compiled.foreach import foreach_kernel
 from clew.ops.create.constants import full_like, ones_like, zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
@@ -23,7 +23,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@together("rprop", arrays=4, numbers=4)
+@foreach_kernel("rprop", arrays=4, scalars=4)
 def _KERNEL(
     param: Any, grad: Any, previous: Any, size: Any, shrinks: Any, grows: Any, low: Any, high: Any
 ) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where
-from clew.kernels.compiled.foreach import together
+from clew.kernels.compiled.foreach import foreach_kernel
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
     Fused,
@@ -23,7 +23,7 @@ from clew.optim.parameterwise import (
 )
 
 
-@together("sgd", arrays=2, numbers=2)
+@foreach_kernel("sgd", arrays=2, scalars=2)
 def _PLAIN_KERNEL(param: Any, grad: Any, decay: Any, scale: Any) -> Any:
     return param + (grad + param * decay) * scale
 
@@ -32,7 +32,7 @@ def _plain_numbers(state: State, options: Options) -> tuple[float, ...] | None:
     return None if options["momentum"] else (options["weight_decay"], -options["lr"])
 
 
-@together("sgd_momentum", arrays=3, numbers=5)
+@foreach_kernel("sgd_momentum", arrays=3, scalars=5)
 def _KERNEL(
     param: Any, grad: Any, buffer: Any,
     decay: Any, momentum: Any, rate: Any, ahead: Any, scale: Any,

@@ -247,7 +247,7 @@ class profile:
     def __enter__(self) -> profile:
         try:
             self.start()
-        except BaseException:
+        except BaseException:  # an interrupt too leaves nothing switched on
             self._stop_recording()
             raise
         return self

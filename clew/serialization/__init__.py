@@ -13,11 +13,22 @@ from clew.serialization.loading import (
     get_unsafe_globals_in_checkpoint,
     load,
 )
+from clew.serialization.options import (
+    LoadEndianness,
+    get_crc32_options,
+    get_default_load_endianness,
+    get_default_mmap_options,
+    set_crc32_options,
+    set_default_load_endianness,
+    set_default_mmap_options,
+)
 from clew.serialization.saving import DEFAULT_PROTOCOL, MAGIC_NUMBER, PROTOCOL_VERSION, save
 
 __all__ = [
     "save", "load", "safetensors", "default_restore_location",
     "add_safe_globals", "safe_globals", "get_safe_globals", "clear_safe_globals",
-    "get_unsafe_globals_in_checkpoint",
+    "get_unsafe_globals_in_checkpoint", "LoadEndianness", "get_crc32_options",
+    "set_crc32_options", "get_default_load_endianness", "set_default_load_endianness",
+    "get_default_mmap_options", "set_default_mmap_options",
     "DEFAULT_PROTOCOL", "MAGIC_NUMBER", "MAP_LOCATION", "PROTOCOL_VERSION",
 ]  # fmt: skip

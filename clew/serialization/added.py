@@ -73,7 +73,7 @@ class safe_globals:
         self._before = list(_safe)
         try:
             add_safe_globals(self.safe_globals)
-        except BaseException:
+        except BaseException:  # an interrupt too leaves the list as it was
             _safe[:] = self._before
             raise
 

@@ -46,8 +46,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[str]:
         if old is not None:
             os.chmod(temporary, stat.S_IMODE(old.st_mode))
         os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
+    except BaseException:  # an interrupt too leaves no file behind
+        with contextlib.suppress(FileNotFoundError):  # it may not have been made yet
             os.unlink(temporary)
         raise
     _force_to_disk(directory)

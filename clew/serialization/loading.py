@@ -24,6 +24,7 @@ from clew.ops.tensor.typed_storage import TypedStorage
 from clew.ops.tensor.untyped_storage import UntypedStorage
 from clew.serialization import allowed, making
 from clew.serialization.archive import ArchiveReader, is_archive, read_fully
+from clew.serialization.options import default_byte_order, weights_only_by_environment
 from clew.serialization.safetensors import is_safetensors
 from clew.serialization.safetensors import load_from as load_safetensors
 from clew.serialization.saving import MAGIC_NUMBER, PROTOCOL_VERSION
@@ -103,7 +104,7 @@ def _restorer(map_location: Locations) -> Callable[[LoadedStorage, str], LoadedS
     def by_function(storage: LoadedStorage, location: str) -> LoadedStorage:
         try:
             result = function(storage._untyped_storage, location)
-        except Exception as error:
+        except Exception as error:  # the function is the program's own
             raise _FromUser(error) from error
         if result is None:
             return default_restore_location(storage, location)
@@ -239,6 +240,7 @@ def load(
             "Can not safely load weights when explicit pickle_module is specified"
             + errors.at_user_line()
         )
+    weights_only = weights_only_by_environment(weights_only)
     if weights_only is None:
         weights_only = pickle_module is None
     encoding = _read_pickle_arguments(pickle_load_args)
@@ -340,7 +342,9 @@ def _load_archive(
             )
         return array
 
-    order = archive.read("byteorder").decode() if "byteorder" in archive else sys.byteorder
+    order = default_byte_order()
+    if "byteorder" in archive:
+        order = archive.read("byteorder").decode()
     if order not in ("little", "big"):
         raise ValueError(f"Unknown endianness type: {order}")
     contents = _Contents(restore, weights_only, read, swap_bytes=order != sys.byteorder)

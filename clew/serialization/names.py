@@ -25,14 +25,21 @@ _OWN_PACKAGES = (
 
 # Where clew has something in another module than PyTorch: whole modules, and single names.
 _ELSEWHERE = {
+    "torch.nn.modules.activation_smooth": "torch.nn.modules.activation",
     "torch.nn.modules.attention": "torch.nn.modules.activation",
+    "torch.nn.modules.conv_transpose": "torch.nn.modules.conv",
     "torch.nn.modules.hooks.HookHandle": "torch.utils.hooks.RemovableHandle",
     "torch.nn.modules.hooks._WrappedHook": "torch.nn.modules.module._WrappedHook",
+    "torch.nn.modules.loss_classification": "torch.nn.modules.loss",
     "torch.nn.modules.loss_margin": "torch.nn.modules.loss",
-    "torch.nn.modules.loss.LinearCrossEntropyOptions":
+    "torch.nn.modules.loss_classification.LinearCrossEntropyOptions":
         "torch.nn.modules.linear_cross_entropy_options.LinearCrossEntropyOptions",
     "torch.nn.modules.parameter_container": "torch.nn.modules.container",
+    "torch.nn.modules.pooling_adaptive": "torch.nn.modules.pooling",
+    "torch.nn.modules.pooling_max": "torch.nn.modules.pooling",
     "torch.nn.modules.rnn_cells": "torch.nn.modules.rnn",
+    "torch.nn.modules.transformer_layers": "torch.nn.modules.transformer",
+    "torch.nn.utils.prune_methods": "torch.nn.utils.prune",
     "torch.cuda.amp": "torch.cuda.amp.grad_scaler",
     "torch.cuda.amp.autocast": "torch.cuda.amp.autocast_mode.autocast",
     "torch.cpu.amp": "torch.cpu.amp.grad_scaler",

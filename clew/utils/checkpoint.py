@@ -1,7 +1,6 @@
 """Activation checkpointing: keep the inputs of a block, and compute the rest again in backward.
 
-Without reentrancy, the recommended form, `clew.utils.recomputation` computes again what nodes of
-the block have saved. With it, backward runs the block with a graph of its own, and backward of it.
+Without reentrancy, the recommended form, is in checkpoint_frames.py.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from clew import errors
 from clew.amp.autocast_mode import autocast_as_it_is
 from clew.autograd.backward import backward
 from clew.autograd.function import Function
@@ -20,23 +20,46 @@ from clew.backend.random import default_generator
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.interrupts import uninterrupted
-from clew.utils.recomputation import CheckpointError, Frame, Watch, stream_at
+from clew.utils.checkpoint_errors import CheckpointError
+from clew.utils.checkpoint_frames import Frame, GraphExecGroup, stream_at
+from clew.utils.selective_checkpoint import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
-    "CheckpointError", "CheckpointFunction", "check_backward_validity", "checkpoint",
-    "checkpoint_sequential", "detach_variable", "get_device_states", "noop_context_fn",
-    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states",
-]  # fmt: skip
+    "SAC_IGNORED_OPS",
+    "CheckpointError",
+    "CheckpointFunction",
+    "CheckpointPolicy",
+    "DefaultDeviceType",
+    "GraphExecGroup",
+    "SelectiveCheckpointContext",
+    "check_backward_validity",
+    "checkpoint",
+    "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
+    "detach_variable",
+    "get_device_states",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+    "set_device_states",
+]
 
 Contexts = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 
 
 def noop_context_fn() -> Contexts:
-    """Two contexts that do nothing: the default of `context_fn`."""
     return nullcontext(), nullcontext()
 
 
-_early_stop_enabled = True
+DETERMINISM_CHECKS = ["default", "none"]
+# What the contexts below say for all calls of `checkpoint` inside, if one is open.
+_early_stop: bool | None = None
+_debug: bool | None = None
 
 
 class set_checkpoint_early_stop(_Mode):
@@ -62,14 +85,14 @@ class set_checkpoint_early_stop(_Mode):
         self._before: Any = None
 
     def __enter__(self) -> None:
-        global _early_stop_enabled
-        self._before = _early_stop_enabled, self._before
-        _early_stop_enabled = self.enable
+        global _early_stop
+        self._before = _early_stop, self._before
+        _early_stop = self.enable
 
     @uninterrupted
     def __exit__(self, *exc: object) -> None:
-        global _early_stop_enabled
-        _early_stop_enabled, self._before = self._before
+        global _early_stop
+        _early_stop, self._before = self._before
 
 
 class set_checkpoint_debug_enabled(_Mode):
@@ -86,38 +109,39 @@ class set_checkpoint_debug_enabled(_Mode):
 
     def __init__(self, enabled: bool | None) -> None:
         self.enabled = enabled
+        self._before: Any = None
 
     def __enter__(self) -> None:
-        return None
+        global _debug
+        self._before = _debug, self._before
+        _debug = self.enabled
 
+    @uninterrupted
     def __exit__(self, *exc: object) -> None:
-        return None
+        global _debug
+        _debug, self._before = self._before
 
 
 def _checkpoint_without_reentrant(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
     preserve_rng_state: bool, context_fn: Callable[[], Contexts], determinism_check: str,
-    early_stop: bool,
+    debug: bool, early_stop: bool,
 ) -> Any:  # fmt: skip
+    if determinism_check not in DETERMINISM_CHECKS:
+        raise ValueError(
+            f"determinism_check should be one of {DETERMINISM_CHECKS}, but got {determinism_check}"
+            + errors.at_user_line()
+        )
     forward_context, recompute_context = context_fn()
-    state = local.state
-    if not state.grad_enabled:
-        with forward_context:
-            return function(*args, **kwargs)
+    if not local.state.grad_enabled:
+        return function(*args, **kwargs)
     frame = Frame(
-        function, args, kwargs, recompute_context, preserve_rng_state, determinism_check,
-        early_stop and _early_stop_enabled,
+        function, args, kwargs, recompute_context, preserve_rng_state,
+        check=determinism_check == "default",
+        debug=debug if _debug is None else _debug,
+        early_stop=early_stop if _early_stop is None else _early_stop,
     )  # fmt: skip
-    watch = Watch(frame)
-    intercept = state.intercept
-    try:
-        watch.take_over()
-        with forward_context, frame.forward_hooks(watch):
-            result = function(*args, **kwargs)
-        frame.forget_unused_state()
-        return result
-    finally:
-        state.intercept = intercept
+    return frame.run(args, forward_context)
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -133,7 +157,6 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_backward_validity(inputs: Sequence[Any]) -> None:
-    """Warn if no input requires a gradient."""
     if not any(isinstance(value, Tensor) and value.requires_grad for value in inputs):
         warnings.warn(
             "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=3
@@ -235,15 +258,18 @@ def checkpoint(
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. "
-            "use_reentrant=False is recommended; the default is still True.",
+            "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an "
+            "exception. use_reentrant=False is recommended, but if you need to preserve the "
+            "current default behavior, you can pass use_reentrant=True.",
             stacklevel=2,
         )
         use_reentrant = True
     preserve_rng_state = kwargs.pop("preserve_rng_state", True)
     if not use_reentrant:
         return _checkpoint_without_reentrant(
-            function, args, kwargs, preserve_rng_state, context_fn, determinism_check, early_stop
-        )
+            function, args, kwargs, preserve_rng_state, context_fn, determinism_check, debug,
+            early_stop,
+        )  # fmt: skip
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     if context_fn is not noop_context_fn or debug is not False:
@@ -275,7 +301,9 @@ def checkpoint_sequential(
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be "
-            "passed explicitly. use_reentrant=False is recommended; the default is still True.",
+            "passed explicitly. In version 2.9 we will raise an exception if use_reentrant is not "
+            "passed. use_reentrant=False is recommended, but if you need to preserve the current "
+            "default behavior, you can pass use_reentrant=True.",
             stacklevel=2,
         )
         use_reentrant = True
@@ -293,14 +321,13 @@ def checkpoint_sequential(
         return segment
 
     size = len(steps) // segments
-    start = 0
-    for number in range(segments - 1):
-        start, end = number * size, (number + 1) * size
+    last = size * (segments - 1)
+    for start in range(0, last, size):
         input = checkpoint(
-            run(start, end), input, use_reentrant=use_reentrant,
+            run(start, start + size), input, use_reentrant=use_reentrant,
             preserve_rng_state=preserve_rng_state,
         )  # fmt: skip
-    return run(size * (segments - 1), len(steps))(input)
+    return run(last, len(steps))(input)
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
@@ -324,3 +351,22 @@ def set_device_states(
     """
     if devices:
         raise no_such_device(device(device_type or "cuda"))
+
+
+class DefaultDeviceType:
+    """The accelerator whose random states matter when no tensor says which: there is none.
+
+    Example:
+        >>> clew.utils.checkpoint.DefaultDeviceType.get_device_type()
+        'cpu'
+    """
+
+    _type = "cpu"
+
+    @staticmethod
+    def set_device_type(device: str = "cpu") -> None:
+        DefaultDeviceType._type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        return DefaultDeviceType._type

@@ -1,5 +1,5 @@
 """What registering a hook returns, under the name by which programs import it."""
 
-from clew.core.node import RemovableHandle
+from clew.core.hooks import RemovableHandle
 
 __all__ = ["RemovableHandle"]

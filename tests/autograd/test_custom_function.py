@@ -7,27 +7,8 @@ from typing import Any
 import pytest
 
 import clew
-from tests.twice import raised, twice
-
-
-def leaf(torch: Any, values: Any) -> Any:
-    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
-
-
-def cube(torch: Any) -> Any:
-    class Cube(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            (x,) = ctx.saved_tensors
-            return g * 3 * x**2
-
-    return Cube
-
+from tests.custom_functions import cube
+from tests.twice import leaf, raised, twice
 
 # ---------------------------------------------------------------- the plain case
 

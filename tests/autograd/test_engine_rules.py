@@ -363,17 +363,6 @@ def test_threads_of_backward(torch: Any) -> Any:
 
 
 @twice
-def test_anomaly_mode_warns_that_it_is_on(torch: Any) -> Any:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with torch.autograd.detect_anomaly():
-            pass
-        with torch.autograd.set_detect_anomaly(True):
-            pass
-    return [str(w.message) for w in caught if "Anomaly" in str(w.message)]
-
-
-@twice
 def test_inference_tensors_as_out_and_resized(torch: Any) -> Any:
     with torch.inference_mode():
         x = torch.ones(2, 3, requires_grad=True)

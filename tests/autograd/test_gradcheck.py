@@ -10,11 +10,7 @@ import pytest
 import clew
 from clew.autograd import gradcheck, gradgradcheck
 from clew.autograd.gradcheck import GradcheckError
-from tests.twice import raised, twice
-
-
-def leaf(torch: Any, *values: float, dtype: str = "float64") -> Any:
-    return torch.tensor(values, dtype=getattr(torch, dtype), requires_grad=True)
+from tests.twice import raised, twice, vector
 
 
 def wrong(torch: Any, factor: float = 2.5) -> Any:
@@ -46,7 +42,7 @@ def wrong(torch: Any, factor: float = 2.5) -> Any:
 def test_right_functions_pass(options: dict[str, Any]) -> None:
     def scenario(torch: Any) -> Any:
         check = torch.autograd.gradcheck
-        x, w = leaf(torch, 0.5, -1.5, 2.0), leaf(torch, 1.0, 2.0, 3.0)
+        x, w = vector(torch, 0.5, -1.5, 2.0), vector(torch, 1.0, 2.0, 3.0)
         return [
             check(lambda x: x.sin() * x, (x,), **options),
             check(lambda x, w: (x * w, w.exp()), (x, w), **options),
@@ -61,7 +57,7 @@ def test_right_functions_pass(options: dict[str, Any]) -> None:
 @twice
 def test_wrong_functions_are_caught(torch: Any) -> Any:
     check, bad = torch.autograd.gradcheck, wrong(torch)
-    x = leaf(torch, 0.5, -1.5)
+    x = vector(torch, 0.5, -1.5)
     return [
         raised(check, bad, (x,), words=8),
         check(bad, (x,), raise_exception=False),
@@ -80,14 +76,14 @@ def test_complex_functions(torch: Any) -> Any:
         check(lambda z: z.abs(), (z,)),
         check(lambda z: z.conj() * z.exp(), (z,)),
         check(lambda z: z * z, (z,), fast_mode=True),
-        check(lambda x: x * torch.tensor(1j, dtype=torch.complex128), (leaf(torch, 1.0, 2.0),)),
+        check(lambda x: x * torch.tensor(1j, dtype=torch.complex128), (vector(torch, 1.0, 2.0),)),
     ]
 
 
 @twice
 def test_argument_errors(torch: Any) -> Any:
     check = torch.autograd.gradcheck
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     plain = torch.ones(2, dtype=torch.float64)
     return [
         raised(check, torch.exp, (plain,), words=10),
@@ -113,13 +109,13 @@ def test_undefined_gradients(torch: Any) -> Any:
         def backward(ctx: Any, a: Any, b: Any) -> Any:
             return a * 2 + b * 3
 
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     return raised(torch.autograd.gradcheck, Careless.apply, (x,), words=0) != "nothing raised"
 
 
 @twice
 def test_output_that_loses_its_history(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     return [
         raised(torch.autograd.gradcheck, lambda x: (x * 2).detach(), (x,), words=0),
         torch.autograd.gradcheck(lambda x: (x * 2, torch.ones(2).double()), (x,)),
@@ -137,7 +133,7 @@ def test_nondeterminism(torch: Any) -> Any:
         def backward(ctx: Any, g: Any) -> Any:
             return g * (2 + torch.rand(1, dtype=torch.float64) * 1e-7)
 
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     check = torch.autograd.gradcheck
     return [
         raised(check, Noisy.apply, (x,), words=4),
@@ -156,7 +152,7 @@ def test_backward_that_ignores_its_gradient(torch: Any) -> Any:
         def backward(ctx: Any, g: Any) -> Any:
             return torch.ones(2, dtype=torch.float64)
 
-    return raised(torch.autograd.gradcheck, Ignores.apply, (leaf(torch, 1.0, 2.0),), words=4)
+    return raised(torch.autograd.gradcheck, Ignores.apply, (vector(torch, 1.0, 2.0),), words=4)
 
 
 # ---------------------------------------------------------------- second derivatives
@@ -165,7 +161,7 @@ def test_backward_that_ignores_its_gradient(torch: Any) -> Any:
 @twice
 def test_gradgradcheck(torch: Any) -> Any:
     check = torch.autograd.gradgradcheck
-    x, w = leaf(torch, 0.5, -1.5), leaf(torch, 1.0, 2.0)
+    x, w = vector(torch, 0.5, -1.5), vector(torch, 1.0, 2.0)
     return [
         check(lambda x: x.sin() * x, (x,)),
         check(lambda x, w: (x * w, w.exp()), (x, w)),
@@ -189,7 +185,7 @@ def test_gradgradcheck_catches(torch: Any) -> Any:
             (x,) = ctx.saved_tensors
             return g * 3 * (x.detach() ** 2)
 
-    x = leaf(torch, 0.5, -1.5)
+    x = vector(torch, 0.5, -1.5)
     return [
         torch.autograd.gradcheck(Wrong.apply, (x,)),
         torch.autograd.gradgradcheck(Wrong.apply, (x,), raise_exception=False),
@@ -219,7 +215,7 @@ def test_float32_with_a_large_step_is_checked() -> None:
 def test_mismatch_names_node_line_and_element() -> None:
     bad = wrong(clew)
     with pytest.raises(GradcheckError) as caught:
-        gradcheck(bad, (leaf(clew, 0.0, 4.0),))
+        gradcheck(bad, (vector(clew, 0.0, 4.0),))
     text = str(caught.value)
     assert "WrongBackward" in text and "test_gradcheck.py" in text
     assert "element (1,)" in text
@@ -227,14 +223,14 @@ def test_mismatch_names_node_line_and_element() -> None:
 
 def test_kinks_are_pointed_out() -> None:
     with pytest.raises(GradcheckError, match="kink"):
-        gradcheck(clew.relu, (leaf(clew, 0.0, 1.0),))
+        gradcheck(clew.relu, (vector(clew, 0.0, 1.0),))
 
 
 def test_inputs_are_restored() -> None:
-    x = leaf(clew, 0.1, 0.2)
+    x = vector(clew, 0.1, 0.2)
     gradcheck(lambda x: x.exp(), (x,))
     assert x.tolist() == [0.1, 0.2] and x.grad is None
 
 
 def test_gradgradcheck_of_a_linear_function() -> None:
-    assert gradgradcheck(lambda x: x * 2, (leaf(clew, 1.0, 2.0),))
+    assert gradgradcheck(lambda x: x * 2, (vector(clew, 1.0, 2.0),))

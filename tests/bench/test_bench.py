@@ -142,13 +142,13 @@ def test_the_memory_of_every_network_of_the_train_steps_is_measured() -> None:
 
 
 def test_a_peak_counts_what_is_no_longer_there() -> None:
-    peak._give_back()
+    peak._free_unused_memory()
     before = peak.resident()
     peak._forget_peak()
     np.ones(8 * peak.MIB)  # 64 MiB, dropped at once
     grown = (peak.peak() - before) / peak.MIB
     assert 60 < grown < 80
-    peak._give_back()
+    peak._free_unused_memory()
     assert peak.resident() - before < 30 * peak.MIB
     peak._forget_peak()
     assert peak.peak() - before < 30 * peak.MIB

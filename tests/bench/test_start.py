@@ -43,10 +43,10 @@ def test_first_calls_are_timed_without_the_cache(
     jit.machine()  # has code of its own in the cache
     monkeypatch.setenv("CLEW_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ufunc, "_KERNELS", [])
-    monkeypatch.setattr(foreach, "TOGETHER", [])
+    monkeypatch.setattr(foreach, "KERNELS", [])
     ufunc.elementwise("start_twice", 1)(lambda x: x * 2.0)
     monkeypatch.setattr(start, "_PRODUCTS", {"whole": lambda: sum(range(1000))})
-    other = {"other": lambda: jit.machine().compiled("start_other", lambda: "")}
+    other = {"other": lambda: jit.machine().cached_code("start_other", lambda: "")}
     monkeypatch.setattr(start, "_OTHERS", other)
     seconds = start.first_calls()
     assert list(seconds) == ["start_twice", "whole", "other (1)"] and min(seconds.values()) > 0
@@ -56,7 +56,7 @@ def test_first_calls_are_timed_without_the_cache(
 def loops_of(inputs: int, scalars: tuple[int, ...], formula: Any) -> int:
     program = trace(formula, ["f32"] * inputs, ["f32"], False)
     text = loops.elementwise_module("counted", program, scalars, 1)
-    return text.count("define internal void @usual")
+    return text.count("define internal void @contiguous")
 
 
 def test_only_short_kernels_of_two_operands_have_versions_for_single_numbers() -> None:

@@ -14,28 +14,15 @@ from ..sampling import (
     Samples,
     also,
     given,
+    layouts,
 )
 
 FUNCTION, METHOD = ("function",), ("method",)
 
 
-def _layouts(make: Maker) -> list[Sample]:
-    """One tensor: contiguous, 0-dim, empty, non-contiguous.
-
-    Expanded ones are left out: PyTorch cannot make them dual, so it raises in forward mode.
-    """
-    return [
-        Sample(make(3, 4)),
-        Sample(make()),
-        Sample(make(2, 0, 3)),
-        Sample(make.strided(3, 4)),
-        Sample(make.strided(2, 3, 4)),
-    ]
-
-
 def _like(*args: Any, **kwargs: Any) -> Samples:
     """A tensor of every layout, and further arguments."""
-    return lambda make: [Sample(*s.args, *args, **kwargs) for s in _layouts(make)]
+    return lambda make: [Sample(*s.args, *args, **kwargs) for s in layouts(make)]
 
 
 def _formats(make: Maker) -> list[Sample]:
@@ -92,13 +79,13 @@ CONVERSIONS = [
         variants=METHOD, errors=also(_rank_three, given(lambda make: Sample(make(2), "nowhere"))),
     ),
     OpCase("type_as", _like(torch.ones(1, dtype=torch.float64)), variants=METHOD),
-    OpCase("double", also(_layouts, _formats), variants=METHOD),
-    OpCase("float", _layouts, variants=METHOD),
-    OpCase("half", _layouts, variants=METHOD),
-    OpCase("bfloat16", _layouts, variants=METHOD),
-    OpCase("long", _layouts, variants=METHOD),
-    OpCase("bool", _layouts, variants=METHOD),
-    OpCase("cdouble", _layouts, variants=METHOD),
+    OpCase("double", also(layouts, _formats), variants=METHOD),
+    OpCase("float", layouts, variants=METHOD),
+    OpCase("half", layouts, variants=METHOD),
+    OpCase("bfloat16", layouts, variants=METHOD),
+    OpCase("long", layouts, variants=METHOD),
+    OpCase("bool", layouts, variants=METHOD),
+    OpCase("cdouble", layouts, variants=METHOD),
 ]  # fmt: skip
 
 DRAWS = [OpCase("multinomial", _weights, errors=_too_many)]

@@ -53,7 +53,7 @@ def _nans(make: Maker) -> list[Sample]:
     return [Sample(rows.clone(), 1), Sample(rows.clone(), 0)]
 
 
-def _nans_everywhere(make: Maker) -> list[Sample]:
+def nans_everywhere(make: Maker) -> list[Sample]:
     return [*_nans(make), *(Sample(s.args[0]) for s in _nans(make)[:1])]
 
 
@@ -74,7 +74,7 @@ def _is_unusual(sample: Sample) -> bool:
     return values.numel() == 0 or bool(values.isnan().any())
 
 
-def _ties(make: Maker) -> list[Sample]:
+def ties(make: Maker) -> list[Sample]:
     """Equal extreme values: who gets the gradient, and which index is named."""
     return [
         Sample(make.values([1.0, 3.0, 3.0], [2.0, 2.0, 2.0]), 1),
@@ -83,7 +83,7 @@ def _ties(make: Maker) -> list[Sample]:
 
 
 def _ties_everywhere(make: Maker) -> list[Sample]:
-    return [*_ties(make), Sample(make.values(3.0, 1.0, 3.0)), Sample(make.values(1.0, 1.0))]
+    return [*ties(make), Sample(make.values(3.0, 1.0, 3.0)), Sample(make.values(1.0, 1.0))]
 
 
 def _zeros_for_prod(make: Maker) -> list[Sample]:
@@ -215,47 +215,47 @@ def _dists(make: Maker) -> list[Sample]:
     return samples if make.requires_grad else [*samples, Sample(make(3), make(3), 0)]
 
 
-def _reduction(name: str, samples: Samples, **row: Any) -> OpCase:
+def reduction_row(name: str, samples: Samples, **row: Any) -> OpCase:
     row.setdefault("errors", bad_dim)
     row.setdefault("out", False)
     return OpCase(name, samples, **row)
 
 
 SUMS: list[OpCase] = [
-    _reduction(
+    reduction_row(
         "sum",
-        also(reductions, many_dims, empty_reduction, _with_dtype, _nans_everywhere),
+        also(reductions, many_dims, empty_reduction, _with_dtype, nans_everywhere),
         errors=also(bad_dim, repeated_dim),
         tolerance=HALF_SUMS,
     ),
-    _reduction(
+    reduction_row(
         "nansum",
-        also(reductions, many_dims, empty_reduction, _nans_everywhere),
+        also(reductions, many_dims, empty_reduction, nans_everywhere),
         tolerance=HALF_SUMS,
     ),
-    _reduction(
+    reduction_row(
         "mean",
-        also(reductions, many_dims, empty_reduction, _with_dtype, _nans_everywhere),
+        also(reductions, many_dims, empty_reduction, _with_dtype, nans_everywhere),
         errors=none,
         tolerance=HALF_SUMS,
     ),
-    _reduction(
-        "nanmean", also(reductions, many_dims, _nans_everywhere), errors=none, tolerance=HALF_SUMS
+    reduction_row(
+        "nanmean", also(reductions, many_dims, nans_everywhere), errors=none, tolerance=HALF_SUMS
     ),
-    _reduction(
+    reduction_row(
         "prod",
         also(reductions, empty_reduction, _with_wider_dtype),
         kinks=_zeros_for_prod,
         domain=(-2.0, 2.0),
         tolerance=HALF_SUMS,
     ),
-    _reduction("prod", _zeros_for_prod, label="zeros", errors=none),
+    reduction_row("prod", _zeros_for_prod, label="zeros", errors=none),
     *(
-        _reduction(name, _corrections, kinks=_constant_rows, errors=none, tolerance=HALF_SUMS)
+        reduction_row(name, _corrections, kinks=_constant_rows, errors=none, tolerance=HALF_SUMS)
         for name in ("var", "std")
     ),
     *(
-        _reduction(
+        reduction_row(
             name,
             _usual(_corrections),
             variants=("function",),
@@ -266,7 +266,7 @@ SUMS: list[OpCase] = [
         )
         for name in ("var_mean", "std_mean")
     ),
-    _reduction(
+    reduction_row(
         "logsumexp",
         _usual(also(_logsumexp, _nans)),
         out=True,
@@ -274,8 +274,10 @@ SUMS: list[OpCase] = [
         extremes=_unusual(also(_logsumexp, _nans)),
         kinks=_unusual(also(_logsumexp, _nans)),
     ),
-    _reduction("norm", _norms, kinks=_norm_kinks, errors=none, dtypes=FLOATS, tolerance=HALF_SUMS),
-    _reduction(
+    reduction_row(
+        "norm", _norms, kinks=_norm_kinks, errors=none, dtypes=FLOATS, tolerance=HALF_SUMS
+    ),
+    reduction_row(
         "linalg.vector_norm",
         _vector_norms,
         variants=("function",),
@@ -283,8 +285,8 @@ SUMS: list[OpCase] = [
         errors=none,
         tolerance=HALF_SUMS,
     ),
-    _reduction("dist", _dists, errors=none, tolerance=HALF_SUMS),
-    _reduction(
+    reduction_row("dist", _dists, errors=none, tolerance=HALF_SUMS),
+    reduction_row(
         "count_nonzero",
         given(
             lambda m: Sample(m(3, 4)),
@@ -303,17 +305,17 @@ SUMS: list[OpCase] = [
 
 EXTREMA: list[OpCase] = [
     *(
-        _reduction(
+        reduction_row(
             name,
             also(reductions, _ties_everywhere),
-            extremes=_nans_everywhere,
-            kinks=also(_nans_everywhere, _ties_everywhere),
+            extremes=nans_everywhere,
+            kinks=also(nans_everywhere, _ties_everywhere),
             errors=also(bad_dim, empty_reduction),
         )
         for name in ("max", "min")
     ),
     *(
-        _reduction(
+        reduction_row(
             name,
             given(lambda m: Sample(m(3, 4), m(4)), lambda m: Sample(m(), m(2))),
             label="binary",
@@ -322,16 +324,16 @@ EXTREMA: list[OpCase] = [
         for name in ("max", "min")
     ),
     *(
-        _reduction(
+        reduction_row(
             name,
-            also(one_dim, many_dims, _nans, _ties),
+            also(one_dim, many_dims, _nans, ties),
             kinks=_ties_everywhere,
             out=True,
             errors=also(bad_dim, repeated_dim, empty_reduction),
         )
         for name in ("amax", "amin")
     ),
-    _reduction(
+    reduction_row(
         "aminmax",
         given(
             lambda m: Sample(m(3, 4)),
@@ -343,59 +345,59 @@ EXTREMA: list[OpCase] = [
         errors=none,
     ),
     *(
-        _reduction(
+        reduction_row(
             name,
-            also(reductions, _nans_everywhere, _ties_everywhere),
+            also(reductions, nans_everywhere, _ties_everywhere),
             errors=also(bad_dim, empty_reduction),
         )
         for name in ("argmax", "argmin")
     ),
     # torch's selection works in place on a copy that keeps stride 0, so its answer is not defined.
     *(
-        _reduction(
+        reduction_row(
             name,
             _usual(no_overlap(reductions)),
             errors=bad_dim,
-            extremes=also(_nans_everywhere, empty_reduction),
-            kinks=also(_nans_everywhere, given(lambda m: Sample(m.values(1.0, 2.0, 2.0, 3.0)))),
+            extremes=also(nans_everywhere, empty_reduction),
+            kinks=also(nans_everywhere, given(lambda m: Sample(m.values(1.0, 2.0, 2.0, 3.0)))),
             # Which of several equal elements is named is no part of the contract.
             domain=(0, 120),
         )
         for name in ("median", "nanmedian")
     ),
-    _reduction(
+    reduction_row(
         "mode",
         also(one_dim, given(lambda m: Sample(m.values(1, 2, 2, 1, 0)))),
         errors=bad_dim,
         domain=(0, 3),
         dtypes=(torch.int64, torch.int32, torch.uint8),
     ),
-    _reduction("kthvalue", _kth, errors=_bad_kth, dtypes=WIDE_FLOATS),
-    _reduction("kthvalue", _distinct, label="distinct", errors=none),
+    reduction_row("kthvalue", _kth, errors=_bad_kth, dtypes=WIDE_FLOATS),
+    reduction_row("kthvalue", _distinct, label="distinct", errors=none),
     *(
-        _reduction(name, _quantiles, errors=_bad_quantiles, dtypes=(*WIDE_FLOATS, torch.int64))
+        reduction_row(name, _quantiles, errors=_bad_quantiles, dtypes=(*WIDE_FLOATS, torch.int64))
         for name in ("quantile", "nanquantile")
     ),
 ]
 
 LOGIC: list[OpCase] = [
     *(
-        _reduction(
-            name, also(reductions, many_dims, empty_reduction, _nans_everywhere), domain=(0, 2)
+        reduction_row(
+            name, also(reductions, many_dims, empty_reduction, nans_everywhere), domain=(0, 2)
         )
         for name in ("any", "all")
     ),
 ]
 
 SCANS: list[OpCase] = [
-    _reduction(
+    reduction_row(
         "cumsum",
         also(scans, given(lambda m: Sample(m(3, 4), 1, dtype=torch.float64))),
         inplace="cumsum_",
         out=True,
         tolerance=HALF_SUMS,
     ),
-    _reduction(
+    reduction_row(
         "cumprod",
         also(scans, given(lambda m: Sample(m(3, 4), 1, dtype=torch.float64))),
         inplace="cumprod_",
@@ -406,7 +408,7 @@ SCANS: list[OpCase] = [
             lambda m: Sample(m.values([1.0, 2.0, 3.0], [1.0, 0.0, 3.0], [0.0, 2.0, 0.0]), 1)
         ),
     ),
-    _reduction(
+    reduction_row(
         "logcumsumexp",
         _usual(scans),
         out=True,
@@ -415,14 +417,14 @@ SCANS: list[OpCase] = [
         kinks=_unusual(scans),
     ),
     *(
-        _reduction(
+        reduction_row(
             name,
             also(scans, _nans),
             kinks=given(lambda m: Sample(m.values(1.0, 3.0, 3.0, 2.0, 1.0, 1.0), 0)),
         )
         for name in ("cummax", "cummin")
     ),
-    _reduction(
+    reduction_row(
         "diff",
         given(
             lambda m: Sample(m(5)),
@@ -433,7 +435,7 @@ SCANS: list[OpCase] = [
         ),
         errors=none,
     ),
-    _reduction(
+    reduction_row(
         "trapezoid",
         given(
             lambda m: Sample(m(5)),
@@ -448,55 +450,4 @@ SCANS: list[OpCase] = [
 ]
 
 
-def _orders(make: Maker) -> list[Sample]:
-    return [
-        Sample(make(5)),
-        Sample(make(3, 4), 0),
-        Sample(make(3, 4), dim=1, descending=True),
-        Sample(make.strided(2, 3, 4), -2),
-        Sample(make()),
-        Sample(make(0)),
-        Sample(make(2, 0), 1),
-    ]
-
-
-def _tops(make: Maker) -> list[Sample]:
-    return [
-        Sample(make(5), 2),
-        Sample(make(3, 4), 3, 0),
-        Sample(make(3, 4), 2, dim=1, largest=False),
-        Sample(make.strided(3, 4), 4),
-        Sample(make(), 1),
-        Sample(make(2, 0), 0),
-        Sample(make(3), 0),
-    ]
-
-
-def _bad_tops(make: Maker) -> list[Sample]:
-    return [Sample(make(3), 4), Sample(make(3), -1), Sample(make(2, 3), 1, 2)]
-
-
-ORDER: list[OpCase] = [
-    *(
-        _reduction(name, also(_orders, _nans_everywhere, _ties), errors=bad_dim)
-        for name in ("sort", "argsort")
-    ),
-    _reduction(
-        "msort", given(lambda m: Sample(m(5)), lambda m: Sample(m.strided(3, 4))), errors=none
-    ),
-    _reduction("topk", _tops, errors=_bad_tops, dtypes=WIDE_FLOATS),
-    _reduction(
-        "renorm",
-        given(
-            lambda m: Sample(m(3, 4), 2, 0, 1.0),
-            lambda m: Sample(m.strided(2, 3, 4), 1, 1, 2.0),
-            lambda m: Sample(m(3, 4), INF, 1, 0.5),
-            lambda m: Sample(m(3, 4), 2, 0, 100.0),
-        ),
-        errors=given(lambda m: Sample(m(3), 2, 0, 1.0)),
-        inplace="renorm_",
-        dtypes=WIDE_FLOATS,
-    ),
-]
-
-CASES: list[OpCase] = [*SUMS, *EXTREMA, *LOGIC, *SCANS, *ORDER]
+CASES: list[OpCase] = [*SUMS, *EXTREMA, *LOGIC, *SCANS]

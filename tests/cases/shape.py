@@ -14,6 +14,7 @@ from ..sampling import (
     also,
     bad_dim,
     given,
+    layouts,
     none,
 )
 
@@ -24,17 +25,6 @@ FUNCTION = ("function",)
 def _real_gradients(samples: Samples) -> Samples:
     """torch has no complex gradients for some ops; clew does."""
     return lambda make: [] if make.requires_grad and make.dtype.is_complex else samples(make)
-
-
-def unary(make: Maker) -> list[Sample]:
-    """One tensor; none with stride 0, which torch's forward mode refuses."""
-    return [
-        Sample(make(3, 4)),
-        Sample(make()),
-        Sample(make(2, 0, 3)),
-        Sample(make.strided(3, 4)),
-        Sample(make.strided(2, 3, 4)),
-    ]
 
 
 def _calls(*calls: tuple[tuple[int, ...], tuple[Any, ...]]) -> Samples:
@@ -97,11 +87,12 @@ RESHAPE = [
     OpCase("view", lambda m: [Sample(m(2, 6), 3, 4), Sample(m(2, 6), (-1,)), Sample(m()[None], 1)],
            variants=METHOD,
            errors=given(lambda m: Sample(m.strided(2, 3), 6), lambda m: Sample(m(2, 3), 5))),
-    OpCase("flatten", also(unary, _calls(((2, 3, 4), (1,)), ((2, 3, 4), (0, 1)), ((2, 3), (1, 1)))),
+    OpCase("flatten",
+           also(layouts, _calls(((2, 3, 4), (1,)), ((2, 3, 4), (0, 1)), ((2, 3), (1, 1)))),
            errors=also(bad_dim, _calls(((2, 3), (1, 0))))),
     OpCase("unflatten", _calls(((6, 2), (0, (2, 3))), ((2, 6), (-1, (2, -1, 1)))),
            errors=_calls(((6,), (0, (4, 2))), ((6,), (0, ())), ((6,), (1, (2, 3))))),
-    OpCase("ravel", unary),
+    OpCase("ravel", layouts),
     OpCase("transpose", _calls(((2, 3, 4), (0, 2)), ((2, 3), (-1, 0)), ((), (0, -1))),
            errors=_calls(((2, 3), (0, 2)), ((), (0, 1)))),
     OpCase("swapaxes", _calls(((2, 3, 4), (0, 2)))),
@@ -387,10 +378,10 @@ BY_INDEX = [
                                         Sample(m(2, 3), MASK[0], m(2, 2)),
                                         Sample(m.strided(2, 3), MASK, m(3))],
            inplace="masked_scatter_", errors=given(lambda m: Sample(m(2, 3), MASK, m(2)))),
-    OpCase("nonzero", unary, out=True),
+    OpCase("nonzero", layouts, out=True),
     OpCase("nonzero", lambda m: [Sample(m(3, 4), as_tuple=True), Sample(m(), as_tuple=True)],
            label="as_tuple"),
-    OpCase("argwhere", unary),
+    OpCase("argwhere", layouts),
 ]  # fmt: skip
 
 CASES: list[OpCase] = [*RESHAPE, *PARTS, *JOIN_AND_SPLIT, *REARRANGE, *BY_INDEX]

@@ -41,22 +41,22 @@ def _matrices(m: int, k: int, n: int, dtype: Any) -> tuple[np.ndarray, np.ndarra
 @pytest.mark.parametrize("m,k,n", SIZES)
 def test_the_same_bits(two_threads: None, m: int, k: int, n: int, dtype: Any) -> None:
     a, b = _matrices(m, k, n, dtype)
-    late: products.Late = []
-    made = [products.late_product(a, b, late) for _ in range(20)]
-    turned = products.late_product(b.T, a.T, late)
-    products.finish(late)
-    assert not late
+    pending: products.PendingProducts = []
+    made = [products.async_product(a, b, pending) for _ in range(20)]
+    transposed = products.async_product(b.T, a.T, pending)
+    products.finish(pending)
+    assert not pending
     for each in made:
         assert each.tobytes() == products.product(a, b).tobytes()
-    assert turned.tobytes() == products.product(b.T, a.T).tobytes()
+    assert transposed.tobytes() == products.product(b.T, a.T).tobytes()
 
 
 def test_more_than_may_wait(two_threads: None) -> None:
     """Where there is no place left, the caller makes the product."""
     a, b = _matrices(64, 256, 64, np.float32)
-    kernel = products._LATE_PRODUCT.when(a)
+    kernel = products._ASYNC_PRODUCT.when(a)
     made = [kernel(a, b) for _ in range(300)]
-    jit.machine().team.finish()
+    jit.machine().thread_pool.wait_for_jobs()
     assert all(each.tobytes() == products.product(a, b).tobytes() for each in made)
 
 
@@ -65,8 +65,8 @@ def test_one_thread_leaves_nothing() -> None:
     jit.set_threads(1)
     try:
         a, b = _matrices(64, 256, 64, np.float32)
-        made = products.late_product(a, b, [])
-        assert jit.machine().team.late_jobs.value == 0
+        made = products.async_product(a, b, [])
+        assert jit.machine().thread_pool.pending_jobs.value == 0
         assert made.tobytes() == products.product(a, b).tobytes()
     finally:
         jit.set_threads(before)
@@ -81,9 +81,9 @@ right = products.product(a, a.T).tobytes()
 
 def work():
     for _ in range(50):
-        late = []
-        made = [products.late_product(a, a.T, late) for _ in range(5)]
-        products.finish(late)
+        pending = []
+        made = [products.async_product(a, a.T, pending) for _ in range(5)]
+        products.finish(pending)
         assert all(each.tobytes() == right for each in made)
 
 threads = [threading.Thread(target=work) for _ in range(4)]
@@ -108,22 +108,24 @@ class Unmade:
     def __init__(self) -> None:
         self.count = 0
 
-    def product(self, a: np.ndarray, b: np.ndarray, late: products.Late) -> np.ndarray:
+    def product(
+        self, a: np.ndarray, b: np.ndarray, pending: products.PendingProducts
+    ) -> np.ndarray:
         result = np.full((a.shape[0], b.shape[1]), np.nan, a.dtype)
-        late.append((a, b, result))
+        pending.append((a, b, result))
         self.count += 1
         return result
 
-    def finish(self, late: products.Late) -> None:
-        for a, b, result in late:
+    def finish(self, pending: products.PendingProducts) -> None:
+        for a, b, result in pending:
             result[...] = a @ b
-        late.clear()
+        pending.clear()
 
 
 @pytest.fixture
 def unmade(monkeypatch: pytest.MonkeyPatch) -> Unmade:
     watch = Unmade()
-    monkeypatch.setattr(matmul, "late_product", watch.product)
+    monkeypatch.setattr(matmul, "async_product", watch.product)
     monkeypatch.setattr(anomaly, "finish", watch.finish)
     monkeypatch.setattr(engine, "finish", watch.finish)
     monkeypatch.setattr(node, "finish", watch.finish)
@@ -147,7 +149,7 @@ def _gradients(network: nn.Module) -> list[np.ndarray]:
 
 def _expected(use: Callable[[nn.Module], None]) -> list[np.ndarray]:
     network = _network()
-    with observing(Observer()):  # shows every gradient, so that nothing is late
+    with observing(Observer()):  # shows every gradient, so that nothing is deferred
         use(network)
     return _gradients(network)
 
@@ -177,9 +179,9 @@ def _one_weight_for_two(network: nn.Module) -> None:
 
 
 def _one_transposed_weight_for_two(network: nn.Module) -> None:
-    turned = network[2].weight.t()
+    transposed = network[2].weight.t()
     x = clew.ones(4, 8).requires_grad_()
-    (_loss(network) + (x @ turned @ turned).sum()).backward()
+    (_loss(network) + (x @ transposed @ transposed).sum()).backward()
 
 
 def _created_graph(network: nn.Module) -> None:

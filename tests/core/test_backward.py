@@ -8,12 +8,7 @@ import pytest
 
 import clew
 from clew.core.recording import OpNode
-from tests.twice import raised, twice
-
-
-def leaf(torch: Any, values: Any, dtype: str = "float64") -> Any:
-    return torch.tensor(values, dtype=getattr(torch, dtype), requires_grad=True)
-
+from tests.twice import leaf, raised, twice
 
 # ---------------------------------------------------------------- flags and the graph
 

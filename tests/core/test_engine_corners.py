@@ -6,12 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.twice import raised, twice
-
-
-def leaf(torch: Any, *values: float) -> Any:
-    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
-
+from tests.twice import raised, twice, vector
 
 # ---------------------------------------------------------------- the engine
 
@@ -28,7 +23,7 @@ def test_leaves_of_one_node_come_in_order(torch: Any) -> Any:
 
 @twice
 def test_post_accumulate_hook_with_given_inputs(torch: Any) -> Any:
-    x, w = leaf(torch, 1.0), leaf(torch, 2.0)
+    x, w = vector(torch, 1.0), vector(torch, 2.0)
     ran: list[str] = []
     x.register_post_accumulate_grad_hook(lambda p: ran.append("x"))
     w.register_post_accumulate_grad_hook(lambda p: ran.append("w"))
@@ -39,7 +34,7 @@ def test_post_accumulate_hook_with_given_inputs(torch: Any) -> Any:
 
 @twice
 def test_retained_gradient_with_given_inputs(torch: Any) -> Any:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     hidden = x * 2
     hidden.retain_grad()
     (hidden * 3).backward(inputs=[hidden])
@@ -51,7 +46,7 @@ def test_retained_gradient_with_given_inputs(torch: Any) -> Any:
 
 @twice
 def test_nodes_can_be_called(torch: Any) -> Any:
-    x, w = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
+    x, w = vector(torch, 1.0, 2.0), vector(torch, 3.0, 4.0)
     node = (x * w).grad_fn
     found = node(torch.ones(2).double())
     return found, x.sin().grad_fn(torch.ones(2).double())
@@ -59,7 +54,7 @@ def test_nodes_can_be_called(torch: Any) -> Any:
 
 @twice
 def test_gradient_of_another_dtype_is_converted(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     (x * 2).backward(torch.ones(2))
     single = torch.ones(2, requires_grad=True)
     (single * 2).backward(torch.ones(2).double())
@@ -68,7 +63,7 @@ def test_gradient_of_another_dtype_is_converted(torch: Any) -> Any:
 
 @twice
 def test_root_without_history_among_others(torch: Any) -> Any:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     plain = torch.ones(1).double()
     return [
         raised(torch.autograd.grad, [x * 2, plain], x, words=8),
@@ -79,7 +74,7 @@ def test_root_without_history_among_others(torch: Any) -> Any:
 
 @twice
 def test_grad_after_an_in_place_write(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = x * 2
     before = y
     y.mul_(3)
@@ -89,7 +84,7 @@ def test_grad_after_an_in_place_write(torch: Any) -> Any:
 
 @twice
 def test_second_gradient_through_writes_to_views(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0, 3.0)
+    x = vector(torch, 1.0, 2.0, 3.0)
     base = x * x
     base[1:].mul_(x[:2])
     base[0] = base[2].clone() * x[1]
@@ -100,7 +95,7 @@ def test_second_gradient_through_writes_to_views(torch: Any) -> Any:
 
 @twice
 def test_third_gradient_of_reductions(torch: Any) -> Any:
-    x = leaf(torch, 0.5, 1.5, 2.5)
+    x = vector(torch, 0.5, 1.5, 2.5)
     y = x.softmax(0).log().sum() * x.prod() + (x @ x).sqrt()
     for _ in range(3):
         (y,) = torch.autograd.grad(y.sum(), x, create_graph=True)
@@ -109,7 +104,7 @@ def test_third_gradient_of_reductions(torch: Any) -> Any:
 
 @twice
 def test_hook_that_writes_to_a_leaf_gradient(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     x.register_hook(lambda g: g.clamp_(-1, 1))
     (x * 5).sum().backward()
     return x.grad
@@ -117,7 +112,7 @@ def test_hook_that_writes_to_a_leaf_gradient(torch: Any) -> Any:
 
 @twice
 def test_multi_hook_counts_only_reached_tensors(torch: Any) -> Any:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     a, b = x * 2, x * 3
     log: list[Any] = []
     torch.autograd.graph.register_multi_grad_hook(
@@ -131,7 +126,7 @@ def test_multi_hook_counts_only_reached_tensors(torch: Any) -> Any:
 
 @twice
 def test_graph_without_parameters_needs_no_saved_tensors(torch: Any) -> Any:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     constant = torch.tensor([3.0]).double()
     y = x * constant
     constant.add_(1)
@@ -142,7 +137,7 @@ def test_graph_without_parameters_needs_no_saved_tensors(torch: Any) -> Any:
 
 @twice
 def test_unneeded_operand_may_be_overwritten(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     constant = torch.ones(2).double()
     product = constant * 1
     y = x * product
@@ -165,7 +160,7 @@ def test_anomaly_in_a_custom_function_and_in_the_second_gradient(torch: Any) -> 
         def backward(ctx: Any, g: Any) -> Any:
             return g * float("nan")
 
-    x = leaf(torch, 0.0)
+    x = vector(torch, 0.0)
     with torch.autograd.set_detect_anomaly(True):
         first = raised(Bad.apply(x).backward, words=8)
         (g,) = torch.autograd.grad((x.abs() ** 1.5).sum(), x, create_graph=True)
@@ -201,7 +196,7 @@ def test_flags_of_needs_input_grad(torch: Any) -> Any:
         return x * w
 
     apply = function(torch, forward, lambda ctx, g: (g, None, g))
-    x, plain = leaf(torch, 1.0), torch.ones(1).double()
+    x, plain = vector(torch, 1.0), torch.ones(1).double()
     apply(x, 3, plain)
     apply(plain, None, plain)
     with torch.no_grad():
@@ -215,7 +210,7 @@ def test_the_same_tensor_returned_twice(torch: Any) -> Any:
         y = x * 2
         return y, y
 
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     a, b = function(torch, forward, lambda ctx, g, h: g + h * 10)(x)
     (a + b * 2).backward()
     return a is b, x.grad
@@ -223,7 +218,7 @@ def test_the_same_tensor_returned_twice(torch: Any) -> Any:
 
 @twice
 def test_the_same_tensor_passed_twice(torch: Any) -> Any:
-    x = leaf(torch, 3.0)
+    x = vector(torch, 3.0)
     apply = function(torch, lambda ctx, a, b: a * b, lambda ctx, g: (g * 2, g * 5))
     apply(x, x).backward()
     return x.grad
@@ -231,7 +226,7 @@ def test_the_same_tensor_passed_twice(torch: Any) -> Any:
 
 @twice
 def test_output_changed_in_place_afterwards(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = function(torch, lambda ctx, x: x * 2, lambda ctx, g: g * 2)(x)
     y.mul_(3)
     y.sum().backward()
@@ -240,7 +235,7 @@ def test_output_changed_in_place_afterwards(torch: Any) -> Any:
 
 @twice
 def test_view_from_a_function_refuses_writes(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0) * 1
+    x = vector(torch, 1.0, 2.0) * 1
     view = function(torch, lambda ctx, x: x[:1], lambda ctx, g: torch.cat([g, g * 0]))(x)
     passed = function(torch, lambda ctx, x: x)(x)
     pair = function(torch, lambda ctx, x: (x[:1], x[1:]), lambda ctx, a, b: torch.cat([a, b]))(x)
@@ -258,7 +253,7 @@ def test_saved_output_changed_afterwards(torch: Any) -> Any:
         ctx.save_for_backward(y)
         return y
 
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     y = function(torch, forward, lambda ctx, g: g * ctx.saved_tensors[0])(x)
     y.mul_(2)
     return raised(y.backward, words=10)
@@ -266,7 +261,7 @@ def test_saved_output_changed_afterwards(torch: Any) -> Any:
 
 @twice
 def test_tensor_captured_by_a_closure(torch: Any) -> Any:
-    w, x = leaf(torch, 2.0), leaf(torch, 3.0)
+    w, x = vector(torch, 2.0), vector(torch, 3.0)
     apply = function(torch, lambda ctx, x: x * w, lambda ctx, g: g * w)
     out = apply(x)
     out.backward()
@@ -282,7 +277,7 @@ def test_functions_compose(torch: Any) -> Any:
         return double(x) * x
 
     square = function(torch, forward, lambda ctx, g: g * 4 * ctx.saved_tensors[0])
-    x = leaf(torch, 3.0)
+    x = vector(torch, 3.0)
     (g,) = torch.autograd.grad(square(double(x)), x, create_graph=True)
     return g.detach(), torch.autograd.grad(g, x)
 
@@ -296,7 +291,7 @@ def test_saved_tensors_inside_forward(torch: Any) -> Any:
         seen.append(len(ctx.saved_tensors) if hasattr(ctx, "saved_tensors") else None)
         return x * 2
 
-    function(torch, forward)(leaf(torch, 1.0))
+    function(torch, forward)(vector(torch, 1.0))
     return len(seen)
 
 
@@ -314,7 +309,7 @@ def test_save_for_backward_called_again_replaces(count: int) -> None:
             sizes.append(len(ctx.saved_tensors))
             return g
 
-        function(torch, forward, backward)(leaf(torch, 1.0)).backward()
+        function(torch, forward, backward)(vector(torch, 1.0)).backward()
         return sizes
 
     twice(scenario)()

@@ -7,19 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.twice import raised, twice
-
-
-def leaf(torch: Any, *values: float) -> Any:
-    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
-
+from tests.twice import raised, twice, vector
 
 # ---------------------------------------------------------------- backward inside backward
 
 
 @twice
 def test_backward_in_a_hook(torch: Any) -> Any:
-    x, w = leaf(torch, 1.0), leaf(torch, 2.0)
+    x, w = vector(torch, 1.0), vector(torch, 2.0)
     log: list[float] = []
 
     def hook(g: Any) -> None:
@@ -52,14 +47,14 @@ def test_backward_in_a_custom_backward(torch: Any) -> Any:
                     inner.sum().backward()
             return g * 2, None
 
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     Nested.apply(x, 30).backward()
     return x.grad
 
 
 @twice
 def test_grad_mode_inside_backward(torch: Any) -> Any:
-    x = leaf(torch, 2.0)
+    x = vector(torch, 2.0)
     seen: list[bool] = []
     for create_graph in (False, True):
         y = x * x
@@ -72,7 +67,7 @@ def test_grad_mode_inside_backward(torch: Any) -> Any:
 
 @twice
 def test_backward_under_no_grad(torch: Any) -> Any:
-    x = leaf(torch, 2.0)
+    x = vector(torch, 2.0)
     y = x**3
     with torch.no_grad():
         y.backward(retain_graph=True)
@@ -82,7 +77,7 @@ def test_backward_under_no_grad(torch: Any) -> Any:
 
 @twice
 def test_error_inside_backward_leaves_a_usable_engine(torch: Any) -> Any:
-    x = leaf(torch, 2.0)
+    x = vector(torch, 2.0)
 
     def fail(g: Any) -> None:
         raise ValueError("stop")
@@ -100,7 +95,7 @@ def test_error_inside_backward_leaves_a_usable_engine(torch: Any) -> Any:
 
 @twice
 def test_seed_with_a_history(torch: Any) -> Any:
-    x, v = leaf(torch, 2.0), leaf(torch, 3.0)
+    x, v = vector(torch, 2.0), vector(torch, 3.0)
     (x * x).backward(v * 1)
     plain = x.grad.requires_grad
     x.grad = None
@@ -111,7 +106,7 @@ def test_seed_with_a_history(torch: Any) -> Any:
 
 @twice
 def test_gradient_assigned_with_a_history(torch: Any) -> Any:
-    x, w = leaf(torch, 2.0), leaf(torch, 3.0)
+    x, w = vector(torch, 2.0), vector(torch, 3.0)
     x.grad = w * w
     (x * 2).backward(create_graph=True)
     x.grad.backward()
@@ -120,7 +115,7 @@ def test_gradient_assigned_with_a_history(torch: Any) -> Any:
 
 @twice
 def test_leaf_rebound_in_place_under_no_grad(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     losses = []
     for _ in range(3):
         loss = (x**2).sum()
@@ -134,7 +129,7 @@ def test_leaf_rebound_in_place_under_no_grad(torch: Any) -> Any:
 
 @twice
 def test_gradient_of_a_leaf_that_is_also_the_output(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     x.backward(torch.ones(2).double())
     x.sum().backward()
     return x.grad
@@ -153,7 +148,7 @@ def test_gradients_keep_the_layout_of_the_leaf(torch: Any) -> Any:
 
 @twice
 def test_in_place_on_a_used_tensor_that_is_not_saved(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = x * 1
     z = y + 1
     y.mul_(2)
@@ -163,7 +158,7 @@ def test_in_place_on_a_used_tensor_that_is_not_saved(torch: Any) -> Any:
 
 @twice
 def test_chunks_cannot_be_written_to(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = x * 1
     a, _ = y.unbind()
     b, _ = y.split(1)
@@ -172,7 +167,7 @@ def test_chunks_cannot_be_written_to(torch: Any) -> Any:
 
 @twice
 def test_view_and_base_stay_in_step(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0, 3.0)
+    x = vector(torch, 1.0, 2.0, 3.0)
     base = x * 1
     head, tail = base[:2], base[1:]
     head.mul_(3)
@@ -183,7 +178,7 @@ def test_view_and_base_stay_in_step(torch: Any) -> Any:
 
 @twice
 def test_leaf_written_with_history(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     target = torch.zeros(2).double()
     target.copy_(x * 3)
     target[0] = x[1]
@@ -193,7 +188,7 @@ def test_leaf_written_with_history(torch: Any) -> Any:
 
 @twice
 def test_leaf_and_view_of_leaf_refuse_writes(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     return [
         raised(x.add_, 1, words=12),
         raised(x[:1].add_, 1, words=14),
@@ -205,7 +200,7 @@ def test_leaf_and_view_of_leaf_refuse_writes(torch: Any) -> Any:
 
 @twice
 def test_writing_an_operand_into_itself(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = x * 1
     y.add_(y)
     y.sum().backward()
@@ -229,7 +224,7 @@ def test_writing_an_operand_into_itself(torch: Any) -> Any:
 
 @twice
 def test_writing_an_operand_into_itself_with_hooks(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 3.0)
+    x = vector(torch, 1.0, 3.0)
     y = x * 1
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
         y.mul_(y)
@@ -239,7 +234,7 @@ def test_writing_an_operand_into_itself_with_hooks(torch: Any) -> Any:
 
 @twice
 def test_detach_shares_the_version(torch: Any) -> Any:
-    x = leaf(torch, 1.0) * 1
+    x = vector(torch, 1.0) * 1
     d = x.detach()
     d.add_(1)
     return x._version, d._version, x.detach()
@@ -267,7 +262,7 @@ def test_requires_grad_set_on_a_view(torch: Any) -> Any:
 
 @twice
 def test_copies(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     x.grad = torch.ones(2).double()
     deep = copy.deepcopy(x)
     clone = x.clone()
@@ -281,7 +276,7 @@ def test_copies(torch: Any) -> Any:
 @pytest.mark.parametrize("make", ["empty_like", "zeros_like", "ones_like", "rand_like"])
 def test_likes_have_no_history(make: str) -> None:
     def scenario(torch: Any) -> Any:
-        made = getattr(torch, make)(leaf(torch, 1.0) * 2)
+        made = getattr(torch, make)(vector(torch, 1.0) * 2)
         return made.requires_grad, made.is_leaf
 
     twice(scenario)()
@@ -292,7 +287,7 @@ def test_likes_have_no_history(make: str) -> None:
 
 @twice
 def test_what_requires_grad(torch: Any) -> Any:
-    x = leaf(torch, 1.5, 2.5)
+    x = vector(torch, 1.5, 2.5)
     made = {
         "comparison": x > 2,
         "integer": x.long(),
@@ -322,7 +317,7 @@ def test_what_requires_grad(torch: Any) -> Any:
 
 @twice
 def test_batched_gradients_with_a_graph(torch: Any) -> Any:
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     rows = torch.eye(2).double()
     (g,) = torch.autograd.grad(x**3, x, rows, is_grads_batched=True, create_graph=True)
     (second,) = torch.autograd.grad(g.sum(), x)

@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 
 import clew
-from tests.twice import raised, twice
-
-
-def leaf(torch: Any, values: Any) -> Any:
-    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
-
+from tests.twice import leaf, raised, twice
 
 # ---------------------------------------------------------------- tensor hooks
 

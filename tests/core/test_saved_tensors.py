@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.test_hooks import leaf
-from tests.twice import raised, twice
+from tests.twice import leaf, raised, twice
 
 # ---------------------------------------------------------------- saved tensors
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import clew
-from tests.oracle import to_numpy
+from tests.tensors import to_numpy
 
 RANDOM = np.random.RandomState(0)
 VECTOR = RANDOM.randn(4)

@@ -24,7 +24,7 @@ def message(function: Any, *args: Any, **kwargs: Any) -> str:
     """The whole text of an error."""
     try:
         function(*args, **kwargs)
-    except Exception as error:
+    except Exception as error:  # the error is the outcome
         return f"{type(error).__name__}: {error}"
     return "nothing raised"
 

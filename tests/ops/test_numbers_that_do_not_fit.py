@@ -62,7 +62,7 @@ def outcome(m: Any, use: str, dtype: str, value: Any) -> Any:
     x = m.ones(2, dtype=getattr(m, dtype))
     try:
         result = USES[use](m, x, value)
-    except Exception as error:
+    except Exception as error:  # the error is the outcome
         kinds = {kind.__name__ for kind in type(error).__mro__}
         kind = next(
             k for k in ("RuntimeError", "TypeError", "ValueError", "Exception") if k in kinds

@@ -17,6 +17,7 @@ from tests import cases as families
 from tests import oracle
 from tests.derivatives import check_grad, check_gradgrad, check_jvp
 from tests.sampling import Maker, OpCase, Sample
+from tests.tensors import rounded_once, short_name, tensors_in
 
 
 def _all_cases() -> Iterator[OpCase]:
@@ -66,7 +67,7 @@ every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 every_case_and_dtype = pytest.mark.parametrize(
     ("case", "dtype"),
     [(case, dtype) for case in CASES for dtype in case.dtypes],
-    ids=lambda value: value.id if isinstance(value, OpCase) else oracle.short_name(value),
+    ids=lambda value: value.id if isinstance(value, OpCase) else short_name(value),
 )
 
 
@@ -81,7 +82,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _tolerance(case: OpCase, dtype: torch.dtype) -> tuple[float | None, float | None]:
-    return case.tolerance.get(oracle.short_name(dtype), (None, None))
+    return case.tolerance.get(short_name(dtype), (None, None))
 
 
 def _compare(
@@ -93,15 +94,10 @@ def _compare(
     """Same result (or kind of exception), and inputs left as they were."""
     theirs_in = sample.args, sample.kwargs
     ours_in, before = oracle.to_clew(theirs_in), oracle.copies(theirs_in)
-    oracle.seed_torch()
-    expected, expected_error = oracle.outcome(theirs, *theirs_in[0], **theirs_in[1])
-    oracle.seed_clew()
-    actual, error = oracle.outcome(ours, *ours_in[0], **ours_in[1])
-    if expected_error is not None:
-        oracle.assert_same_error(error, expected_error)
+    results = oracle.both(ours, theirs, ours_in, theirs_in)
+    if results is None:
         return
-    if error is not None:
-        raise error
+    actual, expected = results
     oracle.assert_same(actual, expected, *tolerance)
     oracle.assert_same_inputs(ours_in, theirs_in, before)
 
@@ -112,7 +108,7 @@ def _each(samples: Iterable[Sample], check: Callable[[Sample], None]) -> None:
     for sample in samples:
         try:
             check(sample)
-        except Exception as error:
+        except Exception as error:  # all failures are told together, below
             kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
             failed.append(f"{sample}: {kind}{oracle.first_line(error)}")
     assert not failed, f"{len(failed)} samples fail\n" + "\n".join(failed)
@@ -144,7 +140,7 @@ def test_rows_have_names_of_their_own() -> None:
 def test_forward(case: OpCase, dtype: torch.dtype) -> None:
     ours, theirs = _functions(case)
     if case.rounds_once:
-        theirs = oracle.rounded_once(theirs)
+        theirs = rounded_once(theirs)
     make = _maker(case, dtype)
     samples = [*case.samples(make), *case.extremes(make)]
     _each(samples, lambda s: _compare(ours, theirs, s, _tolerance(case, dtype)))
@@ -160,7 +156,7 @@ def test_result_requires_grad_as_in_torch(case: OpCase) -> None:
 # ---------------------------------------------------------------- derivatives
 
 
-@pytest.mark.parametrize("dtype", GRAD_DTYPES, ids=oracle.short_name)
+@pytest.mark.parametrize("dtype", GRAD_DTYPES, ids=short_name)
 @pytest.mark.parametrize("check", [check_grad, check_gradgrad], ids=["grad", "gradgrad"])
 @every_case
 def test_reverse_mode(case: OpCase, check: Callable[..., None], dtype: torch.dtype) -> None:
@@ -269,7 +265,7 @@ def test_in_place(case: OpCase) -> None:
 def _with_out(function: Callable[..., Any], out: Any) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, out=out, **kwargs)
-        ours, given = oracle.tensors_in(result), oracle.tensors_in(out)
+        ours, given = tensors_in(result), tensors_in(out)
         same = len(ours) == len(given) and all(a is b for a, b in zip(ours, given, strict=True))
         assert same, "the result is not the tensor given as out"
         return result
@@ -283,7 +279,7 @@ def _check_out(case: OpCase, sample: Sample, dtype: torch.dtype | None) -> None:
     result, error = oracle.outcome(theirs, *sample.args, **sample.kwargs)
     if error is not None:
         return
-    blank = [torch.zeros_like(t, dtype=dtype or t.dtype) for t in oracle.tensors_in(result)]
+    blank = [torch.zeros_like(t, dtype=dtype or t.dtype) for t in tensors_in(result)]
     out = blank[0] if len(blank) == 1 else tuple(blank)
     _compare(
         _with_out(ours, oracle.to_clew(out)),
@@ -306,7 +302,7 @@ def test_out_refuses_gradients(case: OpCase) -> None:
     first = next(iter(case.samples(make)))
     with torch.no_grad():
         result = case.torch_function()(*first.args, **first.kwargs)
-    blank = [torch.zeros_like(t) for t in oracle.tensors_in(result)]
+    blank = [torch.zeros_like(t) for t in tensors_in(result)]
     out = blank[0] if len(blank) == 1 else tuple(blank)
     ours, theirs = _functions(case)
     _compare(
@@ -320,7 +316,7 @@ def test_out_refuses_gradients(case: OpCase) -> None:
 # ---------------------------------------------------------------- errors
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.int64], ids=oracle.short_name)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int64], ids=short_name)
 @every_case
 def test_errors(case: OpCase, dtype: torch.dtype) -> None:
     """clew refuses what torch refuses: same type, same leading words."""

@@ -14,7 +14,7 @@ import pytest
 
 import clew
 from tests.processes import ended
-from tests.serialization.test_serialization import clew_bytes, clew_load, torch_load
+from tests.saving import clew_bytes, clew_load, torch_load
 
 START = b"\x80\x04"
 ZEROS = 200_000_000

@@ -226,7 +226,7 @@ for paths in groups.values():
         for name, path in paths:
             try:
                 text = described(clew.load(path, weights_only=weights_only))
-            except BaseException as error:
+            except BaseException as error:  # the parent compares the text
                 text = f"{type(error).__name__}: {error}"
             print(json.dumps([name, text]))
         sys.stdout.flush()
@@ -314,7 +314,7 @@ def test_pytorchs_files_load_and_clews_load_there(family: str) -> None:
                 state = getattr(value, "state_dict", None)
                 if state is not None and family != "schedulers":
                     assert _plain(loaded.state_dict()) == _plain(state())
-            except Exception as error:
+            except Exception as error:  # all failures are told together, below
                 wrong[f"{name} from {source.__name__}"] = f"{type(error).__name__}: {error}"[:300]
     assert not wrong
 

@@ -19,13 +19,9 @@ from clew.utils.checkpoint import (
     checkpoint_sequential,
     set_checkpoint_early_stop,
 )
-from tests.twice import raised, twice
+from tests.twice import raised, twice, vector
 
 REENTRANT = pytest.mark.parametrize("reentrant", [False, True])
-
-
-def leaf(torch: Any, *values: float) -> Any:
-    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
 
 
 def mlp(torch: Any, depth: int = 2, width: int = 3) -> tuple[list[Any], Any]:
@@ -70,7 +66,7 @@ def test_gradients(reentrant: bool) -> None:
     def scenario(torch: Any) -> Any:
         run = torch.utils.checkpoint.checkpoint
         weights, block = mlp(torch)
-        x = leaf(torch, 1.0, 2.0, 3.0)
+        x = vector(torch, 1.0, 2.0, 3.0)
         y = run(block, x, use_reentrant=reentrant)
         (y * y).sum().backward()
         return y, x.grad, [w.grad for w in weights], y.requires_grad
@@ -86,7 +82,7 @@ def test_two_blocks_and_several_outputs(reentrant: bool) -> None:
         def two(x: Any, w: Any, factor: float, nothing: Any) -> Any:
             return x * w * factor, (x * x).exp(), None, "text"
 
-        x, w = leaf(torch, 0.5, 1.5), leaf(torch, 2.0, 3.0)
+        x, w = vector(torch, 0.5, 1.5), vector(torch, 2.0, 3.0)
         a, b, nothing, text = run(two, x, w, 2.0, None, use_reentrant=reentrant)
         c = run(lambda t: (t * t).sin(), a, use_reentrant=reentrant)
         (c.sum() + b.sum()).backward()
@@ -106,13 +102,13 @@ def test_random_numbers_are_repeated(reentrant: bool) -> None:
             return y * y
 
         torch.manual_seed(3)
-        x = leaf(torch, 1.0, 2.0, 3.0)
+        x = vector(torch, 1.0, 2.0, 3.0)
         y = run(noisy, x, use_reentrant=reentrant)
         before = torch.rand(2)
         y.sum().backward()
         after = torch.rand(2)
         torch.manual_seed(3)
-        plain = leaf(torch, 1.0, 2.0, 3.0)
+        plain = vector(torch, 1.0, 2.0, 3.0)
         noisy(plain).sum().backward()
         return x.grad, plain.grad, before, after
 
@@ -123,7 +119,7 @@ def test_random_numbers_are_repeated(reentrant: bool) -> None:
 def test_nested(reentrant: bool) -> None:
     def scenario(torch: Any) -> Any:
         run = torch.utils.checkpoint.checkpoint
-        w = leaf(torch, 0.3, 0.4)
+        w = vector(torch, 0.3, 0.4)
 
         def inner(x: Any) -> Any:
             return (x * w).sin() * x
@@ -131,7 +127,7 @@ def test_nested(reentrant: bool) -> None:
         def outer(x: Any) -> Any:
             return run(inner, run(inner, x.exp(), use_reentrant=reentrant), use_reentrant=reentrant)
 
-        x = leaf(torch, 0.5, 1.5)
+        x = vector(torch, 0.5, 1.5)
         run(outer, x, use_reentrant=reentrant).sum().backward()
         return x.grad, w.grad
 
@@ -144,7 +140,7 @@ def test_sequential(reentrant: bool) -> None:
         steps = [torch.sin, torch.exp, lambda x: x * x, torch.tanh, torch.cos]
         results = []
         for segments in (1, 2, 3, 5):
-            x = leaf(torch, 0.5, 1.5)
+            x = vector(torch, 0.5, 1.5)
             run = torch.utils.checkpoint.checkpoint_sequential
             y = run(steps, segments, x, use_reentrant=reentrant)
             y.sum().backward()
@@ -161,7 +157,7 @@ def test_keyword_arguments(torch: Any) -> Any:
     def block(x: Any, *, power: int, w: Any) -> Any:
         return x**power * w
 
-    x, w = leaf(torch, 2.0), leaf(torch, 3.0)
+    x, w = vector(torch, 2.0), vector(torch, 3.0)
     run(block, x, use_reentrant=False, power=3, w=w).backward()
     return x.grad, w.grad, raised(run, block, x, use_reentrant=True, power=3, w=w, words=3)
 
@@ -169,7 +165,7 @@ def test_keyword_arguments(torch: Any) -> Any:
 @twice
 def test_inputs_without_grad(torch: Any) -> Any:
     run = torch.utils.checkpoint.checkpoint
-    w = leaf(torch, 2.0, 3.0)
+    w = vector(torch, 2.0, 3.0)
     x = torch.ones(2).double()
     reentrant = run(lambda x: x * w, x, use_reentrant=True)
     plain = run(lambda x: x * w, x, use_reentrant=False)
@@ -179,7 +175,7 @@ def test_inputs_without_grad(torch: Any) -> Any:
 
 @twice
 def test_use_reentrant_must_be_given(torch: Any) -> Any:
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     run = torch.utils.checkpoint.checkpoint
     sequential = torch.utils.checkpoint.checkpoint_sequential
     return [
@@ -191,7 +187,7 @@ def test_use_reentrant_must_be_given(torch: Any) -> Any:
 @twice
 def test_autograd_grad(torch: Any) -> Any:
     run = torch.utils.checkpoint.checkpoint
-    x = leaf(torch, 1.0, 2.0)
+    x = vector(torch, 1.0, 2.0)
     y = run(lambda x: (x * x).sin(), x, use_reentrant=False)
     found = torch.autograd.grad(y.sum(), x)
     again = run(lambda x: (x * x).sin(), x, use_reentrant=True)
@@ -205,7 +201,7 @@ def test_autograd_grad(torch: Any) -> Any:
 @twice
 def test_double_backward(torch: Any) -> Any:
     run = torch.utils.checkpoint.checkpoint
-    x = leaf(torch, 0.5, 1.5)
+    x = vector(torch, 0.5, 1.5)
     y = run(lambda x: (x**3).sin() * x, x, use_reentrant=False)
     (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
     (g * g).sum().backward()
@@ -215,7 +211,7 @@ def test_double_backward(torch: Any) -> Any:
 @twice
 def test_retained_graph(torch: Any) -> Any:
     run = torch.utils.checkpoint.checkpoint
-    x = leaf(torch, 0.5, 1.5)
+    x = vector(torch, 0.5, 1.5)
     y = run(lambda x: (x * x).exp(), x, use_reentrant=False).sum()
     y.backward(retain_graph=True)
     y.backward()
@@ -232,8 +228,8 @@ def test_no_grad_runs_plainly(torch: Any) -> Any:
         return x * x
 
     with torch.no_grad():
-        y = run(block, leaf(torch, 2.0), use_reentrant=False)
-        z = run(block, leaf(torch, 2.0), use_reentrant=True)
+        y = run(block, vector(torch, 2.0), use_reentrant=False)
+        z = run(block, vector(torch, 2.0), use_reentrant=True)
     return y, z, len(calls)
 
 
@@ -248,7 +244,7 @@ def test_runs_of_the_block(torch: Any) -> Any:
             calls.append(torch.is_grad_enabled())
             return (x * x).exp()
 
-        run(block, leaf(torch, 2.0), use_reentrant=reentrant).backward()
+        run(block, vector(torch, 2.0), use_reentrant=reentrant).backward()
         counts.append(calls)
     return counts
 
@@ -264,7 +260,7 @@ def test_context_fn(torch: Any) -> Any:
         yield
         log.append("exit " + name)
 
-    x = leaf(torch, 2.0)
+    x = vector(torch, 2.0)
     contexts = lambda: (named("forward"), named("recompute"))  # noqa: E731  # as users write it
     run(
         lambda x: (x * x).exp(), x, use_reentrant=False, context_fn=contexts, early_stop=False
@@ -280,7 +276,7 @@ def test_errors_in_the_block_propagate(torch: Any) -> Any:
     def fails(x: Any) -> Any:
         raise KeyError("inside")
 
-    x = leaf(torch, 1.0)
+    x = vector(torch, 1.0)
     errors = [raised(run, fails, x, use_reentrant=r) for r in (False, True)]
     return errors, (x * 2).requires_grad
 
@@ -305,11 +301,11 @@ def test_blocks_with_writes_views_and_functions(reentrant: bool) -> None:
             y += x.exp()
             return Square.apply(y).reshape(2, 1).t().softmax(1) * w
 
-        x, w = leaf(torch, 0.5, 1.5), leaf(torch, 2.0, 3.0)
+        x, w = vector(torch, 0.5, 1.5), vector(torch, 2.0, 3.0)
         run = torch.utils.checkpoint.checkpoint
         y = run(block, x, w, use_reentrant=reentrant)
         (y * y).sum().backward()
-        plain = [leaf(torch, 0.5, 1.5), leaf(torch, 2.0, 3.0)]
+        plain = [vector(torch, 0.5, 1.5), vector(torch, 2.0, 3.0)]
         (block(*plain) ** 2).sum().backward()
         return y, x.grad, w.grad, [p.grad for p in plain]
 
@@ -320,7 +316,7 @@ def test_blocks_with_writes_views_and_functions(reentrant: bool) -> None:
 def test_shared_input_and_output_used_twice(reentrant: bool) -> None:
     def scenario(torch: Any) -> Any:
         run = torch.utils.checkpoint.checkpoint
-        x = leaf(torch, 0.5, 1.5)
+        x = vector(torch, 0.5, 1.5)
         hidden = x * 2
         a = run(lambda h: h.sin() * h, hidden, use_reentrant=reentrant)
         b = run(lambda h, a: h.cos() * a, hidden, a, use_reentrant=reentrant)
@@ -346,7 +342,7 @@ def test_different_metadata(torch: Any) -> Any:
     errors = []
     for block in (changes_shape, changes_count):
         state["calls"] = 0
-        y = run(block, leaf(torch, 1.0, 2.0, 3.0), use_reentrant=False)
+        y = run(block, vector(torch, 1.0, 2.0, 3.0), use_reentrant=False)
         errors.append(raised(y.sum().backward, words=5))
     return errors
 
@@ -377,7 +373,7 @@ def test_without_early_stop_everything_runs_again() -> None:
         ran.append("end")
         return y + 1
 
-    x = leaf(clew, 1.0)
+    x = vector(clew, 1.0)
     with set_checkpoint_early_stop(False):
         y = checkpoint(block, x, use_reentrant=False)
     y.backward()
@@ -394,7 +390,7 @@ def test_saved_tensors_are_dropped_and_recomputed_once() -> None:
         runs.append(1)
         return ((x * x).exp() * x).sin()
 
-    x = leaf(clew, 0.5)
+    x = vector(clew, 0.5)
     y = checkpoint(block, x, use_reentrant=False)
     assert len(runs) == 1
     y.backward()
@@ -410,7 +406,7 @@ def test_report_names_operation_and_line() -> None:
             x = x[:2]
         return (x.sin() * 2).exp()  # the line that differs
 
-    y = checkpoint(block, leaf(clew, 1.0, 2.0, 3.0), use_reentrant=False)
+    y = checkpoint(block, vector(clew, 1.0, 2.0, 3.0), use_reentrant=False)
     with pytest.raises(CheckpointError) as caught:
         y.sum().backward()
     text = str(caught.value)
@@ -426,7 +422,7 @@ def test_report_names_a_different_operation_of_the_same_shape() -> None:
         y = x.cos() if calls[0] > 1 else x.sin()
         return (y * y).exp()
 
-    y = checkpoint(block, leaf(clew, 1.0, 2.0), use_reentrant=False)
+    y = checkpoint(block, vector(clew, 1.0, 2.0), use_reentrant=False)
     with pytest.raises(CheckpointError, match=r"(?s)`sin`.*`cos`"):
         y.sum().backward()
 
@@ -439,7 +435,7 @@ def test_report_when_something_is_missing() -> None:
         y = x.exp()
         return y.tanh() if calls[0] == 1 else y * 2
 
-    y = checkpoint(block, leaf(clew, 1.0), use_reentrant=False)
+    y = checkpoint(block, vector(clew, 1.0), use_reentrant=False)
     with pytest.raises(CheckpointError, match=r"(?s)`tanh`.*return y\.tanh\(\)"):
         y.backward()
 
@@ -449,14 +445,14 @@ def test_random_numbers_without_preservation_differ() -> None:
         return x * clew.rand(3, dtype=clew.float64)
 
     clew.manual_seed(0)
-    x = leaf(clew, 1.0, 1.0, 1.0)
+    x = vector(clew, 1.0, 1.0, 1.0)
     y = checkpoint(block, x, use_reentrant=False, preserve_rng_state=False)
     y.sum().backward()
     assert x.grad.tolist() != y.tolist()
 
 
 def test_frames_are_freed_after_backward() -> None:
-    x = leaf(clew, 1.0)
+    x = vector(clew, 1.0)
     marker = clew.ones(1, dtype=clew.float64)
     alive = weakref.ref(marker)
     gc.disable()
@@ -474,10 +470,10 @@ def test_sequential_module_like_objects() -> None:
         def children(self) -> Any:
             return iter([clew.sin, clew.exp])
 
-    x = leaf(clew, 1.0)
+    x = vector(clew, 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         checkpoint_sequential(Steps(), 2, x, use_reentrant=False).backward()
-    plain = leaf(clew, 1.0)
+    plain = vector(clew, 1.0)
     plain.sin().exp().backward()
     assert x.grad.tolist() == plain.grad.tolist()

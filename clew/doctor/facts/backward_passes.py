@@ -30,10 +30,10 @@ def backward_begins(
     if site is None:
         site = recorder.sites[stack] = BackwardSite(place)
     site.count += 1
-    site.sizes.add(site.count, len(run.accounts))
+    site.sizes.add(site.count, len(run.nodes))
     _note_kept(recorder, run, site)
     leaves = []
-    for node in run.accounts:
+    for node in run.nodes:
         if isinstance(node, AccumulateGrad):
             tensor = node._variable()
             if tensor is not None:
@@ -84,14 +84,14 @@ def _note_early(recorder: Recorder, run: Run, line: Line | None) -> None:
     if not recorder.optimizers:
         return
     users: dict[int, int] = {}
-    for node in run.accounts:
+    for node in run.nodes:
         for edge in node._edges:
             if edge is not None and edge[0].is_accumulator:
                 key = id(edge[0])
                 users[key] = min(users.get(key, node._seq), node._seq)
     first_use = {
         id(tensor): users[id(node)]
-        for node in run.accounts
+        for node in run.nodes
         if isinstance(node, AccumulateGrad)
         and id(node) in users
         and (tensor := node._variable()) is not None
@@ -119,15 +119,15 @@ def _note_kept(recorder: Recorder, run: Run, site: BackwardSite) -> None:
     waiting = []
     for reference, keeper, when in recorder.kept:
         node = reference()
-        if node is not None and node in run.accounts:
+        if node is not None and node in run.nodes:
             keeper.kept_needed += 1
         elif recorder.steps - when < 3:
             waiting.append((reference, keeper, when))
     recorder.kept = waiting[-256:]
-    if run.keep_graph and not run.create_graph:
+    if run.retain_graph and not run.create_graph:
         site.asked += not run.accumulate
         site.kept += 1
-        inner = [n for n in run.accounts if not n.is_accumulator and hasattr(n, "plan")]
+        inner = [n for n in run.nodes if not n.is_accumulator and hasattr(n, "plan")]
         # Any node with something saved would do; the oldest is the likeliest to be shared.
         inner.sort(key=lambda n: n._seq)
         for node in inner[:1] + inner[len(inner) // 2 : len(inner) // 2 + 1] + inner[-1:]:

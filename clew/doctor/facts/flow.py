@@ -43,12 +43,12 @@ class FlowWatch:
         self.recurrent: set[int] = set()  # leaves that one graph uses many times, by identity
 
     def begins(self, run: Any) -> None:
-        self.is_open = self.seen < _PASSES and len(run.accounts) <= _LARGEST
+        self.is_open = self.seen < _PASSES and len(run.nodes) <= _LARGEST
         if self.is_open:
-            self.leaves = [node for node in run.accounts if node.is_accumulator]
+            self.leaves = [node for node in run.nodes if node.is_accumulator]
             uses = Counter(
                 edge[0]
-                for node in run.accounts
+                for node in run.nodes
                 for edge in node._edges
                 if edge is not None and edge[0].is_accumulator
             )

@@ -67,6 +67,14 @@ def through_moves(node: Node | None) -> Node | None:
     return node
 
 
+def meet_weight(nodes: list[Node]) -> bool:
+    """Whether one of them hands on a leaf with two or more dimensions: a layer's weight."""
+    return any(
+        (leaf := through_moves(each)) is not None and leaf.is_accumulator and len(leaf._shape) >= 2
+        for each in nodes
+    )
+
+
 def number_saved(node: Node) -> float | None:
     """The number by which a node multiplied or divided; None when there is none."""
     saved = getattr(node, "saved", ())
@@ -116,7 +124,7 @@ def kept(node: Node, name: str) -> Any:
     if plan is None or name not in plan.names:
         return None
     index = plan.names.index(name) - plan.saved_count
-    values = getattr(node, "kept", ())
+    values = getattr(node, "constants", ())
     return values[index] if 0 <= index < len(values) else None
 
 

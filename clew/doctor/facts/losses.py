@@ -18,6 +18,7 @@ from clew.doctor.facts.graphs import (
     is_layers_output,
     kept,
     linear_part,
+    meet_weight,
     number_saved,
     op_name,
     through_moves,
@@ -321,7 +322,7 @@ class LossWatch:
         starts = [node for node, _ in roots]
         near = {id(node) for node in near_root(starts)}
         summed = linear_part(starts)[1]
-        for node in run.accounts:
+        for node in run.nodes:
             site = self.nodes.get(node._seq)
             if site is None or (site.kind == "broadcast" and id(node) not in near):
                 continue
@@ -347,12 +348,7 @@ def near_root(roots: list[Node]) -> list[Node]:
     todo = list(roots)
     while todo and len(found) < 400:
         behind = inputs_of(todo.pop())
-        if any(
-            (leaf := through_moves(each)) is not None
-            and leaf.is_accumulator
-            and len(leaf._shape) >= 2
-            for each in behind
-        ):
+        if meet_weight(behind):
             continue
         for each in behind:
             if id(each) not in seen and not each.is_accumulator:

@@ -12,7 +12,7 @@ import numpy as np
 from clew.core.node import Node
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.doctor.facts.graphs import inputs_of, op_name, through_moves
+from clew.doctor.facts.graphs import inputs_of, meet_weight, op_name, through_moves
 from clew.doctor.facts.places import Line, Place, here, line_of
 from clew.doctor.facts.recorder import Recorder
 from clew.doctor.facts.records import Activity, ParamFacts, Series
@@ -279,13 +279,8 @@ class NumberWatch:
             activity = self.nodes.get(node._seq)
             if activity is not None:
                 activity.is_output = True
-            behind = [edge[0] for edge in node._edges if edge is not None]
-            if op_name(node) in _PRODUCTS or any(
-                (leaf := through_moves(each)) is not None
-                and leaf.is_accumulator
-                and len(leaf._shape) >= 2
-                for each in behind
-            ):
+            behind = inputs_of(node)
+            if op_name(node) in _PRODUCTS or meet_weight(behind):
                 continue
             for each in behind:
                 if id(each) not in seen:
@@ -409,7 +404,7 @@ class NumberWatch:
 def _unused_branch(node: Node) -> Line | None:
     """The line of a `where` that has the result of `node` as one of its branches."""
     runs = local.state.backward_runs
-    for each in runs[-1].accounts if runs else ():
+    for each in runs[-1].nodes if runs else ():
         if op_name(each) == "where" and any(through_moves(b) is node for b in inputs_of(each)):
             return line_of(each._where)
     return None

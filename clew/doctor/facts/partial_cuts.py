@@ -94,11 +94,11 @@ class PartialCuts:
     def backward_begins(self, run: Any, roots: Any) -> None:
         if not self.is_open:
             return
-        if roots and len(run.accounts) <= _LARGEST:
+        if roots and len(run.nodes) <= _LARGEST:
             before = {line: found.count for line, found in self.bypasses.items()}
             if self._joins:
                 self._look([node for node, _ in roots])
-            reached = self._leaves(list(run.accounts)) if before else set()
+            reached = self._leaves(list(run.nodes)) if before else set()
             for line, count in before.items():
                 found = self.bypasses[line]
                 found.others += found.count == count and bool(found.lost & reached)

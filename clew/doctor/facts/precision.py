@@ -62,7 +62,7 @@ class PrecisionWatch:
         self._half = False
         if self.scale_pending:
             return
-        for node in run.accounts:
+        for node in run.nodes:
             if node._dtype is F16 or node._dtype == F16:
                 self._half = True
                 break

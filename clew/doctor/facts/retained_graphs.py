@@ -64,7 +64,7 @@ class KeepWatch:
     def backward_ends(self, run: Any, begun: Any) -> None:
         if not run.accumulate:
             return
-        for node in list(run.accounts)[:1]:
+        for node in list(run.nodes)[:1]:
             if not node.is_accumulator and len(self.now) < 32:
                 self.now.append(weakref.ref(node))
         if not self.recorder.optimizers:

@@ -128,7 +128,7 @@ class TargetWatch:
         if not self.is_open:
             return
         self.passes += 1
-        if self._now and roots and len(run.accounts) <= _LARGEST:
+        if self._now and roots and len(run.nodes) <= _LARGEST:
             self.compared_passes += 1
             graph = _Graph(self, run, [node for node, _ in roots])
             for each in self._now:
@@ -157,11 +157,11 @@ class _Graph:
     def __init__(self, watch: TargetWatch, run: Any, roots: list[Node]) -> None:
         self.watch = watch
         self.roots = roots
-        self.nodes = {node._seq: node for node in run.accounts if not node.is_accumulator}
+        self.nodes = {node._seq: node for node in run.nodes if not node.is_accumulator}
         # Where each node's result is used: a function of the library counts as one place.
         self.users: dict[int, set[Any]] = {}
         self.uses: dict[int, set[str]] = {}  # and by which operations
-        for node in run.accounts:
+        for node in run.nodes:
             for edge in node._edges:
                 if edge is not None:
                     self.users.setdefault(id(edge[0]), set()).add(node._where)

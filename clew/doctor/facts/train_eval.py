@@ -182,7 +182,7 @@ class ModeWatch:
         rest = []
         for call in self.waiting:
             node = call.node() if call.node is not None else None
-            if node is not None and node in run.accounts:
+            if node is not None and node in run.nodes:
                 self.trained.append(call)
                 if len(self.trained) > 64:
                     del self.trained[:32]

@@ -58,9 +58,9 @@ class Events(OperationEvents):
         """What the graph holds, and once, what it looks like."""
         self.loss_lines[line_of(roots[0][0]._where) if roots else None] += 1
         owned: set[int] = set()
-        held = sum(saved_bytes(node, owned) for node in run.accounts)
+        held = sum(saved_bytes(node, owned) for node in run.nodes)
         self.held.add(self.recorder.steps, held)
-        if self.picture is None and len(run.accounts) <= _LARGEST_PICTURE:
+        if self.picture is None and len(run.nodes) <= _LARGEST_PICTURE:
             names = {
                 id(tensor): known.name
                 for known in self.recorder.params.values()

@@ -64,7 +64,7 @@ def event(method: Callable[..., None]) -> Callable[..., None]:
             method(self, *args)
         except RecursionError:
             pass  # the program is at the end of its stack, which is nobody's mistake
-        except Exception as error:
+        except Exception as error:  # the docstring says why
             self.failed(error)
 
     return safe
@@ -151,7 +151,7 @@ class OperationEvents(Observer):
                     handle(*args)
             except RecursionError:
                 pass
-            except Exception as error:
+            except Exception as error:  # as in `event`
                 self.failed(error)
             finally:
                 self.lock.release()
@@ -174,7 +174,7 @@ class OperationEvents(Observer):
                 self._op_ran(op, state, inputs, params, output)
         except RecursionError:
             pass
-        except Exception as error:
+        except Exception as error:  # as in `event`
             self.failed(error)
 
     def _op_ran(
@@ -252,7 +252,7 @@ class OperationEvents(Observer):
                 self.numbers.node_ran(node, grads, results)
         except RecursionError:
             pass
-        except Exception as error:
+        except Exception as error:  # as in `event`
             self.failed(error)
 
     @event
@@ -303,7 +303,7 @@ class OperationEvents(Observer):
                 self._view_made(op, base, output)
         except RecursionError:
             pass
-        except Exception as error:
+        except Exception as error:  # as in `event`
             self.failed(error)
 
     @event

@@ -26,7 +26,7 @@ def judge(session: Session) -> list[Finding]:
     for rule in RULES:
         try:
             findings += rule.look(session)
-        except Exception as error:
+        except Exception as error:  # the other rules still look; the report says it
             session.failed(error)
     for text in session.failures:
         findings.append(Finding("doctor-failed", "info", f"a check failed: {text}", None))

@@ -22,7 +22,7 @@ class Rule:
 
     def look(self, session: Session) -> list[Finding]:
         """Everything of this kind that the run shows."""
-        raise NotImplementedError
+        raise NotImplementedError  # every rule defines it
 
     def finding(self, message: str, line: Line | None, **more: Any) -> Finding:
         rule = self.id + (f".{more.pop('refinement')}" if "refinement" in more else "")

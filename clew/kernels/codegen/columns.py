@@ -1,124 +1,119 @@
-"""Loops that sum an expression over the rows of matrices, for all columns at once.
+"""Column reductions: sums of an expression over the rows of matrices, for all columns at once.
 
-Each thread has columns of its own and goes through all rows, so that nothing is shared and the
-order of additions does not depend on the number of threads. Rows are summed in blocks; the sums of
-blocks are added up with the errors of these additions kept, so that long sums stay accurate.
+A task has a range of columns and goes through all rows, so that no sums are shared, and the order
+of additions does not depend on the number of threads. Rows are summed in blocks, and the sums of
+blocks by compensated additions, so that long sums stay accurate.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from clew.kernels.codegen.emitter import LLVM_TYPE, MEMORY_TYPE, Emitter
-from clew.kernels.codegen.ir import COMPUTED_IN, Expr, Program, postorder
-from clew.kernels.codegen.loops import GRAIN, LOOP_SIGNATURE, Loop, context_word, finish, word_of
-from clew.kernels.codegen.strided_rows import entry_for_any
-from clew.kernels.codegen.vectors import lanes_for, over_vectors
+from clew.kernels.codegen.builder import BODY
+from clew.kernels.codegen.emitter import LLVM_TYPE, Emitter
+from clew.kernels.codegen.ir import COMPUTED_IN, I64, Expr, Program
+from clew.kernels.codegen.loops import (
+    GRAIN,
+    LOOP_SIGNATURE,
+    context_word,
+    end_module,
+    loop_argument,
+    run_tasks,
+    store_context_word,
+)
+from clew.kernels.codegen.strided_rows import strided_entry
+from clew.kernels.codegen.vectors import block_end, lanes_for, loop, vector_loop
 
-ROWS_PER_BLOCK, ROWS_TOGETHER = 32, 4
-# A piece of work has an eighth of the columns, but so many at least and at most: fewer are too
-# short for vectors, and the sums of more would not stay in the nearest cache.
-FEWEST_COLUMNS, MOST_COLUMNS = 64, 512
+# Rows that are summed before a compensated addition, and those of one iteration.
+ROWS_PER_BLOCK, UNROLLED_ROWS = 32, 4
+# A task has an eighth of the columns within these limits: fewer do not fill vectors, and the sums
+# of more would not stay in the first-level cache.
+MIN_COLUMNS, MAX_COLUMNS = 64, 512
 
 
 def column_module(name: str, program: Program, shapes: list[str]) -> str:
     """The module; `shapes` says of each input whether it has rows ("m"), columns ("n"), or both."""
     e = Emitter()
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
-    for which in ("smax", "smin"):
-        e.declare(f"i64 @llvm.{which}.i64(i64, i64)")
     body = _Body(e, program, shapes)
     body.emit()
-    _pieces(e, body)
-    _entry(e, "dense", body)
+    _tasks(e, body)
+    _entry(e, "contiguous", body)
     cores = [*shapes, *["n"] * len(program.roots)]
-    entry_for_any(e, name, "dense", len(shapes), body.dtypes, cores)
-    finish(e)
+    strided_entry(e, name, "contiguous", len(shapes), body.dtypes, cores)
+    end_module(e)
     return e.text()
 
 
 class _Body:
-    """`piece(context, outer, begin, end)`: columns from begin to end of one of the matrices."""
+    """`columns(context, outer, begin, end)`: the columns begin to end of one matrix."""
 
     def __init__(self, e: Emitter, program: Program, shapes: list[str]) -> None:
         self.e, self.inputs, self.roots, self.shapes = e, program.inputs, program.roots, shapes
         self.dtypes = program.dtypes
         self.count = len(self.dtypes)
         self.lanes = lanes_for(self.dtypes)
-        # The context: pointers, the steps of the outer dimension, those of each core dimension in
-        # NumPy's order, m, n, the columns of a piece, and the pieces of a matrix.
-        self.places: list[tuple[int, str]] = []
+        # The context: pointers, steps of the outer dimension, steps of each core dimension in
+        # NumPy's order, m, n, the columns of a task, and the tasks of a matrix.
+        self.core_dims: list[tuple[int, str]] = []
         for arg, shape in enumerate([*shapes, *["n"] * len(self.roots)]):
-            self.places += [(arg, dim) for dim in shape]
-        self.sizes = 2 * self.count + len(self.places)
+            self.core_dims += [(arg, dim) for dim in shape]
+        self.sizes = 2 * self.count + len(self.core_dims)
         self.words = self.sizes + 4
         self.pointers: list[str] = []
         self.steps: dict[tuple[int, str], str] = {}
 
     def emit(self) -> None:
         e = self.e
-        e.lines.append(
-            "define internal void @piece(ptr %context, i64 %outer, i64 %begin, i64 %end) #0 {"
-        )
-        self.pointers = []
-        for arg in range(self.count):
-            first = context_word(e, arg, "ptr")
-            step = context_word(e, self.count + arg, "i64")
-            offset = e.value(f"mul i64 %outer, {step}")
-            self.pointers.append(e.value(f"getelementptr inbounds i8, ptr {first}, i64 {offset}"))
-        self.steps = {
-            place: context_word(e, 2 * self.count + k, "i64") for k, place in enumerate(self.places)
-        }
-        m = context_word(e, self.sizes, "i64")
-        self.piece(m, [_Sums(e, root) for root in self.roots])
-        e.line("ret void")
-        e.lines.append("}")
+        head = "internal void @columns(ptr %context, i64 %outer, i64 %begin, i64 %end)"
+        with e.function(head, "#0"):
+            self.pointers = []
+            for arg in range(self.count):
+                first = context_word(e, arg, "ptr")
+                step = context_word(e, self.count + arg, "i64")
+                self.pointers.append(e.strided_address(first, "%outer", step))
+            self.steps = {
+                dim: context_word(e, 2 * self.count + k, "i64")
+                for k, dim in enumerate(self.core_dims)
+            }
+            m = context_word(e, self.sizes, "i64")
+            self.sum_columns(m, [_Sums(e, root) for root in self.roots])
 
     def over_columns(self, *bodies: Callable[[str], None]) -> None:
-        def turn(j: str, _: list[str]) -> list[str]:
+        def all_bodies(j: str, _: list[str]) -> list[str]:
             for body in bodies:
                 body(j)
             return []
 
-        over_vectors(self.e, ("%begin", "%end"), self.lanes, 1, turn)
+        vector_loop(self.e, ("%begin", "%end"), self.lanes, 1, all_bodies)
 
-    def column(self, arg: int, base: str, j: str) -> str:
-        memory = MEMORY_TYPE[self.dtypes[arg]]
-        return self.e.value(f"getelementptr inbounds {memory}, ptr {base}, i64 {j}")
-
-    def piece(self, m: str, sums: list[_Sums]) -> None:
-        """out[j] = sum over blocks of (sum over the block's rows), for the piece's columns."""
+    def sum_columns(self, m: str, sums: list[_Sums]) -> None:
+        """out[j] = sum over blocks of (sum over the block's rows)."""
         e = self.e
         self.over_columns(*(each.clear for each in sums))
-        block = Loop(e, "0", m, by=ROWS_PER_BLOCK)
-        stop = e.value(f"add i64 {block.i}, {ROWS_PER_BLOCK}")
-        over = e.value(f"icmp sgt i64 {stop}, {m}")
-        last = e.value(f"select i1 {over}, i64 {m}, i64 {stop}")
-        together = e.value(f"sub i64 {last}, {ROWS_TOGETHER - 1}")
-        row = Loop(e, block.i, together, by=ROWS_TOGETHER)
-        following = [e.value(f"add i64 {row.i}, {k}") for k in range(1, ROWS_TOGETHER)]
-        self.add_rows([row.i, *following], sums)
-        row.close()
-        count = e.value(f"sub i64 {last}, {block.i}")
-        rest = e.value(f"and i64 {count}, {ROWS_TOGETHER - 1}")
-        row = Loop(e, e.value(f"sub i64 {last}, {rest}"), last)
-        self.add_rows([row.i], sums)
-        row.close()
-        self.over_columns(*(each.end_block for each in sums))
-        block.close()
+        with loop(e, "0", m, by=ROWS_PER_BLOCK) as block:
+            last = block_end(e, block, ROWS_PER_BLOCK, m)
+            unrolled_end = e.value(f"sub i64 {last}, {UNROLLED_ROWS - 1}")
+            with loop(e, block, unrolled_end, by=UNROLLED_ROWS) as row:
+                following = [e.value(f"add i64 {row}, {k}") for k in range(1, UNROLLED_ROWS)]
+                self.add_rows([row, *following], sums)
+            count = e.value(f"sub i64 {last}, {block}")
+            rest = e.value(f"and i64 {count}, {UNROLLED_ROWS - 1}")
+            with loop(e, e.value(f"sub i64 {last}, {rest}"), last) as row:
+                self.add_rows([row], sums)
+            self.over_columns(*(each.end_block for each in sums))
         self.over_columns(lambda j: self.store(sums, j))
 
     def store(self, sums: list[_Sums], j: str) -> None:
         for arg, each in enumerate(sums, len(self.inputs)):
-            place = self.column(arg, self.pointers[arg], j)
-            self.e.store(self.dtypes[arg], each.result(j), place)
+            address = self.e.element_address(self.dtypes[arg], self.pointers[arg], j)
+            self.e.store(self.dtypes[arg], each.result(j), address)
 
     def add_rows(self, rows: list[str], sums: list[_Sums]) -> None:
-        """Add rows to the block's sums, first to each other: what is read and written is less."""
+        """Add rows pairwise, and their sum to the block's: one load and store for all of them."""
         operands = [self.row_operands(row) for row in rows]
 
         def add(j: str) -> None:
-            values = [self.row_values(bases, whole, j) for bases, whole in operands]
+            values = [self.row_values(bases, uniform, j) for bases, uniform in operands]
             for number, each in enumerate(sums):
                 terms = [of_row[number] for of_row in values]
                 while len(terms) > 1:
@@ -129,124 +124,110 @@ class _Body:
         self.over_columns(add)
 
     def row_operands(self, r: str) -> tuple[dict[int, str], dict[int, str]]:
-        """Where a row of each input begins, and the value of those with one for the whole row."""
+        """The address of each input's row, and the values of inputs that are uniform along it."""
         e = self.e
-        bases, whole = {}, {}
+        bases, uniform = {}, {}
         for arg, shape in enumerate(self.shapes):
             base = self.pointers[arg]
             if "m" in shape:
-                offset = e.value(f"mul i64 {r}, {self.steps[arg, 'm']}")
-                base = e.value(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
+                base = e.strided_address(base, r, self.steps[arg, "m"])
             bases[arg] = base
             if "n" not in shape:
                 value = e.load(self.inputs[arg], base)
                 e.lanes = self.lanes
-                whole[arg] = e.spread(COMPUTED_IN.get(self.inputs[arg], self.inputs[arg]), value)
+                uniform[arg] = e.splat(COMPUTED_IN.get(self.inputs[arg], self.inputs[arg]), value)
                 e.lanes = 0
-        return bases, whole
+        return bases, uniform
 
-    def row_values(self, bases: dict[int, str], whole: dict[int, str], j: str) -> list[str]:
-        """What is to be added of one row, in column j."""
-        e = self.e
-        values: dict[int, str] = {}
-        for expr in postorder(self.roots):
-            if expr.op == "input" and expr.value in whole:
-                values[id(expr)] = whole[expr.value]
-            elif expr.op == "input":
-                place = self.column(expr.value, bases[expr.value], j)
-                values[id(expr)] = e.load(self.inputs[expr.value], place)
-            else:
-                values[id(expr)] = e.operation(expr, [values[id(arg)] for arg in expr.args])
-        return [values[id(root)] for root in self.roots]
+    def row_values(self, bases: dict[int, str], uniform: dict[int, str], j: str) -> list[str]:
+        """The terms of one row, in column j."""
+
+        def load(expr: Expr) -> str:
+            arg = expr.value
+            if arg in uniform:
+                return uniform[arg]
+            dtype = self.inputs[arg]
+            return self.e.load(dtype, self.e.element_address(dtype, bases[arg], j))
+
+        return self.e.evaluate(self.roots, load)
 
 
 class _Sums:
-    """The sums of one root for a piece's columns: of the block, of all blocks, and their errors."""
+    """The sums of one root for a task's columns: of the block, of all blocks, rounding errors."""
 
     def __init__(self, e: Emitter, root: Expr) -> None:
         self.e, self.dtype = e, root.dtype
-        self.llvm = LLVM_TYPE[root.dtype]
+        llvm = LLVM_TYPE[root.dtype]
         self.block, self.total, self.lost = (
-            e.value(f"alloca {self.llvm}, i64 {MOST_COLUMNS}, align 64") for _ in range(3)
+            e.value(f"alloca {llvm}, i64 {MAX_COLUMNS}, align 64") for _ in range(3)
         )
 
-    def at(self, memory: str, j: str) -> str:
-        place = self.e.value(f"sub i64 {j}, %begin")
-        return self.e.value(f"getelementptr inbounds {self.llvm}, ptr {memory}, i64 {place}")
+    def address(self, array: str, j: str) -> str:
+        index = self.e.value(f"sub i64 {j}, %begin")
+        return self.e.element_address(self.dtype, array, index)
 
-    def get(self, memory: str, j: str) -> str:
-        return self.e.load(self.dtype, self.at(memory, j))
+    def load(self, array: str, j: str) -> str:
+        return self.e.load(self.dtype, self.address(array, j))
 
-    def put(self, memory: str, j: str, value: str) -> None:
-        self.e.store(self.dtype, value, self.at(memory, j))
+    def store(self, array: str, j: str, value: str) -> None:
+        self.e.store(self.dtype, value, self.address(array, j))
 
     def clear(self, j: str) -> None:
-        for memory in (self.block, self.total, self.lost):
-            self.put(memory, j, self.e.constant(0.0, self.dtype))
+        for array in (self.block, self.total, self.lost):
+            self.store(array, j, self.e.constant(0.0, self.dtype))
 
     def add(self, j: str, value: str) -> None:
-        grown = self.e.arithmetic("fadd", self.dtype, self.get(self.block, j), value)
-        self.put(self.block, j, grown)
+        total = self.e.arithmetic("fadd", self.dtype, self.load(self.block, j), value)
+        self.store(self.block, j, total)
 
     def end_block(self, j: str) -> None:
         e, dtype = self.e, self.dtype
-        total, lost, block = (self.get(each, j) for each in (self.total, self.lost, self.block))
-        total, lost = e.compensated(dtype, total, lost, block)
-        self.put(self.total, j, total)
-        self.put(self.lost, j, lost)
-        self.put(self.block, j, e.constant(0.0, dtype))
+        total, lost, block = (self.load(each, j) for each in (self.total, self.lost, self.block))
+        total, lost = e.compensated_add(dtype, total, lost, block)
+        self.store(self.total, j, total)
+        self.store(self.lost, j, lost)
+        self.store(self.block, j, e.constant(0.0, dtype))
 
     def result(self, j: str) -> str:
-        total, lost = self.get(self.total, j), self.get(self.lost, j)
+        total, lost = self.load(self.total, j), self.load(self.lost, j)
         return self.e.arithmetic("fadd", self.dtype, total, lost)
 
 
-def _pieces(e: Emitter, body: _Body) -> None:
-    """`body(context, begin, end)`: some pieces, counted through all the matrices."""
-    e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #1 {")
-    n, width, pieces = (context_word(e, body.sizes + k, "i64") for k in (1, 2, 3))
-    piece = Loop(e, "%begin", "%end")
-    outer = e.value(f"sdiv i64 {piece.i}, {pieces}")
-    number = e.value(f"srem i64 {piece.i}, {pieces}")
-    begin = e.value(f"mul i64 {number}, {width}")
-    stop = e.value(f"add i64 {begin}, {width}")
-    end = e.value(f"call i64 @llvm.smin.i64(i64 {stop}, i64 {n})")
-    e.line(f"call void @piece(ptr %context, i64 {outer}, i64 {begin}, i64 {end})")
-    piece.close()
-    e.line("ret void")
-    e.lines.append("}")
+def _tasks(e: Emitter, body: _Body) -> None:
+    """`body(context, begin, end)`: tasks are counted through all matrices."""
+    with e.function(BODY, "#1"):
+        n, width, tasks = (context_word(e, body.sizes + k, "i64") for k in (1, 2, 3))
+        with loop(e, "%begin", "%end") as task:
+            outer = e.value(f"sdiv i64 {task}, {tasks}")
+            number = e.value(f"srem i64 {task}, {tasks}")
+            begin = e.value(f"mul i64 {number}, {width}")
+            stop = e.value(f"add i64 {begin}, {width}")
+            end = e.call("smin", I64, [stop, n])
+            e.line(f"call void @columns(ptr %context, i64 {outer}, i64 {begin}, i64 {end})")
 
 
 def _entry(e: Emitter, name: str, body: _Body) -> None:
-    """The function with a ufunc loop's signature: all pieces of all matrices are one job."""
-    e.lines.append(f"define void @{name}({LOOP_SIGNATURE}) #1 {{")
-    e.line(f"%context = alloca i64, i64 {body.words}, align 8")
-
-    def put(value: str, index: int) -> None:
-        place = e.value(f"getelementptr i64, ptr %context, i64 {index}")
-        e.line(f"store i64 {value}, ptr {place}")
-
-    for arg in range(body.count):
-        put(word_of(e, "args", arg), arg)
-    for k in range(body.count + len(body.places)):
-        put(word_of(e, "steps", k), body.count + k)
-    has_rows = any("m" in shape for shape in body.shapes)
-    m, n = (
-        (word_of(e, "dims", 1), word_of(e, "dims", 2)) if has_rows else ("1", word_of(e, "dims", 1))
-    )
-    eighth = e.value(f"lshr i64 {n}, 3")
-    eighth = e.value(f"and i64 {eighth}, {-FEWEST_COLUMNS}")
-    width = e.value(f"call i64 @llvm.smax.i64(i64 {eighth}, i64 {FEWEST_COLUMNS})")
-    width = e.value(f"call i64 @llvm.smin.i64(i64 {width}, i64 {MOST_COLUMNS})")
-    beyond = e.value(f"add i64 {n}, {e.value(f'sub i64 {width}, 1')}")
-    pieces = e.value(f"udiv i64 {beyond}, {width}")
-    for k, value in enumerate((m, n, width, pieces)):
-        put(value, body.sizes + k)
-    total = e.value(f"mul i64 {word_of(e, 'dims', 0)}, {pieces}")
-    # Pieces of little work go together, so that handing them out stays cheap.
-    work = e.value(f"mul i64 {e.value(f'call i64 @llvm.smax.i64(i64 {m}, i64 1)')}, {width}")
-    together = e.value(f"udiv i64 {GRAIN}, {work}")
-    grain = e.value(f"call i64 @llvm.smax.i64(i64 {together}, i64 1)")
-    e.line(f"call void @clew_run(ptr @body, ptr %context, i64 {total}, i64 {grain})")
-    e.line("ret void")
-    e.lines.append("}")
+    """The ufunc's loop: the tasks of all matrices are one parallel loop."""
+    with e.function(f"void @{name}({LOOP_SIGNATURE})", "#1"):
+        e.line(f"%context = alloca i64, i64 {body.words}, align 8")
+        for arg in range(body.count):
+            store_context_word(e, arg, loop_argument(e, "args", arg))
+        for k in range(body.count + len(body.core_dims)):
+            store_context_word(e, body.count + k, loop_argument(e, "steps", k))
+        if any("m" in shape for shape in body.shapes):
+            m, n = loop_argument(e, "dims", 1), loop_argument(e, "dims", 2)
+        else:
+            m, n = "1", loop_argument(e, "dims", 1)
+        eighth = e.value(f"lshr i64 {n}, 3")
+        eighth = e.value(f"and i64 {eighth}, {-MIN_COLUMNS}")
+        width = e.call("smax", I64, [eighth, str(MIN_COLUMNS)])
+        width = e.call("smin", I64, [width, str(MAX_COLUMNS)])
+        beyond = e.value(f"add i64 {n}, {e.value(f'sub i64 {width}, 1')}")
+        tasks = e.value(f"udiv i64 {beyond}, {width}")
+        for k, value in enumerate((m, n, width, tasks)):
+            store_context_word(e, body.sizes + k, value)
+        total = e.value(f"mul i64 {loop_argument(e, 'dims', 0)}, {tasks}")
+        # Small tasks are handed out several at a time.
+        work = e.value(f"mul i64 {e.call('smax', I64, [m, '1'])}, {width}")
+        several = e.value(f"udiv i64 {GRAIN}, {work}")
+        run_tasks(e, "%context", total, e.call("smax", I64, [several, "1"]))

@@ -1,9 +1,9 @@
-"""Exponentials and logarithms as expressions, and what all elementary functions are made of.
+"""Exponentials and logarithms as expressions, and the building blocks of elementary functions.
 
-They are written in the primitives of the IR, without branches, so that loops over them become
-vector code on any machine. Errors are a few units in the last place over the whole range
+They are written in the primitives of the IR, without branches, so that they can be vectorized.
+Errors are a few units in the last place over the whole range
 (tests/kernels/codegen/test_elementary_functions.py measures them); infinities, NaNs and subnormal
-numbers come out right. Polynomial coefficients were fitted to 40-digit values.
+numbers are handled. Polynomial coefficients were fitted to 40-digit values.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from clew.kernels.codegen.ir import F32, Expr, rarely, where
+from clew.kernels.codegen.ir import F32, Expr, unlikely, where
 
 
 class Format:
-    """The numbers that depend on a float type's layout."""
+    """Constants that depend on the float format."""
 
     def __init__(
         self,
@@ -33,10 +33,10 @@ class Format:
         # Adding this to a float rounds it to an integer, which is then found in the low bits.
         self.shifter = 1.5 * 2.0**mantissa
         self.shifter_bits = (bias + mantissa) << mantissa | 1 << (mantissa - 1)
-        # In two parts; the upper one has so few bits that its products with exponents are exact.
+        # ln(2) as a sum; the high part has so few bits that its products with exponents are exact.
         self.ln2_high, self.ln2_low = ln2
         self.log10_2 = log10_2
-        # Beyond these, exp is zero, and both exp and half of it are infinite.
+        # Below the first exp underflows to zero; above the second even exp / 2 overflows.
         self.lowest, self.highest = exp_range
         # expm1(r) = r + r² P(r) for |r| <= ln(2) / 2
         self.expm1 = expm1
@@ -99,15 +99,15 @@ def chebyshev(coefficients: Iterable[Any], t: Expr) -> Expr:
 
 
 def is_nan(x: Expr) -> Expr:
-    return x.differs(x)
+    return x.ne(x)
 
 
-def limited(x: Expr, low: float, high: float) -> Expr:
-    """x between two bounds; NaN stays NaN."""
+def clamp(x: Expr, low: float, high: float) -> Expr:
+    """x clamped to two bounds; NaN stays NaN."""
     return where(x > high, high, where(x < low, low, x))
 
 
-# -- exact arithmetic: a result, and the rounding error of it ----------------------------------
+# -- error-free transformations: a result and its rounding error -------------------------------
 
 
 def two_sum(a: Expr, b: Expr) -> tuple[Expr, Expr]:
@@ -133,25 +133,24 @@ def two_product(a: Expr, b: Expr) -> tuple[Expr, Expr]:
 
 
 def _power_of_two(shifted: Expr) -> Expr:
-    """2 to an integer that was rounded by adding the shifter."""
+    """2^n for an integer n that was rounded by adding the shifter."""
     f = format_of(shifted)
     exponent = shifted.bits() - f.shifter_bits
     return ((exponent + f.bias) << f.mantissa).from_bits()
 
 
-def _grown(r: Expr) -> Expr:
+def _expm1_near_zero(r: Expr) -> Expr:
     """expm1(r) for |r| <= ln(2) / 2."""
     return (r * r).fma(polynomial(format_of(r).expm1, r), r)
 
 
-def reduced(x: Expr, tail: Expr | None = None) -> tuple[Expr, Expr, Expr]:
-    """expm1(r), and two powers of two whose product times exp(r) is exp(x + tail).
+def exp_reduction(x: Expr, tail: Expr | None = None) -> tuple[Expr, Expr, Expr]:
+    """Range reduction: expm1(r), and two powers of two whose product times exp(r) is exp(x + tail).
 
-    Two, because the whole power may be beyond the largest float, or below the smallest, where the
-    product is not.
+    Two, because a single power of two may overflow or underflow where the result does not.
     """
     f = format_of(x)
-    x = limited(x, f.lowest, f.highest)
+    x = clamp(x, f.lowest, f.highest)
     whole = x.fma(1 / math.log(2), f.shifter)
     n = whole - f.shifter
     r = n.fma(-f.ln2_high, x)
@@ -160,54 +159,54 @@ def reduced(x: Expr, tail: Expr | None = None) -> tuple[Expr, Expr, Expr]:
         r = r + tail
     half = x.fma(0.5 / math.log(2), f.shifter)
     rest = (n - (half - f.shifter)) + f.shifter
-    return _grown(r), _power_of_two(half), _power_of_two(rest)
+    return _expm1_near_zero(r), _power_of_two(half), _power_of_two(rest)
 
 
-def _reduced_once(x: Expr) -> tuple[Expr, Expr]:
-    """expm1(r) and a power of two with exp(x) = power * exp(r), where that is a normal number."""
+def _exp_of_normal(x: Expr) -> tuple[Expr, Expr]:
+    """Range reduction where exp(x) is a normal number: expm1(r), and the power of two."""
     f = format_of(x)
     whole = x.fma(1 / math.log(2), f.shifter)
     n = whole - f.shifter
     r = n.fma(-f.ln2_low, n.fma(-f.ln2_high, x))
-    return _grown(r), _power_of_two(whole)
+    return _expm1_near_zero(r), _power_of_two(whole)
 
 
 def exp_of_negative(x: Expr) -> Expr:
     """exp(x) for x up to about zero; results below the smallest normal number are zero."""
-    grown, power = _reduced_once(x)
-    return where(x < math.log(format_of(x).smallest_normal), 0.0, power.fma(grown, power))
+    expm1_r, power = _exp_of_normal(x)
+    return where(x < math.log(format_of(x).smallest_normal), 0.0, power.fma(expm1_r, power))
 
 
-def usual_exp(x: Expr) -> Expr:
-    """exp(x), quicker where all of many neighbours have results that are normal numbers."""
-    grown, power = _reduced_once(x)
-    is_usual = x.abs() < -math.log(format_of(x).smallest_normal)
-    return rarely(~is_usual, exp(x), power.fma(grown, power))
+def exp_with_fast_path(x: Expr) -> Expr:
+    """exp(x), with a fast path for results that are normal numbers."""
+    expm1_r, power = _exp_of_normal(x)
+    is_normal = x.abs() < -math.log(format_of(x).smallest_normal)
+    return unlikely(~is_normal, exp(x), power.fma(expm1_r, power))
 
 
 def exp(x: Expr) -> Expr:
-    grown, first, second = reduced(x)
-    return first.fma(grown, first) * second
+    expm1_r, first, second = exp_reduction(x)
+    return first.fma(expm1_r, first) * second
 
 
 def exp2(x: Expr) -> Expr:
     f = format_of(x)
-    # 2 to a whole number is exact: nothing is left over.
-    x = limited(x, -f.bias - f.mantissa - 2.0, f.bias + 1.0)
+    # 2 to an integer is exact.
+    x = clamp(x, -f.bias - f.mantissa - 2.0, f.bias + 1.0)
     whole = x + f.shifter
     n = whole - f.shifter
     half = x.fma(0.5, f.shifter)
     rest = (n - (half - f.shifter)) + f.shifter
     first, second = _power_of_two(half), _power_of_two(rest)
-    return first.fma(_grown((x - n) * math.log(2)), first) * second
+    return first.fma(_expm1_near_zero((x - n) * math.log(2)), first) * second
 
 
 def expm1(x: Expr) -> Expr:
-    grown, first, second = reduced(x)
+    expm1_r, first, second = exp_reduction(x)
     scale = first * second
-    # Beyond the range of a single power the 1 no longer matters.
-    near = scale.fma(grown, scale - 1.0)
-    return where(x > 80.0, first.fma(grown, first) * second, where(x.equals(0.0), x, near))
+    # Where a single power of two would overflow, the 1 no longer matters.
+    near = scale.fma(expm1_r, scale - 1.0)
+    return where(x > 80.0, first.fma(expm1_r, first) * second, where(x.eq(0.0), x, near))
 
 
 def sigmoid(x: Expr) -> Expr:
@@ -217,17 +216,17 @@ def sigmoid(x: Expr) -> Expr:
 
 def tanh(x: Expr) -> Expr:
     twice = x.abs() * -2.0
-    # From there on the result is 1.
+    # Beyond it the result rounds to 1.
     cut = -0.7 * (format_of(x).mantissa + 3)
-    grown, power = _reduced_once(where(twice < cut, cut, twice))
-    shrunk = power.fma(grown, power - 1.0)
+    expm1_r, power = _exp_of_normal(where(twice < cut, cut, twice))
+    shrunk = power.fma(expm1_r, power - 1.0)
     return (-shrunk / (shrunk + 2.0)).copysign(x)
 
 
 def _half_exp(x: Expr) -> Expr:
-    """exp(x) / 2, finite for some x where exp(x) is not."""
-    grown, first, second = reduced(x)
-    return first.fma(grown, first) * (second * 0.5)
+    """exp(x) / 2, finite for some x where exp(x) overflows."""
+    expm1_r, first, second = exp_reduction(x)
+    return first.fma(expm1_r, first) * (second * 0.5)
 
 
 def sinh(x: Expr) -> Expr:
@@ -273,10 +272,10 @@ def _log_parts(t: Expr) -> tuple[Expr, Expr]:
     return half_square, s * (half_square + z * polynomial(format_of(t).log, z))
 
 
-def _at_the_edges(x: Expr, result: Expr) -> Expr:
-    """A logarithm's result, put right for infinity, zero, negative numbers and NaN."""
-    result = where(x.equals(math.inf), x, result)
-    return where(x > 0.0, result, where(x.equals(0.0), -math.inf, x.like(math.nan)))
+def _with_special_cases(x: Expr, result: Expr) -> Expr:
+    """The result of a logarithm, or that of infinity, zero, a negative number or NaN."""
+    result = where(x.eq(math.inf), x, result)
+    return where(x > 0.0, result, where(x.eq(0.0), -math.inf, x.like(math.nan)))
 
 
 def _log_of_parts(k: Expr, t: Expr) -> Expr:
@@ -286,16 +285,16 @@ def _log_of_parts(k: Expr, t: Expr) -> Expr:
 
 
 def log(x: Expr) -> Expr:
-    return _at_the_edges(x, _log_of_parts(*exponent_and_mantissa(x)))
+    return _with_special_cases(x, _log_of_parts(*exponent_and_mantissa(x)))
 
 
-def usual_log(x: Expr) -> Expr:
-    """log(x), quicker where all of many neighbours are positive normal numbers."""
-    is_usual = (x >= format_of(x).smallest_normal) & (x < math.inf)
-    return rarely(~is_usual, log(x), _log_of_parts(*exponent_and_mantissa_of_normal(x)))
+def log_with_fast_path(x: Expr) -> Expr:
+    """log(x), with a fast path for positive normal numbers."""
+    is_normal = (x >= format_of(x).smallest_normal) & (x < math.inf)
+    return unlikely(~is_normal, log(x), _log_of_parts(*exponent_and_mantissa_of_normal(x)))
 
 
-# 1 / log(2) and 1 / log(10) in two parts, by the bits of the mantissa.
+# 1 / log(2) and 1 / log(10) as sums of two, by the bits of the mantissa.
 _LOG2_E = {
     23: (1.4426950216293335, 1.9259629911266174681e-8),
     52: (1.4426950408889634, 2.035527374093103205e-17),
@@ -307,13 +306,13 @@ _LOG10_E = {
 
 
 def _log_to_base(x: Expr, of_two: tuple[float, float], of_e: tuple[float, float]) -> Expr:
-    """The logarithm to a base, given those of 2 and of e, each in two parts."""
+    """The logarithm to a base, given those of 2 and of e, each as a sum of two."""
     k, t = exponent_and_mantissa(x)
     half_square, tail = _log_parts(t)
     main, lost = two_product(t, t.like(of_e[0]))
     rest = (tail - half_square).fma(of_e[0], k.fma(of_two[1], t.fma(of_e[1], lost)))
     total, error = fast_two_sum(k * of_two[0], main)
-    return _at_the_edges(x, where(k.equals(0.0), main + rest, total + (error + rest)))
+    return _with_special_cases(x, where(k.eq(0.0), main + rest, total + (error + rest)))
 
 
 def log2(x: Expr) -> Expr:
@@ -329,7 +328,7 @@ def log1p(x: Expr) -> Expr:
     whole = x + 1.0
     lost = (x - (whole - 1.0)) / whole
     exact = log(whole) + where((whole > 0.0) & (whole < math.inf), lost, 0.0)
-    return where(whole.equals(1.0) & (x.abs() < 0.5), x, exact)
+    return where(whole.eq(1.0) & (x.abs() < 0.5), x, exact)
 
 
 def softplus(x: Expr) -> Expr:

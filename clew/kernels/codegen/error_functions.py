@@ -7,10 +7,10 @@ import math
 from clew.kernels.codegen.elementary import (
     chebyshev,
     exp,
+    exp_reduction,
     is_nan,
     log,
     polynomial,
-    reduced,
     two_product,
 )
 from clew.kernels.codegen.ir import F32, Expr, where
@@ -83,8 +83,8 @@ def _erfcx(x: Expr) -> Expr:
 def _exp_minus_square(x: Expr) -> Expr:
     """exp(-x²), with the rounding error of the square made good."""
     square, error = two_product(x, x)
-    grown, first, second = reduced(-square, -error)
-    return first.fma(grown, first) * second
+    expm1_r, first, second = exp_reduction(-square, -error)
+    return first.fma(expm1_r, first) * second
 
 
 def erfinv(x: Expr) -> Expr:
@@ -98,7 +98,7 @@ def erfinv(x: Expr) -> Expr:
     result = size * where(w < 5.0, polynomial(_ERFINV_NEAR, w - 2.5), far)
     if x.dtype != F32:
         result = _erfinv_improved(size, result)
-    return where(size.equals(1.0), math.inf, result).copysign(x)
+    return where(size.eq(1.0), math.inf, result).copysign(x)
 
 
 def _erfinv_improved(x: Expr, guess: Expr) -> Expr:

@@ -1,174 +1,171 @@
-"""Rows of images as vectors, contiguous or strided: what convolution and pooling share.
+"""Vectorized loops over rows of images, contiguous or strided, for convolution and pooling.
 
-Lines are short, and often no multiple of a vector: what is left goes in shorter vectors, and the
-last elements one by one. Masks would do for all of it, but processors from AMD take ten times as
-long for a masked store as for any other.
+Rows are short, and often no multiple of a vector: the remainder goes through narrower vectors and a
+scalar loop. It is not masked, because masked stores take AMD's processors ten times as long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from clew.kernels.codegen.builder import Code
+from clew.kernels.codegen.builder import IRBuilder
 from clew.kernels.codegen.vectors import carrying_loop
 from clew.kernels.runtime.cpu import vector_bytes
 
-# The first number of some, where they end, and how far they are apart.
-Span = tuple[str, str, str]
-# The least vector that is worth its code.
-_SHORTEST = 4
-# Neighbours, and every other element: code for these is made of vectors. It has the number, and
-# code for any stride the name of a value.
-KNOWN_STRIDES = ("1", "2")
+# Begin, end and step of a range of rows or columns.
+Range = tuple[str, str, str]
+# The fewest lanes that are worth a loop of their own.
+_MIN_LANES = 4
+# Strides with vector code, which has them as constants; code for any stride has scalar loops.
+SPECIALIZED_STRIDES = ("1", "2")
 
 
-def widths(item: int) -> list[int]:
-    """The lanes of vectors of elements of so many bytes that have code of their own."""
-    widest = vector_bytes() // item
-    return [*(widest >> n for n in range(8) if widest >> n >= _SHORTEST), 1]
+def lane_counts(itemsize: int) -> list[int]:
+    """The lanes of the vector loops that a row goes through, the widest first; 1 is the last."""
+    widest = vector_bytes() // itemsize
+    return [*(widest >> n for n in range(8) if widest >> n >= _MIN_LANES), 1]
 
 
-class Lines(Code):
-    """Code for lines; `lanes` says how many elements the body of a loop is for."""
+class ImageRowBuilder(IRBuilder):
+    """A builder of loops over rows; the body of a loop is for `lanes` elements."""
 
     lanes = 1
 
     @property
-    def widest(self) -> int:
-        """The lanes of the machine's vectors."""
-        return widths(self.item)[0]
+    def max_lanes(self) -> int:
+        """The lanes of the widest vector."""
+        return lane_counts(self.itemsize)[0]
 
-    def kind(self, times: int = 1) -> str:
-        """The type of what a body works on, or of so many times as many elements."""
-        lanes = self.lanes * times
-        return self.llvm if lanes == 1 else f"<{lanes} x {self.llvm}>"
+    def value_type(self, times: int = 1, element: str = "") -> str:
+        """The type of as many elements as there are lanes, or so many times as many."""
+        lanes, element = self.lanes * times, element or self.llvm
+        return element if lanes == 1 else f"<{lanes} x {element}>"
 
-    def in_lanes(self, begin: str, end: str, body: Callable[[str], None], spare: int = 0) -> None:
-        """A body, given the first of some elements, for vectors and then for single ones.
+    def vectorized(
+        self, begin: str, end: str, body: Callable[[str], None], min_scalars: int = 0
+    ) -> None:
+        """body(i) over a range: in vectors of decreasing widths, the remainder in scalars.
 
-        So many elements are left to single ones at least.
+        At least `min_scalars` elements are left to the scalar loop.
         """
         done = begin
-        for lanes in widths(self.item):
+        for lanes in lane_counts(self.itemsize):
             self.lanes, stop = lanes, end
             if lanes > 1:
-                left = self.sub(end, done, str(spare))
-                count = self.quotient(self.most(left, "0"), str(lanes))
-                stop = self.add(done, self.mul(count, str(lanes)))
+                left = self.sub(end, done, str(min_scalars))
+                stop = self.add(done, self.round_down(self.max(left, "0"), str(lanes)))
             with self.loop(done, stop, by=lanes) as element:
                 body(element)
             done = stop
 
-    def pairs(self, line: str, index: str) -> list[str]:
-        """Two neighbours for each lane: the first ones, and the second ones."""
+    def deinterleave(self, row: str, index: str) -> list[str]:
+        """Elements index, index + 2, ... of a row, one for each lane; and those after each."""
         if self.lanes == 1:
-            return [self.load(self.at(line, self.add(index, str(n)))) for n in range(2)]
-        both = self.load(self.at(line, index), self.kind(2))
+            return [self.load(self.gep(row, self.add(index, str(n)))) for n in range(2)]
+        both = self.load(self.gep(row, index), self.value_type(2))
         return [
-            self.shuffle(self.kind(2), both, "poison", range(n, 2 * self.lanes, 2))
+            self.shuffle_vector(self.value_type(2), both, "poison", range(n, 2 * self.lanes, 2))
             for n in range(2)
         ]
 
-    def joined(self, pair: list[str]) -> str:
-        """The opposite of `pairs`, for vectors."""
+    def interleave(self, pair: list[str]) -> str:
+        """The inverse of `deinterleave`, for vectors."""
         order = [lane for i in range(self.lanes) for lane in (i, i + self.lanes)]
-        return self.shuffle(self.kind(), pair[0], pair[1], order)
+        return self.shuffle_vector(self.value_type(), pair[0], pair[1], order)
 
-    def repeated(self, number: str) -> str:
-        """A number in all lanes."""
+    def splat(self, value: str, element: str = "") -> str:
+        """A scalar in all lanes."""
         if self.lanes == 1:
-            return number
-        one = self.e.value(f"insertelement {self.kind()} poison, {self.llvm} {number}, i32 0")
-        return self.shuffle(self.kind(), one, "poison", [0] * self.lanes)
+            return value
+        vector, element = self.value_type(element=element), element or self.llvm
+        one = self.e.value(f"insertelement {vector} poison, {element} {value}, i32 0")
+        return self.shuffle_vector(vector, one, "poison", [0] * self.lanes)
 
-    def gathered(self, places: list[str]) -> str:
-        """Elements from anywhere, one for each lane."""
+    def gather(self, addresses: list[str]) -> str:
+        """Elements from an address for each lane."""
         if self.lanes == 1:
-            return self.load(places[0])
+            return self.load(addresses[0])
         found = "poison"
-        for lane, place in enumerate(places):
-            inserted = f"{self.llvm} {self.load(place)}, i32 {lane}"
-            found = self.e.value(f"insertelement {self.kind()} {found}, {inserted}")
+        for lane, address in enumerate(addresses):
+            inserted = f"{self.llvm} {self.load(address)}, i32 {lane}"
+            found = self.e.value(f"insertelement {self.value_type()} {found}, {inserted}")
         return found
 
-    def copy_line(self, source: str, target: str, begin: str, end: str) -> None:
+    def copy_row(self, source: str, target: str, begin: str, end: str) -> None:
         """target[i] = source[i] for i from begin to end."""
-        self.in_lanes(begin, end, lambda i: self._copy(self.at(source, i), self.at(target, i)))
+        self.vectorized(begin, end, lambda i: self._copy(self.gep(source, i), self.gep(target, i)))
 
-    def read_line(self, source: str, target: str, begin: str, end: str, stride: str) -> None:
+    def load_strided_row(self, source: str, target: str, begin: str, end: str, stride: str) -> None:
         """target[i] = source[i * stride]."""
 
-        def every_other(i: str) -> None:
-            place = self.mul(i, "2")
+        def even_elements(i: str) -> None:
+            index = self.mul(i, "2")
             if self.lanes == 1:
-                self._copy(self.at(source, place), self.at(target, i))
+                self._copy(self.gep(source, index), self.gep(target, i))
             else:
-                self.store(self.pairs(source, place)[0], self.at(target, i), self.kind())
+                even = self.deinterleave(source, index)[0]
+                self.store(even, self.gep(target, i), self.value_type())
 
         if stride == "1":
-            self.copy_line(source, target, begin, end)
+            self.copy_row(source, target, begin, end)
         elif stride == "2":
-            # The last number of a vector may lie beyond the line.
-            self.in_lanes(begin, end, every_other, spare=1)
+            # The last odd element of a vector may lie beyond the row.
+            self.vectorized(begin, end, even_elements, min_scalars=1)
         else:
             self.lanes = 1
             with self.loop(begin, end) as i:
-                self._copy(self.at(source, self.mul(i, stride)), self.at(target, i))
+                self._copy(self.gep(source, self.mul(i, stride)), self.gep(target, i))
 
-    def add_line(self, line: str, target: str, begin: str, end: str, stride: str) -> None:
-        """target[i * stride] += line[i]."""
+    def add_strided_row(self, row: str, target: str, begin: str, end: str, stride: str) -> None:
+        """target[i * stride] += row[i]."""
 
         def add(i: str) -> None:
-            value, kind = self.load(self.at(line, i), self.kind()), self.kind()
-            place = i if stride == "1" else self.mul(i, stride)
+            value, kind = self.load(self.gep(row, i), self.value_type()), self.value_type()
+            index = i if stride == "1" else self.mul(i, stride)
             if stride == "2" and self.lanes > 1:
-                value, kind = self.joined([value, "zeroinitializer"]), self.kind(2)
-            self._add_to(self.at(target, place), value, kind)
+                value, kind = self.interleave([value, "zeroinitializer"]), self.value_type(2)
+            self.add_to(self.gep(target, index), value, kind)
 
-        if stride in KNOWN_STRIDES:
-            # The last number of a vector may lie beyond the line, where others may write.
-            self.in_lanes(begin, end, add, spare=int(stride) - 1)
+        if stride in SPECIALIZED_STRIDES:
+            # The last odd element of a vector may lie beyond the row, where other tasks write.
+            self.vectorized(begin, end, add, min_scalars=int(stride) - 1)
         else:
             self.lanes = 1
             with self.loop(begin, end) as i:
                 add(i)
 
-    def better(
-        self, value: str, best: str, here: str, where: str, places: str = "i64"
+    def max_with_index(
+        self, value: str, best: str, index: str, best_index: str, integer: str = "i64"
     ) -> list[str]:
-        """The larger of two numbers and its place; of equal ones the first, and the last NaN."""
-        e, kind = self.e, self.kind()
-        truth, numbers = (
-            each if self.lanes == 1 else f"<{self.lanes} x {each}>" for each in ("i1", places)
-        )
+        """The maximum and its index: the first of equal values, the last NaN."""
+        e, kind = self.e, self.value_type()
+        truth, integers = (self.value_type(element=each) for each in ("i1", integer))
         greater = e.value(f"fcmp ogt {kind} {value}, {best}")
         nan = e.value(f"fcmp uno {kind} {value}, {value}")
         is_better = e.value(f"or {truth} {greater}, {nan}")
         return [
             e.value(f"select {truth} {is_better}, {kind} {value}, {kind} {best}"),
-            e.value(f"select {truth} {is_better}, {numbers} {here}, {numbers} {where}"),
+            e.value(f"select {truth} {is_better}, {integers} {index}, {integers} {best_index}"),
         ]
 
-    def largest(self, plane: str, width: str, rows: Span, columns: Span) -> list[str]:
-        """The largest element of a window, and its place in a plane of such rows."""
+    def window_max(self, image: str, width: str, rows: Range, columns: Range) -> list[str]:
+        """The maximum of a window of an image with rows of such a width, and its flat index."""
         e = self.e
         start = self.add(self.mul(rows[0], width), columns[0])
-        first = [(self.llvm, self.load(self.at(plane, start))), ("i64", start)]
+        first = [(self.llvm, self.load(self.gep(image, start))), ("i64", start)]
 
-        def down(row: str, so_far: list[str]) -> list[str]:
+        def over_rows(row: str, so_far: list[str]) -> list[str]:
             before = self.mul(row, width)
 
-            def across(column: str, so_far: list[str]) -> list[str]:
-                place = self.add(before, column)
-                return self.better(self.load(self.at(plane, place)), so_far[0], place, so_far[1])
+            def over_columns(column: str, so_far: list[str]) -> list[str]:
+                index = self.add(before, column)
+                value = self.load(self.gep(image, index))
+                return self.max_with_index(value, so_far[0], index, so_far[1])
 
             found = list(zip((self.llvm, "i64"), so_far, strict=True))
-            return carrying_loop(e, columns[:2], columns[2], across, found)
+            return carrying_loop(e, columns[:2], columns[2], over_columns, found)
 
-        return carrying_loop(e, rows[:2], rows[2], down, first)
-
-    def _add_to(self, place: str, value: str, kind: str) -> None:
-        self.store(self.e.value(f"fadd {kind} {self.load(place, kind)}, {value}"), place, kind)
+        return carrying_loop(e, rows[:2], rows[2], over_rows, first)
 
     def _copy(self, source: str, target: str) -> None:
-        self.store(self.load(source, self.kind()), target, self.kind())
+        self.store(self.load(source, self.value_type()), target, self.value_type())

@@ -1,11 +1,11 @@
 """The kernel IR: scalar expressions over the elements of arrays.
 
-An expression says what happens to one element, in a vocabulary of some forty primitive operations
-on five types. It says nothing of loops, vectors, threads or machines: a code generator adds those.
-Along a row (the last axis of what a row kernel works on) an expression may also be reduced.
+An expression computes one element, from some forty primitive operations on five types. It knows
+neither loops nor a target: lowering adds both. In a kernel over rows (the last axis of its
+operands) an expression may also be reduced along the row.
 
-Formulas build expressions simply by being called with them: `Expr` has the operators and the method
-names of a tensor, so one definition serves tensors, arrays and kernels.
+Formulas are traced by calling them with expressions: `Expr` has the operators and the method names
+of a tensor, so that one definition serves tensors, arrays and kernels.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ F32, F64, I32, I64, BOOL = "f32", "f64", "i32", "i64", "bool"
 FLOATS = (F32, F64)
 INTEGERS = (I32, I64)
 BITS = {F32: 32, F64: 64, I32: 32, I64: 64, BOOL: 1}
-# Types of elements in memory only: they are converted when loaded and stored.
+# Storage types only: converted to the compute type when loaded, and back when stored.
 F16, BF16 = "f16", "bf16"
 COMPUTED_IN = {F16: F32, BF16: F32}
-# The integer type with as many bits, for looking at the bits of a float.
+# The integer type of the same width, for bit casts.
 INTEGER_OF = {F32: I32, F64: I64}
 FLOAT_OF = {I32: F32, I64: F64}
 
-# Primitive operations by the types of their operands: "f" floats, "i" integers, "n" both, "b" bool.
-# The result has the type of the operands, or the one after the arrow.
+# Primitive operations with the types of their operands: "f" floats, "i" integers, "n" both, "b"
+# bool. The result has the type of the operands, or the one after ">".
 PRIMITIVES: dict[str, str] = {
     "add": "nn", "sub": "nn", "mul": "nn", "neg": "n", "div": "ff",
     "fma": "fff", "abs": "f", "sqrt": "f", "floor": "f", "ceil": "f", "trunc": "f", "rint": "f",
@@ -34,13 +34,13 @@ PRIMITIVES: dict[str, str] = {
     "and": "bb", "or": "bb", "not": "b", "band": "ii", "bor": "ii", "bxor": "ii",
     "shl": "ii", "shr": "ii",
 }  # fmt: skip
-# Operations with rules of their own, and the number of their operands.
+# Operations with type rules of their own, and the number of their operands.
 SPECIAL = {
     "input": 0, "const": 0, "select": 3, "convert": 1, "bits": 1, "from_bits": 1, "table": 1,
-    "rare": 3, "reduce": 1, "index": 0, "size": 0, "keep": 1,
+    "unlikely": 3, "reduce": 1, "index": 0, "size": 0, "materialize": 1,
 }  # fmt: skip
-# What only rows have.
-ALONG_ROWS = ("reduce", "index", "size", "keep")
+# Operations of kernels over rows only.
+ALONG_ROWS = ("reduce", "index", "size", "materialize")
 REDUCTIONS = ("sum", "max", "min", "prod")
 
 
@@ -50,14 +50,15 @@ class Expr:
     __slots__ = ("args", "dtype", "op", "value")
 
     if TYPE_CHECKING:
-        # Elementary functions are attached by `functions`; this says that they exist.
+        # Elementary functions are attached in `tracing`; this declares them.
         def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self, op: str, dtype: str, args: tuple[Expr, ...] = (), value: Any = None) -> None:
         self.op = op
         self.dtype = dtype
         self.args = args
-        # A constant's number, a table's numbers, an input's position, a reduction's kind.
+        # The number of a constant, the values of a table, the index of an input, the kind of a
+        # reduction.
         self.value = value
 
     def __bool__(self) -> bool:
@@ -67,7 +68,7 @@ class Expr:
         )
 
     def __eq__(self, other: object) -> NoReturn:
-        raise TypeError("a kernel's formula compares elements with x.equals(y), not with `==`")
+        raise TypeError("a kernel's formula compares elements with x.eq(y), not with `==`")
 
     __hash__ = object.__hash__
 
@@ -134,10 +135,10 @@ class Expr:
     def __rshift__(self, other: Any) -> Expr:
         return binary("shr", self, other)
 
-    def equals(self, other: Any) -> Expr:
+    def eq(self, other: Any) -> Expr:
         return binary("eq", self, other)
 
-    def differs(self, other: Any) -> Expr:
+    def ne(self, other: Any) -> Expr:
         return binary("ne", self, other)
 
     def abs(self) -> Expr:
@@ -176,11 +177,11 @@ class Expr:
         return self if dtype == self.dtype else Expr("convert", dtype, (self,))
 
     def bits(self) -> Expr:
-        """The bits of a float as an integer."""
+        """A float bit-cast to an integer."""
         return Expr("bits", INTEGER_OF[self.dtype], (self,))
 
     def from_bits(self) -> Expr:
-        """The float that an integer's bits stand for."""
+        """An integer bit-cast to a float."""
         return Expr("from_bits", FLOAT_OF[self.dtype], (self,))
 
     # -- along a row -----------------------------------------------------------------------
@@ -200,9 +201,12 @@ class Expr:
     def row_mean(self) -> Expr:
         return self.row_sum() / Expr("size", self.dtype)
 
-    def keep(self) -> Expr:
-        """The same value, kept for the passes over the row that follow the one that makes it."""
-        return Expr("keep", self.dtype, (self,))
+    def materialize(self) -> Expr:
+        """The same value, stored by the pass over the row that computes it, loaded by later ones.
+
+        Without it, every pass that needs the value computes it again.
+        """
+        return Expr("materialize", self.dtype, (self,))
 
     def __repr__(self) -> str:
         return show(self)
@@ -220,19 +224,19 @@ def where(condition: Expr, yes: Any, no: Any) -> Expr:
     return Expr("select", yes.dtype, (condition, yes, yes.like(no)))
 
 
-def rarely(condition: Expr, rare: Expr, common: Expr) -> Expr:
-    """where(condition, rare, common), where the condition hardly ever holds, and rare is slow.
+def unlikely(condition: Expr, slow: Expr, fast: Expr) -> Expr:
+    """where(condition, slow, fast), with a condition that hardly ever holds.
 
-    Loops may look first whether it holds for any of many elements, and leave the slow part out.
+    A loop may test a block of elements first, and skip the slow path where it holds for none.
     """
-    return Expr("rare", common.dtype, (condition, rare, common))
+    return Expr("unlikely", fast.dtype, (condition, slow, fast))
 
 
-def commonly(roots: list[Expr]) -> list[Expr]:
-    """The same expressions for elements none of which is a rare case."""
+def fast_path(roots: list[Expr]) -> list[Expr]:
+    """The same expressions where no condition of `unlikely` holds."""
     made: dict[int, Expr] = {}
     for expr in postorder(roots):
-        if expr.op == "rare":
+        if expr.op == "unlikely":
             made[id(expr)] = made[id(expr.args[2])]
         else:
             args = tuple(made[id(arg)] for arg in expr.args)
@@ -250,12 +254,12 @@ def binary(op: str, left: Expr, right: Any) -> Expr:
 
 
 def table(values: Sequence[float], index: Expr, dtype: str = F64) -> Expr:
-    """values[index]; an index beyond the ends is not allowed."""
+    """values[index]; an index out of bounds is undefined behaviour."""
     return Expr("table", dtype, (index,), tuple(values))
 
 
 def position(dtype: str = I64) -> Expr:
-    """The place of the element in its row."""
+    """The index of the element in its row."""
     return Expr("index", dtype)
 
 
@@ -263,7 +267,7 @@ def position(dtype: str = I64) -> Expr:
 
 
 def postorder(roots: list[Expr]) -> Iterator[Expr]:
-    """Every expression once, operands before what uses them, without recursion."""
+    """Every expression once, operands before their users, without recursion."""
     done: set[int] = set()
     stack: list[tuple[Expr, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
@@ -305,7 +309,7 @@ def _problem(expr: Expr) -> str | None:
 
 def _problem_of_special(expr: Expr, types: list[str]) -> str | None:
     op, dtype, value = expr.op, expr.dtype, expr.value
-    if op in ("select", "rare") and types != [BOOL, dtype, dtype]:
+    if op in ("select", "unlikely") and types != [BOOL, dtype, dtype]:
         return f"{op} needs bool and twice one type, not {', '.join(types)}"
     if op == "bits" and INTEGER_OF.get(types[0]) != dtype:
         return f"bits of {types[0]} are not {dtype}"
@@ -315,7 +319,7 @@ def _problem_of_special(expr: Expr, types: list[str]) -> str | None:
         return f"table needs floats and an integer index, not {types[0]}"
     if op == "reduce" and value not in REDUCTIONS:
         return f"there is no reduction {value}"
-    if op in ("reduce", "keep") and types[0] != dtype:
+    if op in ("reduce", "materialize") and types[0] != dtype:
         return f"{op} of {types[0]} does not give {dtype}"
     if op in ("reduce", "size") and dtype not in FLOATS:
         return f"{op} is for floats, not for {dtype}"
@@ -336,7 +340,7 @@ def _problem_of_constant(expr: Expr) -> str | None:
 
 
 def validate(roots: list[Expr], in_rows: bool = True) -> None:
-    """Raise if an expression breaks the rules of the IR, saying which."""
+    """Raise TypeError for an expression that breaks a rule of the IR."""
     for root in roots:
         if not isinstance(root, Expr):
             raise TypeError(f"a kernel returns expressions, not {root!r}: write x.like(number)")
@@ -349,7 +353,7 @@ def validate(roots: list[Expr], in_rows: bool = True) -> None:
 
 
 class Program:
-    """A whole kernel: expressions, and the types of its inputs and outputs in memory."""
+    """A kernel: its expressions, and the storage types of its inputs and outputs."""
 
     def __init__(
         self, inputs: list[str], outputs: list[str], roots: list[Expr], in_rows: bool = True
@@ -370,7 +374,7 @@ class Program:
 
 
 def show(*roots: Expr) -> str:
-    """The program as text, one value a line; the same text for the same program."""
+    """The program in SSA form as text; the same text for the same program."""
     names: dict[int, str] = {}
     lines: list[str] = []
     for expr in postorder(list(roots)):

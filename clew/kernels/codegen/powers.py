@@ -1,15 +1,15 @@
-"""x to the power y as an expression: exp(y log(x)), with digits to spare in between."""
+"""x to the power y as an expression: exp(y log(x)), with extra precision in between."""
 
 from __future__ import annotations
 
 import math
 
 from clew.kernels.codegen.elementary import (
+    clamp,
+    exp_reduction,
     exponent_and_mantissa,
     fast_two_sum,
-    limited,
     polynomial,
-    reduced,
     two_product,
     two_sum,
 )
@@ -37,46 +37,48 @@ def pow(x: Expr, y: Expr | float) -> Expr:
         wide = _power_of_single(size.convert(F64), y.convert(F64)).convert(F32)
     else:
         wide = _power_of_double(size, y)
-    is_whole = y.rint().equals(y)
-    is_odd = is_whole & (y * 0.5).rint().differs(y * 0.5)
+    is_whole = y.rint().eq(y)
+    is_odd = is_whole & (y * 0.5).rint().ne(y * 0.5)
     is_negative = x.like(1.0).copysign(x) < 0.0
     result = where(is_odd & is_negative, -wide, wide)
-    no_root = (x < 0.0) & (x > -math.inf) & ~is_whole & y.equals(y)
+    no_root = (x < 0.0) & (x > -math.inf) & ~is_whole & y.eq(y)
     result = where(no_root, math.nan, result)
-    always_one = x.equals(1.0) | y.equals(0.0) | (x.equals(-1.0) & y.abs().equals(math.inf))
+    always_one = x.eq(1.0) | y.eq(0.0) | (x.eq(-1.0) & y.abs().eq(math.inf))
     return where(always_one, 1.0, result)
 
 
-def _at_the_ends(x: Expr, logarithm: Expr) -> Expr:
-    """The logarithm of x >= 0, put right for zero, infinity and NaN."""
-    beyond = where(x.equals(0.0), -math.inf, where(x.equals(math.inf), x, logarithm))
-    return where(x.equals(x), beyond, x)
+def _with_special_cases(x: Expr, logarithm: Expr) -> Expr:
+    """The logarithm of x >= 0, or that of zero, infinity or NaN."""
+    beyond = where(x.eq(0.0), -math.inf, where(x.eq(math.inf), x, logarithm))
+    return where(x.eq(x), beyond, x)
 
 
 def _power_of_single(x: Expr, y: Expr) -> Expr:
-    """For float32 numbers, widened: digits and range of float64 suffice."""
+    """For float32 inputs, computed in float64."""
     k, t = exponent_and_mantissa(x)
     s = t / (t + 2.0)
     z = s * s
     logarithm = k.fma(_LN2[0], s.fma(2.0, s * z * polynomial(_LOG_45_BITS, z)))
-    grown, first, second = reduced(limited(y * _at_the_ends(x, logarithm), -200.0, 200.0))
+    expm1_r, first, second = exp_reduction(
+        clamp(y * _with_special_cases(x, logarithm), -200.0, 200.0)
+    )
     scale = first * second
-    return scale.fma(grown, scale)
+    return scale.fma(expm1_r, scale)
 
 
 def _power_of_double(x: Expr, y: Expr) -> Expr:
-    high, low = _log_in_two_parts(x)
+    high, low = _log_double_double(x)
     product, error = two_product(high, y)
     error = low.fma(y, error)
-    # At the ends, errors are not numbers, and no longer matter.
-    product = y * _at_the_ends(x, high)
+    # For special cases, the rounding error is NaN, and does not matter.
+    product = y * _with_special_cases(x, high)
     is_small = product.abs() < 800.0
-    grown, first, second = reduced(product, where(is_small, error, 0.0))
-    return first.fma(grown, first) * second
+    expm1_r, first, second = exp_reduction(product, where(is_small, error, 0.0))
+    return first.fma(expm1_r, first) * second
 
 
-def _log_in_two_parts(x: Expr) -> tuple[Expr, Expr]:
-    """log(x) to about 65 bits, as a sum."""
+def _log_double_double(x: Expr) -> tuple[Expr, Expr]:
+    """log(x) to about 65 bits, as a sum of two (double-double)."""
     k, t = exponent_and_mantissa(x)
     # s = t / (2 + t)
     below, below_low = fast_two_sum(t.like(2.0), t)

@@ -1,27 +1,37 @@
-"""Loops over rows: kernels that reduce along the last axis and use the result along it again.
+"""Loops over rows: kernels that reduce along the last axis and may use the result along it again.
 
-An expression's level says how many reductions must be finished before it can be computed. Pass p
-over a row computes what has level p: it feeds the reductions that need it and stores the outputs
-that are ready. What is the same for the whole row is computed once, between the passes.
+The level of an expression is the number of reductions that must be complete before it. Pass p over
+a row computes the expressions of level p: it accumulates reductions and stores the outputs of that
+level. Values that are uniform along the row are computed once, between passes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from clew.kernels.codegen.builder import BODY
 from clew.kernels.codegen.emitter import ITEMSIZE, LLVM_TYPE, MEMORY_TYPE, Emitter, literal
 from clew.kernels.codegen.ir import I32, Expr, Program, postorder, show
-from clew.kernels.codegen.loops import context_word, entry, finish
-from clew.kernels.codegen.strided_rows import entry_for_any
-from clew.kernels.codegen.vectors import lanes_for, numbered, over_vectors, turns_for
+from clew.kernels.codegen.loops import (
+    GRAIN,
+    context_word,
+    end_module,
+    entry,
+    loop_argument,
+    rows_per_task,
+)
+from clew.kernels.codegen.strided_rows import strided_entry
+from clew.kernels.codegen.vectors import lane_indices, lanes_for, unroll_for, vector_loop
 
-# Elements of work per piece, and the rows' elements that are summed before a compensated addition.
-GRAIN = 16384
+# Elements that are summed before a compensated addition.
 BLOCK = 512
 
 
 class Row:
-    """One row kernel: which operands vary along the row, and when what can be computed."""
+    """The analysis of a row kernel: the level of each expression, and whether it is uniform.
+
+    `along` says which inputs and outputs have the dimension of the row.
+    """
 
     def __init__(self, program: Program, along: list[bool]) -> None:
         self.inputs = program.inputs
@@ -49,7 +59,7 @@ class Row:
                     f"the signature of output {number - len(self.inputs)} does not fit: "
                     f"its formula has {has}\n{show(root)}"
                 )
-        self.kept = [expr for expr in self.order if expr.op == "keep"]
+        self.materialized = [expr for expr in self.order if expr.op == "materialize"]
         self.last = max(
             [self.level[id(e)] for e in roots if self.varies[id(e)]]
             + [self.level[id(e)] - 1 for e in self.order if e.op == "reduce"],
@@ -57,14 +67,14 @@ class Row:
         )
 
     def reductions(self, level: int) -> list[Expr]:
-        """What pass `level` accumulates."""
+        """The reductions that pass `level` accumulates."""
         return [e for e in self.order if e.op == "reduce" and self.level[id(e)] == level + 1]
 
     def needed(self, level: int) -> list[Expr]:
-        """What varies and must be computed in pass `level`, operands first."""
+        """The expressions that pass `level` computes for each element, operands first."""
         wanted = [e.args[0] for e in self.reductions(level)]
         wanted += [e for e in self.roots if self.varies[id(e)] and self.level[id(e)] == level]
-        wanted += [e for e in self.kept if self.level[id(e)] == level]
+        wanted += [e for e in self.materialized if self.level[id(e)] == level]
         found: list[Expr] = []
         for expr in _down_to(wanted, lambda e: self.is_available(e, level)):
             if self.varies[id(expr)]:
@@ -72,14 +82,14 @@ class Row:
         return found
 
     def is_available(self, expr: Expr, level: int) -> bool:
-        """Whether pass `level` finds the value without computing its operands."""
+        """Whether pass `level` has the value without computing its operands."""
         if not self.varies[id(expr)]:
             return True
-        return expr.op == "keep" and self.level[id(expr)] < level
+        return expr.op == "materialize" and self.level[id(expr)] < level
 
 
 def _down_to(roots: list[Expr], stops: Callable[[Expr], bool]) -> list[Expr]:
-    """Postorder that does not go below expressions where `stops` says so."""
+    """Postorder that does not descend below expressions for which `stops` holds."""
     order: list[Expr] = []
     done: set[int] = set()
     stack = [(root, False) for root in reversed(roots)]
@@ -100,42 +110,33 @@ def row_module(name: str, row: Row, cost: int) -> str:
     """The module of a row kernel."""
     e = Emitter()
     count, inner = len(row.dtypes), sum(row.along)
-    e.declare("i64 @llvm.smax.i64(i64, i64)")
-    e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
-    pointers = [context_word(e, index, "ptr") for index in range(count)]
-    outer = [context_word(e, count + index, "i64") for index in range(count)]
-    size = context_word(e, 2 * count + inner, "i64")
-    buffers = {id(k): _buffer(e, k.dtype, size) for k in row.kept}
-    _RowLoop(e, row, pointers, outer, size, buffers).emit()
-    for buffer in buffers.values():
-        e.free(buffer)
-    e.line("ret void")
-    e.lines.append("}")
-    # A piece has so many rows that its elements are GRAIN / cost, at least one.
-    entry(e, "dense", count, count + inner, 1, row_grain(max(GRAIN // cost, 1)))
+    with e.function(BODY, "#0"):
+        pointers = [context_word(e, index, "ptr") for index in range(count)]
+        outer = [context_word(e, count + index, "i64") for index in range(count)]
+        size = context_word(e, 2 * count + inner, "i64")
+        buffers = {id(each): _buffer(e, each.dtype, size) for each in row.materialized}
+        _RowLoop(e, row, pointers, outer, size, buffers).emit()
+        for buffer in buffers.values():
+            e.free(buffer)
+    entry(e, "contiguous", count, count + inner, 1, row_grain(max(GRAIN // cost, 1)))
     core = ["n" if is_along else "" for is_along in row.along]
-    entry_for_any(e, name, "dense", len(row.inputs), row.dtypes, core)
-    finish(e)
+    strided_entry(e, name, "contiguous", len(row.inputs), row.dtypes, core)
+    end_module(e)
     return e.text()
 
 
-def row_grain(elements: int) -> str:
-    return (
-        "%size_at = getelementptr i64, ptr %dims, i64 1\n"
-        "  %size = load i64, ptr %size_at\n"
-        "  %some = call i64 @llvm.smax.i64(i64 %size, i64 1)\n"
-        f"  %fit = udiv i64 {elements}, %some\n"
-        "  %grain = call i64 @llvm.smax.i64(i64 %fit, i64 1)"
-    )
+def row_grain(elements: int) -> Callable[[Emitter], str]:
+    """The grain of a kernel over rows whose tasks have so many elements, at least one row."""
+    return lambda e: rows_per_task(e, elements, loop_argument(e, "dims", 1))
 
 
 def _buffer(e: Emitter, dtype: str, size: str) -> str:
     length = e.value(f"mul i64 {size}, {ITEMSIZE[dtype]}")
-    return e.memory(length)
+    return e.aligned_malloc(length)
 
 
 class _RowLoop:
-    """for each row: pass after pass."""
+    """for each row: all passes."""
 
     def __init__(
         self,
@@ -166,13 +167,12 @@ class _RowLoop:
         e.line(f"{r} = phi i64 [ %begin, %{before} ], [ {following}, %end{name} ]")
         self.bases = []
         for pointer, step in zip(self.pointers, self.outer, strict=True):
-            offset = e.value(f"mul i64 {r}, {step}")
-            self.bases.append(e.value(f"getelementptr i8, ptr {pointer}, i64 {offset}"))
+            self.bases.append(e.strided_address(pointer, r, step))
         self.uniform = {}
         for level in range(self.row.last + 1):
-            self.between(level)
+            self.compute_uniform(level)
             self.one_pass(level)
-        self.between(self.row.last + 1)
+        self.compute_uniform(self.row.last + 1)
         for number, root in enumerate(self.row.roots, len(self.row.inputs)):
             if not self.row.varies[id(root)]:
                 e.store(self.row.dtypes[number], self.uniform[id(root)], self.bases[number])
@@ -183,15 +183,15 @@ class _RowLoop:
         e.line(f"br i1 %last{name}, label %{done}, label %{name}")
         e.label(done)
 
-    def between(self, level: int) -> None:
-        """What is the same for the whole row and can be known before pass `level`."""
+    def compute_uniform(self, level: int) -> None:
+        """The values that are uniform along the row and needed by pass `level`."""
         row, e = self.row, self.e
         for expr in row.order:
             key = id(expr)
             if row.varies[key] or row.level[key] > level or key in self.uniform:
                 continue
             if expr.op == "reduce":
-                continue  # its pass has put it there, or the row never needs it
+                continue  # its pass has set it, or nothing needs it
             if expr.op == "input":
                 self.uniform[key] = e.load(row.inputs[expr.value], self.bases[expr.value])
             elif expr.op == "size":
@@ -199,18 +199,19 @@ class _RowLoop:
                 self.uniform[key] = e.value(f"sitofp i64 {self.size} to {llvm}")
             else:
                 args = [self.uniform[id(arg)] for arg in expr.args]
-                self.uniform[key] = args[0] if expr.op == "keep" else e.operation(expr, args)
+                is_stored = expr.op == "materialize"
+                self.uniform[key] = args[0] if is_stored else e.operation(expr, args)
 
     def one_pass(self, level: int) -> None:
-        """The elements of the row; if they are added up, in blocks, whose sums are compensated."""
-        reductions, known = self.row.reductions(level), self.in_all_lanes(level)
+        """One loop over the row; sums and products are in blocks, with compensated additions."""
+        reductions, splats = self.row.reductions(level), self.splats(level)
         if any(each.value in ("sum", "prod") for each in reductions):
-            results = self.in_blocks(level, known, reductions)
+            results = self.in_blocks(level, splats, reductions)
         else:
-            results = self.elements(level, known, ("0", self.size), reductions)
+            results = self.elements(level, splats, ("0", self.size), reductions)
         self.uniform |= {id(each): value for each, value in zip(reductions, results, strict=True)}
 
-    def in_blocks(self, level: int, known: dict[int, str], reductions: list[Expr]) -> list[str]:
+    def in_blocks(self, level: int, splats: dict[int, str], reductions: list[Expr]) -> list[str]:
         e = self.e
         name = e.fresh("pass")
         entered, block, ended = f"entered{name}", f"block{name}", f"ended{name}"
@@ -227,7 +228,7 @@ class _RowLoop:
         e.line(f"{next_at} = add nuw nsw i64 {at}, {BLOCK}")
         e.line(f"%over{name} = icmp sgt i64 {next_at}, {self.size}")
         e.line(f"%stop{name} = select i1 %over{name}, i64 {self.size}, i64 {next_at}")
-        partial = self.elements(level, known, (at, f"%stop{name}"), reductions)
+        partial = self.elements(level, splats, (at, f"%stop{name}"), reductions)
         e.line(f"br label %join{name}")
         e.label(f"join{name}")
         for total, value in zip(totals, partial, strict=True):
@@ -239,73 +240,73 @@ class _RowLoop:
             total.end(entered, f"join{name}")
         return [total.result() for total in totals]
 
-    def in_all_lanes(self, level: int) -> dict[int, str]:
-        """What pass `level` uses of what is the same for the whole row."""
-        e, known = self.e, dict[int, str]()
+    def splats(self, level: int) -> dict[int, str]:
+        """The uniform values that pass `level` uses, in all lanes."""
+        e, splats = self.e, dict[int, str]()
         e.lanes = self.lanes
         for expr in self.row.needed(level):
             for arg in expr.args:
-                if not self.row.varies[id(arg)] and id(arg) not in known:
+                if not self.row.varies[id(arg)] and id(arg) not in splats:
                     is_const = arg.op == "const"
                     value = self.uniform[id(arg)]
-                    known[id(arg)] = (
-                        e.operation(arg, []) if is_const else e.spread(arg.dtype, value)
+                    splats[id(arg)] = (
+                        e.operation(arg, []) if is_const else e.splat(arg.dtype, value)
                     )
         e.lanes = 0
-        return known
+        return splats
 
     def elements(
-        self, level: int, known: dict[int, str], span: tuple[str, str], reductions: list[Expr]
+        self, level: int, splats: dict[int, str], span: tuple[str, str], reductions: list[Expr]
     ) -> list[str]:
-        """The innermost loop; returns what each reduction has come to."""
+        """The innermost loop; returns the results of the reductions."""
         e, row = self.e, self.row
         needed = row.needed(level)
 
-        def body(j: str, so_far: list[str]) -> list[str]:
-            values = dict(known)
+        def body(j: str, accumulators: list[str]) -> list[str]:
+            values = dict(splats)
             for expr in needed:
                 values[id(expr)] = self.element(expr, level, j, values)
             for number, root in enumerate(row.roots, len(row.inputs)):
                 if row.varies[id(root)] and row.level[id(root)] == level:
                     e.store(row.dtypes[number], values[id(root)], self.address(number, j))
             return [
-                self.reduced(each, value, values[id(each.args[0])])
-                for each, value in zip(reductions, so_far, strict=True)
+                self.accumulate(each, value, values[id(each.args[0])])
+                for each, value in zip(reductions, accumulators, strict=True)
             ]
 
         starts = []
         e.lanes = self.lanes
         for each in reductions:
-            start = e.constant(_START[each.value], each.dtype)
-            starts.append((e.of(LLVM_TYPE[each.dtype]), start))
+            start = e.constant(_IDENTITY[each.value], each.dtype)
+            starts.append((e.value_type(LLVM_TYPE[each.dtype]), start))
         e.lanes = 0
-        found = over_vectors(e, span, self.lanes, turns_for(needed), body, starts)
+        found = vector_loop(e, span, self.lanes, unroll_for(needed), body, starts)
         count = len(reductions)
-        return [self.joined(each, found[k::count]) for k, each in enumerate(reductions)]
+        return [self.reduce_lanes(each, found[k::count]) for k, each in enumerate(reductions)]
 
-    def reduced(self, reduction: Expr, so_far: str, items: str) -> str:
-        """One more item in each lane."""
-        e, kind = self.e, self.e.of(LLVM_TYPE[reduction.dtype])
+    def accumulate(self, reduction: Expr, accumulator: str, items: str) -> str:
+        """One more vector of items; masked lanes get the identity."""
+        e, kind = self.e, self.e.value_type(LLVM_TYPE[reduction.dtype])
         if e.mask:
-            none = e.constant(_START[reduction.value], reduction.dtype)
-            items = e.value(f"select {e.of('i1')} {e.mask}, {kind} {items}, {kind} {none}")
-        return _step(e, reduction.value, reduction.dtype, so_far, items)
+            none = e.constant(_IDENTITY[reduction.value], reduction.dtype)
+            items = e.value(f"select {e.value_type('i1')} {e.mask}, {kind} {items}, {kind} {none}")
+        return _step(e, reduction.value, reduction.dtype, accumulator, items)
 
-    def joined(self, reduction: Expr, parts: list[str]) -> str:
-        """What the lanes of all vectors have come to, put together."""
+    def reduce_lanes(self, reduction: Expr, parts: list[str]) -> str:
+        """The reduction of all lanes of the accumulators, pairwise and then horizontally."""
         e, dtype = self.e, reduction.dtype
         e.lanes = self.lanes
         while len(parts) > 1:
             pairs = zip(parts[::2], parts[1::2], strict=True)
             parts = [_step(e, reduction.value, dtype, *pair) for pair in pairs]
-        llvm, vector = LLVM_TYPE[dtype], e.of(LLVM_TYPE[dtype])
-        name = f"@llvm.vector.reduce.{_ACROSS[reduction.value]}.{e.suffix(dtype)}"
+        llvm, vector = LLVM_TYPE[dtype], e.value_type(LLVM_TYPE[dtype])
+        name = f"@llvm.vector.reduce.{_VECTOR_REDUCE[reduction.value]}.{e.suffix(dtype)}"
         e.lanes = 0
-        if reduction.value in _NAME:
+        if reduction.value in _INTRINSIC:
             e.declare(f"{llvm} {name}({vector})")
             return e.value(f"call {llvm} {name}({vector} {parts[0]})")
         e.declare(f"{llvm} {name}({llvm}, {vector})")
-        start = literal(_START[reduction.value], dtype)
+        start = literal(_IDENTITY[reduction.value], dtype)
         return e.value(f"call reassoc nsz {llvm} {name}({llvm} {start}, {vector} {parts[0]})")
 
     def element(self, expr: Expr, level: int, j: str, values: dict[int, str]) -> str:
@@ -314,52 +315,51 @@ class _RowLoop:
             return e.load(self.row.inputs[expr.value], self.address(expr.value, j))
         if expr.op == "index":
             return self.position(expr.dtype, j)
-        if expr.op == "keep":
+        if expr.op == "materialize":
             memory = MEMORY_TYPE[expr.dtype]
-            place = e.value(f"getelementptr {memory}, ptr {self.buffers[id(expr)]}, i64 {j}")
+            address = e.value(f"getelementptr {memory}, ptr {self.buffers[id(expr)]}, i64 {j}")
             if self.row.level[id(expr)] < level:
-                return e.load(expr.dtype, place)
+                return e.load(expr.dtype, address)
             value = values[id(expr.args[0])]
-            e.store(expr.dtype, value, place)
+            e.store(expr.dtype, value, address)
             return value
         return e.operation(expr, [values[id(arg)] for arg in expr.args])
 
     def position(self, dtype: str, j: str) -> str:
         e, llvm = self.e, LLVM_TYPE[dtype]
         first = e.value(f"trunc i64 {j} to i32") if dtype == I32 else j
-        firsts = e.spread(dtype, first)
-        return e.value(f"add {e.of(llvm)} {firsts}, {numbered(llvm, e.lanes)}")
+        firsts = e.splat(dtype, first)
+        return e.value(f"add {e.value_type(llvm)} {firsts}, {lane_indices(llvm, e.lanes)}")
 
     def address(self, arg: int, j: str) -> str:
-        memory = MEMORY_TYPE[self.row.dtypes[arg]]
-        return self.e.value(f"getelementptr inbounds {memory}, ptr {self.bases[arg]}, i64 {j}")
+        return self.e.element_address(self.row.dtypes[arg], self.bases[arg], j)
 
 
-_START = {"sum": 0.0, "prod": 1.0, "max": float("-inf"), "min": float("inf")}
-_NAME = {"max": "maximum", "min": "minimum"}
-
-
-_ACROSS = {"sum": "fadd", "prod": "fmul", "max": "fmaximum", "min": "fminimum"}
+# The identity of each reduction, its intrinsic if it is no arithmetic, and LLVM's reduction of the
+# lanes of a vector.
+_IDENTITY = {"sum": 0.0, "prod": 1.0, "max": float("-inf"), "min": float("inf")}
+_INTRINSIC = {"max": "maximum", "min": "minimum"}
+_VECTOR_REDUCE = {"sum": "fadd", "prod": "fmul", "max": "fmaximum", "min": "fminimum"}
 
 
 def _step(e: Emitter, kind: str, dtype: str, value: str, item: str, name: str = "") -> str:
-    """One turn of a reduction."""
-    llvm = e.of(LLVM_TYPE[dtype])
-    if kind in _NAME:
-        intrinsic = f"@llvm.{_NAME[kind]}.{e.suffix(dtype)}"
+    """The reduction of two values."""
+    llvm = e.value_type(LLVM_TYPE[dtype])
+    if kind in _INTRINSIC:
+        intrinsic = f"@llvm.{_INTRINSIC[kind]}.{e.suffix(dtype)}"
         e.declare(f"{llvm} {intrinsic}({llvm}, {llvm})")
         return e.value(f"call {llvm} {intrinsic}({llvm} {value}, {llvm} {item})", name)
     return e.value(f"{'fadd' if kind == 'sum' else 'fmul'} {llvm} {value}, {item}", name)
 
 
 class _Total:
-    """A reduction over the blocks of a row; a sum keeps the rounding errors of its additions."""
+    """A reduction over the blocks of a row; sums are compensated."""
 
     def __init__(self, e: Emitter, reduction: Expr) -> None:
         self.e, self.reduction = e, reduction
         self.llvm = LLVM_TYPE[reduction.dtype]
         self.name = e.fresh("total")
-        self.start = literal(_START[reduction.value], reduction.dtype)
+        self.start = literal(_IDENTITY[reduction.value], reduction.dtype)
         self.zero = literal(0.0, reduction.dtype)
 
     def begin(self, before: str, join: str) -> None:
@@ -375,7 +375,7 @@ class _Total:
             _step(e, kind, dtype, f"%{n}", value, f"%new{n}")
             return
         names = f"%new{n}", f"%newlost{n}"
-        e.compensated(self.reduction.dtype, f"%{n}", f"%lost{n}", value, names)
+        e.compensated_add(self.reduction.dtype, f"%{n}", f"%lost{n}", value, names)
 
     def end(self, before: str, join: str) -> None:
         e, n, llvm = self.e, self.name, self.llvm

@@ -1,86 +1,81 @@
-"""Loops that carry a value along the elements: running sums and products, recurrences.
+"""Scans: cumulative sums and products, and recurrences along the last axis.
 
-What is carried has more digits than the results. Where the elements of one scan lie further apart
-than the scans do, some scans go on side by side, as vectors.
+The carry has more digits than the results. Where neighbours in memory belong to different scans, a
+block of scans advances together, in vectors.
 """
 
 from __future__ import annotations
 
-from clew.kernels.codegen.emitter import ITEMSIZE, LLVM_TYPE, MEMORY_TYPE, Emitter, literal
-from clew.kernels.codegen.ir import F32, F64, Program, postorder
-from clew.kernels.codegen.loops import Loop, context_word, entry, finish
-from clew.kernels.codegen.vectors import carrying_loop, lanes_for, over_vectors
+from clew.kernels.codegen.builder import BODY
+from clew.kernels.codegen.emitter import ITEMSIZE, LLVM_TYPE, Emitter, literal
+from clew.kernels.codegen.ir import F32, F64, Program
+from clew.kernels.codegen.loops import (
+    GRAIN,
+    context_word,
+    end_module,
+    entry,
+    loop_argument,
+    rows_per_task,
+)
+from clew.kernels.codegen.vectors import block_end, carrying_loop, lanes_for, loop, vector_loop
 
-GRAIN = 16384
-# Scans that go on side by side.
-ABREAST = 64
-# Elements of an associative scan that are combined before they meet what is carried: the chain of
-# operations that wait for each other is so much shorter.
-AHEAD = 4
+# Scans of a block that advances together.
+BLOCK = 64
+# Elements of an associative scan that are combined before they meet the carry: the chain of
+# dependent operations is so much shorter.
+UNROLL = 4
 
 
 def scan_module(
     name: str, program: Program, output: str, start: float, is_associative: bool
 ) -> str:
-    """The module of a scan: the program makes the next carried value from the last and inputs."""
+    """The module of a scan: the program computes the next carry from the last and the inputs."""
     e = Emitter()
-    for which in ("smax", "abs"):
-        more = ", i1" if which == "abs" else ", i64"
-        e.declare(f"i64 @llvm.{which}.i64(i64{more})")
     scan = _Scan(e, program, output, start)
     count = len(scan.dtypes)
-    e.lines.append("define internal void @body(ptr %context, i64 %begin, i64 %end) #0 {")
-    e.line(f"%row = alloca {scan.llvm}, i64 {ABREAST}, align 64")
-    scan.pointers = [context_word(e, arg, "ptr") for arg in range(count)]
-    scan.outer = [context_word(e, count + arg, "i64") for arg in range(count)]
-    scan.steps = [context_word(e, 2 * count + arg, "i64") for arg in range(count)]
-    scan.size = context_word(e, 3 * count, "i64")
-    e.line(f"br i1 {_side_by_side(e, scan.outer[-1], scan.steps[-1])}, label %abreast, label %rows")
-    e.label("rows")
-    scan.one_after_another(is_associative)
-    e.line("ret void")
-    e.label("abreast")
-    e.line(f"br i1 {scan.are_dense()}, label %dense, label %apart")
-    for layout in ("dense", "apart"):
-        e.label(layout)
-        scan.abreast(layout == "dense")
+    with e.function(BODY, "#0"):
+        e.line(f"%carry = alloca {scan.llvm}, i64 {BLOCK}, align 64")
+        scan.pointers = [context_word(e, arg, "ptr") for arg in range(count)]
+        scan.outer = [context_word(e, count + arg, "i64") for arg in range(count)]
+        scan.steps = [context_word(e, 2 * count + arg, "i64") for arg in range(count)]
+        scan.size = context_word(e, 3 * count, "i64")
+        outer, step = _absolute(e, scan.outer[-1]), _absolute(e, scan.steps[-1])
+        # A single scan has an outer step of 0.
+        several = e.value(f"icmp ne i64 {outer}, 0")
+        side_by_side = e.value(f"and i1 {several}, {e.value(f'icmp slt i64 {outer}, {step}')}")
+        e.line(f"br i1 {side_by_side}, label %blocks, label %rows")
+        e.label("rows")
+        scan.one_by_one(is_associative)
         e.line("ret void")
-    e.lines.append("}")
-    entry(e, name, count, 2 * count, 1, _grain(count))
-    finish(e)
+        e.label("blocks")
+        e.line(f"br i1 {scan.are_contiguous()}, label %contiguous, label %strided")
+        e.label("contiguous")
+        scan.in_blocks(is_contiguous=True)
+        e.line("ret void")
+        e.label("strided")
+        scan.in_blocks(is_contiguous=False)
+    entry(e, name, count, 2 * count, 1, lambda e: _grain(e, count))
+    end_module(e)
     return e.text()
 
 
-def _side_by_side(e: Emitter, outer: str, step: str) -> str:
-    """Whether neighbours in memory belong to different scans; a single scan has a step of 0."""
-    outer, step = (
-        e.value(f"call i64 @llvm.abs.i64(i64 {each}, i1 false)") for each in (outer, step)
-    )
-    several = e.value(f"icmp ne i64 {outer}, 0")
-    return e.value(f"and i1 {several}, {e.value(f'icmp slt i64 {outer}, {step}')}")
+def _absolute(e: Emitter, value: str) -> str:
+    e.declare("i64 @llvm.abs.i64(i64, i1)")
+    return e.value(f"call i64 @llvm.abs.i64(i64 {value}, i1 false)")
 
 
-def _grain(count: int) -> str:
-    """Scans of one piece: so many that it is worth a thread, and enough to go side by side."""
-    return (
-        f"%outer_at = getelementptr i64, ptr %steps, i64 {count - 1}\n"
-        "  %outer_step = load i64, ptr %outer_at\n"
-        f"  %step_at = getelementptr i64, ptr %steps, i64 {2 * count - 1}\n"
-        "  %step = load i64, ptr %step_at\n"
-        "  %outer_size = call i64 @llvm.abs.i64(i64 %outer_step, i1 false)\n"
-        "  %step_size = call i64 @llvm.abs.i64(i64 %step, i1 false)\n"
-        "  %beside = icmp slt i64 %outer_size, %step_size\n"
-        f"  %least = select i1 %beside, i64 {ABREAST}, i64 1\n"
-        "  %size_at = getelementptr i64, ptr %dims, i64 1\n"
-        "  %size = load i64, ptr %size_at\n"
-        "  %some = call i64 @llvm.smax.i64(i64 %size, i64 1)\n"
-        f"  %fit = udiv i64 {GRAIN}, %some\n"
-        "  %grain = call i64 @llvm.smax.i64(i64 %fit, i64 %least)"
-    )
+def _grain(e: Emitter, count: int) -> str:
+    """The scans of a task: at least a block where they lie side by side."""
+    outer_step = loop_argument(e, "steps", count - 1)
+    step = loop_argument(e, "steps", 2 * count - 1)
+    outer, inner = _absolute(e, outer_step), _absolute(e, step)
+    side_by_side = e.value(f"icmp slt i64 {outer}, {inner}")
+    least = e.value(f"select i1 {side_by_side}, i64 {BLOCK}, i64 1")
+    return rows_per_task(e, GRAIN, loop_argument(e, "dims", 1), least)
 
 
 class _Scan:
-    """One scan's loops; the program's first input is what is carried, the others are elements."""
+    """The loops of a scan; the program's first input is the carry, the others are elements."""
 
     def __init__(self, e: Emitter, program: Program, output: str, start: float) -> None:
         self.e, self.program = e, program
@@ -94,71 +89,63 @@ class _Scan:
         self.steps: list[str] = []
         self.size = ""
 
-    def are_dense(self) -> str:
-        """Whether the first elements of all scans follow each other in memory."""
-        dense = "true"
+    def are_contiguous(self) -> str:
+        """Whether the first elements of neighbouring scans are neighbours in memory."""
+        contiguous = "true"
         for step, dtype in zip(self.outer, self.dtypes, strict=True):
             same = self.e.value(f"icmp eq i64 {step}, {ITEMSIZE[dtype]}")
-            dense = self.e.value(f"and i1 {dense}, {same}")
-        return dense
+            contiguous = self.e.value(f"and i1 {contiguous}, {same}")
+        return contiguous
 
-    def next(self, carried: str, elements: list[str]) -> str:
-        """The program for one element."""
-        values: dict[int, str] = {}
-        given = [carried, *elements]
-        for expr in postorder(self.program.roots):
-            if expr.op == "input":
-                values[id(expr)] = given[expr.value]
-            else:
-                values[id(expr)] = self.e.operation(expr, [values[id(arg)] for arg in expr.args])
-        return values[id(self.program.roots[0])]
+    def next(self, carry: str, elements: list[str]) -> str:
+        """The carry after one element."""
+        given = [carry, *elements]
+        return self.e.evaluate(self.program.roots, lambda expr: given[expr.value])[0]
 
-    def base(self, arg: int, scan: str) -> str:
-        offset = self.e.value(f"mul i64 {scan}, {self.outer[arg]}")
-        return self.e.value(f"getelementptr i8, ptr {self.pointers[arg]}, i64 {offset}")
+    def address(self, base: str, arg: int, j: str) -> str:
+        """The address of element j of a scan."""
+        return self.e.strided_address(base, j, self.steps[arg])
 
-    def along(self, base: str, arg: int, j: str) -> str:
-        offset = self.e.value(f"mul i64 {j}, {self.steps[arg]}")
-        return self.e.value(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
-
-    def store(self, value: str, place: str) -> None:
+    def store(self, value: str, address: str) -> None:
         e = self.e
         if self.carried == F64 and self.output != F64:
-            value = e.value(f"fptrunc {e.of('double')} {value} to {e.of('float')}")
-        e.store(self.output, value, place)
+            value = e.value(f"fptrunc {e.value_type('double')} {value} to {e.value_type('float')}")
+        e.store(self.output, value, address)
 
     # -- one scan after the other ----------------------------------------------------------
 
-    def one_after_another(self, is_associative: bool) -> None:
+    def one_by_one(self, is_associative: bool) -> None:
         e = self.e
-        scan = Loop(e, "%begin", "%end")
-        bases = [self.base(arg, scan.i) for arg in range(len(self.dtypes))]
-        first, carried = "0", self.start
-        if is_associative:
-            first = e.value(f"and i64 {self.size}, {-AHEAD}")
-            (carried,) = carrying_loop(
-                e, ("0", first), AHEAD,
-                lambda j, before: [self.combine_ahead(bases, j, before[0])],
-                [(self.llvm, carried)],
-            )  # fmt: skip
-
-        def body(j: str, before: list[str]) -> list[str]:
-            elements = [
-                e.load(dtype, self.along(bases[arg], arg, j))
-                for arg, dtype in enumerate(self.inputs)
+        with loop(e, "%begin", "%end") as scan:
+            bases = [
+                e.strided_address(pointer, scan, step)
+                for pointer, step in zip(self.pointers, self.outer, strict=True)
             ]
-            value = self.next(before[0], elements)
-            self.store(value, self.along(bases[-1], len(self.inputs), j))
-            return [value]
+            first, carry = "0", self.start
+            if is_associative:
+                first = e.value(f"and i64 {self.size}, {-UNROLL}")
+                (carry,) = carrying_loop(
+                    e, ("0", first), UNROLL,
+                    lambda j, before: [self.unrolled(bases, j, before[0])],
+                    [(self.llvm, carry)],
+                )  # fmt: skip
 
-        carrying_loop(e, (first, self.size), 1, body, [(self.llvm, carried)])
-        scan.close()
+            def body(j: str, before: list[str]) -> list[str]:
+                elements = [
+                    e.load(dtype, self.address(bases[arg], arg, j))
+                    for arg, dtype in enumerate(self.inputs)
+                ]
+                value = self.next(before[0], elements)
+                self.store(value, self.address(bases[-1], len(self.inputs), j))
+                return [value]
 
-    def combine_ahead(self, bases: list[str], j: str, before: str) -> str:
-        """Four elements a, b, c, d: (a), (ab), (ab)c, (ab)(cd), each after what is carried."""
+            carrying_loop(e, (first, self.size), 1, body, [(self.llvm, carry)])
+
+    def unrolled(self, bases: list[str], j: str, carry: str) -> str:
+        """Four elements a, b, c, d: (a), (ab), (ab)c, (ab)(cd), each combined with the carry."""
         e = self.e
-        places = [j, *(e.value(f"add i64 {j}, {k}") for k in range(1, AHEAD))]
-        elements = [e.load(self.inputs[0], self.along(bases[0], 0, place)) for place in places]
+        indices = [j, *(e.value(f"add i64 {j}, {k}") for k in range(1, UNROLL))]
+        elements = [e.load(self.inputs[0], self.address(bases[0], 0, each)) for each in indices]
         if self.carried == F64 and LLVM_TYPE.get(self.inputs[0]) != "double":
             wide = [e.value(f"fpext float {element} to double") for element in elements]
         else:
@@ -166,64 +153,62 @@ class _Scan:
         pair = self.next(wide[0], [elements[1]])
         triple = self.next(pair, [elements[2]])
         second = self.next(wide[2], [elements[3]])
-        parts = [wide[0], pair, triple, self.joined(pair, second)]
-        results = [self.joined(before, part) for part in parts]
-        for place, result in zip(places, results, strict=True):
-            self.store(result, self.along(bases[-1], 1, place))
+        parts = [wide[0], pair, triple, self.combined(pair, second)]
+        results = [self.combined(carry, part) for part in parts]
+        for index, result in zip(indices, results, strict=True):
+            self.store(result, self.address(bases[-1], 1, index))
         return results[-1]
 
-    def joined(self, left: str, right: str) -> str:
-        """Two carried values put together, by the program's own last operation."""
+    def combined(self, left: str, right: str) -> str:
+        """Two carries, combined by the program's last operation."""
         return self.e.operation(self.program.roots[0], [left, right])
 
-    # -- many side by side -----------------------------------------------------------------
+    # -- blocks of scans -------------------------------------------------------------------
 
-    def abreast(self, dense: bool) -> None:
+    def in_blocks(self, is_contiguous: bool) -> None:
         e = self.e
-        lanes = lanes_for(self.dtypes) if dense else 0
-        block = Loop(e, "%begin", "%end", ABREAST)
-        stop = e.value(f"add i64 {block.i}, {ABREAST}")
-        over = e.value(f"icmp sgt i64 {stop}, %end")
-        last = e.value(f"select i1 {over}, i64 %end, i64 {stop}")
+        lanes = lanes_for(self.dtypes) if is_contiguous else 0
+        with loop(e, "%begin", "%end", BLOCK) as block:
+            last = block_end(e, block, BLOCK, "%end")
 
-        def begin(scan: str, _: list[str]) -> list[str]:
-            start = e.repeated(self.start, self.llvm)
-            e.store(self.carried, start, self.beside(scan, block.i))
-            return []
+            def start(scan: str, _: list[str]) -> list[str]:
+                value = e.splat_literal(self.start, self.llvm)
+                e.store(self.carried, value, self.carry_address(scan, block))
+                return []
 
-        over_vectors(e, (block.i, last), lanes, 1, begin)
-        along = Loop(e, "0", self.size)
-        bases = []
-        for pointer, step in zip(self.pointers, self.steps, strict=True):
-            offset = e.value(f"mul i64 {along.i}, {step}")
-            bases.append(e.value(f"getelementptr inbounds i8, ptr {pointer}, i64 {offset}"))
+            vector_loop(e, (block, last), lanes, 1, start)
+            with loop(e, "0", self.size) as j:
+                bases = [
+                    e.strided_address(pointer, j, step)
+                    for pointer, step in zip(self.pointers, self.steps, strict=True)
+                ]
 
-        def go_on(scan: str, _: list[str]) -> list[str]:
-            places = [self.across(base, arg, scan, dense) for arg, base in enumerate(bases)]
-            loads = zip(self.inputs, places[:-1], strict=True)
-            elements = [e.load(dtype, place) for dtype, place in loads]
-            kept = self.beside(scan, block.i)
-            value = self.next(e.load(self.carried, kept), elements)
-            e.store(self.carried, value, kept)
-            self.store(value, places[-1])
-            return []
+                def advance(scan: str, _: list[str]) -> list[str]:
+                    addresses = [
+                        self.neighbour(base, arg, scan, is_contiguous)
+                        for arg, base in enumerate(bases)
+                    ]
+                    loads = zip(self.inputs, addresses[:-1], strict=True)
+                    elements = [e.load(dtype, address) for dtype, address in loads]
+                    carry = self.carry_address(scan, block)
+                    value = self.next(e.load(self.carried, carry), elements)
+                    e.store(self.carried, value, carry)
+                    self.store(value, addresses[-1])
+                    return []
 
-        over_vectors(e, (block.i, last), lanes, 2, go_on)
-        along.close()
-        block.close()
+                vector_loop(e, (block, last), lanes, 2, advance)
 
-    def across(self, base: str, arg: int, scan: str, dense: bool) -> str:
-        e, memory = self.e, MEMORY_TYPE[self.dtypes[arg]]
-        if dense:
-            return e.value(f"getelementptr inbounds {memory}, ptr {base}, i64 {scan}")
-        offset = e.value(f"mul i64 {scan}, {self.outer[arg]}")
-        return e.value(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")
+    def neighbour(self, base: str, arg: int, scan: str, is_contiguous: bool) -> str:
+        """The address of a scan's element, from that of the first scan."""
+        if is_contiguous:
+            return self.e.element_address(self.dtypes[arg], base, scan)
+        return self.e.strided_address(base, scan, self.outer[arg])
 
-    def beside(self, scan: str, first: str) -> str:
-        number = self.e.value(f"sub i64 {scan}, {first}")
-        return self.e.value(f"getelementptr inbounds {self.llvm}, ptr %row, i64 {number}")
+    def carry_address(self, scan: str, first: str) -> str:
+        index = self.e.value(f"sub i64 {scan}, {first}")
+        return self.e.element_address(self.carried, "%carry", index)
 
 
 def carried_type(dtype: str) -> str:
-    """What is carried along elements of a type: a float with more digits, if there is one."""
+    """The type of the carry for elements of a type: with more digits, if there is one."""
     return F64 if dtype in (F32, F64) else F32

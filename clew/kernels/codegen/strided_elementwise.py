@@ -1,11 +1,11 @@
-"""Elementwise kernels over strided operands, which are copied to buffers, in LLVM IR.
+"""Elementwise kernels over strided operands, through contiguous buffers, in LLVM IR.
 
-A kernel is compiled for operands whose elements follow each other in memory. Elements that lie
-apart are copied to a buffer that stays in the nearest cache, some hundred at a time, and results
-are copied from one. An input that is a single number is written into its buffer only once.
+A kernel is compiled for contiguous operands. Strided inputs are copied to a buffer that stays in
+the first-level cache, some hundred elements at a time, and strided results from one. A scalar input
+is broadcast to its buffer only once.
 
-Kernels take whole vectors: what is not enough for them is copied, too, and the last element again
-and again after it.
+A kernel takes multiples of its step: a remainder is copied to buffers, too, and padded with its
+last element.
 """
 
 from __future__ import annotations
@@ -14,100 +14,100 @@ from functools import partial
 
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.lazy_call import call_lazily
-from clew.kernels.runtime.lazy_compilation import RECORD, Function
+from clew.kernels.runtime.lazy_compilation import RECORD, LazyFunction
 
 # Bytes of all buffers together, and the elements that they hold if all have eight bytes.
 _BYTES = 32768
 _ELEMENTS = _BYTES // 8
-# Elements that a kernel takes at a time, at most.
-_MOST_TOGETHER = 64
-# Elements that are copied in one turn of a loop.
-_IN_A_TURN = 4
-MOST_OPERANDS = 32
-# The table of what is here, by its name in compiled code: how elements of some size are copied, at
-# that place, and then `blocks`. (strided_rows.py adds its own, and hands the table to the machine.)
-TABLE = "clew_apart"
+# The largest step of a kernel.
+_MAX_STEP = 64
+# The unroll factor of strided copies.
+_UNROLL = 4
+MAX_OPERANDS = 32
+# The table of lazily compiled functions, by its name in compiled code: the strided copy for an
+# itemsize at that index, then `blocks`. (strided_rows.py adds its own, and registers the table.)
+TABLE = "clew_strided"
 _SIZES = (1, 2, 4, 8)
 _COPY_PARAMETERS = "ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n"
 _PARAMETERS = "ptr %kernel, ptr %context, ptr %layout, i64 %begin, i64 %end"
-_PLACE = _SIZES[-1] + 1
+_BLOCKS_INDEX = _SIZES[-1] + 1
 
 
-def functions() -> list[Function | None]:
-    """What is compiled when it is first used."""
-    found: list[Function | None] = [None] * _PLACE
+def functions() -> list[LazyFunction | None]:
+    """The functions of the table."""
+    found: list[LazyFunction | None] = [None] * _BLOCKS_INDEX
     for size in _SIZES:
-        found[size] = Function(f"copy{size}", partial(_copies, size))
-    return [*found, Function("blocks", _module)]
+        found[size] = LazyFunction(f"copy{size}", partial(_strided_copy, size))
+    return [*found, LazyFunction("blocks", _module)]
 
 
 def call(e: Emitter, kernel: str, begin: str, end: str) -> None:
-    """In a kernel's body: the kernel on these elements.
+    """In a kernel's body: run the kernel on the elements begin to end, through buffers.
 
-    The context begins with the pointers and the steps of the operands; the layout has their number,
-    that of the inputs, how many elements the kernel takes at a time, how many there is room for,
-    and the size of an element of each. It is 0 for an input of which the kernel
-    reads one element only; if that one changes along the others, they are taken one by one.
+    The context begins with the pointers and the steps of the operands. The layout has the number of
+    operands and of inputs, the step of the kernel, the capacity of a buffer in elements, and the
+    itemsize of each operand: 0 for a scalar input. If such an input is not a scalar after all, the
+    kernel runs on one element at a time.
     """
     given = f"ptr @{kernel}, ptr %context, ptr @layout, i64 {begin}, i64 {end}"
-    call_lazily(e, TABLE, _PLACE, given)
+    call_lazily(e, TABLE, _BLOCKS_INDEX, given)
 
 
-def layout(inputs: int, together: int, sizes: list[int]) -> list[int]:
+def layout(inputs: int, step: int, sizes: list[int]) -> list[int]:
     """The words of a kernel's layout."""
-    room = _ELEMENTS // len(sizes) // _MOST_TOGETHER * _MOST_TOGETHER
-    return [len(sizes), inputs, together, room, *sizes]
+    capacity = _ELEMENTS // len(sizes) // _MAX_STEP * _MAX_STEP
+    return [len(sizes), inputs, step, capacity, *sizes]
 
 
-def _copies(size: int) -> str:
-    """Elements of one size from steps to steps: some in a turn, and what is left one by one."""
-    llvm, turns = f"i{8 * size}", range(_IN_A_TURN)
+def _strided_copy(size: int) -> str:
+    """A strided copy of elements of one size: unrolled, with a scalar remainder loop."""
+    llvm, copies = f"i{8 * size}", range(_UNROLL)
     distances = "".join(
         f"""
   %from{k} = mul i64 %from_step, {k}
   %to{k} = mul i64 %to_step, {k}"""
-        for k in (*turns, _IN_A_TURN)
+        for k in (*copies, _UNROLL)
     )
     loads = "".join(
         f"""
   %source{k} = getelementptr i8, ptr %source, i64 %from{k}
   %value{k} = load {llvm}, ptr %source{k}, align {size}"""
-        for k in turns
+        for k in copies
     )
     stores = "".join(
         f"""
-  %goal{k} = getelementptr i8, ptr %goal, i64 %to{k}
-  store {llvm} %value{k}, ptr %goal{k}, align {size}"""
-        for k in turns
+  %target{k} = getelementptr i8, ptr %target, i64 %to{k}
+  store {llvm} %value{k}, ptr %target{k}, align {size}"""
+        for k in copies
     )
     return f"""
 define void @copy{size}({_COPY_PARAMETERS}) {{
 entry:{distances}
-  %whole = and i64 %n, -{_IN_A_TURN}
-  %many = icmp ne i64 %whole, 0
-  br i1 %many, label %some, label %rest
-some:
-  %i = phi i64 [ 0, %entry ], [ %i_next, %some ]
-  %source = phi ptr [ %from, %entry ], [ %source_next, %some ]
-  %goal = phi ptr [ %to, %entry ], [ %goal_next, %some ]{loads}{stores}
-  %source_next = getelementptr i8, ptr %source, i64 %from{_IN_A_TURN}
-  %goal_next = getelementptr i8, ptr %goal, i64 %to{_IN_A_TURN}
-  %i_next = add i64 %i, {_IN_A_TURN}
-  %i_more = icmp slt i64 %i_next, %whole
-  br i1 %i_more, label %some, label %rest
-rest:
-  %last = phi ptr [ %from, %entry ], [ %source_next, %some ]
-  %end = phi ptr [ %to, %entry ], [ %goal_next, %some ]
-  %left = icmp slt i64 %whole, %n
+  %multiple = and i64 %n, -{_UNROLL}
+  %has_many = icmp ne i64 %multiple, 0
+  br i1 %has_many, label %unrolled, label %remainder
+unrolled:
+  %i = phi i64 [ 0, %entry ], [ %i_next, %unrolled ]
+  %source = phi ptr [ %from, %entry ], [ %source_next, %unrolled ]
+  %target = phi ptr [ %to, %entry ], [ %target_next, %unrolled ]{loads}{stores}
+  %source_next = getelementptr i8, ptr %source, i64 %from{_UNROLL}
+  %target_next = getelementptr i8, ptr %target, i64 %to{_UNROLL}
+  %i_next = add i64 %i, {_UNROLL}
+  %i_more = icmp slt i64 %i_next, %multiple
+  br i1 %i_more, label %unrolled, label %remainder
+remainder:
+  %last = phi ptr [ %from, %entry ], [ %source_next, %unrolled ]
+  %end = phi ptr [ %to, %entry ], [ %target_next, %unrolled ]
+  %left = icmp slt i64 %multiple, %n
   br i1 %left, label %one, label %out
 one:
-  %j = phi i64 [ %whole, %rest ], [ %j_next, %one ]
-  %here = phi ptr [ %last, %rest ], [ %here_next, %one ]
-  %there = phi ptr [ %end, %rest ], [ %there_next, %one ]
-  %value = load {llvm}, ptr %here, align {size}
-  store {llvm} %value, ptr %there, align {size}
-  %here_next = getelementptr i8, ptr %here, i64 %from_step
-  %there_next = getelementptr i8, ptr %there, i64 %to_step
+  %j = phi i64 [ %multiple, %remainder ], [ %j_next, %one ]
+  %read = phi ptr [ %last, %remainder ], [ %read_next, %one ]
+  %write = phi ptr [ %end, %remainder ], [ %write_next, %one ]
+  %value = load {llvm}, ptr %read, align {size}
+  store {llvm} %value, ptr %write, align {size}
+  %read_next = getelementptr i8, ptr %read, i64 %from_step
+  %write_next = getelementptr i8, ptr %write, i64 %to_step
   %j_next = add i64 %j, 1
   %j_more = icmp slt i64 %j_next, %n
   br i1 %j_more, label %one, label %out
@@ -117,25 +117,25 @@ out:
 
 
 def _module() -> str:
-    outside = f"@{TABLE} = external global ptr\ndeclare ptr @clew_function(ptr)"
-    return f"{outside}\n{_LONGEST}\n{_BLOCKS}"
+    outside = f"@{TABLE} = external global ptr\ndeclare ptr @clew_resolve(ptr)"
+    return f"{outside}\n{_BLOCK_SIZE}\n{_BLOCKS}"
 
 
-_LONGEST = """
-define internal i64 @longest(ptr %steps, ptr %sizes, i64 %count, i64 %room) {
+_BLOCK_SIZE = """
+define internal i64 @block_size(ptr %steps, ptr %sizes, i64 %count, i64 %capacity) {
 entry:
   br label %operand
 operand:
   %k = phi i64 [ 0, %entry ], [ %next, %operand ]
-  %most = phi i64 [ %room, %entry ], [ %length, %operand ]
+  %most = phi i64 [ %capacity, %entry ], [ %length, %operand ]
   %size_at = getelementptr i64, ptr %sizes, i64 %k
   %size = load i64, ptr %size_at
   %step_at = getelementptr i64, ptr %steps, i64 %k
   %step = load i64, ptr %step_at
-  %single = icmp eq i64 %size, 0
-  %moves = icmp ne i64 %step, 0
-  %changes = and i1 %single, %moves
-  %length = select i1 %changes, i64 1, i64 %most
+  %is_scalar = icmp eq i64 %size, 0
+  %is_strided = icmp ne i64 %step, 0
+  %is_one_by_one = and i1 %is_scalar, %is_strided
+  %length = select i1 %is_one_by_one, i64 1, i64 %most
   %next = add i64 %k, 1
   %more = icmp slt i64 %next, %count
   br i1 %more, label %operand, label %out
@@ -146,33 +146,33 @@ out:
 _BLOCKS = f"""
 define void @blocks({_PARAMETERS}) {{
 entry:
-  %table = alloca ptr, i64 {MOST_OPERANDS}, align 8
+  %table = alloca ptr, i64 {MAX_OPERANDS}, align 8
   %buffers = alloca i8, i64 {_BYTES}, align 64
   %count = load i64, ptr %layout
   %inputs_at = getelementptr i64, ptr %layout, i64 1
   %inputs = load i64, ptr %inputs_at
-  %together_at = getelementptr i64, ptr %layout, i64 2
-  %together = load i64, ptr %together_at
-  %almost = sub i64 %together, 1
-  %mask = sub i64 0, %together
+  %kernel_step_at = getelementptr i64, ptr %layout, i64 2
+  %kernel_step = load i64, ptr %kernel_step_at
+  %step_less_one = sub i64 %kernel_step, 1
+  %mask = sub i64 0, %kernel_step
   %elements_at = getelementptr i64, ptr %layout, i64 3
   %elements = load i64, ptr %elements_at
-  %room = mul i64 %elements, 8
+  %capacity = mul i64 %elements, 8
   %sizes = getelementptr i64, ptr %layout, i64 4
   %steps = getelementptr i64, ptr %context, i64 %count
-  %longest = call i64 @longest(ptr %steps, ptr %sizes, i64 %count, i64 %elements)
+  %block_size = call i64 @block_size(ptr %steps, ptr %sizes, i64 %count, i64 %elements)
   %any = icmp slt i64 %begin, %end
   br i1 %any, label %block, label %out
 block:
   %i = phi i64 [ %begin, %entry ], [ %stop, %next_block ]
   %left = sub i64 %end, %i
-  %short = icmp slt i64 %left, %longest
-  %n = select i1 %short, i64 %left, i64 %longest
+  %is_last = icmp slt i64 %left, %block_size
+  %n = select i1 %is_last, i64 %left, i64 %block_size
   %stop = add i64 %i, %n
-  %above = add i64 %n, %almost
-  %padded = and i64 %above, %mask
-  %lacking = sub i64 %padded, %n
-  %is_whole = icmp eq i64 %lacking, 0
+  %rounded = add i64 %n, %step_less_one
+  %padded = and i64 %rounded, %mask
+  %padding = sub i64 %padded, %n
+  %is_multiple = icmp eq i64 %padding, 0
   %is_first = icmp eq i64 %i, %begin
   br label %load
 load:
@@ -184,34 +184,34 @@ load:
   %size_at = getelementptr i64, ptr %sizes, i64 %k
   %size = load i64, ptr %size_at
   %offset = mul i64 %i, %step
-  %place = getelementptr i8, ptr %base, i64 %offset
-  %start = mul i64 %k, %room
+  %address = getelementptr i8, ptr %base, i64 %offset
+  %start = mul i64 %k, %capacity
   %buffer = getelementptr i8, ptr %buffers, i64 %start
-  %follows = icmp eq i64 %step, %size
-  %dense = and i1 %follows, %is_whole
-  %single = icmp eq i64 %size, 0
-  %direct = or i1 %dense, %single
-  %used = select i1 %direct, ptr %place, ptr %buffer
+  %is_contiguous = icmp eq i64 %step, %size
+  %in_place = and i1 %is_contiguous, %is_multiple
+  %is_scalar = icmp eq i64 %size, 0
+  %no_copy = or i1 %in_place, %is_scalar
+  %operand = select i1 %no_copy, ptr %address, ptr %buffer
   %entry_at = getelementptr ptr, ptr %table, i64 %k
-  store ptr %used, ptr %entry_at
-  %apart = xor i1 %direct, true
+  store ptr %operand, ptr %entry_at
+  %needs_copy = xor i1 %no_copy, true
   %is_input = icmp slt i64 %k, %inputs
-  %moves = icmp ne i64 %step, 0
-  %fresh = or i1 %moves, %is_first
-  %wanted = and i1 %is_input, %fresh
-  %copied = and i1 %apart, %wanted
-  br i1 %copied, label %gather, label %loaded
+  %is_strided = icmp ne i64 %step, 0
+  %is_new = or i1 %is_strided, %is_first
+  %is_read = and i1 %is_input, %is_new
+  %gathers = and i1 %needs_copy, %is_read
+  br i1 %gathers, label %gather, label %loaded
 gather:
   %copy_at = getelementptr {RECORD}, ptr @{TABLE}, i64 %size
-  %copy = call ptr @clew_function(ptr %copy_at)
-  call void %copy(ptr %buffer, i64 %size, ptr %place, i64 %step, i64 %n)
-  br i1 %is_whole, label %loaded, label %fill
-fill:
-  %taken = mul i64 %n, %size
-  %beyond = getelementptr i8, ptr %buffer, i64 %taken
+  %copy = call ptr @clew_resolve(ptr %copy_at)
+  call void %copy(ptr %buffer, i64 %size, ptr %address, i64 %step, i64 %n)
+  br i1 %is_multiple, label %loaded, label %pad
+pad:
+  %filled = mul i64 %n, %size
+  %filled_end = getelementptr i8, ptr %buffer, i64 %filled
   %back = sub i64 0, %size
-  %last = getelementptr i8, ptr %beyond, i64 %back
-  call void %copy(ptr %beyond, i64 %size, ptr %last, i64 0, i64 %lacking)
+  %last = getelementptr i8, ptr %filled_end, i64 %back
+  call void %copy(ptr %filled_end, i64 %size, ptr %last, i64 0, i64 %padding)
   br label %loaded
 loaded:
   %k_next = add i64 %k, 1
@@ -228,17 +228,17 @@ store:
   %o_step = load i64, ptr %o_step_at
   %o_size_at = getelementptr i64, ptr %sizes, i64 %o
   %o_size = load i64, ptr %o_size_at
-  %o_follows = icmp eq i64 %o_step, %o_size
-  %o_dense = and i1 %o_follows, %is_whole
-  br i1 %o_dense, label %stored, label %scatter
+  %o_is_contiguous = icmp eq i64 %o_step, %o_size
+  %o_in_place = and i1 %o_is_contiguous, %is_multiple
+  br i1 %o_in_place, label %stored, label %scatter
 scatter:
   %o_offset = mul i64 %i, %o_step
-  %o_place = getelementptr i8, ptr %o_base, i64 %o_offset
-  %o_start = mul i64 %o, %room
+  %o_address = getelementptr i8, ptr %o_base, i64 %o_offset
+  %o_start = mul i64 %o, %capacity
   %o_buffer = getelementptr i8, ptr %buffers, i64 %o_start
   %o_copy_at = getelementptr {RECORD}, ptr @{TABLE}, i64 %o_size
-  %o_copy = call ptr @clew_function(ptr %o_copy_at)
-  call void %o_copy(ptr %o_place, i64 %o_step, ptr %o_buffer, i64 %o_size, i64 %n)
+  %o_copy = call ptr @clew_resolve(ptr %o_copy_at)
+  call void %o_copy(ptr %o_address, i64 %o_step, ptr %o_buffer, i64 %o_size, i64 %n)
   br label %stored
 stored:
   %o_next = add i64 %o, 1

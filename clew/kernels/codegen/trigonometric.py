@@ -1,9 +1,9 @@
 """Sine, cosine and arc tangent as expressions.
 
-Arguments of any size are reduced exactly. x · 2/π is needed modulo 4 only, and x is a whole number
-times a power of two: so 2/π times that power, modulo 4, can be put into a table by the exponent,
-with as many bits as the worst case needs. Where all arguments are of moderate size, two or three
-subtractions of parts of π/2 do.
+Arguments are reduced to a quadrant. Payne and Hanek's reduction is exact for any size: x · 2/π is
+needed modulo 4 only, and x is an integer times a power of two, so a table has 2/π times that power,
+modulo 4, by the exponent, with as many bits as the worst case needs. The fast path, for moderate
+arguments, is Cody and Waite's: subtractions of multiples of parts of π/2.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clew.kernels.codegen.elementary import (
     two_product,
     two_sum,
 )
-from clew.kernels.codegen.ir import F32, F64, Expr, rarely, table, where
+from clew.kernels.codegen.ir import F32, F64, Expr, table, unlikely, where
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -54,7 +54,7 @@ _MODERATE_SINGLE, _MODERATE_DOUBLE = 2.0**30, 2.0**20
 
 @functools.cache
 def _two_over_pi() -> Fraction:
-    """2/π to 1,280 bits, by Machin's formula in whole numbers."""
+    """2/π to 1,280 bits, by Machin's formula in integers."""
     from fractions import Fraction  # late, as most programs have no sines to compile
 
     one = 1 << 1300
@@ -69,7 +69,7 @@ def _two_over_pi() -> Fraction:
     return Fraction(2 * one, 4 * (4 * arc_cotangent(5) - arc_cotangent(239)))
 
 
-def _parts(step: int, entries: int, count: int) -> list[list[float]]:
+def _two_over_pi_tables(step: int, entries: int, count: int) -> list[list[float]]:
     """Tables whose entries at q sum up to 2/π · 2^(step q), modulo 4."""
     tables: list[list[float]] = [[] for _ in range(count)]
     for q in range(entries):
@@ -82,7 +82,7 @@ def _parts(step: int, entries: int, count: int) -> list[list[float]]:
 
 
 def _scaled(x: Expr, start: int, step: int, entries: int) -> tuple[Expr, Expr]:
-    """q, and x · 2^(-step q), which is a whole number below 2^(start + step) unless q is 0."""
+    """q, and x · 2^(-step q), which is an integer below 2^(start + step) unless q is 0."""
     exponent = (x.bits() >> DOUBLE.mantissa) & 0x7FF
     q = (exponent - (DOUBLE.bias + start)).maximum(0) >> int(math.log2(step))
     q = q.minimum(entries - 1)
@@ -91,109 +91,109 @@ def _scaled(x: Expr, start: int, step: int, entries: int) -> tuple[Expr, Expr]:
 
 
 def _modulo_4(x: Expr) -> Expr:
-    """x less a multiple of 4, between -2 and 2; exact."""
+    """x modulo 4, between -2 and 2; exact."""
     return (x * 0.25).rint().fma(-4.0, x)
 
 
-# -- reduction to a quarter of a turn ----------------------------------------------------------
+# -- reduction to a quadrant -------------------------------------------------------------------
 
 
-def _turned_single(x: Expr) -> tuple[Expr, Expr]:
-    """The number of quarter turns nearest to x, modulo 4, and what is left, for float32."""
+def _payne_hanek_single(x: Expr) -> tuple[Expr, Expr]:
+    """The nearest multiple of π/2, modulo 4, and the rest, for float32."""
     q, scaled = _scaled(x.convert(F64), 23, 16, 7)
-    high, low = (table(values, q) for values in _parts(16, 7, 2))
+    high, low = (table(values, q) for values in _two_over_pi_tables(16, 7, 2))
     product, error = two_product(scaled, high)
     product = _modulo_4(product)
-    turns = product.rint()
-    rest = (product - turns) + scaled.fma(low, error)
-    return _whole(turns), (rest * _HALF_PI[0]).convert(F32)
+    quadrant = product.rint()
+    rest = (product - quadrant) + scaled.fma(low, error)
+    return _as_integer(quadrant), (rest * _HALF_PI[0]).convert(F32)
 
 
-def _turned_double(x: Expr) -> tuple[Expr, Expr, Expr]:
-    """The same for float64, with what is left in two parts."""
+def _payne_hanek_double(x: Expr) -> tuple[Expr, Expr, Expr]:
+    """The same for float64, with the rest as a sum of two."""
     q, scaled = _scaled(x, 52, 32, 31)
-    k1, k2, k3, k4 = (table(values, q) for values in _parts(32, 31, 4))
+    k1, k2, k3, k4 = (table(values, q) for values in _two_over_pi_tables(32, 31, 4))
     p1, e1 = two_product(scaled, k1)
     p2, e2 = two_product(scaled, k2)
     p3, e3 = two_product(scaled, k3)
-    # From the largest to the smallest, so that what cancels does so exactly.
+    # From the largest to the smallest, so that cancellation is exact.
     total, low1 = two_sum(_modulo_4(p1), _modulo_4(e1))
     total, low2 = two_sum(total, _modulo_4(p2))
-    turns = total.rint()
+    quadrant = total.rint()
     middle, low3 = two_sum(e2, p3)
-    rest, low4 = two_sum(total - turns, middle)
+    rest, low4 = two_sum(total - quadrant, middle)
     rest, low5 = two_sum(rest, low1)
     rest, low6 = two_sum(rest, low2)
     low = ((low4 + low5) + low6) + (low3 + scaled.fma(k4, e3))
     rest, low = fast_two_sum(rest, low)
     angle, error = two_product(rest, x.like(_HALF_PI[0]))
-    return _whole(turns), angle, low.fma(_HALF_PI[0], rest.fma(_HALF_PI[1], error))
+    return _as_integer(quadrant), angle, low.fma(_HALF_PI[0], rest.fma(_HALF_PI[1], error))
 
 
-def _whole(turns: Expr) -> Expr:
-    """A small whole number as an integer, from the low bits of its sum with the shifter."""
-    return (turns + DOUBLE.shifter).bits()
+def _as_integer(quadrant: Expr) -> Expr:
+    """A float with a small integer value as an integer, by adding the shifter."""
+    return (quadrant + DOUBLE.shifter).bits()
 
 
-def _turned_moderate_single(x: Expr) -> tuple[Expr, Expr]:
-    """The same for moderate float32."""
+def _cody_waite_single(x: Expr) -> tuple[Expr, Expr]:
+    """The fast path for moderate float32."""
     wide = x.convert(F64)
-    turns = (wide * (2 / math.pi)).rint()
-    rest = turns.fma(-_HALF_PI[1], turns.fma(-_HALF_PI[0], wide))
-    return _whole(turns), rest.convert(F32)
+    quadrant = (wide * (2 / math.pi)).rint()
+    rest = quadrant.fma(-_HALF_PI[1], quadrant.fma(-_HALF_PI[0], wide))
+    return _as_integer(quadrant), rest.convert(F32)
 
 
-def _turned_moderate_double(x: Expr) -> tuple[Expr, Expr, Expr]:
-    """The same for moderate float64."""
-    turns = (x * (2 / math.pi)).rint()
+def _cody_waite_double(x: Expr) -> tuple[Expr, Expr, Expr]:
+    """The fast path for moderate float64."""
+    quadrant = (x * (2 / math.pi)).rint()
     high, middle, low = _HALF_PI_IN_THREE
-    product, error = two_product(turns, x.like(middle))
-    angle, rest = two_sum(turns.fma(-high, x), -product)
-    rest = turns.fma(-low, rest - error)
-    return _whole(turns), *fast_two_sum(angle, rest)
+    product, error = two_product(quadrant, x.like(middle))
+    angle, rest = two_sum(quadrant.fma(-high, x), -product)
+    rest = quadrant.fma(-low, rest - error)
+    return _as_integer(quadrant), *fast_two_sum(angle, rest)
 
 
-def _turned(x: Expr) -> tuple[Expr, ...]:
+def _reduced(x: Expr) -> tuple[Expr, ...]:
     is_large = x.abs() > (_MODERATE_SINGLE if x.dtype == F32 else _MODERATE_DOUBLE)
     if x.dtype == F32:
-        cases: Any = zip(_turned_single(x), _turned_moderate_single(x), strict=True)
+        cases: Any = zip(_payne_hanek_single(x), _cody_waite_single(x), strict=True)
     else:
-        cases = zip(_turned_double(x), _turned_moderate_double(x), strict=True)
-    return tuple(rarely(is_large, any_size, moderate) for any_size, moderate in cases)
+        cases = zip(_payne_hanek_double(x), _cody_waite_double(x), strict=True)
+    return tuple(unlikely(is_large, any_size, moderate) for any_size, moderate in cases)
 
 
 def _sin_and_cos(x: Expr) -> tuple[Expr, Expr, Expr]:
-    """Quarter turns, and sine and cosine of the rest."""
+    """The quadrant, and sine and cosine of the rest."""
     if x.dtype == F32:
-        turns, r = _turned(x)
+        quadrant, r = _reduced(x)
         z = r * r
         sine = (r * z).fma(polynomial(_SIN_SINGLE, z), r)
-        return turns, sine, (z * z).fma(polynomial(_COS_SINGLE, z), z.fma(-0.5, 1.0))
-    turns, r, low = _turned(x)
+        return quadrant, sine, (z * z).fma(polynomial(_COS_SINGLE, z), z.fma(-0.5, 1.0))
+    quadrant, r, low = _reduced(x)
     z = r * r
     sine = r + (r * z).fma(polynomial(_SIN_DOUBLE, z), z.fma(-0.5, 1.0) * low)
     half = z * 0.5
     top = 1.0 - half
-    # What the subtraction has lost, and the part of the angle that is too small for r.
+    # The rounding error of the subtraction, and the low part of the angle.
     rest = ((1.0 - top) - half) - r * low
-    return turns, sine, top + (z * z).fma(polynomial(_COS_DOUBLE, z), rest)
+    return quadrant, sine, top + (z * z).fma(polynomial(_COS_DOUBLE, z), rest)
 
 
-def _chosen(turns: Expr, even: Expr, odd: Expr) -> Expr:
-    """The one or the other by the lowest bit of turns, negative if the next bit is set."""
-    result = where((turns & 1).equals(0), even, odd)
-    return where((turns & 2).equals(0), result, -result)
+def _by_quadrant(quadrant: Expr, even: Expr, odd: Expr) -> Expr:
+    """One or the other by the lowest bit of the quadrant, negated by the next bit."""
+    result = where((quadrant & 1).eq(0), even, odd)
+    return where((quadrant & 2).eq(0), result, -result)
 
 
 def sin(x: Expr) -> Expr:
-    turns, sine, cosine = _sin_and_cos(x)
-    # Of tiny numbers the products would be subnormal; -0 stays -0.
-    return where(x.abs() < 2.0**-30, x, _chosen(turns, sine, cosine))
+    quadrant, sine, cosine = _sin_and_cos(x)
+    # Products of tiny numbers would be subnormal; -0 stays -0.
+    return where(x.abs() < 2.0**-30, x, _by_quadrant(quadrant, sine, cosine))
 
 
 def cos(x: Expr) -> Expr:
-    turns, sine, cosine = _sin_and_cos(x)
-    return _chosen(turns + 1, sine, cosine)
+    quadrant, sine, cosine = _sin_and_cos(x)
+    return _by_quadrant(quadrant + 1, sine, cosine)
 
 
 def atan(x: Expr) -> Expr:
@@ -205,12 +205,12 @@ def atan(x: Expr) -> Expr:
     z = t * t
     bend = t * z * polynomial(_ATAN_SINGLE if x.dtype == F32 else _ATAN_DOUBLE, z)
     low = _rest_of_half_pi(x)
-    turned = where(is_large, _HALF_PI[0], x.like(_HALF_PI[0] / 2)) + (
+    far = where(is_large, _HALF_PI[0], x.like(_HALF_PI[0] / 2)) + (
         t + (bend + where(is_large, low, x.like(low / 2)))
     )
-    return where(is_small, t + bend, turned).copysign(x)
+    return where(is_small, t + bend, far).copysign(x)
 
 
 def _rest_of_half_pi(x: Expr) -> float:
-    """What π/2, rounded to the type of x, lacks."""
+    """The rounding error of π/2 in the type of x."""
     return -4.371138828673793e-08 if x.dtype == F32 else _HALF_PI[1]

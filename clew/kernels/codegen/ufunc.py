@@ -1,11 +1,11 @@
 """Kernels as NumPy ufuncs.
 
-NumPy does what it does for its own functions: broadcasting, strides, `out=`, choosing the loop by
-dtype. A loop is compiled when it is first needed: until then NumPy's table points to a function
-that asks for it (lazy_compilation.py) and goes on there.
+NumPy does broadcasting, strides, `out=` and the dispatch by dtype, as for its own ufuncs. A loop is
+compiled on first use: until then NumPy's table has a stub that compiles it (lazy_compilation.py)
+and jumps to it.
 
-A kernel that asks for it has loops for float16 and bfloat16 as well: elements are widened to
-float32 as they are loaded, and rounded as they are stored.
+A kernel may have loops for float16 and bfloat16 as well: elements are converted to float32 when
+they are loaded, and rounded when they are stored.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from clew.kernels.codegen.tracing import trace
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.compile_thread import compiler
 from clew.kernels.runtime.lazy_compilation import Records
+from clew.kernels.runtime.numpy_capi import api_table
 
 DTYPE = {
     F16: np.dtype(np.float16), BF16: np.dtype(ml_dtypes.bfloat16), F32: np.dtype(np.float32),
@@ -37,31 +38,24 @@ DTYPE = {
 Signature = tuple[list[str], list[str]]
 
 
-def _api() -> Any:
-    """NumPy's table of functions for makers of ufuncs, a stable part of its C interface."""
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = pointer(_multiarray_umath._UFUNC_API, None)
-    return ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))
-
-
+_API = api_table(_multiarray_umath._UFUNC_API)
 _new_ufunc = ctypes.PYFUNCTYPE(
     ctypes.py_object,
     ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, *[ctypes.c_int] * 4,
     ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p,
-)(_api()[31])  # fmt: skip
+)(_API[31])  # fmt: skip
 _add_loop = ctypes.PYFUNCTYPE(
     ctypes.c_int,
     ctypes.py_object, ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int), ctypes.c_void_p,
-)(_api()[2])  # fmt: skip
+)(_API[2])  # fmt: skip
 _NO_IDENTITY = -1
 
 
 class Kernel:
-    """A family of loops of one kernel, one for each combination of types, and its ufunc."""
+    """The loops of one kernel, one for each type signature, and its ufunc."""
 
     in_rows = False
-    # What NumPy takes the types of elements for.
+    # The NumPy dtypes of storage types.
     dtypes = DTYPE
 
     def __init__(
@@ -74,9 +68,9 @@ class Kernel:
     ) -> None:
         self.name = name
         self.function = function
-        # NumPy takes the first loop that fits. Its table knows its own types only: the loop for
-        # bfloat16, which is last, is added when it has been compiled.
-        self.signatures = sorted(signatures, key=self._is_foreign)
+        # NumPy takes the first loop that fits. The table has builtin dtypes only: the loop for
+        # bfloat16, which is last, is registered when it has been compiled.
+        self.signatures = sorted(signatures, key=self._is_registered)
         self.cost = cost
         self.ready: set[np.dtype] = set()
         self._by_dtype = {
@@ -86,7 +80,7 @@ class Kernel:
         _KERNELS.append(self)
 
     def __getattr__(self, name: str) -> Any:
-        """`ufunc` is made when it is first needed: most programs need few of all kernels."""
+        """`ufunc` is made on first use: most programs use few of all kernels."""
         if name != "ufunc":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         machine = jit.machine()
@@ -94,12 +88,14 @@ class Kernel:
         return self.ufunc
 
     def _make_ufunc(self, machine: jit.Machine) -> None:
-        # Another thread may have been quicker.
+        # Another thread may have been first.
         if "ufunc" not in self.__dict__:
             self.ufunc: Any = self._new_ufunc(machine)
 
     def _new_ufunc(self, machine: jit.Machine) -> Any:
-        in_table = [[*each[0], *each[1]] for each in self.signatures if not self._is_foreign(each)]
+        in_table = [
+            [*each[0], *each[1]] for each in self.signatures if not self._is_registered(each)
+        ]
         count = len(in_table)
         self._types = bytes(self.dtypes[t].num for row in in_table for t in row)
         self._table = (ctypes.c_void_p * count)()
@@ -107,7 +103,7 @@ class Kernel:
         self._data = (ctypes.c_void_p * count)(*[self._records[i] for i in range(count)])
         for index in range(count):
             self._table[index] = machine.requests.loop
-            machine.on_demand(self._records[index], partial(self._make_loop, index))
+            machine.compile_lazily(self._records[index], partial(self._make_loop, index))
         self._texts = self.name.encode(), (self.core or "").encode() or None
         inputs, outputs = self.signatures[0]
         return _new_ufunc(
@@ -116,15 +112,14 @@ class Kernel:
             self._texts[0], b"", 0, self._texts[1],
         )  # fmt: skip
 
-    def _is_foreign(self, signature: Signature) -> bool:
-        """Whether a loop is for elements of a type that is not NumPy's own."""
+    def _is_registered(self, signature: Signature) -> bool:
+        """Whether a loop is for a dtype that is not builtin, and is registered separately."""
         return BF16 in signature[0] and self.dtypes[BF16] is DTYPE[BF16]
 
     def when(self, array: np.ndarray) -> Any:
-        """The ufunc, compiled for the array's dtype; None for other dtypes than the kernel's.
+        """The ufunc, compiled for the array's dtype; None if the kernel has no loop for it.
 
-        It depends on nothing else, so that a function gives the same bits however often it is
-        called.
+        It depends on the dtype only, never on the size, so that results have the same bits.
         """
         dtype = array.dtype
         if dtype in self.ready:
@@ -136,12 +131,12 @@ class Kernel:
         return self.ufunc
 
     def make_ready(self, index: int) -> None:
-        """Compile one of the loops and let NumPy know of it."""
+        """Compile one of the loops and put it into NumPy's table."""
         jit.machine()
         compiler.run(lambda: self._make_loop(index))
 
     def _make_loop(self, index: int) -> int:
-        """The address of one of the loops, which NumPy knows from now on."""
+        """The address of one of the loops, which is now in NumPy's table."""
         inputs, outputs = self.signatures[index]
         dtype = self.dtypes[inputs[0]]
         ufunc, address = self.ufunc, self.compile(index)
@@ -157,7 +152,7 @@ class Kernel:
         return address
 
     def program(self, index: int) -> Program:
-        """Kernel IR of one of the loops."""
+        """The kernel IR of one of the loops."""
         return trace(self.function, *self.signatures[index], self.in_rows)
 
     def module(self, program: Program) -> str:
@@ -170,22 +165,22 @@ class Kernel:
         return jit.machine().function(key, lambda: self.module(program), self.name)
 
     def options(self) -> str:
-        """What the module depends on besides the program."""
+        """What the module depends on besides the program, for the key of the code cache."""
         return f"cost {self.cost}"
 
 
-# Ufuncs refer to the tables of their kernels.
+# Kernels live as long as the process: ufuncs point into their tables.
 _KERNELS: list[Kernel] = []
 
 
 def _over_floats(inputs: int, outputs: int, half: bool) -> list[Signature]:
-    """All operands of one type; the smallest first, as NumPy looks for the first that fits."""
+    """All operands of one float type, narrow types first, as NumPy takes the first that fits."""
     types = (F16, F32, F64, BF16) if half else (F32, F64)
     return [([each] * inputs, [each] * outputs) for each in types]
 
 
 class Elementwise(Kernel):
-    """A kernel that makes each element of the outputs from the same element of the inputs."""
+    """An elementwise kernel; the inputs `scalars` are usually scalars."""
 
     scalars: tuple[int, ...] = ()
 
@@ -197,7 +192,7 @@ class Elementwise(Kernel):
 
 
 class OnBits(Elementwise):
-    """A kernel for which bfloat16 is, as NumPy sees it, 16 bits: it may be an output alone."""
+    """An elementwise kernel for which bfloat16 is uint16 to NumPy, so that it may be an output."""
 
     dtypes = DTYPE | {BF16: np.dtype(np.uint16)}
 
@@ -211,9 +206,9 @@ def elementwise(
     half: bool = False,
     types: list[Signature] | None = None,
 ) -> Callable[[Callable[..., Any]], Elementwise]:
-    """The ufunc of a formula over floats; `half` gives it loops for float16 and bfloat16 too.
+    """The kernel of an elementwise formula over floats; with `half`, float16 and bfloat16, too.
 
-    `types` is for operands that are not all of one type.
+    `types` are signatures of operands that are not all of one type.
     """
 
     def make(function: Callable[..., Any]) -> Elementwise:
@@ -226,7 +221,7 @@ def elementwise(
 
 
 class Rows(Kernel):
-    """A kernel over rows; `along` says which inputs and outputs have the row's dimension."""
+    """A kernel over rows; `along` says which inputs and outputs have the dimension of the row."""
 
     in_rows = True
     along: list[bool]
@@ -257,7 +252,7 @@ def over_rows(
 
 
 class Columns(Kernel):
-    """A kernel that sums, for each column of matrices, an expression over the rows."""
+    """A kernel that sums an expression over the rows of matrices, for each column."""
 
     shapes: list[str]
 
@@ -287,7 +282,7 @@ def over_columns(
 
 
 class Scan(Kernel):
-    """A kernel that carries a value along the elements; each result is what is carried then."""
+    """A scan: each result is the carry after its element."""
 
     start = 0.0
     is_associative = False
@@ -312,7 +307,7 @@ class Scan(Kernel):
 def scan(
     name: str, inputs: int = 1, start: float = 0.0, is_associative: bool = False
 ) -> Callable[[Callable[..., Any]], Scan]:
-    """The generalized ufunc of a scan, from the formula of its next value: f(last, element)."""
+    """The generalized ufunc of a scan, from the formula of the next carry: f(last, element)."""
 
     def make(function: Callable[..., Any]) -> Scan:
         core = ",".join(["(n)"] * inputs) + "->(n)"

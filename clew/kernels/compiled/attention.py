@@ -1,8 +1,8 @@
-"""Attention without a mask as generalized ufuncs: one head after another, in blocks of queries.
+"""Attention without a mask as generalized ufuncs: in blocks of queries, as in FlashAttention.
 
-A block's scores stay in the cache, between products (gemm.py) and kernels over their rows, which
-are given by name. The scores of a key lie side by side, so that vectors run over queries: rows of
-scores are strided (strided_reductions.py). Of a row, the logarithm of its normaliser is kept.
+The scores of a block stay in the cache, between GEMMs and row kernels (softmax and its gradient).
+Scores are key-major, so that vectors run across queries: rows of scores are strided
+(strided_reductions.py). Of a row, the logarithm of its normaliser is saved for backward.
 """
 
 from __future__ import annotations
@@ -10,37 +10,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from clew.kernels.codegen.builder import Code
+from clew.kernels.codegen.builder import BODY, IRBuilder
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.ir import F32, F64
-from clew.kernels.codegen.loops import LOOP_SIGNATURE, finish
+from clew.kernels.codegen.loops import LOOP_SIGNATURE, end_module, run_tasks
 from clew.kernels.codegen.strided_reductions import across
 from clew.kernels.codegen.ufunc import Kernel, Rows
-from clew.kernels.codegen.vectors import lanes_for, over_vectors
+from clew.kernels.codegen.vectors import lanes_for, vector_loop
 from clew.kernels.gemm.inline_gemm import Matrix, call_multiply, provide_multiply
 from clew.kernels.runtime import jit
-from clew.kernels.runtime.optimization_levels import QUICK
+from clew.kernels.runtime.optimization_levels import O0
 
-# Queries in a block, and those that the widest vectors have place for: a part of a block's rows.
+# Queries of a block, and lanes of the widest vector, a multiple of which is computed.
 ROWS = 64
-WHOLE = 16
+LANES = 16
 
-# The operands, each with its dimensions: batch, heads, positions, and the size of a vector. Batch
-# and heads are not left to NumPy, which would call the loop again and again for a few heads.
+# The operands, each with its dimensions: batch, heads, positions, and head size. Batch and heads
+# are core dimensions: NumPy would call the loop again for every few heads.
 _FORWARD_OPERANDS = {
     "q": "bhtd", "k": "bhsd", "v": "bhse", "scale": "", "out": "bhte", "normaliser": "bht",
 }  # fmt: skip
 _BACKWARD_OPERANDS = {
     "g": "bhte", "q": "bhtd", "k": "bhsd", "v": "bhse", "out": "bhte", "normaliser": "bht",
-    "scale": "", "of_q": "bhtd", "of_k": "bhsd", "of_v": "bhse",
+    "scale": "", "grad_q": "bhtd", "grad_k": "bhsd", "grad_v": "bhse",
 }  # fmt: skip
 
-# What is done with numbers at some places; from sums so far, it makes those that include them.
-Numbers = Callable[[list[str], list[str]], list[str]]
+# The body of a loop along a row: given addresses and accumulators, it returns the new ones.
+RowBody = Callable[[list[str], list[str]], list[str]]
 
 
 def _fields(operands: dict[str, str]) -> tuple[str, ...]:
-    """The words of the context, in the order in which a ufunc's loop is given them."""
+    """The words of the context, in the order of a ufunc's arguments."""
     steps = [f"{name}_{each}" for name, dims in operands.items() for each in dims]
     return (*(f"*{name}" for name in operands), *steps, *_sizes(operands))
 
@@ -49,14 +49,15 @@ def _sizes(operands: dict[str, str]) -> list[str]:
     return list(dict.fromkeys("".join(operands.values())))
 
 
-# What functions are given that are about a matrix.
-_GIVEN = "ptr %m, i64 %down, i64 %across, i64 %rows, i64 %columns"
+# A matrix as parameters: its address, row and column strides in bytes, and sizes.
+_MATRIX = "ptr %m, i64 %row_stride, i64 %column_stride, i64 %rows, i64 %columns"
+_M: Matrix = "%m", "%row_stride", "%column_stride"
 
 
-class _Attention(Code):
+class _Attention(IRBuilder):
     """What forward and backward have in common.
 
-    Arithmetic is in functions of its own; what calls them and products is compiled in a hurry.
+    Loops over elements are in functions of their own; what calls them and GEMM is compiled at -O0.
     """
 
     def __init__(self, e: Emitter, llvm: str, operands: dict[str, str], is_causal: bool) -> None:
@@ -66,57 +67,62 @@ class _Attention(Code):
         self.f: dict[str, str] = {}
 
     def matrix(self, name: str, row: str = "0") -> Matrix:
-        """An operand of one head, from a row on, with the distances of its rows and columns."""
-        down, across = (self.f[f"{name}_{each}"] for each in self.operands[name][2:])
-        return self.past(self.head(name), self.mul(row, down)), down, across
+        """An operand of one head, from a row on, with its row and column strides."""
+        row_stride, column_stride = (self.f[f"{name}_{each}"] for each in self.operands[name][2:])
+        start = self.ptr_add(self.head(name), self.mul(row, row_stride))
+        return start, row_stride, column_stride
 
     def head(self, name: str) -> str:
-        """Where an operand's part for this head begins."""
+        """The address of an operand's part for this head."""
         steps = (
             self.mul(self.f["in_batch"], self.f[f"{name}_b"]),
             self.mul(self.f["in_heads"], self.f[f"{name}_h"]),
         )
-        return self.past(self.f[name], self.add(*steps))
+        return self.ptr_add(self.f[name], self.add(*steps))
 
     def scratch(self, columns: str) -> Matrix:
-        """Memory for a row of each query of a block, whose first numbers lie side by side."""
-        return self.on_side(self.buffer(self.mul(str(ROWS), columns)))
+        """A column-major buffer with a row for each query of a block."""
+        return self.column_major(self.malloc(self.mul(str(ROWS), columns)))
 
-    def on_side(self, memory: str) -> Matrix:
-        return memory, str(self.item), str(ROWS * self.item)
+    def column_major(self, buffer: str) -> Matrix:
+        return buffer, str(self.itemsize), str(ROWS * self.itemsize)
 
-    def turned(self, matrix: Matrix) -> Matrix:
+    def transposed(self, matrix: Matrix) -> Matrix:
         return matrix[0], matrix[2], matrix[1]
 
     def element(self, matrix: Matrix, row: str, column: str) -> str:
-        """The address of a number."""
-        start, down, across = matrix
-        return self.past(start, self.add(self.mul(row, down), self.mul(column, across)))
+        """The address of an element."""
+        start, row_stride, column_stride = matrix
+        offset = self.add(self.mul(row, row_stride), self.mul(column, column_stride))
+        return self.ptr_add(start, offset)
 
     def along_row(
-        self, matrices: list[Matrix], row: str, columns: str, do: Numbers, sum_at: str = ""
+        self, matrices: list[Matrix], row: str, columns: str, body: RowBody, sum_address: str = ""
     ) -> None:
-        """Do something with the numbers of a row, given their places: with vectors of them where
-        they lie side by side, as usual. A sum that it makes is stored."""
-        starts = [self.past(start, self.mul(row, down)) for start, down, _ in matrices]
-        dense = "true"
-        for _, _, step in matrices:
-            dense = self.both(dense, self.compare("eq", step, str(self.item)))
+        """A loop along the same row of some matrices, vectorized where all are contiguous.
 
-        def turn(column: str, so_far: list[str]) -> list[str]:
-            steps = [self.mul(column, step) for _, _, step in matrices]
-            places = [self.past(start, step) for start, step in zip(starts, steps, strict=True)]
-            return do(places, so_far)
+        With `sum_address`, the body accumulates a sum, which is stored there.
+        """
+        starts = [self.ptr_add(start, self.mul(row, stride)) for start, stride, _ in matrices]
+        contiguous = "true"
+        for _, _, stride in matrices:
+            contiguous = self.and_(contiguous, self.icmp("eq", stride, str(self.itemsize)))
 
-        for lanes, is_meant in ((lanes_for([self.dtype]), dense), (0, self.negated(dense))):
-            with self.when(is_meant):
+        def at_column(column: str, accumulators: list[str]) -> list[str]:
+            offsets = [self.mul(column, stride) for _, _, stride in matrices]
+            pairs = zip(starts, offsets, strict=True)
+            return body([self.ptr_add(start, offset) for start, offset in pairs], accumulators)
+
+        layouts = (lanes_for([self.dtype]), contiguous), (0, self.not_(contiguous))
+        for lanes, condition in layouts:
+            with self.if_then(condition):
                 kind = f"<{lanes} x {self.llvm}>" if lanes else self.llvm
-                start = [(kind, "zeroinitializer" if lanes else "0.0")] if sum_at else []
-                sums = over_vectors(self.e, ("0", columns), lanes, 1, turn, start)
+                start = [(kind, "zeroinitializer" if lanes else "0.0")] if sum_address else []
+                sums = vector_loop(self.e, ("0", columns), lanes, 1, at_column, start)
                 if sums:
-                    self.store(self.total(sums[0], lanes), sum_at)
+                    self.store(self.sum_lanes(sums[0], lanes), sum_address)
 
-    def total(self, sums: str, lanes: int) -> str:
+    def sum_lanes(self, sums: str, lanes: int) -> str:
         """The sum of all lanes."""
         if not lanes:
             return sums
@@ -128,9 +134,9 @@ class _Attention(Code):
     def scale_row(self, matrix: Matrix, row: str, columns: str, factor: str) -> None:
         e = self.e
 
-        def scale(places: list[str], _: list[str]) -> list[str]:
-            numbers, factors = e.load(self.dtype, places[0]), e.spread(self.dtype, factor)
-            e.store(self.dtype, e.arithmetic("fmul", self.dtype, numbers, factors), places[0])
+        def scale(addresses: list[str], _: list[str]) -> list[str]:
+            values, factors = e.load(self.dtype, addresses[0]), e.splat(self.dtype, factor)
+            e.store(self.dtype, e.arithmetic("fmul", self.dtype, values, factors), addresses[0])
             return []
 
         self.along_row([matrix], row, columns, scale)
@@ -144,60 +150,65 @@ class _Attention(Code):
         call_multiply(self.e, self.llvm, (a, b, c), (m, n, k), more)
 
     def visible(self, first: str, rows: str) -> tuple[str, str]:
-        """The most keys that a row of a block sees, and (in memory) how many each of them does."""
+        """The most keys that a query of a block attends to, and an array with the count of each."""
         f = self.f
-        keys = self.least(f["s"], self.add(first, rows)) if self.is_causal else f["s"]
+        keys = self.min(f["s"], self.add(first, rows)) if self.is_causal else f["s"]
         self.e.line(f"call void @count(ptr %counts, i64 {first}, i64 {rows}, i64 {keys})")
         return keys, "%counts"
 
     def count_function(self) -> None:
-        """`count`: how many keys each row of a block sees."""
+        """`count`: how many keys each query of a block attends to."""
         head = "internal void @count(ptr %counts, i64 %first, i64 %rows, i64 %keys)"
         with self.function(head), self.loop("0", "%rows") as row:
-            seen = self.least("%keys", self.add("%first", row, "1")) if self.is_causal else "%keys"
-            short = self.e.value(f"trunc i64 {seen} to i32")
-            self.put(self.e.value(f"getelementptr i32, ptr %counts, i64 {row}"), short, "i32")
+            visible = self.min("%keys", self.add("%first", row, "1")) if self.is_causal else "%keys"
+            short = self.e.value(f"trunc i64 {visible} to i32")
+            self.store_word(
+                self.e.value(f"getelementptr i32, ptr %counts, i64 {row}"), short, "i32"
+            )
 
-    def turn_function(self) -> None:
-        """`turn`: rows of a block of queries, times a factor, to memory where vectors run over
-        queries."""
-        matrix, to = ("%m", "%down", "%across"), self.on_side("%to")
+    def pack_function(self) -> None:
+        """`pack`: the rows of a block of queries times a factor, column-major, padded with zeros to
+        full vectors of queries."""
+        packed = self.column_major("%packed")
         with (
-            self.function(f"internal void @turn({_GIVEN}, {self.llvm} %factor, ptr %to)"),
+            self.function(f"internal void @pack({_MATRIX}, {self.llvm} %factor, ptr %packed)"),
             self.loop("0", "%columns") as column,
         ):
             with self.loop("0", "%rows") as row:
-                number = self.load(self.element(matrix, row, column))
-                product = self.e.value(f"fmul {self.llvm} {number}, %factor")
-                self.store(product, self.element(to, row, column))
-            with self.loop("%rows", self.whole_vectors("%rows")) as row:
-                self.store("0.0", self.element(to, row, column))
+                value = self.load(self.element(_M, row, column))
+                product = self.e.value(f"fmul {self.llvm} {value}, %factor")
+                self.store(product, self.element(packed, row, column))
+            with self.loop("%rows", self.full_vectors("%rows")) as row:
+                self.store("0.0", self.element(packed, row, column))
 
     def call(self, name: str, matrix: Matrix, *more: str) -> None:
-        """Call a function that is about a matrix."""
-        start, down, across = matrix
-        given = ", ".join([f"ptr {start}", f"i64 {down}", f"i64 {across}", *more])
-        self.e.line(f"call void @{name}({given})")
+        """Call a function that takes a matrix."""
+        self.e.line(f"call void @{name}({', '.join([*self.given(matrix), *more])})")
 
-    def turn(self, matrix: Matrix, to: Matrix, rows: str, columns: str, factor: str) -> None:
-        more = f"i64 {columns}", f"{self.llvm} {factor}", f"ptr {to[0]}"
-        self.call("turn", matrix, f"i64 {rows}", *more)
+    def given(self, matrix: Matrix) -> list[str]:
+        start, row_stride, column_stride = matrix
+        return [f"ptr {start}", f"i64 {row_stride}", f"i64 {column_stride}"]
 
-    def whole_vectors(self, rows: str) -> str:
-        return self.multiple(rows, str(WHOLE))
+    def pack(self, matrix: Matrix, packed: Matrix, rows: str, columns: str, factor: str) -> None:
+        more = f"i64 {columns}", f"{self.llvm} {factor}", f"ptr {packed[0]}"
+        self.call("pack", matrix, f"i64 {rows}", *more)
 
-    def scores(self, queries: Matrix, keys: str, to: Matrix, rows: str, count: str) -> None:
-        """A number for each query and key: the product of their vectors."""
+    def full_vectors(self, rows: str) -> str:
+        return self.round_up(rows, str(LANES))
+
+    def scores(self, queries: Matrix, keys: str, out: Matrix, rows: str, count: str) -> None:
+        """The dot product of each query and key."""
         size = self.f["d" if keys == "k" else "e"]
-        width = self.whole_vectors(rows)
-        self.multiply(self.matrix(keys), self.turned(queries), self.turned(to), count, width, size)
+        width = self.full_vectors(rows)
+        queries, out = self.transposed(queries), self.transposed(out)
+        self.multiply(self.matrix(keys), queries, out, count, width, size)
 
     def over_rows(self, name: str, rows: str, keys: str, operands: list[tuple[str, ...]]) -> None:
-        """Call a kernel over rows of scores as NumPy would; operands are matrices, or one number
-        for each row with the distance from one to the next."""
+        """Call a row kernel on scores as NumPy would; operands are matrices, or vectors with a
+        value for each row and their stride."""
         steps = ["0"] * len(operands)
-        for _, down, *along in operands:
-            steps += [*along, down]
+        for _, row_stride, *column_stride in operands:
+            steps += [*column_stride, row_stride]
         words = {
             "args": [operand[0] for operand in operands],
             "dims": ["1", keys, rows],
@@ -205,51 +216,50 @@ class _Attention(Code):
         }
         for array, values in words.items():
             for index, value in enumerate(values):
-                place = self.e.value(f"getelementptr i64, ptr %row_{array}, i64 {index}")
-                self.put(place, value, "ptr" if array == "args" else "i64")
+                address = self.e.value(f"getelementptr i64, ptr %row_{array}, i64 {index}")
+                self.store_word(address, value, "ptr" if array == "args" else "i64")
         self.e.line(f"call void @{name}(ptr %row_args, ptr %row_dims, ptr %row_steps, ptr null)")
 
     def begin(self) -> None:
-        """Places for what kernels over rows are given; in the first block of the function."""
+        """Local arrays for the arguments of row kernels; allocas in the entry block."""
         self.e.line(f"%counts = alloca i32, i64 {ROWS}, align 8")
         for array, size in (("args", 8), ("dims", 3), ("steps", 24)):
             self.e.line(f"%row_{array} = alloca i64, i64 {size}, align 8")
-        self.f = self.context(*_fields(self.operands))
-        self.f["in_batch"] = self.quotient("%head", self.f["h"])
-        self.f["in_heads"] = self.remainder("%head", self.f["h"])
+        self.f = self.load_context(*_fields(self.operands))
+        self.f["in_batch"] = self.udiv("%head", self.f["h"])
+        self.f["in_heads"] = self.urem("%head", self.f["h"])
 
 
 class _Forward(_Attention):
     def emit(self, weights: str) -> None:
         self.count_function()
-        self.turn_function()
-        matrix = "%m", "%down", "%across"
+        self.pack_function()
         with (
-            self.function(f"internal void @scale({_GIVEN}, ptr %factors)"),
+            self.function(f"internal void @scale({_MATRIX}, ptr %factors)"),
             self.loop("0", "%rows") as row,
         ):
-            self.scale_row(matrix, row, "%columns", self.load(self.at("%factors", row)))
+            self.scale_row(_M, row, "%columns", self.load(self.gep("%factors", row)))
         head = "internal void @head(ptr %context, i64 %head, i64 %first)"
-        with self.function(head, QUICK):
+        with self.function(head, O0):
             self.begin()
             self.block(weights)
-        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", QUICK):
-            f = self.context(*_fields(self.operands))
-            blocks = self.pieces(f["t"], str(ROWS))
-            with self.loop("%begin", "%end") as piece:
-                first = self.mul(self.remainder(piece, blocks), str(ROWS))
-                head = self.quotient(piece, blocks)
+        with self.function(BODY, O0):
+            f = self.load_context(*_fields(self.operands))
+            blocks = self.ceil_div(f["t"], str(ROWS))
+            with self.loop("%begin", "%end") as task:
+                first = self.mul(self.urem(task, blocks), str(ROWS))
+                head = self.udiv(task, blocks)
                 self.e.line(f"call void @head(ptr %context, i64 {head}, i64 {first})")
 
     def block(self, weights: str) -> None:
-        f, item = self.f, str(self.item)
-        rows = self.least(str(ROWS), self.sub(f["t"], "%first"))
+        f, item = self.f, str(self.itemsize)
+        rows = self.min(str(ROWS), self.sub(f["t"], "%first"))
         scores, scaled = self.scratch(f["s"]), self.scratch(f["d"])
-        shares = self.buffer(str(ROWS))
+        shares = self.malloc(str(ROWS))
         keys, counts = self.visible("%first", rows)
-        self.turn(self.matrix("q", "%first"), scaled, rows, f["d"], self.factor())
+        self.pack(self.matrix("q", "%first"), scaled, rows, f["d"], self.factor())
         self.scores(scaled, "k", scores, rows, keys)
-        normaliser = self.past(self.head("normaliser"), self.mul("%first", f["normaliser_t"]))
+        normaliser = self.ptr_add(self.head("normaliser"), self.mul("%first", f["normaliser_t"]))
         self.over_rows(
             weights, rows, keys,
             [scores, (counts, "4"), scores, (shares, item), (normaliser, f["normaliser_t"])],
@@ -258,102 +268,103 @@ class _Forward(_Attention):
         self.multiply(scores, self.matrix("v"), out, rows, f["e"], keys)
         self.call("scale", out, f"i64 {rows}", f"i64 {f['e']}", f"ptr {shares}")
         for buffer in (scores[0], scaled[0], shares):
-            self.release(buffer)
+            self.free(buffer)
 
 
 class _Backward(_Attention):
     def emit(self, gradient: str) -> None:
         self.functions()
-        with self.function("internal void @head(ptr %context, i64 %head)", QUICK):
+        with self.function("internal void @head(ptr %context, i64 %head)", O0):
             self.begin()
-            self.whole(gradient)
+            self.blocks(gradient)
         with (
-            self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", QUICK),
+            self.function(BODY, O0),
             self.loop("%begin", "%end") as head,
         ):
             self.e.line(f"call void @head(ptr %context, i64 {head})")
 
-    def whole(self, gradient: str) -> None:
+    def blocks(self, gradient: str) -> None:
         f = self.f
         buffers = [self.scratch(f[size]) for size in ("s", "s", "d", "e")]
-        along = self.buffer(str(ROWS))
-        for name in ("of_k", "of_v"):
-            size = f["d" if name == "of_k" else "e"]
+        dots = self.malloc(str(ROWS))
+        for name in ("grad_k", "grad_v"):
+            size = f["d" if name == "grad_k" else "e"]
             self.call("clear", self.matrix(name), f"i64 {f['s']}", f"i64 {size}")
         with self.loop("0", f["t"], by=ROWS) as first:
-            self.block(gradient, first, buffers, along)
-        self.scale(self.matrix("of_k"), f["s"])
-        for buffer in (*(each[0] for each in buffers), along):
-            self.release(buffer)
+            self.block(gradient, first, buffers, dots)
+        self.scale(self.matrix("grad_k"), f["s"])
+        for buffer in (*(each[0] for each in buffers), dots):
+            self.free(buffer)
 
     def functions(self) -> None:
-        """What is done with matrices."""
-        e, matrix = self.e, ("%m", "%down", "%across")
+        """Loops over the elements of matrices."""
+        e = self.e
 
-        def clear(places: list[str], _: list[str]) -> list[str]:
-            e.store(self.dtype, e.constant(0.0, self.dtype), places[0])
+        def clear(addresses: list[str], _: list[str]) -> list[str]:
+            e.store(self.dtype, e.constant(0.0, self.dtype), addresses[0])
             return []
 
         self.count_function()
-        self.turn_function()
-        with self.function(f"internal void @clear({_GIVEN})"), self.loop("0", "%rows") as row:
-            self.along_row([matrix], row, "%columns", clear)
+        self.pack_function()
+        with self.function(f"internal void @clear({_MATRIX})"), self.loop("0", "%rows") as row:
+            self.along_row([_M], row, "%columns", clear)
         with (
-            self.function(f"internal void @scale({_GIVEN}, {self.llvm} %factor)"),
+            self.function(f"internal void @scale({_MATRIX}, {self.llvm} %factor)"),
             self.loop("0", "%rows") as row,
         ):
-            self.scale_row(matrix, row, "%columns", "%factor")
-        other = "ptr %other, i64 %other_down, i64 %other_across"
+            self.scale_row(_M, row, "%columns", "%factor")
+        other = "%other", "%other_row_stride", "%other_column_stride"
         with (
-            self.function(f"internal void @dots({_GIVEN}, {other}, ptr %to)"),
+            self.function(
+                f"internal void @dot_rows({_MATRIX}, {', '.join(self.given(other))}, ptr %out)"
+            ),
             self.loop("0", "%rows") as row,
         ):
-            self.dots_of_row(matrix, ("%other", "%other_down", "%other_across"), row)
+            self.dot_row(_M, other, row)
 
     def scale(self, matrix: Matrix, rows: str) -> None:
         factor = f"{self.llvm} {self.factor()}"
         self.call("scale", matrix, f"i64 {rows}", f"i64 {self.f['d']}", factor)
 
-    def block(self, gradient: str, first: str, buffers: list[Matrix], along: str) -> None:
-        f, item = self.f, str(self.item)
-        scores, of_weights, scaled, turned_g = buffers
-        rows = self.least(str(ROWS), self.sub(f["t"], first))
+    def block(self, gradient: str, first: str, buffers: list[Matrix], dots: str) -> None:
+        f, item = self.f, str(self.itemsize)
+        scores, grad_weights, scaled, packed_g = buffers
+        rows = self.min(str(ROWS), self.sub(f["t"], first))
         keys, counts = self.visible(first, rows)
         g, q = self.matrix("g", first), self.matrix("q", first)
-        self.turn(q, scaled, rows, f["d"], self.factor())
-        self.turn(g, turned_g, rows, f["e"], "1.0")
+        self.pack(q, scaled, rows, f["d"], self.factor())
+        self.pack(g, packed_g, rows, f["e"], "1.0")
         self.scores(scaled, "k", scores, rows, keys)
-        self.scores(turned_g, "v", of_weights, rows, keys)
-        start, down, across = self.matrix("out", first)
-        other = f"ptr {start}", f"i64 {down}", f"i64 {across}"
-        self.call("dots", g, f"i64 {rows}", f"i64 {f['e']}", *other, f"ptr {along}")
-        normaliser = self.past(self.head("normaliser"), self.mul(first, f["normaliser_t"]))
+        self.scores(packed_g, "v", grad_weights, rows, keys)
+        other = self.given(self.matrix("out", first))
+        self.call("dot_rows", g, f"i64 {rows}", f"i64 {f['e']}", *other, f"ptr {dots}")
+        normaliser = self.ptr_add(self.head("normaliser"), self.mul(first, f["normaliser_t"]))
         self.over_rows(
             gradient, rows, keys,
-            [scores, of_weights, (normaliser, f["normaliser_t"]), (along, item), (counts, "4"),
-             scores, of_weights],
+            [scores, grad_weights, (normaliser, f["normaliser_t"]), (dots, item), (counts, "4"),
+             scores, grad_weights],
         )  # fmt: skip
-        of_q = self.matrix("of_q", first)
-        self.multiply(of_weights, self.matrix("k"), of_q, rows, f["d"], keys)
-        self.scale(of_q, rows)
-        of_scores, weights = self.turned(of_weights), self.turned(scores)
-        self.multiply(of_scores, q, self.matrix("of_k"), keys, f["d"], rows, more="1")
-        self.multiply(weights, g, self.matrix("of_v"), keys, f["e"], rows, more="1")
+        grad_q = self.matrix("grad_q", first)
+        self.multiply(grad_weights, self.matrix("k"), grad_q, rows, f["d"], keys)
+        self.scale(grad_q, rows)
+        grad_scores, weights = self.transposed(grad_weights), self.transposed(scores)
+        self.multiply(grad_scores, q, self.matrix("grad_k"), keys, f["d"], rows, more="1")
+        self.multiply(weights, g, self.matrix("grad_v"), keys, f["e"], rows, more="1")
 
-    def dots_of_row(self, a: Matrix, b: Matrix, row: str) -> None:
-        """The product of corresponding rows."""
+    def dot_row(self, a: Matrix, b: Matrix, row: str) -> None:
+        """The dot product of corresponding rows."""
         e = self.e
 
-        def multiply(places: list[str], so_far: list[str]) -> list[str]:
-            numbers = [e.load(self.dtype, place) for place in places]
-            product = e.arithmetic("fmul", self.dtype, *numbers)
-            return [e.arithmetic("fadd", self.dtype, so_far[0], product)]
+        def multiply_add(addresses: list[str], accumulators: list[str]) -> list[str]:
+            values = [e.load(self.dtype, address) for address in addresses]
+            product = e.arithmetic("fmul", self.dtype, *values)
+            return [e.arithmetic("fadd", self.dtype, accumulators[0], product)]
 
-        self.along_row([a, b], row, "%columns", multiply, sum_at=self.at("%to", row))
+        self.along_row([a, b], row, "%columns", multiply_add, self.gep("%out", row))
 
 
 class Attention(Kernel):
-    """The ufunc of attention, or of its gradients; `rows` is the kernel over rows of scores."""
+    """The ufunc of attention, or of its gradients; `rows` is the row kernel over scores."""
 
     def __init__(self, name: str, rows: Rows, is_causal: bool, backward: bool) -> None:
         self.across, self.is_causal = across(rows), is_causal
@@ -369,7 +380,7 @@ class Attention(Kernel):
         machine, llvm = jit.machine(), ("float", "double")[index]
         provide_multiply(llvm)
         rows = f"clew_{self.across.name}_{llvm}"
-        machine.provide(rows, self.across.compile(index))
+        machine.define_symbol(rows, self.across.compile(index))
         key = f"{self.name} all heads {llvm}"
         return machine.function(key, lambda: self.text(llvm, rows), self.name)
 
@@ -377,29 +388,28 @@ class Attention(Kernel):
         e = Emitter()
         code: Any = self.kind(e, llvm, self.operands, self.is_causal)
         e.declare(f"void @{rows}(ptr, ptr, ptr, ptr)")
-        e.declare("void @clew_run(ptr, ptr, i64, i64)")
         code.emit(rows)
         self.entry(code)
-        finish(e)
+        end_module(e)
         return e.text()
 
-    def entry(self, c: Code) -> None:
-        """The loop of the ufunc: the heads, or their blocks of queries, for the team."""
+    def entry(self, c: IRBuilder) -> None:
+        """The loop of the ufunc; a task is a head, or in forward a block of its queries."""
         count, steps = len(self.operands), sum(map(len, self.operands.values()))
         sizes = len(_sizes(self.operands))
-        with c.function(f"void @{self.name}({LOOP_SIGNATURE})", QUICK):
+        with c.function(f"void @{self.name}({LOOP_SIGNATURE})", O0):
             context = c.e.value(f"alloca i64, i64 {count + steps + sizes}, align 8")
             given = (("%args", 0, count), ("%steps", count, steps), ("%dims", 1, sizes))
-            place = 0
+            index = 0
             for source, first, words in given:
-                target = c.integer_at(context, str(place))
-                c.copy_words(target, c.integer_at(source, str(first)), words)
-                place += words
+                target = c.gep_i64(context, str(index))
+                c.memcpy_words(target, c.gep_i64(source, str(first)), words)
+                index += words
             total = c.mul(self.size(c, "b"), self.size(c, "h"))
             if self.kind is _Forward:
-                total = c.mul(total, c.pieces(self.size(c, "t"), str(ROWS)))
-            c.e.line(f"call void @clew_run(ptr @body, ptr {context}, i64 {total}, i64 1)")
+                total = c.mul(total, c.ceil_div(self.size(c, "t"), str(ROWS)))
+            run_tasks(c.e, context, total, "1")
 
-    def size(self, c: Code, name: str) -> str:
+    def size(self, c: IRBuilder, name: str) -> str:
         index = 1 + _sizes(self.operands).index(name)
-        return c.get(c.e.value(f"getelementptr i64, ptr %dims, i64 {index}"))
+        return c.load_word(c.e.value(f"getelementptr i64, ptr %dims, i64 {index}"))

@@ -1,131 +1,130 @@
 """Gather and scatter, compiled.
 
-Arrays are (outer, length, inner), row by row. A piece of work is a block of inner positions of one
-outer position: what it writes is its own, and the order of additions is that of the index.
+Arrays are (outer, length, inner), contiguous. A task is a block of inner positions of one outer
+position: no two tasks write to the same elements, and additions are in the order of the index.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from typing import Any
 
 import numpy as np
 
-from clew.kernels.codegen.builder import TYPES
+from clew.kernels.codegen.builder import BODY, TYPES
+from clew.kernels.codegen.contexts import compiled, context_of
 from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.codegen.image_rows import Lines
-from clew.kernels.codegen.loops import finish
-from clew.kernels.runtime import jit
+from clew.kernels.codegen.image_rows import ImageRowBuilder
+from clew.kernels.codegen.loops import end_module
 
 Array = np.ndarray
 FIELDS = ("*target", "*index", "*values", "length", "count", "inner", "width", "blocks")
-# With fewer outer positions than this there are several blocks of inner ones, to share the work.
-_FEW = 8
-_NARROWEST, _WIDEST = 16, 512
-_ELEMENTS_PER_PIECE = 16384
+# With fewer outer positions than this, inner positions are cut into blocks, to have enough tasks.
+_FEW_OUTER = 8
+_MIN_WIDTH, _MAX_WIDTH = 16, 512
+_ELEMENTS_PER_TASK = 16384
+# The scalar loop over elements is unrolled.
+_UNROLL = 4
+KINDS = ("gather", "scatter", "scatter_add", "index_add")
 
 
-def take(source: Array, index: Array) -> Array:
+def gather(source: Array, index: Array) -> Array:
     """out[o, m, i] = source[o, index[o, m, i], i]."""
     out = np.empty(index.shape, source.dtype)
-    _run("take", source, index, out)
+    _run("gather", source, index, out)
     return out
 
 
-def put(target: Array, index: Array, values: Array) -> None:
-    """target[o, index[o, m, i], i] = values[o, m, i]; of several for one place, the last stays."""
-    _run("put", target, index, values)
+def scatter(target: Array, index: Array, values: Array) -> None:
+    """target[o, index[o, m, i], i] = values[o, m, i]; where an index repeats, the last stays."""
+    _run("scatter", target, index, values)
 
 
-def add(target: Array, index: Array, values: Array) -> None:
+def scatter_add(target: Array, index: Array, values: Array) -> None:
     """target[o, index[o, m, i], i] += values[o, m, i]."""
-    _run("add", target, index, values)
+    _run("scatter_add", target, index, values)
 
 
-def add_rows(target: Array, index: Array, values: Array) -> None:
+def index_add(target: Array, index: Array, values: Array) -> None:
     """target[o, index[m], i] += values[o, m, i]."""
-    _run("add_rows", target, index, values)
+    _run("index_add", target, index, values)
 
 
 def _run(kind: str, target: Array, index: Array, values: Array) -> None:
     outer, length, inner = target.shape
     count = values.shape[1]
     width = inner
-    if outer < _FEW:
-        width = min(max(inner // 2, _NARROWEST), _WIDEST, inner)
+    if outer < _FEW_OUTER:
+        width = min(max(inner // 2, _MIN_WIDTH), _MAX_WIDTH, inner)
     blocks = -(-inner // width) if inner else 0
-    addresses = [each.ctypes.data for each in (target, index, values)]
-    context = np.array([*addresses, length, count, inner, width, blocks], np.int64)
-    grain = max(_ELEMENTS_PER_PIECE // max(count * width, 1), 1)
+    context = context_of((target, index, values), (length, count, inner, width, blocks))
+    grain = max(_ELEMENTS_PER_TASK // max(count * width, 1), 1)
     _function(kind, TYPES[target.dtype], inner == 1)(context.ctypes.data, outer * blocks, grain)
 
 
 @functools.cache
 def _function(kind: str, llvm: str, is_last: bool) -> Any:
-    key = f"placing {kind} {llvm} {is_last}"
     make = functools.partial(module, kind, llvm, is_last)
-    signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-    return signature(jit.machine().function(key, make, "place"))
+    return compiled(f"gather_scatter {kind} {llvm} {is_last}", make, "gather_scatter")
 
 
 def module(kind: str, llvm: str, is_last: bool) -> str:
-    """The LLVM module of one of the kernels; `is_last` says that there are no inner positions."""
+    """The LLVM module of one of the kernels; with `is_last` the inner size is 1."""
     e = Emitter()
-    _Placing(e, llvm).emit(kind, is_last)
-    finish(e, "place")
+    _GatherScatter(e, llvm).emit(kind, is_last)
+    end_module(e, "gather_scatter")
     return e.text()
 
 
-class _Placing(Lines):
+class _GatherScatter(ImageRowBuilder):
     """`body(context, begin, end)` for some blocks of inner positions."""
 
     def emit(self, kind: str, is_last: bool) -> None:
-        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
-            self.f = self.context(*FIELDS)
-            with self.loop("%begin", "%end") as piece:
+        with self.function(BODY):
+            self.f = self.load_context(*FIELDS)
+            with self.loop("%begin", "%end") as task:
                 if is_last:
-                    self.row(kind, piece)
+                    self.row(kind, task)
                 else:
-                    self.block(kind, piece)
+                    self.block(kind, task)
 
     def row(self, kind: str, outer: str) -> None:
-        """Elements side by side, each with a place in a row of the target."""
+        """All elements of one outer position, where the inner size is 1."""
         f = self.f
-        base = self.at(f["target"], self.mul(outer, f["length"]))
-        first = self.mul(outer, f["count"]) if kind != "add_rows" else "0"
-        values = self.at(f["values"], self.mul(outer, f["count"]))
-        whole = self.mul(self.quotient(f["count"], "4"), "4")
-        for begin, end, together in (("0", whole, 4), (whole, f["count"], 1)):
-            with self.loop(begin, end, by=together) as i:
-                for number in [self.add(i, str(n)) for n in range(together)]:
-                    place = self.integer(f["index"], self.add(first, number))
-                    self.element(kind, self.at(base, place), self.at(values, number))
+        base = self.gep(f["target"], self.mul(outer, f["length"]))
+        first = self.mul(outer, f["count"]) if kind != "index_add" else "0"
+        values = self.gep(f["values"], self.mul(outer, f["count"]))
+        middle = self.round_down(f["count"], str(_UNROLL))
+        for begin, end, unroll in (("0", middle, _UNROLL), (middle, f["count"], 1)):
+            with self.loop(begin, end, by=unroll) as i:
+                for number in [self.add(i, str(n)) for n in range(unroll)]:
+                    index = self.load_i64(f["index"], self.add(first, number))
+                    self.element(kind, self.gep(base, index), self.gep(values, number))
 
-    def block(self, kind: str, piece: str) -> None:
-        """Some inner positions of all rows of values."""
+    def block(self, kind: str, task: str) -> None:
+        """A block of inner positions of all rows of values."""
         f = self.f
-        outer = self.quotient(piece, f["blocks"])
-        first = self.mul(self.remainder(piece, f["blocks"]), f["width"])
-        last = self.least(self.add(first, f["width"]), f["inner"])
-        base = self.at(f["target"], self.mul(outer, f["length"], f["inner"]))
+        outer = self.udiv(task, f["blocks"])
+        first = self.mul(self.urem(task, f["blocks"]), f["width"])
+        last = self.min(self.add(first, f["width"]), f["inner"])
+        base = self.gep(f["target"], self.mul(outer, f["length"], f["inner"]))
         with self.loop("0", f["count"]) as entry:
             row = self.mul(self.add(self.mul(outer, f["count"]), entry), f["inner"])
-            values = self.at(f["values"], row)
-            if kind == "add_rows":
-                place = self.mul(self.integer(f["index"], entry), f["inner"])
-                self.add_line(values, self.at(base, place), first, last, "1")
+            values = self.gep(f["values"], row)
+            if kind == "index_add":
+                offset = self.mul(self.load_i64(f["index"], entry), f["inner"])
+                self.add_strided_row(values, self.gep(base, offset), first, last, "1")
             else:
                 with self.loop(first, last) as i:
-                    place = self.mul(self.integer(f["index"], self.add(row, i)), f["inner"])
-                    self.element(kind, self.at(base, self.add(place, i)), self.at(values, i))
+                    offset = self.mul(self.load_i64(f["index"], self.add(row, i)), f["inner"])
+                    self.element(kind, self.gep(base, self.add(offset, i)), self.gep(values, i))
 
-    def element(self, kind: str, target: str, own: str) -> None:
-        """One element, between its place in the target and its own in the values."""
-        if kind == "take":
-            self.store(self.load(target), own)
-        elif kind == "put":
-            self.store(self.load(own), target)
+    def element(self, kind: str, target: str, value: str) -> None:
+        """One element, from the addresses of the indexed and of the other one."""
+        if kind == "gather":
+            self.store(self.load(target), value)
+        elif kind == "scatter":
+            self.store(self.load(value), target)
         else:
-            total = self.e.value(f"fadd {self.llvm} {self.load(target)}, {self.load(own)}")
+            total = self.e.value(f"fadd {self.llvm} {self.load(target)}, {self.load(value)}")
             self.store(total, target)

@@ -1,11 +1,10 @@
-"""The Mersenne Twister, compiled: words of 32 bits, and what is made of them.
+"""The Mersenne Twister MT19937, compiled: random words, normals and permutations.
 
-A state is 624 words and the number of those that are used up, as the last word of one array. New
-words are made all at once when the old ones are used up; vectors do both that and the mixing of
-the words that are given out.
+The state is an array of 624 words and the number of used ones. It is regenerated as a whole when
+all are used; both that and the tempering of words are vectorized.
 
-The functions are given array objects, and look for their elements themselves: to find these in
-Python would take longer than a few hundred words.
+The functions take array objects and load their data pointers: to read these in Python would take
+longer than to draw a few hundred words.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from clew.kernels.codegen.builder import Code
+from clew.kernels.codegen.builder import BODY, IRBuilder
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.ir import Program
-from clew.kernels.codegen.loops import Elements, finish
-from clew.kernels.compiled.foreach import DATA
+from clew.kernels.codegen.loops import ElementwiseLoop, end_module, run_tasks
+from clew.kernels.compiled.foreach import DATA_OFFSET
 from clew.kernels.runtime import jit
 
 Words = npt.NDArray[np.uint32]
@@ -29,10 +28,10 @@ Words = npt.NDArray[np.uint32]
 N, M = 624, 397
 UPPER, LOWER, MATRIX = 0x80000000, 0x7FFFFFFF, 0x9908B0DF
 LANES = 16
-# Rows of 16 words that become normals at a time; what is in between stays in the nearest cache.
+# Normals are made from rows of 16 words; so many rows stay in the first-level cache.
 BLOCK, ROWS = 16, 64
 _OBJECT, _SIZE, _FLOAT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
-# The functions and what they are given.
+# The functions and the types of their parameters.
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "seed": (_OBJECT, _SIZE),
     "words": (_OBJECT, _OBJECT, _SIZE),
@@ -43,8 +42,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
 NORMALS = ("*words", "*out", "*mean", "*std")
 
 
-class _Words(Code):
-    """Instructions over one word, or as many as a vector has lanes."""
+class _WordBuilder(IRBuilder):
+    """A builder of instructions on a word, or on a vector of words."""
 
     kind = "i32"
 
@@ -58,19 +57,20 @@ class _Words(Code):
         return self.e.value(f"{how} {self.kind} {left}, {right}")
 
     def read(self, base: str, index: str) -> str:
-        return self.load(self.at(base, index), self.kind)
+        return self.load(self.gep(base, index), self.kind)
 
     def write(self, value: str, base: str, index: str) -> None:
-        self.store(value, self.at(base, index), self.kind)
+        self.store(value, self.gep(base, index), self.kind)
 
     def elements(self, *arrays: str) -> list[str]:
-        """Where the elements of array objects are."""
-        return [self.get(self.past(f"%{array}", str(DATA)), "ptr") for array in arrays]
+        """The addresses of the elements of array objects."""
+        return [
+            self.load_word(self.ptr_add(f"%{array}", str(DATA_OFFSET)), "ptr") for array in arrays
+        ]
 
-    def over(self, begin: str, end: str, body: Any) -> None:
-        """body(i) for all words: in vectors, then one by one."""
-        size = self.sub(end, begin)
-        middle = self.add(begin, self.mul(self.quotient(size, str(LANES)), str(LANES)))
+    def vectorized(self, begin: str, end: str, body: Any) -> None:
+        """body(i) over a range of words: in vectors, the remainder in scalars."""
+        middle = self.add(begin, self.round_down(self.sub(end, begin), str(LANES)))
         for kind, span, by in (
             (f"<{LANES} x i32>", (begin, middle), LANES), ("i32", (middle, end), 1)
         ):  # fmt: skip
@@ -79,8 +79,8 @@ class _Words(Code):
                 body(i)
                 self.kind = "i32"
 
-    def renewed(self, here: str, after: str, far: str) -> str:
-        """The word that comes from one, the one after it, and one far away."""
+    def twisted(self, here: str, after: str, far: str) -> str:
+        """The new word from the words i, i + 1 and i + M: the twist of the recurrence."""
         both = self.op("or", self.op("and", here, UPPER), self.op("and", after, LOWER))
         odd = self.op("sub", self.number(0), self.op("and", both, 1))
         mixed = self.op("xor", self.op("lshr", both, 1), self.op("and", odd, MATRIX))
@@ -96,65 +96,65 @@ class _Words(Code):
 def words_module() -> str:
     """The LLVM module of all functions but `normals`."""
     # Words are as long as floats.
-    c = _Words(Emitter(), "float")
-    for write in (_renew, _words, _seed, _swap, _shuffle):
+    c = _WordBuilder(Emitter(), "float")
+    for write in (_regenerate, _words, _seed, _swap, _shuffle):
         write(c)
-    finish(c.e)
+    end_module(c.e)
     return c.e.text()
 
 
 def normals_module(formula: Program) -> str:
-    """The LLVM module of `normals`; the formula makes two numbers from a word for the radius and
-    one for the angle, the mean and the deviation."""
-    c = _Words(Emitter(), "float")
+    """The LLVM module of `normals`; the formula (Box-Muller) makes two normals from a word for the
+    radius, a word for the angle, the mean and the standard deviation."""
+    c = _WordBuilder(Emitter(), "float")
     _normals(c, formula)
     _start_normals(c)
-    finish(c.e)
+    end_module(c.e)
     return c.e.text()
 
 
-def _renew(c: _Words) -> None:
-    with c.function("internal void @renew(ptr %state)"):
+def _regenerate(c: _WordBuilder) -> None:
+    with c.function("internal void @regenerate(ptr %state)"):
 
         def from_ahead(i: str) -> None:
             after, far = c.read("%state", c.add(i, "1")), c.read("%state", c.add(i, str(M)))
-            c.write(c.renewed(c.read("%state", i), after, far), "%state", i)
+            c.write(c.twisted(c.read("%state", i), after, far), "%state", i)
 
         def from_behind(i: str) -> None:
             after, far = c.read("%state", c.add(i, "1")), c.read("%state", c.sub(i, str(N - M)))
-            c.write(c.renewed(c.read("%state", i), after, far), "%state", i)
+            c.write(c.twisted(c.read("%state", i), after, far), "%state", i)
 
-        c.over("0", str(N - M), from_ahead)
-        c.over(str(N - M), str(N - 1), from_behind)
+        c.vectorized("0", str(N - M), from_ahead)
+        c.vectorized(str(N - M), str(N - 1), from_behind)
         last, first = c.read("%state", str(N - 1)), c.read("%state", "0")
-        c.write(c.renewed(last, first, c.read("%state", str(M - 1))), "%state", str(N - 1))
+        c.write(c.twisted(last, first, c.read("%state", str(M - 1))), "%state", str(N - 1))
 
 
-def _words(c: _Words) -> None:
-    """`words(state, out, n)`."""
+def _words(c: _WordBuilder) -> None:
+    """`words(state, out, n)`: the next n tempered words."""
     with c.function("void @words(ptr %state_array, ptr %out_array, i64 %n)"):
         state, out = c.elements("state_array", "out_array")
-        done = c.variable("i64", "0")
-        with c.repeat() as end:
-            have = c.get(done)
-            c.branch_unless(c.compare("slt", have, "%n"), end)
-            with c.when(c.compare("eq", _used(c, state), str(N))):
-                c.e.line(f"call void @renew(ptr {state})")
+        done = c.local("i64", "0")
+        with c.loop_forever() as end:
+            have = c.load_word(done)
+            c.branch_unless(c.icmp("slt", have, "%n"), end)
+            with c.if_then(c.icmp("eq", _used(c, state), str(N))):
+                c.e.line(f"call void @regenerate(ptr {state})")
                 c.write("0", state, str(N))
             used = _used(c, state)
-            count = c.least(c.sub("%n", have), c.sub(str(N), used))
-            source, target = c.at(state, used), c.at(out, have)
-            c.over("0", count, lambda i: c.write(c.tempered(c.read(source, i)), target, i))
+            count = c.min(c.sub("%n", have), c.sub(str(N), used))
+            source, target = c.gep(state, used), c.gep(out, have)
+            c.vectorized("0", count, lambda i: c.write(c.tempered(c.read(source, i)), target, i))
             now = c.e.value(f"trunc i64 {c.add(used, count)} to i32")
             c.write(now, state, str(N))
-            c.put(done, c.add(have, count))
+            c.store_word(done, c.add(have, count))
 
 
-def _used(c: _Words, state: str) -> str:
+def _used(c: _WordBuilder, state: str) -> str:
     return c.e.value(f"zext i32 {c.read(state, str(N))} to i64")
 
 
-def _seed(c: _Words) -> None:
+def _seed(c: _WordBuilder) -> None:
     """`seed(state, number)`."""
     with c.function("void @seed(ptr %state_array, i64 %given)"):
         (state,) = c.elements("state_array")
@@ -167,19 +167,19 @@ def _seed(c: _Words) -> None:
         c.write(str(N), state, str(N))
 
 
-def _swap(c: _Words) -> None:
-    """`swap(out, n)`: the words of each of n pairs change places."""
+def _swap(c: _WordBuilder) -> None:
+    """`swap(out, n)`: swap the words of each of n pairs."""
     with c.function("void @swap(ptr %out_array, i64 %n)"):
         (out,) = c.elements("out_array")
         with c.loop("0", "%n") as i:
-            place = c.e.value(f"getelementptr i64, ptr {out}, i64 {i}")
-            pair = c.e.value(f"load i64, ptr {place}, align 4")
+            address = c.e.value(f"getelementptr i64, ptr {out}, i64 {i}")
+            pair = c.e.value(f"load i64, ptr {address}, align 4")
             high, low = c.e.value(f"shl i64 {pair}, 32"), c.e.value(f"lshr i64 {pair}, 32")
-            c.e.line(f"store i64 {c.e.value(f'or i64 {high}, {low}')}, ptr {place}, align 4")
+            c.e.line(f"store i64 {c.e.value(f'or i64 {high}, {low}')}, ptr {address}, align 4")
 
 
-def _shuffle(c: _Words) -> None:
-    """`shuffle(values, words, n)`: each place in turn changes with one that a word points at."""
+def _shuffle(c: _WordBuilder) -> None:
+    """`shuffle(values, words, n)`: a Fisher-Yates shuffle."""
     with c.function("void @shuffle(ptr %values_array, ptr %words_array, i64 %n)"):
         values, words = c.elements("values_array", "words_array")
         last = c.sub("%n", "1")
@@ -187,49 +187,50 @@ def _shuffle(c: _Words) -> None:
             left = c.e.value(f"trunc i64 {c.sub('%n', i)} to i32")
             chosen = c.op("urem", c.read(words, i), left)
             other = c.add(i, c.e.value(f"zext i32 {chosen} to i64"))
-            places = [c.e.value(f"getelementptr i64, ptr {values}, i64 {at}") for at in (i, other)]
-            first, second = (c.get(place) for place in places)
-            c.put(places[0], second)
-            c.put(places[1], first)
+            addresses = [
+                c.e.value(f"getelementptr i64, ptr {values}, i64 {index}") for index in (i, other)
+            ]
+            first, second = (c.load_word(address) for address in addresses)
+            c.store_word(addresses[0], second)
+            c.store_word(addresses[1], first)
 
 
-def _normals(c: _Words, program: Program) -> None:
+def _normals(c: _WordBuilder, program: Program) -> None:
     """`body(context, begin, end)`: rows of 16 words to rows of 16 normals.
 
-    The radii and the angles of some rows are brought together, so that vectors are full.
+    The halves of rows (radii and angles) are deinterleaved to buffers, to fill vectors.
     """
     half = BLOCK // 2
     vector = f"<{half} x i32>"
-    with c.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
+    with c.function(BODY):
         parts = [c.e.value(f"alloca [{ROWS * half} x i32], align 64") for _ in range(4)]
-        given = c.context(*NORMALS)
+        given = c.load_context(*NORMALS)
         with c.loop("%begin", "%end", by=ROWS) as first:
-            count = c.least(str(ROWS), c.sub("%end", first))
+            count = c.min(str(ROWS), c.sub("%end", first))
             start = c.mul(first, str(BLOCK))
-            source, target = c.at(given["words"], start), c.at(given["out"], start)
-            for together, apart, gathers in ((parts[:2], source, True), (parts[2:], target, False)):
-                if not gathers:
+            source, target = c.gep(given["words"], start), c.gep(given["out"], start)
+            for halves, rows, is_input in ((parts[:2], source, True), (parts[2:], target, False)):
+                if not is_input:
                     pointers = [*parts[:2], given["mean"], given["std"], *parts[2:]]
-                    several = c.mul(count, str(half))
-                    Elements(c.e, program, pointers, frozenset((2, 3))).emit("0", several)
+                    words = c.mul(count, str(half))
+                    ElementwiseLoop(c.e, program, pointers, frozenset((2, 3))).emit("0", words)
                 with c.loop("0", count) as row:
-                    for side, part in enumerate(together):
-                        near = c.at(part, c.mul(row, str(half)))
-                        there = c.at(apart, c.add(c.mul(row, str(BLOCK)), str(half * side)))
-                        to, from_ = (near, there) if gathers else (there, near)
+                    for side, part in enumerate(halves):
+                        packed = c.gep(part, c.mul(row, str(half)))
+                        strided = c.gep(rows, c.add(c.mul(row, str(BLOCK)), str(half * side)))
+                        to, from_ = (packed, strided) if is_input else (strided, packed)
                         c.store(c.load(from_, vector), to, vector)
 
 
-def _start_normals(c: _Words) -> None:
+def _start_normals(c: _WordBuilder) -> None:
     """`normals(words, out, rows, mean, std)`, on all threads."""
-    c.e.declare("void @clew_run(ptr, ptr, i64, i64)")
     arrays = "ptr %words_array, ptr %out_array"
     with c.function(f"void @normals({arrays}, i64 %rows, float %mean, float %std)"):
         context = c.e.value(f"alloca i64, i64 {len(NORMALS)}, align 8")
-        mean, std = c.variable("float", "%mean"), c.variable("float", "%std")
+        mean, std = c.local("float", "%mean"), c.local("float", "%std")
         words, out = c.elements("words_array", "out_array")
-        c.tell(context, NORMALS, {"words": words, "out": out, "mean": mean, "std": std})
-        c.e.line(f"call void @clew_run(ptr @body, ptr {context}, i64 %rows, i64 {ROWS})")
+        c.store_context(context, NORMALS, {"words": words, "out": out, "mean": mean, "std": std})
+        run_tasks(c.e, context, "%rows", str(ROWS))
 
 
 class Twister:
@@ -244,7 +245,7 @@ class Twister:
         return self._loaded.get(name) or self._load(name)
 
     def _load(self, name: str) -> Any:
-        """Have a function compiled, with those of its module."""
+        """Compile a function, with the others of its module."""
         machine = jit.machine()
         if name == "normals":
             program = self._kernel.program(0)
@@ -262,18 +263,18 @@ class Twister:
         return state
 
     def draw(self, state: Words, out: Words) -> None:
-        """Fill an array with the words that come next."""
+        """Fill an array with the next words."""
         self._function("words")(id(state), id(out), out.size)
 
     def draw_pairs(self, state: Words, count: int) -> npt.NDArray[np.uint64]:
-        """Words of 64 bits, each from two with the high half first."""
+        """Words of 64 bits, each from two words, the high half first."""
         words = np.empty(2 * count, np.uint32)
         self._function("words")(id(state), id(words), 2 * count)
         self._function("swap")(id(words), count)
         return words.view(np.uint64)
 
     def shuffle(self, values: npt.NDArray[np.int64], words: Words) -> None:
-        """Swap each place i of n with place i + words[i] % (n - i), in turn."""
+        """Swap element i of n with element i + words[i] % (n - i), for each i in turn."""
         self._function("shuffle")(id(values), id(words), values.size)
 
     def normals(self, words: Words, mean: float, std: float, out: npt.NDArray[np.float32]) -> None:

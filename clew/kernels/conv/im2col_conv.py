@@ -1,31 +1,30 @@
-"""Two-dimensional convolution and its two adjoints, compiled: windows to columns, then a product.
+"""Two-dimensional convolution and its gradients, compiled: im2col, then GEMM.
 
-A piece of work is some images of the batch. Their windows are copied into a matrix that stays in
-the cache (`cols`, one row per element of a window, one column per position), which is multiplied
-with the weights. The adjoint in the input goes the other way: columns to images. A piece of a
-single image is read and written where it is; several are laid side by side in a `block`, so that
-the product is wide enough.
+The batch is cut into chunks of images. The windows of a chunk are copied to a matrix that stays in
+the cache (`cols`: a row for each element of a window, a column for each output position), which is
+multiplied by the weights. The gradient of the input goes the other way: GEMM, then col2im. The
+output of a single image is a GEMM operand in place; several are copied to a `block`, side by side,
+so that the product is wide enough.
 """
 
-import ctypes
 import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from clew.kernels.codegen.builder import TYPES
+from clew.kernels.codegen.builder import BODY, TYPES
+from clew.kernels.codegen.contexts import compiled, context_of
 from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.codegen.image_rows import KNOWN_STRIDES, Lines
-from clew.kernels.codegen.loops import Loop, finish
+from clew.kernels.codegen.image_rows import SPECIALIZED_STRIDES, ImageRowBuilder
+from clew.kernels.codegen.loops import end_module, run_tasks
 from clew.kernels.gemm.inline_gemm import call_multiply, provide_multiply
-from clew.kernels.runtime import jit
-from clew.kernels.runtime.optimization_levels import QUICK
+from clew.kernels.runtime.optimization_levels import O0
 
 Array = np.ndarray
-FORWARD, OF_INPUT, OF_WEIGHT = "forward", "of_input", "of_weight"
+FORWARD, GRAD_INPUT, GRAD_WEIGHT = "forward", "grad_input", "grad_weight"
 
-# What a kernel is told, in this order: three arrays and sums of weights, the geometry, and how the
-# work is cut.
+# The context: three arrays and partial sums of weight gradients, the geometry, and the blocking.
+# `images` are those of a chunk, `tile` the output rows of a GEMM; a task has a part of the chunks.
 FIELDS = (
     "*x", "*w", "*y", "*sums", "channels", "filters", "groups", "height", "width", "rows",
     "columns", "kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w", "dilation_h",
@@ -36,7 +35,7 @@ TILE_BYTES, MIN_COLUMNS = 1 << 20, 256
 
 
 class Geometry(NamedTuple):
-    """Sizes of one convolution over images: all pairs are (vertical, horizontal)."""
+    """Shapes and parameters of one convolution over images: all pairs are (height, width)."""
 
     input_shape: tuple[int, ...]
     weight_shape: tuple[int, ...]
@@ -55,27 +54,26 @@ class Geometry(NamedTuple):
 def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     """Fill y, x or w (by `kind`) from the other two; contiguous arrays of one float type."""
     llvm = TYPES[x.dtype]
-    images, tile = _cut(geometry, x.itemsize)
+    images, tile = _blocking(geometry, x.itemsize)
     batch = geometry.input_shape[0]
     parts = -(-batch // images)
-    if kind == OF_WEIGHT:
-        # Every part has sums of its own; their number does not depend on threads.
+    if kind == GRAD_WEIGHT:
+        # Every part has partial sums; their number does not depend on the number of threads.
         parts = min(parts, 4 if w.nbytes < 1 << 20 else 2)
         if not parts:
             w.fill(0)
     # The first part has its sums in the weights.
-    others = np.empty((max(parts - 1, 0) if kind == OF_WEIGHT else 0, *w.shape), w.dtype)
-    arrays = [each.ctypes.data for each in (x, w, y, others)]
-    sizes = _sizes(geometry, images, tile, parts)
-    context = np.array([*arrays, *sizes], np.int64)
-    _function(kind, llvm, known(geometry.stride[1]))(context.ctypes.data, parts)
+    others = np.empty((max(parts - 1, 0) if kind == GRAD_WEIGHT else 0, *w.shape), w.dtype)
+    context = context_of((x, w, y, others), _sizes(geometry, images, tile, parts))
+    stride = specialized_stride(geometry.stride[1])
+    _function(kind, llvm, stride)(context.ctypes.data, parts)
     for sums in others:
         w += sums
 
 
-def known(stride: int) -> str:
-    """The stride along lines, if there is code for it that is better than for any."""
-    return str(stride) if str(stride) in KNOWN_STRIDES else ""
+def specialized_stride(stride: int) -> str:
+    """The stride along rows as a constant of the code, or the empty string for any stride."""
+    return str(stride) if str(stride) in SPECIALIZED_STRIDES else ""
 
 
 def can_run(*arrays: Array) -> bool:
@@ -84,13 +82,13 @@ def can_run(*arrays: Array) -> bool:
     return dtype in TYPES and all(a.dtype is dtype for a in arrays)
 
 
-def _cut(geometry: Geometry, itemsize: int) -> tuple[int, int]:
-    """Images in a piece, and rows of the output in a tile."""
+def _blocking(geometry: Geometry, itemsize: int) -> tuple[int, int]:
+    """The images of a chunk, and the output rows of a tile."""
     batch, _, rows, columns = geometry.output_shape
     fitting = max(TILE_BYTES // max(geometry.depth * itemsize, 1), MIN_COLUMNS)
     images = min(max(1, MIN_COLUMNS // max(rows * columns, 1)), max(batch // 2, 1))
-    passes = -(-rows * columns * images // fitting)
-    return images, max(-(-rows // passes), 1)
+    tiles = -(-rows * columns * images // fitting)
+    return images, max(-(-rows // tiles), 1)
 
 
 def _sizes(geometry: Geometry, images: int, tile: int, parts: int) -> list[int]:
@@ -107,106 +105,104 @@ def _sizes(geometry: Geometry, images: int, tile: int, parts: int) -> list[int]:
 @functools.cache
 def _function(kind: str, llvm: str, stride: str) -> Any:
     provide_multiply(llvm)
-    key, make = f"convolution {kind} {llvm} {stride}", functools.partial(module, kind, llvm, stride)
-    address = jit.machine().function(key, make, "conv")
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(address)
+    make = functools.partial(module, kind, llvm, stride)
+    return compiled(f"convolution {kind} {llvm} {stride}", make, "conv", integers=1)
 
 
 def module(kind: str, llvm: str, stride: str) -> str:
-    """The LLVM module of one of the three kernels, for a known stride or (empty) for any."""
+    """The LLVM module of one of the three kernels, for a constant stride or (empty) for any."""
     e = Emitter()
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
     kernel = _Convolution(e, kind, llvm, stride)
-    kernel.window_function()
+    kernel.im2col_function()
     kernel.copy_function()
     kernel.body()
-    with kernel.function("void @conv(ptr %context, i64 %total)", QUICK):
-        e.line("call void @clew_run(ptr @body, ptr %context, i64 %total, i64 1)")
-    finish(e)
+    with kernel.function("void @conv(ptr %context, i64 %count)", O0):
+        run_tasks(e, "%context", "%count", "1")
+    end_module(e)
     return e.text()
 
 
-class _Convolution(Lines):
+class _Convolution(ImageRowBuilder):
     """The functions of a kernel; names of values follow FIELDS."""
 
     def __init__(self, e: Emitter, kind: str, llvm: str, stride: str) -> None:
         super().__init__(e, llvm)
-        self.task, self.stride = kind, stride
+        self.kind, self.stride = kind, stride
 
     def body(self) -> None:
-        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)", QUICK):
-            self.f = f = self.context(*FIELDS)
+        with self.function(BODY, O0):
+            self.f = f = self.load_context(*FIELDS)
             f["depth"] = self.mul(f["channels"], f["kernel_h"], f["kernel_w"])
-            f["plane"] = self.mul(f["height"], f["width"])
+            f["pixels"] = self.mul(f["height"], f["width"])
             f["positions"] = self.mul(f["rows"], f["columns"])
-            f["single"] = self.compare("eq", f["images"], "1")
+            f["in_place"] = self.icmp("eq", f["images"], "1")
             wide = self.mul(f["images"], f["tile"], f["columns"])
-            f["cols"] = self.buffer(self.mul(f["depth"], wide))
-            f["block"] = self.buffer(self.mul(f["filters"], wide))
+            f["cols"] = self.malloc(self.mul(f["depth"], wide))
+            f["block"] = self.malloc(self.mul(f["filters"], wide))
             with self.loop("%begin", "%end") as part:
                 self.part(part)
-            self.release(f["cols"])
-            self.release(f["block"])
+            self.free(f["cols"])
+            self.free(f["block"])
 
     def part(self, part: str) -> None:
-        """All pieces of images of one part."""
+        """All chunks of one part."""
         f = self.f
-        pieces = self.pieces(f["batch"], f["images"])
-        begin = self.quotient(self.mul(part, pieces), f["parts"])
-        end = self.quotient(self.mul(self.add(part, "1"), pieces), f["parts"])
-        own = f["w"]
-        if self.task == OF_WEIGHT:
+        chunks = self.ceil_div(f["batch"], f["images"])
+        begin = self.udiv(self.mul(part, chunks), f["parts"])
+        end = self.udiv(self.mul(self.add(part, "1"), chunks), f["parts"])
+        all_weights = f["w"]
+        if self.kind == GRAD_WEIGHT:
             weights = self.mul(f["groups"], f["filters"], f["depth"])
-            other = self.at(f["sums"], self.mul(self.sub(part, "1"), weights))
-            own = self.choose(self.compare("eq", part, "0"), own, other, "ptr")
-        with self.loop(begin, end) as piece:
-            is_first = self.compare("eq", piece, begin)
-            first = self.mul(piece, f["images"])
-            last = self.least(self.add(first, f["images"]), f["batch"])
+            other = self.gep(f["sums"], self.mul(self.sub(part, "1"), weights))
+            all_weights = self.select(self.icmp("eq", part, "0"), all_weights, other, "ptr")
+        with self.loop(begin, end) as chunk:
+            is_first = self.icmp("eq", chunk, begin)
+            first = self.mul(chunk, f["images"])
+            last = self.min(self.add(first, f["images"]), f["batch"])
             with self.loop("0", f["groups"]) as group:
-                w = self.at(own, self.mul(group, f["filters"], f["depth"]))
+                w = self.gep(all_weights, self.mul(group, f["filters"], f["depth"]))
                 with self.loop("0", f["rows"], by=f["tile"]) as top:
-                    stop = self.least(self.add(top, f["tile"]), f["rows"])
-                    begins = self.e.value(f"and i1 {is_first}, {self.compare('eq', top, '0')}")
-                    self.tile(first, last, group, w, top, stop, begins)
+                    stop = self.min(self.add(top, f["tile"]), f["rows"])
+                    overwrites = self.and_(is_first, self.icmp("eq", top, "0"))
+                    self.tile(first, last, group, w, top, stop, overwrites)
 
     def tile(
-        self, first: str, last: str, group: str, w: str, top: str, stop: str, begins: str
+        self, first: str, last: str, group: str, w: str, top: str, stop: str, overwrites: str
     ) -> None:
-        """One product: some images, one group, some rows of the output.
+        """One GEMM: the images of a chunk, one group, some rows of the output.
 
-        The product that begins a sum of weights replaces what is there.
+        The first product of a sum of weight gradients overwrites what is there.
         """
         f = self.f
         length = self.mul(self.sub(stop, top), f["columns"])
         wide = self.mul(length, self.sub(last, first))
-        one = (first, last, group, top, length, wide)
+        blocks = (first, last, group, top, length, wide)
         block = self.block(first, group, top, wide)
         weights, cols = (w, f["depth"], "1"), (f["cols"], wide, "1")
-        if self.task != OF_INPUT:
-            self.windows(first, last, group, top, stop, length, wide)
-        if self.task == FORWARD:
+        if self.kind != GRAD_INPUT:
+            self.im2col(first, last, group, top, stop, length, wide)
+        if self.kind == FORWARD:
             self.multiply(weights, cols, block, f["filters"], wide, f["depth"])
-            with self.when(self.negated(f["single"])):
-                self.blocks(*one, to_images=True)
+            with self.if_then(self.not_(f["in_place"])):
+                self.copy_blocks(*blocks, to_images=True)
             return
-        with self.when(self.negated(f["single"])):
-            self.blocks(*one, to_images=False)
-        if self.task == OF_WEIGHT:
-            turned, more = (f["cols"], "1", wide), self.choose(begins, "0", "1")
-            self.multiply(block, turned, weights, f["filters"], f["depth"], wide, more)
+        with self.if_then(self.not_(f["in_place"])):
+            self.copy_blocks(*blocks, to_images=False)
+        if self.kind == GRAD_WEIGHT:
+            transposed, more = (f["cols"], "1", wide), self.select(overwrites, "0", "1")
+            self.multiply(block, transposed, weights, f["filters"], f["depth"], wide, more)
             return
-        turned = w, "1", f["depth"]
-        self.multiply(turned, block, cols, f["depth"], wide, f["filters"])
-        self.windows(first, last, group, top, stop, length, wide)
+        transposed = w, "1", f["depth"]
+        self.multiply(transposed, block, cols, f["depth"], wide, f["filters"])
+        self.im2col(first, last, group, top, stop, length, wide)
 
     def block(self, first: str, group: str, top: str, wide: str) -> tuple[str, str, str]:
-        """The matrix of filters × positions: in the image if it is a single one."""
+        """The matrix of filters × positions: the image itself if it is a single one."""
         f = self.f
-        plane = self.mul(self.add(self.mul(first, f["groups"]), group), f["filters"])
-        start = self.add(self.mul(plane, f["positions"]), self.mul(top, f["columns"]))
-        matrix = self.choose(f["single"], self.at(f["y"], start), f["block"], "ptr")
-        return matrix, self.choose(f["single"], f["positions"], wide), "1"
+        channel = self.mul(self.add(self.mul(first, f["groups"]), group), f["filters"])
+        start = self.add(self.mul(channel, f["positions"]), self.mul(top, f["columns"]))
+        matrix = self.select(f["in_place"], self.gep(f["y"], start), f["block"], "ptr")
+        return matrix, self.select(f["in_place"], f["positions"], wide), "1"
 
     def multiply(
         self,
@@ -218,116 +214,113 @@ class _Convolution(Lines):
         k: str,
         more: str = "0",
     ) -> None:
-        """c = a b, or c = c + a b; matrices with the distances of their rows and columns."""
-        item = str(self.item)
+        """c = a b, or c += a b; matrices with their row and column strides in elements."""
+        item = str(self.itemsize)
         matrices = [
             (start, self.mul(row, item), self.mul(column, item)) for start, row, column in (a, b, c)
         ]
         call_multiply(self.e, self.llvm, matrices, (m, n, k), more)
 
-    def blocks(
+    def copy_blocks(
         self, first: str, last: str, group: str, top: str, length: str, wide: str, to_images: bool
     ) -> None:
         """Copy a block of rows (filters) × columns (positions of images) to the images, or back."""
-        e, f = self.e, self.f
-        image = Loop(e, first, last)
-        filters = self.mul(f["groups"], f["filters"])
-        plane = self.add(self.mul(image.i, filters), self.mul(group, f["filters"]))
-        start = self.add(self.mul(plane, f["positions"]), self.mul(top, f["columns"]))
-        column = self.mul(self.sub(image.i, first), length)
-        there = f"ptr {self.at(f['y'], start)}, i64 {f['positions']}"
-        here = f"ptr {self.at(f['block'], column)}, i64 {wide}"
-        source, target = (here, there) if to_images else (there, here)
-        e.line(f"call void @copy({source}, {target}, i64 {f['filters']}, i64 {length})")
-        image.close()
+        f = self.f
+        with self.loop(first, last) as image:
+            filters = self.mul(f["groups"], f["filters"])
+            channel = self.add(self.mul(image, filters), self.mul(group, f["filters"]))
+            start = self.add(self.mul(channel, f["positions"]), self.mul(top, f["columns"]))
+            column = self.mul(self.sub(image, first), length)
+            output = f"ptr {self.gep(f['y'], start)}, i64 {f['positions']}"
+            block = f"ptr {self.gep(f['block'], column)}, i64 {wide}"
+            source, target = (block, output) if to_images else (output, block)
+            self.e.line(f"call void @copy({source}, {target}, i64 {f['filters']}, i64 {length})")
 
     def copy_function(self) -> None:
-        """`copy`: rows of a matrix to those of another; given with their distances."""
+        """`copy`: a matrix of contiguous rows to another, with their row strides."""
         head = (
             "internal void @copy(ptr %source, i64 %source_row, ptr %target, i64 %target_row, "
             "i64 %rows, i64 %length)"
         )
         with self.function(head), self.loop("0", "%rows") as row:
-            source = self.at("%source", self.mul(row, "%source_row"))
-            target = self.at("%target", self.mul(row, "%target_row"))
-            self.copy_line(source, target, "0", "%length")
+            source = self.gep("%source", self.mul(row, "%source_row"))
+            target = self.gep("%target", self.mul(row, "%target_row"))
+            self.copy_row(source, target, "0", "%length")
 
-    # -- windows and columns -------------------------------------------------------------------
+    # -- im2col and col2im ---------------------------------------------------------------------
 
-    def windows(
+    def im2col(
         self, first: str, last: str, group: str, top: str, stop: str, length: str, wide: str
     ) -> None:
-        """Images to columns, or (for the gradient of the input) columns added to images."""
-        e, f = self.e, self.f
-        image = Loop(e, first, last)
-        channels = self.mul(f["groups"], f["channels"])
-        plane = self.add(self.mul(image.i, channels), self.mul(group, f["channels"]))
-        source = self.at(f["x"], self.mul(plane, f["plane"]))
-        column = self.at(f["cols"], self.mul(self.sub(image.i, first), length))
-        given = f"ptr {source}, ptr {column}, i64 {wide}, i64 {top}, i64 {stop}"
-        e.line(f"call void @windows(ptr %context, {given})")
-        image.close()
+        """im2col of the images of a chunk, or (for the gradient of the input) col2im."""
+        f = self.f
+        with self.loop(first, last) as image:
+            channels = self.mul(f["groups"], f["channels"])
+            channel = self.add(self.mul(image, channels), self.mul(group, f["channels"]))
+            source = self.gep(f["x"], self.mul(channel, f["pixels"]))
+            column = self.gep(f["cols"], self.mul(self.sub(image, first), length))
+            given = f"ptr {source}, ptr {column}, i64 {wide}, i64 {top}, i64 {stop}"
+            self.e.line(f"call void @im2col(ptr %context, {given})")
 
-    def window_function(self) -> None:
-        """`windows`: all channels of one image, for some rows of the output."""
+    def im2col_function(self) -> None:
+        """`im2col`: all channels of one image, for some rows of the output."""
         head = (
-            "internal void @windows(ptr %context, ptr %image, ptr %columns, i64 %wide, i64 %top, "
+            "internal void @im2col(ptr %context, ptr %image, ptr %columns, i64 %wide, i64 %top, "
             "i64 %stop)"
         )
         with self.function(head):
-            self.f = f = self.context(*FIELDS)
-            plane = self.mul(f["height"], f["width"])
+            self.f = f = self.load_context(*FIELDS)
+            pixels = self.mul(f["height"], f["width"])
             with (
                 self.loop("0", f["channels"]) as channel,
-                self.loop("0", f["kernel_h"]) as down,
-                self.loop("0", f["kernel_w"]) as across,
+                self.loop("0", f["kernel_h"]) as tap_h,
+                self.loop("0", f["kernel_w"]) as tap_w,
             ):
-                source = self.at("%image", self.mul(channel, plane))
-                element = self.add(self.mul(channel, f["kernel_h"]), down)
-                element = self.add(self.mul(element, f["kernel_w"]), across)
-                line = self.at("%columns", self.mul(element, "%wide"))
-                self.lines(source, line, down, across)
+                source = self.gep("%image", self.mul(channel, pixels))
+                element = self.add(self.mul(channel, f["kernel_h"]), tap_h)
+                element = self.add(self.mul(element, f["kernel_w"]), tap_w)
+                row = self.gep("%columns", self.mul(element, "%wide"))
+                self.column_row(source, row, tap_h, tap_w)
 
-    def lines(self, source: str, line: str, down: str, across: str) -> None:
-        """One element of the window at all positions of a tile."""
+    def column_row(self, source: str, cols: str, tap_h: str, tap_w: str) -> None:
+        """A row of `cols`: one tap at all positions of a tile."""
         e, f = self.e, self.f
         stride = self.stride or f["stride_w"]
-        shift = self.sub(self.mul(across, f["dilation_w"]), f["pad_w"])
+        shift = self.sub(self.mul(tap_w, f["dilation_w"]), f["pad_w"])
         # Positions from `low` to `high` lie inside the image: ceil(-shift / stride) and so on.
-        low = self.least(self.most(self.ceil(self.sub("0", shift), stride), "0"), f["columns"])
+        low = self.min(self.max(self.ceil(self.sub("0", shift), stride), "0"), f["columns"])
         high = self.ceil(self.sub(f["width"], shift), stride)
-        high = self.most(self.least(high, f["columns"]), low)
-        row = Loop(e, "%top", "%stop")
-        y = self.add(self.mul(row.i, f["stride_h"]), self.mul(down, f["dilation_h"]))
-        y = self.sub(y, f["pad_h"])
-        target = self.at(line, self.mul(self.sub(row.i, "%top"), f["columns"]))
-        inside = e.value(f"icmp ult i64 {y}, {f['height']}")
-        name = e.fresh("line")
-        e.line(f"br i1 {inside}, label %in{name}, label %out{name}")
-        e.label(f"out{name}")
-        if self.task != OF_INPUT:
-            self.zero(target, "0", f["columns"])
-        e.line(f"br label %end{name}")
-        e.label(f"in{name}")
-        begin = self.at(source, self.add(self.mul(y, f["width"]), shift))
-        if self.task == OF_INPUT:
-            self.add_line(target, begin, low, high, stride)
-        else:
-            self.zero(target, "0", low)
-            self.read_line(begin, target, low, high, stride)
-            self.zero(target, high, f["columns"])
-        e.line(f"br label %end{name}")
-        e.label(f"end{name}")
-        row.close()
+        high = self.max(self.min(high, f["columns"]), low)
+        with self.loop("%top", "%stop") as row:
+            y = self.add(self.mul(row, f["stride_h"]), self.mul(tap_h, f["dilation_h"]))
+            y = self.sub(y, f["pad_h"])
+            target = self.gep(cols, self.mul(self.sub(row, "%top"), f["columns"]))
+            inside = self.icmp("ult", y, f["height"])
+            name = e.fresh("row")
+            e.line(f"br i1 {inside}, label %in{name}, label %out{name}")
+            e.label(f"out{name}")
+            if self.kind != GRAD_INPUT:
+                self.zero(target, "0", f["columns"])
+            e.line(f"br label %end{name}")
+            e.label(f"in{name}")
+            begin = self.gep(source, self.add(self.mul(y, f["width"]), shift))
+            if self.kind == GRAD_INPUT:
+                self.add_strided_row(target, begin, low, high, stride)
+            else:
+                self.zero(target, "0", low)
+                self.load_strided_row(begin, target, low, high, stride)
+                self.zero(target, high, f["columns"])
+            e.line(f"br label %end{name}")
+            e.label(f"end{name}")
 
     def ceil(self, a: str, b: str) -> str:
         """a / b rounded up, for positive b and any a."""
         e = self.e
         quotient = e.value(f"sdiv i64 {a}, {b}")
         rest = e.value(f"srem i64 {a}, {b}")
-        more = e.value(f"icmp sgt i64 {rest}, 0")
+        more = self.icmp("sgt", rest, "0")
         return self.add(quotient, e.value(f"zext i1 {more} to i64"))
 
     def zero(self, target: str, begin: str, end: str) -> None:
         with self.loop(begin, end) as element:
-            self.store("0.0", self.at(target, element))
+            self.store("0.0", self.gep(target, element))

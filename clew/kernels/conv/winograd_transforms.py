@@ -1,7 +1,7 @@
-"""The transforms of Winograd's convolution: functions for tiles side by side, in vectors.
+"""The transforms of Winograd's convolution, vectorized over tiles.
 
-There is one for each transform and each number of lanes. Most programs need few of them, so they
-are called through a table, and compiled when they are first called.
+There is a function for each transform and each number of lanes. Most programs need few of them, so
+they are in a table and compiled on first call.
 """
 
 from __future__ import annotations
@@ -11,118 +11,124 @@ from functools import partial
 from typing import Any
 
 from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.codegen.image_rows import Lines, widths
+from clew.kernels.codegen.image_rows import ImageRowBuilder, lane_counts
 from clew.kernels.codegen.lazy_call import call_lazily
-from clew.kernels.codegen.loops import finish
+from clew.kernels.codegen.loops import end_module
 from clew.kernels.runtime import jit
-from clew.kernels.runtime.lazy_compilation import Function, OnDemand
+from clew.kernels.runtime.lazy_compilation import LazyFunction, LazyTable
 
-# From images to matrices, from matrices to images, and the adjoint of the latter.
-INPUT, OUTPUT, BACK = KINDS = ("input", "output", "back")
-# Lines of an image, the distance between them, where the first of 16 matrices has the numbers of a
-# row of tiles, the distance to the next matrix, and the number of tiles.
-_PARAMETERS = "ptr %lines, i64 %size, ptr %to, i64 %next, i64 %tiles"
+# From input tiles to 16 matrices, from 16 matrices to output tiles, and the latter transposed.
+INPUT, OUTPUT, OUTPUT_TRANSPOSED = KINDS = ("input", "output", "output_transposed")
+# Rows of an image and their stride, a row of tiles in the first of 16 matrices, the distance to the
+# next matrix, and the number of tiles.
+_PARAMETERS = "ptr %rows, i64 %stride, ptr %transformed, i64 %next, i64 %tiles"
 
 
 def name_of_table() -> str:
-    return f"clew_winograd_{widths(4)[0]}"
+    return f"clew_winograd_{lane_counts(4)[0]}"
 
 
 @functools.cache
-def table(name: str) -> OnDemand:
-    """The functions of all kinds, for vectors of all widths from the widest on."""
+def table(name: str) -> LazyTable:
+    """The functions of all kinds, for vectors of all widths, the widest first."""
     functions = [
-        Function(f"{kind}{lanes}", partial(_module, kind, lanes))
+        LazyFunction(f"{kind}{lanes}", partial(_module, kind, lanes))
         for kind in KINDS
-        for lanes in widths(4)
+        for lanes in lane_counts(4)
     ]
-    return OnDemand(jit.machine(), f"of {name}", functions)
+    return LazyTable(jit.machine(), f"of {name}", functions)
 
 
-def call_tiles(c: Lines, kind: str, lines: str, size: str, to: str, following: str) -> None:
-    """A transform of a row of so many `%tiles`, in the widest vectors that are filled."""
-    place = str((KINDS.index(kind) + 1) * len(widths(4)) - 1)
-    for number, lanes in reversed(list(enumerate(widths(4)[:-1]))):
-        widest = str(KINDS.index(kind) * len(widths(4)) + number)
-        place = c.choose(c.compare("sge", "%tiles", str(lanes)), widest, place)
-    given = f"ptr {lines}, i64 {size}, ptr {to}, i64 {following}, i64 %tiles"
-    call_lazily(c.e, name_of_table(), place, given)
+def call_transform(
+    c: ImageRowBuilder, kind: str, rows: str, stride: str, transformed: str, next_matrix: str
+) -> None:
+    """Transform a row of `%tiles` tiles, in the widest vectors that they fill."""
+    counts = lane_counts(4)
+    index = str((KINDS.index(kind) + 1) * len(counts) - 1)
+    for number, lanes in reversed(list(enumerate(counts[:-1]))):
+        wider = str(KINDS.index(kind) * len(counts) + number)
+        index = c.select(c.icmp("sge", "%tiles", str(lanes)), wider, index)
+    given = f"ptr {rows}, i64 {stride}, ptr {transformed}, i64 {next_matrix}, i64 %tiles"
+    call_lazily(c.e, name_of_table(), index, given)
 
 
 def _module(kind: str, lanes: int) -> str:
-    c = _Tiles(Emitter(), "float")
+    c = _Transform(Emitter(), "float")
     c.lanes = lanes
     with c.function(f"void @{kind}{lanes}({_PARAMETERS})"):
         c.emit(kind)
-    finish(c.e)
+    end_module(c.e)
     return c.e.text()
 
 
-class _Tiles(Lines):
-    """The code of a function: what it does with some tiles side by side."""
+class _Transform(ImageRowBuilder):
+    """The body of a function: each lane has a tile."""
 
     def emit(self, kind: str) -> None:
         count = 4 if kind == INPUT else 2
-        self.rows = [self.at("%lines", self.mul(str(number), "%size")) for number in range(count)]
-        self.places = [self.at("%to", self.mul(str(number), "%next")) for number in range(16)]
+        self.rows = [self.gep("%rows", self.mul(str(n), "%stride")) for n in range(count)]
+        self.matrices = [self.gep("%transformed", self.mul(str(n), "%next")) for n in range(16)]
         last = self.sub("%tiles", str(self.lanes))
+        transforms = {
+            INPUT: self.input, OUTPUT: self.output, OUTPUT_TRANSPOSED: self.output_transposed
+        }  # fmt: skip
         with self.loop("0", "%tiles", by=self.lanes) as tile:
-            # The last vector ends with the row: some of its tiles are made twice.
-            first = self.least(tile, last)
-            {INPUT: self.input, OUTPUT: self.output, BACK: self.back}[kind](first)
+            # The last vector ends with the row: it may overlap with the one before.
+            first = self.min(tile, last)
+            transforms[kind](first)
 
     def input(self, tile: str) -> None:
         left = self.mul(tile, "2")
         right = self.add(left, "2")
-        square = [self.pairs(row, left) + self.pairs(row, right) for row in self.rows]
-        self.scatter(self.twice(self.of_input, square), tile)
+        square = [self.deinterleave(row, left) + self.deinterleave(row, right) for row in self.rows]
+        self.store_matrices(self.two_dimensional(self.input_1d, square), tile)
 
     def output(self, tile: str) -> None:
-        values = [self.load(self.at(place, tile), self.kind()) for place in self.places]
+        values = [self.load(self.gep(each, tile), self.value_type()) for each in self.matrices]
         square = [values[4 * r : 4 * r + 4] for r in range(4)]
-        for row, pair in zip(self.rows, self.twice(self.of_output, square), strict=True):
-            self.put_pairs(pair, row, self.mul(tile, "2"))
+        result = self.two_dimensional(self.output_1d, square)
+        for row, pair in zip(self.rows, result, strict=True):
+            self.store_interleaved(pair, row, self.mul(tile, "2"))
 
-    def back(self, tile: str) -> None:
-        square = [self.pairs(row, self.mul(tile, "2")) for row in self.rows]
-        self.scatter(self.twice(self.to_output, square), tile)
+    def output_transposed(self, tile: str) -> None:
+        square = [self.deinterleave(row, self.mul(tile, "2")) for row in self.rows]
+        self.store_matrices(self.two_dimensional(self.output_transposed_1d, square), tile)
 
-    def put_pairs(self, pair: list[str], line: str, index: str) -> None:
+    def store_interleaved(self, pair: list[str], row: str, index: str) -> None:
         if self.lanes > 1:
-            self.store(self.joined(pair), self.at(line, index), self.kind(2))
+            self.store(self.interleave(pair), self.gep(row, index), self.value_type(2))
             return
         for n in range(2):
-            self.store(pair[n], self.at(line, self.add(index, str(n))))
+            self.store(pair[n], self.gep(row, self.add(index, str(n))))
 
-    def plus(self, *terms: str) -> str:
-        """A sum of terms, of which all but the first may begin with a minus sign."""
+    def sum(self, *terms: str) -> str:
+        """The sum of terms, of which all but the first may begin with a minus sign."""
         first, *others = terms
         for term in others:
             how = "fsub" if term[0] == "-" else "fadd"
-            first = self.e.value(f"{how} {self.kind()} {first}, {term.lstrip('-')}")
+            first = self.e.value(f"{how} {self.value_type()} {first}, {term.lstrip('-')}")
         return first
 
-    def twice(self, transform: Any, square: list[list[str]]) -> list[list[str]]:
-        """A transform of one dimension, applied to the columns and then to the rows."""
-        down = [list(row) for row in zip(*(transform(column) for column in zip(*square)))]
-        return [transform(row) for row in down]
+    def two_dimensional(self, transform: Any, square: list[list[str]]) -> list[list[str]]:
+        """A one-dimensional transform of the columns and then of the rows."""
+        columns = [list(row) for row in zip(*(transform(column) for column in zip(*square)))]
+        return [transform(row) for row in columns]
 
-    def of_input(self, d: Any) -> list[str]:
+    def input_1d(self, d: Any) -> list[str]:
         return [
-            self.plus(d[0], f"-{d[2]}"), self.plus(d[1], d[2]),
-            self.plus(d[2], f"-{d[1]}"), self.plus(d[1], f"-{d[3]}"),
+            self.sum(d[0], f"-{d[2]}"), self.sum(d[1], d[2]),
+            self.sum(d[2], f"-{d[1]}"), self.sum(d[1], f"-{d[3]}"),
         ]  # fmt: skip
 
-    def of_output(self, m: Any) -> list[str]:
-        return [self.plus(m[0], m[1], m[2]), self.plus(m[1], f"-{m[2]}", f"-{m[3]}")]
+    def output_1d(self, m: Any) -> list[str]:
+        return [self.sum(m[0], m[1], m[2]), self.sum(m[1], f"-{m[2]}", f"-{m[3]}")]
 
-    def to_output(self, d: Any) -> list[str]:
-        """The transposed transform of `of_output`."""
-        minus = self.e.value(f"fneg {self.kind()} {d[1]}")
-        return [d[0], self.plus(d[0], d[1]), self.plus(d[0], f"-{d[1]}"), minus]
+    def output_transposed_1d(self, d: Any) -> list[str]:
+        minus = self.e.value(f"fneg {self.value_type()} {d[1]}")
+        return [d[0], self.sum(d[0], d[1]), self.sum(d[0], f"-{d[1]}"), minus]
 
-    def scatter(self, square: list[list[str]], tile: str) -> None:
-        """Transformed numbers, each to the matrix that it belongs to."""
+    def store_matrices(self, square: list[list[str]], tile: str) -> None:
+        """The transformed elements of a tile, each to its matrix."""
         values = [value for row in square for value in row]
-        for value, place in zip(values, self.places, strict=True):
-            self.store(value, self.at(place, tile), self.kind())
+        for value, matrix in zip(values, self.matrices, strict=True):
+            self.store(value, self.gep(matrix, tile), self.value_type())

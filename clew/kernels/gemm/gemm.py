@@ -1,12 +1,11 @@
-"""GEMM as a generalized ufunc: any strides, batches, threads, and a row to add.
+"""GEMM as a generalized ufunc: c = a b + bias, with any strides, batches, and threads.
 
-The result is made of tiles (microkernels.py) over blocks of k that stay in the cache. Columns of
-the second factor become vectors: they are read where they are if they lie side by side and are used
-seldom, and are packed otherwise. Where the result lies column by column in memory, the transposed
-product is made.
+The result is made of register tiles (microkernels.py) over blocks of k that stay in the cache.
+Columns of `b` become vectors: `b` is read in place if it is row-major and few rows use it, and is
+packed otherwise. Where the result is column-major, the transposed product is computed.
 
-Every number of the result is a sum in the order of k, in blocks of one size, whatever the number
-of threads and the way in which the work is cut.
+Every element of the result is a sum in the order of k, in blocks of one size, whatever the number
+of threads and of tasks.
 """
 
 from __future__ import annotations
@@ -14,297 +13,310 @@ from __future__ import annotations
 import functools
 from functools import partial
 
-from clew.kernels.codegen.builder import Code
+from clew.kernels.codegen.builder import IRBuilder
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.ir import F32, F64
-from clew.kernels.codegen.loops import LOOP_SIGNATURE, finish
+from clew.kernels.codegen.loops import LOOP_SIGNATURE, end_module
 from clew.kernels.codegen.ufunc import Kernel
 from clew.kernels.gemm import gemm_panels, microkernel_table, packing
-from clew.kernels.gemm.blocking import FIELDS, GIVEN, Part, body, shared_packing
-from clew.kernels.gemm.microkernels import K_TOGETHER, Shape, Tile, tile_function
+from clew.kernels.gemm.blocking import ARGUMENTS, FIELDS, MacroKernel, emit_body, emit_pack_all
+from clew.kernels.gemm.microkernels import K_UNROLL, Tile, Tiling, emit_microkernel
 from clew.kernels.runtime import jit
-from clew.kernels.runtime.cpu import vector_bytes
-from clew.kernels.runtime.lazy_compilation import Function, OnDemand
-from clew.kernels.runtime.optimization_levels import QUICK
+from clew.kernels.runtime.cpu import PAGE, vector_bytes
+from clew.kernels.runtime.lazy_compilation import LazyFunction, LazyTable
+from clew.kernels.runtime.optimization_levels import O0
 
-# Columns that are packed at a time.
-MOST_COLUMNS = 512
-# Multiplications that are worth a piece of work of their own.
+# The most columns of a task, which packs them.
+MAX_TASK_COLUMNS = 512
+# Multiplications that are worth a task.
 GRAIN = 1 << 20
-# Pieces that all products of a call are cut into at most: each packs its columns anew.
-MOST_PIECES = 32
-# Pieces that there should be at least, so that all threads have work.
-FEWEST_PIECES = 8
-# Columns that are used by so few rows are not packed.
-FEW_ROWS = 48
-# Rows that lie side by side are packed if there are at least so many columns.
-MANY_COLUMNS = 256
-# The bytes of a page.
-PAGE = 4096
-# Results with more rows than this are cut into pieces of rows as well.
-MANY_ROWS = 96
+# The most tasks of a call: each packs its columns anew.
+MAX_TASKS = 32
+# The tasks that there should be at least, so that all threads have work.
+MIN_TASKS = 8
+# `b` is not packed if at most so many rows use it.
+MAX_UNPACKED_ROWS = 48
+# A column-major `a` is packed if there are at least so many columns.
+MIN_PACKED_COLUMNS = 256
+# The least rows of a task, where the rows are cut as well.
+MIN_TASK_ROWS = 96
 
 
-# The transposed product has the factors, rows and columns the other way round.
-TURNED_PAIRS = (
-    ("a", "b"), ("a_row", "b_col"), ("a_step", "b_step"), ("a_next", "b_next"),
-    ("c_row", "c_col"), ("m", "n"), ("added_row", "added_col"),
+# What changes places in the transposed product.
+TRANSPOSED_PAIRS = (
+    ("a", "b"), ("a_row_stride", "b_col_stride"), ("a_k_stride", "b_k_stride"),
+    ("a_batch_stride", "b_batch_stride"), ("c_row_stride", "c_col_stride"), ("m", "n"),
+    ("bias_row_stride", "bias_col_stride"),
 )  # fmt: skip
-# The ufuncs, and whether they add a row. A late product may be made after the call has returned.
-ENTRIES = {"product": False, "affine": True, "late_product": False}
-# What is of use for products inside of other kernels (inline_gemm.py).
-SHARED = ("run", "panel", "pack_all")
+# The ufuncs, and whether they add a bias. An asynchronous product may be an asynchronous job.
+UFUNCS = {"product": False, "affine": True, "async_product": False}
+# The functions that a product inside of another kernel calls (inline_gemm.py).
+EXPORTED = ("gemm", "panel", "pack_all")
 
 
-def tile_module(shape: Shape, tile: Tile) -> str:
-    """The module of one kind of tiles."""
+def microkernel_module(tiling: Tiling, tile: Tile) -> str:
+    """The module of one microkernel."""
     e = Emitter()
-    tile_function(e, shape, tile)
-    finish(e)
+    emit_microkernel(e, tiling, tile)
+    end_module(e)
     return e.text()
 
 
-# How the functions around tiles are written, by their names.
-AROUND_TILES = {
-    "copy": gemm_panels.copy, "spread": gemm_panels.spread, "pack_a": packing.pack_a,
-    "beside": packing.beside, "turn": packing.turn, "gather": packing.gather,
-}  # fmt: skip
+# What emits the bodies of the helpers, by their names.
+HELPER_BODIES = {
+    "copy_tile": gemm_panels.copy_tile,
+    "copy_strided": gemm_panels.copy_strided,
+    "pack_a": packing.pack_a,
+    "pack_b_contiguous": packing.pack_b_contiguous,
+    "pack_b_transposed": packing.pack_b_transposed,
+    "pack_b_strided": packing.pack_b_strided,
+}
 
 
-def around_module(shape: Shape, name: str) -> str:
-    """The module of one of the functions around tiles."""
-    c = Code(Emitter(), shape.llvm)
-    with c.function(microkernel_table.head(name)):
-        AROUND_TILES[name](c, shape)
-    finish(c.e)
+def helper_module(tiling: Tiling, name: str) -> str:
+    """The module of one helper of the microkernels."""
+    c = IRBuilder(Emitter(), tiling.llvm)
+    with c.function(microkernel_table.signature(name)):
+        HELPER_BODIES[name](c, tiling)
+    end_module(c.e)
     return c.e.text()
 
 
-def product_module(llvm: str) -> str:
-    """The module of the ufuncs' loops, and of what they run once."""
-    e, shape = Emitter(), Shape(vector_bytes(), llvm)
-    c = Code(e, llvm, QUICK)
-    e.declare("void @clew_run(ptr, ptr, i64, i64)")
-    packing.pack_b(c, shape)
-    gemm_panels.Panel(c, shape).emit()
-    Part(c, shape).emit()
-    shared_packing(c, shape)
-    body(c)
-    _Run(c, shape).emit()
-    for name, with_row in ENTRIES.items():
-        _Entry(c, name, with_row).emit()
-    finish(e)
+def gemm_module(llvm: str) -> str:
+    """The module of the ufuncs' loops, the driver, and the macro-kernel."""
+    e, tiling = Emitter(), Tiling(vector_bytes(), llvm)
+    c = IRBuilder(e, llvm, O0)
+    e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
+    packing.pack_b(c, tiling)
+    gemm_panels.Panel(c, tiling).emit()
+    MacroKernel(c, tiling).emit()
+    emit_pack_all(c, tiling)
+    emit_body(c)
+    _Driver(c, tiling).emit()
+    for name, with_bias in UFUNCS.items():
+        _UfuncLoop(c, name, with_bias).emit()
+    end_module(e)
     return e.text()
 
 
-def is_readable(c: Code, shape: Shape, f: dict[str, str]) -> str:
-    """Whether columns are read where they are: in whole vectors, for few rows or from a panel."""
-    side_by_side = c.compare("eq", f["b_col"], str(c.item))
-    whole = c.compare("eq", c.remainder(f["n"], str(shape.lanes)), "0")
-    few = c.compare("sle", f["m"], str(FEW_ROWS))
-    is_panel = c.both(
-        c.compare("eq", f["b_step"], str(shape.columns * c.item)),
-        c.compare("eq", f["n"], str(shape.columns)),
+def reads_b_in_place(c: IRBuilder, tiling: Tiling, f: dict[str, str]) -> str:
+    """Whether `b` is not packed: it has whole vectors, and few rows, or the layout of a panel."""
+    is_row_major = c.icmp("eq", f["b_col_stride"], str(c.itemsize))
+    whole = c.icmp("eq", c.urem(f["n"], str(tiling.lanes)), "0")
+    few_rows = c.icmp("sle", f["m"], str(MAX_UNPACKED_ROWS))
+    is_panel = c.and_(
+        c.icmp("eq", f["b_k_stride"], str(tiling.columns * c.itemsize)),
+        c.icmp("eq", f["n"], str(tiling.columns)),
     )
-    return c.both(c.both(side_by_side, whole), c.either(few, is_panel))
+    return c.and_(c.and_(is_row_major, whole), c.or_(few_rows, is_panel))
 
 
-def packs_rows(c: Code, f: dict[str, str]) -> str:
-    """Whether rows that lie side by side are packed: if many columns need them."""
-    turned = c.both(
-        c.compare("eq", f["a_row"], str(c.item)), c.compare("ne", f["a_step"], str(c.item))
+def should_pack_a(c: IRBuilder, f: dict[str, str]) -> str:
+    """Whether `a` is packed: if it is column-major, and many columns use it."""
+    is_column_major = c.and_(
+        c.icmp("eq", f["a_row_stride"], str(c.itemsize)),
+        c.icmp("ne", f["a_k_stride"], str(c.itemsize)),
     )
-    # Numbers at the same place of their pages push each other out of the cache.
-    crowded = c.compare("eq", c.remainder(f["a_step"], str(PAGE)), "0")
-    fewest = c.choose(crowded, str(MANY_COLUMNS // 4), str(MANY_COLUMNS))
-    return c.choose(c.both(turned, c.compare("sge", f["n"], fewest)), "1", "0")
+    # Elements at the same offset in their pages evict each other from the cache.
+    crowded = c.icmp("eq", c.urem(f["a_k_stride"], str(PAGE)), "0")
+    fewest = c.select(crowded, str(MIN_PACKED_COLUMNS // 4), str(MIN_PACKED_COLUMNS))
+    return c.select(c.and_(is_column_major, c.icmp("sge", f["n"], fewest)), "1", "0")
 
 
-def depth_of_blocks(c: Code, shape: Shape, f: dict[str, str]) -> str:
-    """Equal blocks of k, but for the last."""
-    return c.multiple(c.pieces(f["k"], c.pieces(f["k"], str(shape.k_block))), str(K_TOGETHER))
+def block_depth(c: IRBuilder, tiling: Tiling, f: dict[str, str]) -> str:
+    """The depth of the blocks of k: all are equal but the last."""
+    return c.round_up(c.ceil_div(f["k"], c.ceil_div(f["k"], str(tiling.kc))), str(K_UNROLL))
 
 
-class _Entry:
-    """The loop of a ufunc."""
+class _UfuncLoop:
+    """The inner loop of a ufunc: fills in the context and calls the driver."""
 
-    def __init__(self, c: Code, name: str, with_row: bool) -> None:
-        self.c, self.name, self.with_row = c, name, with_row
+    def __init__(self, c: IRBuilder, name: str, with_bias: bool) -> None:
+        self.c, self.name, self.with_bias = c, name, with_bias
 
     def emit(self) -> None:
         c = self.c
         with c.function(f"void @{self.name}({LOOP_SIGNATURE})"):
-            context = c.e.value(f"alloca i64, i64 {len(FIELDS)}, align 8")
-            c.tell(context, FIELDS, {})
-            self.copy_given(context)
-            batch = c.get("%dims")
-            nobody_else = self.is_refused(context, batch) if self.name == "late_product" else "true"
-            with c.when(nobody_else):
-                c.e.line(f"call void @run(ptr {context}, i64 {batch})")
+            context = gemm_panels.allocate_context(c, FIELDS)
+            c.store_context(context, FIELDS, {})
+            self.copy_arguments(context)
+            batch = c.load_word("%dims")
+            runs_here = self.is_rejected(context, batch) if self.name == "async_product" else "true"
+            with c.if_then(runs_here):
+                c.e.line(f"call void @gemm(ptr {context}, i64 {batch})")
 
-    def is_refused(self, context: str, batch: str) -> str:
-        """Leave it to the workers; whether they cannot take it."""
+    def is_rejected(self, context: str, batch: str) -> str:
+        """Submit the product as an asynchronous job; whether the queue rejects it."""
         c = self.c
-        c.tell_more(context, FIELDS, {"alone": "1"})
-        c.e.declare("i1 @clew_later(ptr, ptr, i64, i64)")
-        told = f"ptr @run, ptr {context}, i64 {len(FIELDS)}, i64 {batch}"
-        refused = c.negated(c.e.value(f"call i1 @clew_later({told})"))
-        c.tell_more(context, FIELDS, {"alone": "0"})
-        return refused
+        c.update_context(context, FIELDS, {"single_threaded": "1"})
+        c.e.declare("i1 @clew_submit_job(ptr, ptr, i64, i64)")
+        arguments = f"ptr @gemm, ptr {context}, i64 {len(FIELDS)}, i64 {batch}"
+        rejected = c.not_(c.e.value(f"call i1 @clew_submit_job({arguments})"))
+        c.update_context(context, FIELDS, {"single_threaded": "0"})
+        return rejected
 
-    def copy_given(self, context: str) -> None:
-        """What NumPy says, which has nothing of a row where none is added."""
-        c, names = self.c, [name.lstrip("*") for name in GIVEN]
+    def copy_arguments(self, context: str) -> None:
+        """Copy NumPy's pointers, sizes and strides; without a bias there are none for it."""
+        c, names = self.c, [name.lstrip("*") for name in ARGUMENTS]
         for source, skipped, first, last in (
-            ("%args", 0, "a", "c"), ("%dims", 1, "m", "n"), ("%steps", 0, "a_next", "c_col")
-        ):  # fmt: skip
+            ("%args", 0, "a", "c"),
+            ("%dims", 1, "m", "n"),
+            ("%steps", 0, "a_batch_stride", "c_col_stride"),
+        ):
             begin, end = names.index(first), names.index(last) + 1
-            rows = [i for i in range(begin, end) if names[i].startswith("added")]
-            begins = [begin, *(row if self.with_row else row + 1 for row in rows)]
-            for start, stop in zip(begins, [*rows, end], strict=True):
-                words = c.integer_at(source, str(skipped))
-                c.copy_words(c.integer_at(context, str(start)), words, stop - start)
+            bias_fields = [i for i in range(begin, end) if names[i].startswith("bias")]
+            begins = [begin, *(i if self.with_bias else i + 1 for i in bias_fields)]
+            for start, stop in zip(begins, [*bias_fields, end], strict=True):
+                words = c.gep_i64(source, str(skipped))
+                c.memcpy_words(c.gep_i64(context, str(start)), words, stop - start)
                 skipped += stop - start
 
 
-class _Run:
-    """`run(context, batch)`: decides how the work is done and hands it out."""
+class _Driver:
+    """`gemm(context, batch)`: decides what is packed, cuts the work into tasks, and runs them."""
 
-    def __init__(self, c: Code, shape: Shape) -> None:
-        self.c, self.shape = c, shape
+    def __init__(self, c: IRBuilder, tiling: Tiling) -> None:
+        self.c, self.tiling = c, tiling
 
     def emit(self) -> None:
         c = self.c
-        with c.function("void @run(ptr %context, i64 %batch)"):
-            f = c.context(*GIVEN)
+        with c.function("void @gemm(ptr %context, i64 %batch)"):
+            f = c.load_context(*ARGUMENTS)
             size = c.mul("%batch", f["m"], f["n"])
-            with c.when(c.both(c.compare("eq", f["k"], "0"), c.compare("eq", f["more"], "0"))):
+            with c.if_then(c.and_(c.icmp("eq", f["k"], "0"), c.icmp("eq", f["accumulate"], "0"))):
                 self.fill(f)
-            with c.when(c.compare("sgt", c.mul(size, f["k"]), "0")):
+            with c.if_then(c.icmp("sgt", c.mul(size, f["k"]), "0")):
                 self.multiply(f)
 
     def fill(self, f: dict[str, str]) -> None:
-        """No products at all: zeros, or the row."""
+        """An empty sum (k = 0): zeros, or the bias."""
         c = self.c
-        has_row = c.e.value(f"icmp ne ptr {f['added']}, null")
+        has_bias = c.e.value(f"icmp ne ptr {f['bias']}, null")
         with c.loop("0", "%batch") as batch, c.loop("0", f["m"]) as row:
-            start = c.past(f["c"], c.add(c.mul(batch, f["c_next"]), c.mul(row, f["c_row"])))
+            start = c.ptr_add(
+                f["c"], c.add(c.mul(batch, f["c_batch_stride"]), c.mul(row, f["c_row_stride"]))
+            )
             with c.loop("0", f["n"]) as column:
-                place = c.past(start, c.mul(column, f["c_col"]))
+                place = c.ptr_add(start, c.mul(column, f["c_col_stride"]))
                 c.store("0.0", place)
-                with c.when(has_row):
-                    offset = c.add(c.mul(batch, f["added_next"]), c.mul(column, f["added_col"]))
-                    c.store(c.load(c.past(f["added"], offset)), place)
+                with c.if_then(has_bias):
+                    offset = c.add(
+                        c.mul(batch, f["bias_batch_stride"]), c.mul(column, f["bias_col_stride"])
+                    )
+                    c.store(c.load(c.ptr_add(f["bias"], offset)), place)
 
     def multiply(self, f: dict[str, str]) -> None:
         c = self.c
-        item = str(c.item)
-        turned = c.both(c.compare("eq", f["c_row"], item), c.compare("ne", f["c_col"], item))
+        item = str(c.itemsize)
+        is_transposed = c.and_(
+            c.icmp("eq", f["c_row_stride"], item), c.icmp("ne", f["c_col_stride"], item)
+        )
         chosen: dict[str, str] = {}
-        for one, other in TURNED_PAIRS:
+        for one, other in TRANSPOSED_PAIRS:
             kind = "ptr" if one == "a" else "i64"
-            chosen[one] = c.choose(turned, f[other], f[one], kind)
-            chosen[other] = c.choose(turned, f[one], f[other], kind)
-        chosen |= {"k": f["k"], "alone": f["alone"]}
+            chosen[one] = c.select(is_transposed, f[other], f[one], kind)
+            chosen[other] = c.select(is_transposed, f[one], f[other], kind)
+        chosen |= {"k": f["k"], "single_threaded": f["single_threaded"]}
         self.plan(chosen)
-        c.tell_more("%context", FIELDS, chosen)
-        self.hand_out(chosen)
+        c.update_context("%context", FIELDS, chosen)
+        self.run_tasks(chosen)
 
     def plan(self, f: dict[str, str]) -> None:
-        """What is packed, and into which pieces the work is cut."""
-        c, shape = self.c, self.shape
-        f["pack_b"] = c.choose(is_readable(c, shape, f), "0", "1")
-        f["pack_a"] = packs_rows(c, f)
+        """Decide what is packed, and the size of the tasks."""
+        c, tiling = self.c, self.tiling
+        f["pack_b"] = c.select(reads_b_in_place(c, tiling, f), "0", "1")
+        f["pack_a"] = should_pack_a(c, f)
         work = c.mul(f["m"], f["n"], f["k"])
-        wanted = c.least(c.quotient(work, str(GRAIN)), c.quotient(str(MOST_PIECES), "%batch"))
-        wanted = c.most(wanted, "1")
-        across, down = self.pieces(f, wanted)
-        f["n_cut"] = c.multiple(c.pieces(f["n"], across), str(shape.columns))
-        f["n_pieces"] = c.pieces(f["n"], f["n_cut"])
-        f["m_cut"] = c.multiple(c.pieces(f["m"], down), str(shape.heights[0]))
-        f["m_pieces"] = c.pieces(f["m"], f["m_cut"])
-        f["k_cut"] = depth_of_blocks(c, shape, f)
+        wanted = c.min(c.udiv(work, str(GRAIN)), c.udiv(str(MAX_TASKS), "%batch"))
+        wanted = c.max(wanted, "1")
+        across, down = self.task_grid(f, wanted)
+        f["task_columns"] = c.round_up(c.ceil_div(f["n"], across), str(tiling.columns))
+        f["n_tasks"] = c.ceil_div(f["n"], f["task_columns"])
+        f["task_rows"] = c.round_up(c.ceil_div(f["m"], down), str(tiling.heights[0]))
+        f["m_tasks"] = c.ceil_div(f["m"], f["task_rows"])
+        f["kc"] = block_depth(c, tiling, f)
 
-    def pieces(self, f: dict[str, str], wanted: str) -> tuple[str, str]:
-        """How many pieces there should be across and down.
+    def task_grid(self, f: dict[str, str], wanted: str) -> tuple[str, str]:
+        """How many tasks there should be across and down.
 
-        What is packed in one piece is of no use to others beside it. So pieces are wide, and tall
-        if there are many rows, unless that leaves some threads without work.
+        What one task packs is of no use to those beside it. So tasks are wide, and tall if there
+        are many rows, unless that leaves some threads without work.
         """
         c = self.c
-        few = c.least(wanted, str(FEWEST_PIECES))
-        flat = c.compare("sle", f["m"], str(2 * MANY_ROWS))
-        widest = c.pieces(f["n"], str(MOST_COLUMNS))
-        down = c.least(c.pieces(wanted, widest), c.quotient(f["m"], str(MANY_ROWS)))
-        down = c.choose(flat, "1", c.most(down, "1"))
-        narrowest = c.pieces(f["n"], str(2 * self.shape.columns))
-        across = c.most(widest, c.least(narrowest, c.pieces(few, down)))
-        panels = c.pieces(f["n"], str(self.shape.columns))
-        most = c.choose(c.compare("ne", f["pack_a"], "0"), str(FEWEST_PIECES // 2), panels)
-        across = c.choose(flat, c.most(widest, c.least(wanted, most)), across)
-        lowest = c.quotient(f["m"], str(MANY_ROWS // 2))
-        down = c.most(down, c.least(lowest, c.quotient(few, across)))
+        few_tasks = c.min(wanted, str(MIN_TASKS))
+        flat = c.icmp("sle", f["m"], str(2 * MIN_TASK_ROWS))
+        widest = c.ceil_div(f["n"], str(MAX_TASK_COLUMNS))
+        down = c.min(c.ceil_div(wanted, widest), c.udiv(f["m"], str(MIN_TASK_ROWS)))
+        down = c.select(flat, "1", c.max(down, "1"))
+        narrowest = c.ceil_div(f["n"], str(2 * self.tiling.columns))
+        across = c.max(widest, c.min(narrowest, c.ceil_div(few_tasks, down)))
+        panels = c.ceil_div(f["n"], str(self.tiling.columns))
+        most = c.select(c.icmp("ne", f["pack_a"], "0"), str(MIN_TASKS // 2), panels)
+        across = c.select(flat, c.max(widest, c.min(wanted, most)), across)
+        lowest = c.udiv(f["m"], str(MIN_TASK_ROWS // 2))
+        down = c.max(down, c.min(lowest, c.udiv(few_tasks, across)))
         return across, down
 
-    def hand_out(self, f: dict[str, str]) -> None:
+    def run_tasks(self, f: dict[str, str]) -> None:
         c = self.c
-        each = c.mul(f["m_pieces"], f["n_pieces"])
+        each = c.mul(f["m_tasks"], f["n_tasks"])
         total = c.mul("%batch", each)
-        work = c.quotient(c.mul(f["m"], f["n"], f["k"]), each)
-        grain = c.most(c.quotient(str(GRAIN), c.most(work, "1")), "1")
-        several = c.compare("sgt", f["m_pieces"], "1")
-        one = c.compare("eq", "%batch", "1")
-        shares = c.both(c.both(several, one), c.compare("ne", f["pack_b"], "0"))
-        with c.when(shares):
-            panels = c.pieces(f["n"], str(self.shape.columns))
-            wide = c.mul(panels, str(self.shape.columns))
-            shared = c.buffer(c.mul(f["k"], wide))
-            c.tell_more("%context", FIELDS, {"shared": shared})
-            blocks = c.mul(panels, c.pieces(f["k"], f["k_cut"]))
-            self.run_over(f, "pack_all", blocks, "2")
-            self.run_over(f, "body", total, grain)
-            c.release(shared)
-        with c.when(c.negated(shares)):
-            self.run_over(f, "body", total, grain)
+        work = c.udiv(c.mul(f["m"], f["n"], f["k"]), each)
+        grain = c.max(c.udiv(str(GRAIN), c.max(work, "1")), "1")
+        several = c.icmp("sgt", f["m_tasks"], "1")
+        one = c.icmp("eq", "%batch", "1")
+        shares = c.and_(c.and_(several, one), c.icmp("ne", f["pack_b"], "0"))
+        with c.if_then(shares):
+            panels = c.ceil_div(f["n"], str(self.tiling.columns))
+            width = c.mul(panels, str(self.tiling.columns))
+            shared_b = c.malloc(c.mul(f["k"], width))
+            c.update_context("%context", FIELDS, {"shared_b": shared_b})
+            blocks = c.mul(panels, c.ceil_div(f["k"], f["kc"]))
+            self.parallel_for(f, "pack_all", blocks, "2")
+            self.parallel_for(f, "body", total, grain)
+            c.free(shared_b)
+        with c.if_then(c.not_(shares)):
+            self.parallel_for(f, "body", total, grain)
 
-    def run_over(self, f: dict[str, str], function: str, total: str, grain: str) -> None:
-        """Have the team run a function over pieces."""
+    def parallel_for(self, f: dict[str, str], function: str, total: str, grain: str) -> None:
+        """Run a function on the thread pool, over all tasks."""
         c = self.c
-        grain = c.choose(c.compare("ne", f["alone"], "0"), total, grain)
+        grain = c.select(c.icmp("ne", f["single_threaded"], "0"), total, grain)
         given = f"ptr @{function}, ptr %context, i64 {total}, i64 {grain}"
-        c.e.line(f"call void @clew_run({given})")
+        c.e.line(f"call void @clew_parallel_for({given})")
 
 
 class Product(Kernel):
-    """A ufunc of matrix products; with a row, it is added to every row of the result."""
+    """A ufunc of matrix products, with a bias or without."""
 
     def __init__(self, name: str) -> None:
-        inputs = 3 if ENTRIES[name] else 2
-        core = "(m,k),(k,n),(n)->(m,n)" if ENTRIES[name] else "(m,k),(k,n)->(m,n)"
-        super().__init__(name, product_module, [([t] * inputs, [t]) for t in (F32, F64)], core)
+        inputs = 3 if UFUNCS[name] else 2
+        core = "(m,k),(k,n),(n)->(m,n)" if UFUNCS[name] else "(m,k),(k,n)->(m,n)"
+        super().__init__(name, gemm_module, [([t] * inputs, [t]) for t in (F32, F64)], core)
 
     def compile(self, index: int) -> int:
         return functions(("float", "double")[index])[self.name]
 
 
 @functools.cache
-def _table(register_bytes: int, llvm: str) -> OnDemand:
-    shape = Shape(register_bytes, llvm)
+def _table(register_bytes: int, llvm: str) -> LazyTable:
+    tiling = Tiling(register_bytes, llvm)
     tiles = [
-        Function(tile.name, partial(tile_module, shape, tile)) if tile else None
-        for tile in shape.tiles
+        LazyFunction(tile.name, partial(microkernel_module, tiling, tile)) if tile else None
+        for tile in tiling.tiles
     ]
-    around = [
-        Function(name, partial(around_module, shape, name)) for name in microkernel_table.AROUND
+    helpers = [
+        LazyFunction(name, partial(helper_module, tiling, name))
+        for name in microkernel_table.HELPERS
     ]
-    return OnDemand(jit.machine(), f"of products {llvm} {register_bytes}", [*tiles, *around])
+    return LazyTable(jit.machine(), f"of GEMM {llvm} {register_bytes}", [*tiles, *helpers])
 
 
 @functools.cache
 def functions(llvm: str) -> dict[str, int]:
     """The addresses of the compiled functions, by their names."""
     machine, register_bytes = jit.machine(), vector_bytes()
-    name = microkernel_table.table(Shape(register_bytes, llvm))
-    machine.provide(name, _table(register_bytes, llvm).address)
-    key = f"product {llvm} {register_bytes}"
-    return machine.functions(key, lambda: product_module(llvm), *ENTRIES, *SHARED)
+    name = microkernel_table.table_symbol(Tiling(register_bytes, llvm))
+    machine.define_symbol(name, _table(register_bytes, llvm).address)
+    key = f"gemm {llvm} {register_bytes}"
+    return machine.functions(key, lambda: gemm_module(llvm), *UFUNCS, *EXPORTED)

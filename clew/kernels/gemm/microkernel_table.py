@@ -1,43 +1,44 @@
-"""The table of the functions that matrix products are made of: tiles, and what is around them.
+"""The lazy table of microkernels, and of the helpers that pack and copy.
 
 Each is compiled when a product first needs it, as most programs need few of them.
 """
 
 from __future__ import annotations
 
-from clew.kernels.codegen.builder import Code
+from clew.kernels.codegen.builder import IRBuilder
 from clew.kernels.codegen.lazy_call import call_lazily
-from clew.kernels.gemm.microkernels import Shape
+from clew.kernels.gemm.microkernels import Tiling
 
-# What comes after the tiles, with the parameters of each.
-AROUND = {
-    "copy": "ptr %tile, i64 %tile_row, ptr %c, i64 %c_row, i64 %rows, i64 %columns, "
-    "i64 %more, ptr %added, i64 %added_row",
-    "spread": "ptr %tile, i64 %tile_row, ptr %c, i64 %c_row, i64 %c_col, i64 %rows, "
-    "i64 %columns, i64 %more, ptr %added, i64 %added_row",
-    "pack_a": "ptr %a, i64 %step, i64 %k, i64 %m, ptr %to",
-    "beside": "ptr %b, i64 %b_step, i64 %k, ptr %to",
-    "gather": "ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %last, ptr %to",
-    "turn": "ptr %from, i64 %col, i64 %k, ptr %to",
+# The helpers, which follow the microkernels in the table, with their parameters.
+HELPERS = {
+    "copy_tile": "ptr %source, i64 %source_columns, ptr %c, i64 %c_row_stride, "
+    "i64 %rows, i64 %columns, i64 %accumulate, ptr %bias, i64 %bias_row_stride",
+    "copy_strided": "ptr %source, i64 %source_columns, ptr %c, i64 %c_row_stride, "
+    "i64 %c_col_stride, i64 %rows, i64 %columns, i64 %accumulate, ptr %bias, "
+    "i64 %bias_row_stride",
+    "pack_a": "ptr %a, i64 %a_k_stride, i64 %k, i64 %m, ptr %to",
+    "pack_b_contiguous": "ptr %b, i64 %b_k_stride, i64 %k, ptr %to",
+    "pack_b_strided": "ptr %b, i64 %b_k_stride, i64 %b_col_stride, i64 %k, i64 %last, ptr %to",
+    "pack_b_transposed": "ptr %b, i64 %b_col_stride, i64 %k, ptr %to",
 }
 
 
-def table(shape: Shape) -> str:
-    """The name by which compiled code knows the table."""
-    return f"clew_product_{shape.lanes}_{shape.llvm}"
+def table_symbol(tiling: Tiling) -> str:
+    """The symbol of the table."""
+    return f"clew_microkernels_{tiling.lanes}_{tiling.llvm}"
 
 
-def head(name: str) -> str:
-    """How the definition of a function of the table begins."""
-    return f"void @{name}({AROUND[name]})"
+def signature(name: str) -> str:
+    """The signature of a helper."""
+    return f"void @{name}({HELPERS[name]})"
 
 
-def call(c: Code, shape: Shape, name: str, arguments: str) -> None:
-    """Call one of the functions around tiles."""
-    place = len(shape.tiles) + list(AROUND).index(name)
-    call_lazily(c.e, table(shape), place, arguments)
+def call_helper(c: IRBuilder, tiling: Tiling, name: str, arguments: str) -> None:
+    """Call a helper."""
+    index = len(tiling.tiles) + list(HELPERS).index(name)
+    call_lazily(c.e, table_symbol(tiling), index, arguments)
 
 
-def call_tile(c: Code, shape: Shape, place: str, arguments: str) -> None:
-    """Call the tile at some place of `Shape.tiles`."""
-    call_lazily(c.e, table(shape), place, arguments)
+def call_microkernel(c: IRBuilder, tiling: Tiling, index: str, arguments: str) -> None:
+    """Call the microkernel at an index of `Tiling.tiles`."""
+    call_lazily(c.e, table_symbol(tiling), index, arguments)

@@ -1,7 +1,7 @@
-"""Large batches of outer products, stored past the cache.
+"""Large batches of outer products, with non-temporal stores.
 
-Such a result is written once and read later by someone else. Ordinary stores would first read the
-memory that they overwrite, and push out of the cache what is still needed.
+Such a result is written once and read later. Ordinary stores would first load the cache lines that
+they overwrite, and evict what is still needed.
 """
 
 from __future__ import annotations
@@ -14,22 +14,21 @@ import numpy as np
 
 from clew.kernels.codegen.builder import TYPES
 from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.codegen.image_rows import Lines
-from clew.kernels.codegen.loops import GRAIN, finish
+from clew.kernels.codegen.image_rows import ImageRowBuilder
+from clew.kernels.codegen.loops import GRAIN, end_module
 from clew.kernels.runtime import jit
+from clew.kernels.runtime.cpu import CACHE_LINE
 
 Array = np.ndarray
 
 # Results of at least so many bytes are not expected to stay in a cache.
 LARGE = 4 << 20
-# Bytes that are stored at once: a line of the cache, at an address that is a multiple of it.
-_LINE = 64
 
 
 def are_large(columns: Array, rows: Array) -> bool:
     """Whether the products of (batch, m, 1) and (batch, 1, n) are for this kernel."""
     count = columns.size * rows.shape[2]
-    long_rows = rows.shape[2] * rows.itemsize >= 4 * _LINE
+    long_rows = rows.shape[2] * rows.itemsize >= 4 * CACHE_LINE
     return long_rows and columns.dtype in TYPES and count * columns.itemsize >= LARGE
 
 
@@ -56,38 +55,42 @@ def module(llvm: str) -> str:
     """The LLVM module for one type of elements."""
     e = Emitter()
     _Outer(e, llvm).emit()
-    finish(e, "outer")
+    end_module(e, "outer")
     e.lines.append("!1 = !{i32 1}")
     return e.text()
 
 
-class _Outer(Lines):
+class _Outer(ImageRowBuilder):
     """`body(context, begin, end)` for some rows of results."""
 
     def emit(self) -> None:
         with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
-            f = self.context("*columns", "*rows", "*out", "count", "length")
+            f = self.load_context("*columns", "*rows", "*out", "count", "length")
             with self.loop("%begin", "%end") as row:
-                factor = self.load(self.at(f["columns"], row))
-                source = self.at(f["rows"], self.mul(self.quotient(row, f["count"]), f["length"]))
-                target = self.at(f["out"], self.mul(row, f["length"]))
+                factor = self.load(self.gep(f["columns"], row))
+                source = self.gep(f["rows"], self.mul(self.udiv(row, f["count"]), f["length"]))
+                target = self.gep(f["out"], self.mul(row, f["length"]))
                 self.scaled(source, factor, target, f["length"])
-            # Others may read the result only after these stores.
+            # Non-temporal stores are weakly ordered: other threads may read the result after them.
             self.e.line("fence seq_cst")
 
     def scaled(self, source: str, factor: str, target: str, length: str) -> None:
-        """target[:] = source * factor: up to the first line, whole lines, and what is left."""
+        """target[:] = source * factor: up to the first cache line, whole lines, and the rest."""
         address = self.e.value(f"ptrtoint ptr {target} to i64")
-        ahead = self.remainder(self.sub("0", address), str(_LINE))
-        first = self.least(self.quotient(ahead, str(self.item)), length)
-        lanes = _LINE // self.item
-        whole = self.mul(self.quotient(self.sub(length, first), str(lanes)), str(lanes))
+        unaligned = self.urem(self.sub("0", address), str(CACHE_LINE))
+        first = self.min(self.udiv(unaligned, str(self.itemsize)), length)
+        lanes = CACHE_LINE // self.itemsize
+        whole = self.mul(self.udiv(self.sub(length, first), str(lanes)), str(lanes))
         last = self.add(first, whole)
         for self.lanes, begin, end in ((1, "0", first), (lanes, first, last), (1, last, length)):
-            factors = self.repeated(factor)
+            factors = self.splat(factor)
             with self.loop(begin, end, by=self.lanes) as i:
-                part = self.load(self.at(source, i), self.kind())
-                product = self.e.value(f"fmul {self.kind()} {part}, {factors}")
-                place = self.at(target, i)
-                how = f"align {self.item}" if self.lanes == 1 else f"align {_LINE}, !nontemporal !1"
-                self.e.line(f"store {self.kind()} {product}, ptr {place}, {how}")
+                part = self.load(self.gep(source, i), self.value_type())
+                product = self.e.value(f"fmul {self.value_type()} {part}, {factors}")
+                place = self.gep(target, i)
+                how = (
+                    f"align {self.itemsize}"
+                    if self.lanes == 1
+                    else f"align {CACHE_LINE}, !nontemporal !1"
+                )
+                self.e.line(f"store {self.value_type()} {product}, ptr {place}, {how}")

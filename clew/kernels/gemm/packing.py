@@ -1,135 +1,144 @@
-"""Parts of matrices copied into the order in which tiles read them."""
+"""Packing: blocks of matrices copied into panels, in the order in which microkernels read them."""
 
 from __future__ import annotations
 
-from clew.kernels.codegen.builder import Code
-from clew.kernels.gemm.microkernel_table import call
-from clew.kernels.gemm.microkernels import Shape
+from clew.kernels.codegen.builder import IRBuilder
+from clew.kernels.gemm.microkernel_table import call_helper
+from clew.kernels.gemm.microkernels import Tiling
 
-# Rows of a panel, and columns that are turned, go through vectors of this many numbers.
+# The lanes of the vectors through which `a` is packed, and columns of `b` are transposed.
 LANES = 8
-# Lines of the cache that are used again for the next panel: where rows are a power of two long,
-# more would push each other out.
-K_AT_ONCE = 16
+# The k that are packed for one panel after another: their cache lines are used again. With more,
+# the lines would evict each other where rows are a power of two long.
+K_BLOCK = 16
 
 
-def call_pack_b(c: Code, arguments: str) -> None:
-    """Pack columns, given b, its distances, the number of k and of columns, and the target."""
+def call_pack_b(c: IRBuilder, arguments: str) -> None:
+    """Pack columns, given b, its strides, the numbers of k and of columns, and the target."""
     c.e.line(f"call void @pack_b({arguments})")
 
 
-def pack_b(c: Code, shape: Shape) -> None:
-    """Columns that become vectors: panels of them, one after another; in a panel, all for each k.
+def pack_b(c: IRBuilder, tiling: Tiling) -> None:
+    """Pack `b` into panels of columns, one after another; a panel has a row for each k.
 
-    The last panel has as many columns as there are, up to a whole number of vectors; what lies
-    beyond the last column is a copy of it, which nobody uses.
+    The last panel is padded to a whole number of vectors, with copies of the last column.
     """
-    given = "ptr %b, i64 %b_step, i64 %b_col, i64 %k, i64 %n, ptr %to"
+    given = "ptr %b, i64 %b_k_stride, i64 %b_col_stride, i64 %k, i64 %n, ptr %to"
     with c.function(f"internal void @pack_b({given})"):
-        _pack_panels(c, shape)
+        _pack_panels(c, tiling)
 
 
-def _pack_panels(c: Code, shape: Shape) -> None:
-    lanes, columns, item = str(shape.lanes), str(shape.columns), str(c.item)
-    side_by_side = c.compare("eq", "%b_col", item)
-    down = c.compare("eq", "%b_step", item)
+def _pack_panels(c: IRBuilder, tiling: Tiling) -> None:
+    lanes, columns, item = str(tiling.lanes), str(tiling.columns), str(c.itemsize)
+    is_row_major = c.icmp("eq", "%b_col_stride", item)
+    is_column_major = c.icmp("eq", "%b_k_stride", item)
     with c.loop("0", "%n", by=columns) as first:
-        panel = c.at("%to", c.mul(first, "%k"))
-        here = c.least(columns, c.sub("%n", first))
-        whole = c.mul(c.quotient(here, lanes), lanes)
+        panel = c.gep("%to", c.mul(first, "%k"))
+        here = c.min(columns, c.sub("%n", first))
+        whole = c.mul(c.udiv(here, lanes), lanes)
         with c.loop("0", here, by=lanes) as column:
-            target = c.at(panel, column)
-            source = c.past("%b", c.mul(c.add(first, column), "%b_col"))
-            is_whole = c.compare("slt", column, whole)
-            beside = c.both(is_whole, side_by_side)
-            with c.when(beside):
-                call(c, shape, "beside", f"ptr {source}, i64 %b_step, i64 %k, ptr {target}")
-            turned = c.both(c.both(is_whole, down), c.negated(side_by_side))
-            with c.when(turned):
-                call(c, shape, "turn", f"ptr {source}, i64 %b_col, i64 %k, ptr {target}")
-            with c.when(c.negated(c.either(turned, beside))):
-                arguments = f"ptr {source}, i64 %b_step, i64 %b_col, i64 %k"
+            target = c.gep(panel, column)
+            source = c.ptr_add("%b", c.mul(c.add(first, column), "%b_col_stride"))
+            is_whole = c.icmp("slt", column, whole)
+            is_contiguous = c.and_(is_whole, is_row_major)
+            with c.if_then(is_contiguous):
+                call_helper(
+                    c,
+                    tiling,
+                    "pack_b_contiguous",
+                    f"ptr {source}, i64 %b_k_stride, i64 %k, ptr {target}",
+                )
+            transposes = c.and_(c.and_(is_whole, is_column_major), c.not_(is_row_major))
+            with c.if_then(transposes):
+                call_helper(
+                    c,
+                    tiling,
+                    "pack_b_transposed",
+                    f"ptr {source}, i64 %b_col_stride, i64 %k, ptr {target}",
+                )
+            with c.if_then(c.not_(c.or_(transposes, is_contiguous))):
+                arguments = f"ptr {source}, i64 %b_k_stride, i64 %b_col_stride, i64 %k"
                 left = c.sub(c.sub("%n", "1"), c.add(first, column))
-                call(c, shape, "gather", f"{arguments}, i64 {left}, ptr {target}")
+                call_helper(c, tiling, "pack_b_strided", f"{arguments}, i64 {left}, ptr {target}")
 
 
-def beside(c: Code, shape: Shape) -> None:
-    """Columns that lie side by side, as many as a vector has lanes."""
+def pack_b_contiguous(c: IRBuilder, tiling: Tiling) -> None:
+    """Columns of a row-major `b`, as many as a vector has lanes."""
     with c.loop("0", "%k") as k:
-        vector = c.load(c.past("%b", c.mul(k, "%b_step")), shape.vector)
-        c.store(vector, c.at("%to", c.mul(k, str(shape.columns))), shape.vector)
+        vector = c.load(c.ptr_add("%b", c.mul(k, "%b_k_stride")), tiling.vector)
+        c.store(vector, c.gep("%to", c.mul(k, str(tiling.columns))), tiling.vector)
 
 
-def gather(c: Code, shape: Shape) -> None:
-    """Columns one by one, as many as a vector has lanes; those after the last are copies of it."""
-    with c.loop("0", str(shape.lanes)) as lane:
-        source = c.past("%b", c.mul(c.least(lane, "%last"), "%b_col"))
+def pack_b_strided(c: IRBuilder, tiling: Tiling) -> None:
+    """Columns with any strides, as many as a vector has lanes; those after the last are copies."""
+    with c.loop("0", str(tiling.lanes)) as lane:
+        source = c.ptr_add("%b", c.mul(c.min(lane, "%last"), "%b_col_stride"))
         with c.loop("0", "%k") as k:
-            number = c.load(c.past(source, c.mul(k, "%b_step")))
-            c.store(number, c.at("%to", c.add(lane, c.mul(k, str(shape.columns)))))
+            number = c.load(c.ptr_add(source, c.mul(k, "%b_k_stride")))
+            c.store(number, c.gep("%to", c.add(lane, c.mul(k, str(tiling.columns)))))
 
 
-def pack_a(c: Code, shape: Shape) -> None:
-    """Rows that become numbers and lie side by side: panels of them; in a panel, all for each k."""
-    height, item = shape.heights[0], str(c.item)
+def pack_a(c: IRBuilder, tiling: Tiling) -> None:
+    """Pack a column-major `a` into panels of rows; a panel has a row of them for each k."""
+    height, item = tiling.heights[0], str(c.itemsize)
     vector, truths = f"<{LANES} x {c.llvm}>", f"<{LANES} x i1>"
     kind = f"v{LANES}{'f32' if c.llvm == 'float' else 'f64'}"
     load = f"@llvm.masked.load.{kind}.p0"
     c.e.declare(f"{vector} {load}(ptr, i32, {truths}, {vector})")
     numbers = ", ".join(f"i64 {lane}" for lane in range(LANES))
-    with c.loop("0", "%k", by=K_AT_ONCE) as some, c.loop("0", "%m", by=height) as first:
-        count = c.least(c.sub("%m", first), str(height))
+    with c.loop("0", "%k", by=K_BLOCK) as some, c.loop("0", "%m", by=height) as first:
+        count = c.min(c.sub("%m", first), str(height))
         one = c.e.value(f"insertelement <{LANES} x i64> poison, i64 {count}, i32 0")
         zeros = f"<{LANES} x i32> zeroinitializer"
         counts = c.e.value(f"shufflevector <{LANES} x i64> {one}, <{LANES} x i64> poison, {zeros}")
         mask = c.e.value(f"icmp sgt <{LANES} x i64> {counts}, <{numbers}>")
-        panel = c.at("%to", c.mul(first, "%k"))
-        source = c.past("%a", c.mul(first, item))
-        with c.loop(some, c.least("%k", c.add(some, str(K_AT_ONCE)))) as k:
-            given = f"ptr {c.past(source, c.mul(k, '%step'))}, i32 {item}, {truths} {mask}"
+        panel = c.gep("%to", c.mul(first, "%k"))
+        source = c.ptr_add("%a", c.mul(first, item))
+        with c.loop(some, c.min("%k", c.add(some, str(K_BLOCK)))) as k:
+            given = f"ptr {c.ptr_add(source, c.mul(k, '%a_k_stride'))}, i32 {item}, {truths} {mask}"
             rows = c.e.value(f"call {vector} {load}({given}, {vector} zeroinitializer)")
-            _store_first(c, rows, c.at(panel, c.mul(k, str(height))), height)
+            _store_lanes(c, rows, c.gep(panel, c.mul(k, str(height))), height)
 
 
-def _store_first(c: Code, rows: str, place: str, count: int) -> None:
-    """The first lanes of a vector, in vectors of 4, 2 and 1: processors from AMD take ten times as
-    long for one masked store."""
+def _store_lanes(c: IRBuilder, rows: str, place: str, count: int) -> None:
+    """Store the first lanes of a vector, in vectors of 4, 2 and 1: on AMD processors a masked store
+    takes ten times as long."""
     stored = 0
     for size in (4, 2, 1):
         if count & size:
             lanes = range(stored, stored + size)
-            some = c.shuffle(f"<{LANES} x {c.llvm}>", rows, "poison", lanes)
-            c.store(some, c.at(place, str(stored)), f"<{size} x {c.llvm}>")
+            some = c.shuffle_vector(f"<{LANES} x {c.llvm}>", rows, "poison", lanes)
+            c.store(some, c.gep(place, str(stored)), f"<{size} x {c.llvm}>")
             stored += size
 
 
-def turn(c: Code, shape: Shape) -> None:
-    """Columns that are contiguous in k, as many as a vector has lanes, side by side.
+def pack_b_transposed(c: IRBuilder, tiling: Tiling) -> None:
+    """Columns of a column-major `b`, as many as a vector has lanes, transposed in registers.
 
-    Squares of half a vector at most: LLVM takes its time for the shuffles of larger ones.
+    In squares of half a vector at most: LLVM compiles the shuffles of larger ones slowly.
     """
-    lanes, columns = min(LANES, shape.lanes), str(shape.columns)
+    lanes, columns = min(LANES, tiling.lanes), str(tiling.columns)
     vector = f"<{lanes} x {c.llvm}>"
-    with c.loop("0", str(shape.lanes), by=lanes) as first:
-        whole = c.mul(c.quotient("%k", str(lanes)), str(lanes))
-        sources = [c.past("%from", c.mul(first, "%col"))]
+    with c.loop("0", str(tiling.lanes), by=lanes) as first:
+        whole = c.mul(c.udiv("%k", str(lanes)), str(lanes))
+        sources = [c.ptr_add("%b", c.mul(first, "%b_col_stride"))]
         for _ in range(lanes - 1):
-            sources.append(c.past(sources[-1], "%col"))
-        start = c.at("%to", first)
+            sources.append(c.ptr_add(sources[-1], "%b_col_stride"))
+        start = c.gep("%to", first)
         with c.loop("0", whole, by=lanes) as k:
-            vectors = [c.load(c.at(source, k), vector) for source in sources]
-            target = c.at(start, c.mul(k, columns))
+            vectors = [c.load(c.gep(source, k), vector) for source in sources]
+            target = c.gep(start, c.mul(k, columns))
             for index, row in enumerate(transposed(c, vector, vectors)):
-                c.store(row, c.at(target, str(index * shape.columns)), vector)
+                c.store(row, c.gep(target, str(index * tiling.columns)), vector)
         with c.loop(whole, "%k") as k, c.loop("0", str(lanes)) as lane:
-            source = c.past(sources[0], c.mul(lane, "%col"))
-            c.store(c.load(c.at(source, k)), c.at(start, c.add(c.mul(k, columns), lane)))
+            source = c.ptr_add(sources[0], c.mul(lane, "%b_col_stride"))
+            c.store(c.load(c.gep(source, k)), c.gep(start, c.add(c.mul(k, columns), lane)))
 
 
-def transposed(c: Code, vector: str, rows: list[str]) -> list[str]:
-    """A square of numbers in registers, mirrored at its diagonal.
+def transposed(c: IRBuilder, vector: str, rows: list[str]) -> list[str]:
+    """A square of elements, transposed in registers.
 
-    In each round, pairs of blocks of half the size change places.
+    In each round, off-diagonal blocks of half the size change places.
     """
     lanes = range(len(rows))
     distance = len(rows) // 2
@@ -139,7 +148,7 @@ def transposed(c: Code, vector: str, rows: list[str]) -> list[str]:
         for i in lanes:
             if not i & distance:
                 pair = rows[i], rows[i | distance]
-                rows[i] = c.shuffle(vector, *pair, low)
-                rows[i | distance] = c.shuffle(vector, *pair, high)
+                rows[i] = c.shuffle_vector(vector, *pair, low)
+                rows[i | distance] = c.shuffle_vector(vector, *pair, high)
         distance //= 2
     return rows

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from clew.kernels.compiled.transpose import turned
+from clew.kernels.compiled.transpose import transposed_copy
 from clew.kernels.numpy.conversion import converted
 
 Array = NDArray[Any]
@@ -51,7 +51,7 @@ def row_by_row(array: Array) -> Array:
     """The array, copied if its elements do not follow each other in memory row by row."""
     if array.flags.c_contiguous:
         return array
-    copied = turned(array)
+    copied = transposed_copy(array)
     return np.ascontiguousarray(array) if copied is None else copied
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from clew.kernels.numpy.arrays import Array, is_inexact
-from clew.kernels.numpy.im2col import Sizes, expand, fixed
+from clew.kernels.numpy.im2col import Sizes, expand, hashable
 from clew.kernels.numpy.max_pool import pool_output_shape, pool_parameters
 from clew.kernels.numpy.separable import AxisTable, adaptive_bounds, apply_tables, check_adaptive
 
@@ -26,7 +26,7 @@ def avg_pool(
     divisor_override: int | None = None,
 ) -> Array:
     """Average of every window of x (N, C, *S), with PyTorch's choice of divisors."""
-    sizes = (fixed(kernel_size), fixed(stride), fixed(padding))
+    sizes = (hashable(kernel_size), hashable(stride), hashable(padding))
     tables = _avg_tables(x.shape[2:], *sizes, ceil_mode, count_include_pad, divisor_override)
     _check_dtype(x, "avg_pool")
     return apply_tables(x, tables)
@@ -44,7 +44,7 @@ def avg_pool_adjoint(
     divisor_override: int | None = None,
 ) -> Array:
     """Adjoint of `avg_pool`: spread g (N, C, *L) over the windows of (N, C, *S)."""
-    sizes = (fixed(kernel_size), fixed(stride), fixed(padding))
+    sizes = (hashable(kernel_size), hashable(stride), hashable(padding))
     spatial = tuple(input_shape[2:])
     tables = _avg_tables(spatial, *sizes, ceil_mode, count_include_pad, divisor_override)
     _check_dtype(g, "avg_pool")

@@ -1,7 +1,7 @@
-"""Float32 normals from random words, in the arithmetic of PyTorch's AVX2 path, bit for bit.
+"""Float32 normals from random words by the Box-Muller transform, with PyTorch's bits.
 
-Eight words of a row of 16 give radii, the other eight give angles. Where the processor's fused
-multiply-add rounds once, so does this.
+Eight words of a row of 16 give radii, the other eight give angles. The order of operations and the
+fused multiply-adds are those of PyTorch's AVX2 code.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def _sine_and_cosine(theta: Any) -> tuple[Any, Any]:
     sine = (_polynomial(_SIN_POLYNOMIAL, square) * square).fma(x, x)
     # Turn (cosine, sine) back by the quarter turns that were taken out.
     quarters = (octant >> 1) & 3
-    odd = (quarters & 1).equals(1)
+    odd = (quarters & 1).eq(1)
     first, second = where(odd, cosine, sine), where(odd, sine, cosine)
     return (
         where(quarters >= 2, -first, first),
-        where(quarters.equals(1) | quarters.equals(2), -second, second),
+        where(quarters.eq(1) | quarters.eq(2), -second, second),
     )
 
 
@@ -74,7 +74,7 @@ def _sine_and_cosine(theta: Any) -> tuple[Any, Any]:
     "box_muller", 4, outputs=2, scalars=(2, 3), cost=16,
     types=[([I32, I32, F32, F32], [F32, F32])],
 )  # fmt: skip
-def BOX_MULLER(word: Any, turn: Any, mean: Any, std: Any) -> Any:
+def BOX_MULLER(word: Any, angle: Any, mean: Any, std: Any) -> Any:
     radius = (_log(1.0 - _uniform(word)) * -2.0).sqrt()
-    sine, cosine = _sine_and_cosine(_uniform(turn) * (2.0 * math.pi))
+    sine, cosine = _sine_and_cosine(_uniform(angle) * (2.0 * math.pi))
     return (radius * cosine).fma(std, mean), (radius * sine).fma(std, mean)

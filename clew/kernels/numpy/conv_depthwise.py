@@ -1,9 +1,9 @@
-"""Depthwise convolution: every input channel alone makes `multiplier` output channels.
+"""Depthwise convolution by NumPy: every input channel makes `multiplier` output channels.
 
-There is nothing to sum over but the kernel's taps, so each tap is one multiply-add on arrays. At
-stride one the padded planes are taken flat: a tap is then a shift of one long contiguous run, and
-positions whose window would wrap around a line's end are computed and dropped. (Grad-input at
-stride one is most often such a forward convolution too, and does not come here.)
+The sum is over the kernel's taps only, so each tap is one multiply-add of arrays. At stride one the
+padded channels are flattened: a tap is then a shift of a contiguous array, and positions whose
+window would wrap around the end of a row are computed and dropped. (Grad-input at stride one is
+most often such a forward convolution, too, and does not come here.)
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from clew.kernels.numpy.im2col import Window, pad_spatial
 
 Shape = tuple[int, ...]
 
-# Planes handled together should stay in cache while all taps pass over them.
+# The channels of a block should stay in the cache for all taps.
 _BLOCK_BYTES = 1 << 18
-# So many taps are copied side by side and multiplied by one call of BLAS for each channel; more
-# would not stay in cache.
-_TAPS_TOGETHER = 9
+# The taps of one im2col matrix, which is multiplied by BLAS for each channel; more would not stay
+# in the cache.
+_TAPS_PER_MATMUL = 9
 
 
 def depthwise_forward(x: Array, w: Array, window: Window, counts: Shape) -> Array:
@@ -37,7 +37,7 @@ def depthwise_forward(x: Array, w: Array, window: Window, counts: Shape) -> Arra
             continue
         total = np.zeros(out[image, block].shape, dtype)
         for tap, where in window.taps(counts):
-            total += padded[at(slice(None), None, *where)] * _per_plane(weight[block], tap)
+            total += padded[at(slice(None), None, *where)] * _per_channel(weight[block], tap)
         out[image, block] = total
     return out.reshape(x.shape[0], w.shape[0], *counts)
 
@@ -52,7 +52,7 @@ def depthwise_grad_input(g: Array, w: Array, window: Window, input_shape: Shape)
     for image, block in _blocks(input_shape, window, weight.shape[1] * out.itemsize):
         total = np.zeros((len(weight[block]), *window.padded(input_shape[2:])), out.dtype)
         for tap, where in window.taps(counts):
-            part = grads[image, block] * _per_plane(weight[block], tap)
+            part = grads[image, block] * _per_channel(weight[block], tap)
             total[at(slice(None), *where)] += _sum_multiplier(part)
         out[image, block] = total[interior]
     return out
@@ -67,10 +67,10 @@ def depthwise_grad_weight(g: Array, x: Array, window: Window, weight_shape: Shap
     for image, block in _blocks(x.shape, window, multiplier * out.itemsize):
         padded = pad_spatial(x[image, block], window)
         if max(window.stride) == 1:
-            laid, span = _lay_flat(grads[image, block], padded.shape[1:])
+            padded_grads, span = _padded_flat(grads[image, block], padded.shape[1:])
             flat = padded.reshape(len(padded), 1, -1)
             # vecdot conjugates its first argument, which must not happen here.
-            left = np.conj(laid[:, :, :span])
+            left = np.conj(padded_grads[:, :, :span])
             for tap, shift in _shifts(window, padded.shape[1:]):
                 dots = np.vecdot(left, flat[:, :, shift : shift + span])
                 out[at(block, slice(None), *tap)] += dots
@@ -103,14 +103,14 @@ def _shifts(window: Window, padded: Shape) -> Iterator[tuple[Shape, int]]:
 def _flat_forward(
     padded: Array, weight: Array, window: Window, dtype: np.dtype[np.generic]
 ) -> Array:
-    """Every flat position's window sum, on the padded grid; only whole windows are meaningful."""
+    """Window sums at every flat position of the padded grid; those that wrap are meaningless."""
     flat = padded.reshape(len(padded), -1)
     shifts = [shift for _, shift in _shifts(window, padded.shape[1:])]
     factors = weight.reshape(*weight.shape[:2], -1)
     span = flat.shape[1] - shifts[-1]
     total = np.zeros((*weight.shape[:2], flat.shape[1]), dtype)
-    for first in range(0, len(shifts), _TAPS_TOGETHER):
-        chunk = shifts[first : first + _TAPS_TOGETHER]
+    for first in range(0, len(shifts), _TAPS_PER_MATMUL):
+        chunk = shifts[first : first + _TAPS_PER_MATMUL]
         columns = np.empty((len(flat), len(chunk), span), padded.dtype)
         for index, shift in enumerate(chunk):
             columns[:, index] = flat[:, shift : shift + span]
@@ -122,17 +122,17 @@ def _flat_forward(
     return total.reshape(*weight.shape[:2], *padded.shape[1:])
 
 
-def _lay_flat(grads: Array, padded: Shape) -> tuple[Array, int]:
+def _padded_flat(grads: Array, padded: Shape) -> tuple[Array, int]:
     """(C, multiplier, *L) with zeros up to the padded grid, flat, and where its last value ends."""
-    laid = np.zeros((*grads.shape[:2], *padded), grads.dtype)
-    laid[at(..., *map(slice, grads.shape[2:]))] = grads
+    padded_grads = np.zeros((*grads.shape[:2], *padded), grads.dtype)
+    padded_grads[at(..., *map(slice, grads.shape[2:]))] = grads
     last = 0
     for count, size in zip(grads.shape[2:], padded, strict=True):
         last = last * size + count - 1
-    return laid.reshape(*grads.shape[:2], -1), last + 1
+    return padded_grads.reshape(*grads.shape[:2], -1), last + 1
 
 
-def _per_plane(weight: Array, tap: Shape) -> Array:
+def _per_channel(weight: Array, tap: Shape) -> Array:
     """One tap's factors (C, multiplier), shaped to multiply (C, multiplier, *L)."""
     factor = weight[at(slice(None), slice(None), *tap)]
     shaped: Array = factor.reshape(*factor.shape, *(1,) * len(tap))

@@ -1,10 +1,10 @@
-"""Grad-input of a convolution as one product followed by shifted sums of long contiguous runs.
+"""Grad-input of a convolution by NumPy: one GEMM, then shifted sums of contiguous arrays.
 
 Each tap of the kernel, at offset o = tap * dilation, adds its product to padded position
 o + stride * i for every output position i. Split by phase, o % stride, this is a shift by
-o // stride on a grid common to all taps of the phase. With the output gradient laid on that grid
-(zeros beyond its own size), a shift over several axes is one shift of the flattened grid, and
-several images in a row share it: what would run off one line falls on zeros.
+o // stride on a grid common to all taps of the phase. With the output gradient padded to
+that grid with zeros, a shift over several axes is one shift of the flattened grid, for several
+images at once: what wraps around the end of a row is zero.
 """
 
 from collections.abc import Iterator
@@ -42,11 +42,11 @@ def scatter_grad_input(
     for images, rows in _tiles(g.shape[0], window, counts, depth * out.itemsize):
         part = g[images, :, rows]
         grid = grid_shape(window, part.shape[2:])
-        laid, span = _lay_on_grid(part, grid, groups)
+        padded, span = _padded_to_grid(part, grid, groups)
         for phase, (taps, shifts) in phases.items():
-            products = np.matmul(matrices[phase], laid[:, :, :span])
+            products = np.matmul(matrices[phase], padded[:, :, :span])
             products = products.reshape(groups, len(taps), channels // groups, span)
-            total = np.zeros((groups, channels // groups, laid.shape[2]), out.dtype)
+            total = np.zeros((groups, channels // groups, padded.shape[2]), out.dtype)
             for index, shift in enumerate(shifts):
                 total[:, :, shift : shift + span] += products[:, index]
             summed = total.reshape(channels, part.shape[0], *grid).swapaxes(0, 1)
@@ -101,16 +101,16 @@ def _tiles(
             )
 
 
-def _lay_on_grid(part: Array, grid: Shape, groups: int) -> tuple[Array, int]:
+def _padded_to_grid(part: Array, grid: Shape, groups: int) -> tuple[Array, int]:
     """(images, O, *L) as (groups, O/groups, images * grid), and where its last value ends."""
     images, channels, *counts = part.shape
-    laid = np.zeros((channels, images, *grid), part.dtype)
-    laid[at(..., *map(slice, counts))] = part.swapaxes(0, 1)
+    padded = np.zeros((channels, images, *grid), part.dtype)
+    padded[at(..., *map(slice, counts))] = part.swapaxes(0, 1)
     last = 0
     for count, size in zip(counts, grid, strict=True):
         last = last * size + count - 1
     span = (images - 1) * prod(grid) + last + 1
-    return laid.reshape(groups, channels // groups, images * prod(grid)), span
+    return padded.reshape(groups, channels // groups, images * prod(grid)), span
 
 
 def _add_phase(out: Array, summed: Array, window: Window, phase: Shape, top: int) -> None:

@@ -27,7 +27,7 @@ from clew.kernels.numpy.conv_depthwise import (
     depthwise_grad_weight,
 )
 from clew.kernels.numpy.conv_scatter import grid_shape, scatter_grad_input
-from clew.kernels.numpy.im2col import Padding, Sizes, Window, expand, fixed, window_view
+from clew.kernels.numpy.im2col import Padding, Sizes, Window, expand, hashable, window_view
 
 Shape = tuple[int, ...]
 Tile = tuple[slice, slice]
@@ -36,7 +36,7 @@ Tile = tuple[slice, slice]
 # product that reads them, and yet be wide enough for the product to run at full speed.
 _TILE_BYTES = 1 << 21
 _MIN_COLUMNS = 256
-# Multiplications below which a compiled kernel is not worth loading.
+# Multiplications from which a compiled kernel is worth loading.
 _COMPILED_FROM = 1 << 16
 # Groups of so few channels and filters make matrices that are too small for BLAS (measured).
 _FEW_CHANNELS = 8
@@ -133,7 +133,7 @@ def conv_forward(
     transposed convolution whose output padding made room for one more window needs this.
     """
     shape, window = _geometry(
-        x.shape, w.shape, fixed(stride), fixed(padding), fixed(dilation), groups
+        x.shape, w.shape, hashable(stride), hashable(padding), hashable(dilation), groups
     )
     if output_size is not None:
         wanted = (*shape[:2], *output_size)
@@ -169,7 +169,7 @@ def conv_grad_input(
 ) -> Array:
     """Adjoint of `conv_forward` in x: g (N, O, *L) spread through w to (N, C, *S)."""
     full, window = _geometry(
-        tuple(input_shape), w.shape, fixed(stride), fixed(padding), fixed(dilation), groups
+        tuple(input_shape), w.shape, hashable(stride), hashable(padding), hashable(dilation), groups
     )
     _check_output(g.shape, full)
     out_dtype = np.result_type(g, w)
@@ -177,16 +177,18 @@ def conv_grad_input(
     compiled = _compiled(window, g.shape, w.shape, groups, wide_g, wide_w)
     if compiled is not None:
         out = np.zeros(tuple(input_shape), wide_g.dtype)
-        _run_compiled(compiled, native.OF_INPUT, out, wide_w, wide_g, window, groups)
+        _run_compiled(compiled, native.GRAD_INPUT, out, wide_w, wide_g, window, groups)
         _add_bias(out, bias)
         return out.astype(out_dtype, copy=False)
-    mirrored = _mirrored_padding(window, tuple(input_shape[2:]), g.shape[2:])
+    flipped_padding = _flipped_padding(window, tuple(input_shape[2:]), g.shape[2:])
     depthwise = _is_depthwise(w.shape, groups)
-    if mirrored is not None and (
-        depthwise or _prefers_mirror(window, w.shape, g.shape[2:], input_shape[1])
+    if flipped_padding is not None and (
+        depthwise or _prefers_flipped(window, w.shape, g.shape[2:], input_shape[1])
     ):
         flipped = _flip_weight(wide_w, groups)
-        out = conv_forward(wide_g, flipped, padding=mirrored, dilation=dilation, groups=groups)
+        out = conv_forward(
+            wide_g, flipped, padding=flipped_padding, dilation=dilation, groups=groups
+        )
     elif depthwise:
         out = depthwise_grad_input(wide_g, wide_w, window, tuple(input_shape))
     else:
@@ -213,7 +215,12 @@ def conv_grad_weight(
 ) -> Array:
     """Adjoint of `conv_forward` in w: g (N, O, *L) with x (N, C, *S) to (O, C/groups, *K)."""
     full, window = _geometry(
-        x.shape, tuple(weight_shape), fixed(stride), fixed(padding), fixed(dilation), groups
+        x.shape,
+        tuple(weight_shape),
+        hashable(stride),
+        hashable(padding),
+        hashable(dilation),
+        groups,
     )
     _check_output(g.shape, full)
     out_dtype = np.result_type(g, x)
@@ -221,7 +228,7 @@ def conv_grad_weight(
     compiled = _compiled(window, g.shape, tuple(weight_shape), groups, wide_g, wide_x)
     if compiled is not None:
         out = np.empty(tuple(weight_shape), wide_x.dtype)
-        _run_compiled(compiled, native.OF_WEIGHT, wide_x, out, wide_g, window, groups)
+        _run_compiled(compiled, native.GRAD_WEIGHT, wide_x, out, wide_g, window, groups)
     elif _is_depthwise(weight_shape, groups):
         out = depthwise_grad_weight(wide_g, wide_x, window, tuple(weight_shape))
     else:
@@ -234,7 +241,7 @@ def conv_grad_weight(
 
 
 def _compiled(window: Window, out: Shape, weight: Shape, groups: int, *arrays: Array) -> Any:
-    """The compiled code for it: for one or two spatial axes, and enough work to be worth it."""
+    """The compiled kernel: for one or two spatial axes, and enough multiplications."""
     if len(window.stride) > 2 or prod(out) * prod(weight[1:]) < _COMPILED_FROM:
         return None
     few = max(weight[1], weight[0] // groups) <= _FEW_CHANNELS and prod(weight[2:]) > 1
@@ -263,7 +270,7 @@ def _run_compiled(
         groups,
     )  # fmt: skip
     if compiled is native and winograd.fits(geometry, x.dtype):
-        result = {native.FORWARD: y, native.OF_INPUT: x, native.OF_WEIGHT: w}[kind]
+        result = {native.FORWARD: y, native.GRAD_INPUT: x, native.GRAD_WEIGHT: w}[kind]
         winograd.run(kind, x, w, y, geometry)
         if np.isfinite(np.add.reduce(result, axis=None)):
             return
@@ -408,7 +415,7 @@ def _store_product(matrix: Array, columns: Array, out: Array, tile: Tile) -> Non
     part[...] = product.reshape(part.shape[1], part.shape[0], *part.shape[2:]).swapaxes(0, 1)
 
 
-def _mirrored_padding(
+def _flipped_padding(
     window: Window, spatial: Shape, counts: Shape
 ) -> tuple[tuple[int, int], ...] | None:
     """Padding with which grad-input is itself a convolution; None where it is not (strides)."""
@@ -423,10 +430,10 @@ def _mirrored_padding(
     return tuple(pads) if min(map(min, pads)) >= 0 else None
 
 
-def _prefers_mirror(
+def _prefers_flipped(
     window: Window, weight_shape: Sequence[int], counts: Shape, channels: int
 ) -> bool:
-    """Whether convolving g with the mirrored weight beats scattering products (both measured).
+    """Whether convolving g with the flipped weight beats scattering products (both measured).
 
     The first copies windows of g's channels; the second adds windows of x's, on a larger grid.
     """

@@ -3,9 +3,9 @@
 The differentiable side is left to the caller, who computes source positions, fractions and weights
 from the grid with differentiable operations; this module gives what is constant almost everywhere:
 
-1. `unnormalize_coefficients`: position = slope * grid + offset along one axis.
-2. `padding_coefficients`: where a position is clipped or reflected, position' = slope * position +
-   offset, with piecewise constant slope and offset (so the derivative is the slope).
+1. `unnormalize_coefficients`: position = scale * grid + offset along one axis.
+2. `padding_coefficients`: where a position is clipped or reflected, position' = scale * position +
+   offset, with piecewise constant scale and offset (so the derivative is the scale).
 3. `point_index`: flat index and validity of one integer neighbour of each point.
 4. `gather_points` and its adjoint `scatter_points`.
 
@@ -31,7 +31,7 @@ _OUTSIDE = -100.0
 
 
 def unnormalize_coefficients(size: int, align_corners: bool) -> tuple[float, float]:
-    """(slope, offset) from grid coordinates, [-1, 1] over the input, to array positions.
+    """(scale, offset) from grid coordinates, [-1, 1] over the input, to array positions.
 
     With `align_corners` the ends are the centres of the outer elements, else their outer edges.
     """
@@ -43,21 +43,21 @@ def unnormalize_coefficients(size: int, align_corners: bool) -> tuple[float, flo
 def padding_coefficients(
     positions: Array, size: int, padding_mode: str, align_corners: bool
 ) -> tuple[Array, Array]:
-    """(slope, offset) of the map that brings positions into the array along one axis.
+    """(scale, offset) of the map that brings positions into the array along one axis.
 
     "zeros" leaves positions alone (outside neighbours count as zero). At the exact border the
-    slope is zero, as PyTorch has it.
+    scale is zero, as PyTorch has it.
     """
     one = np.ones_like(positions)
     if padding_mode == "zeros":
         return one, np.zeros_like(positions)
-    slope, offset = one, np.zeros_like(positions)
+    scale, offset = one, np.zeros_like(positions)
     if padding_mode == "reflection":
-        slope, offset = _reflection(positions, size, align_corners)
-    inside = slope * positions + offset
+        scale, offset = _reflection(positions, size, align_corners)
+    inside = scale * positions + offset
     low, high = ~(inside > 0), inside >= size - 1
     offset = np.where(low, 0, np.where(high, size - 1, offset)).astype(positions.dtype)
-    return np.where(low | high, 0, slope).astype(positions.dtype), offset
+    return np.where(low | high, 0, scale).astype(positions.dtype), offset
 
 
 def _reflection(positions: Array, size: int, align_corners: bool) -> tuple[Array, Array]:
@@ -72,9 +72,9 @@ def _reflection(positions: Array, size: int, align_corners: bool) -> tuple[Array
     odd = flips % 2 == 1
     # distance = sign * (position - low); even flips give low + distance - flips * span, odd ones
     # low + span - (distance - flips * span).
-    slope = np.where(odd, -sign, sign)
-    offset = low - slope * low + np.where(odd, (flips + 1) * span, -flips * span)
-    return slope.astype(positions.dtype), offset.astype(positions.dtype)
+    scale = np.where(odd, -sign, sign)
+    offset = low - scale * low + np.where(odd, (flips + 1) * span, -flips * span)
+    return scale.astype(positions.dtype), offset.astype(positions.dtype)
 
 
 def nearest_positions(positions: Array) -> Array:
@@ -135,11 +135,11 @@ def grid_sample(
     wide_x, wide_grid = widened(x), widened(grid)
     positions = []
     for axis, size in enumerate(spatial):
-        slope, offset = unnormalize_coefficients(size, align_corners)
-        position = wide_grid[..., len(spatial) - 1 - axis] * slope + offset
+        scale, offset = unnormalize_coefficients(size, align_corners)
+        position = wide_grid[..., len(spatial) - 1 - axis] * scale + offset
         if mode != "bicubic":
             a, b = padding_coefficients(position, size, padding_mode, align_corners)
-            # A zero slope drops the position itself, which may be infinite or NaN.
+            # A zero scale drops the position itself, which may be infinite or NaN.
             position = np.where(a == 0, b, a * position + b)
         positions.append(position)
     if mode == "nearest":
@@ -168,8 +168,8 @@ def pad_corner(
     """Bring integer neighbours into the array: bicubic sampling pads these, not the positions."""
     padded = []
     for axis, size in zip(corner, spatial, strict=True):
-        slope, offset = padding_coefficients(axis, size, padding_mode, align_corners)
-        padded.append(np.where(slope == 0, offset, slope * axis + offset))
+        scale, offset = padding_coefficients(axis, size, padding_mode, align_corners)
+        padded.append(np.where(scale == 0, offset, scale * axis + offset))
     return padded
 
 

@@ -33,8 +33,8 @@ def expand(value: Sizes, dims: int, name: str) -> tuple[int, ...]:
     return items
 
 
-def fixed(value: Any) -> Any:
-    """The sizes in a form that can be a key."""
+def hashable(value: Any) -> Any:
+    """The sizes as a key of a cache."""
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -1,4 +1,4 @@
-"""How a gamma or beta number moves with its parameter, at fixed probability.
+"""Implicit reparameterization gradients of gamma and beta samples.
 
 If F(x; a) is the probability of values up to x, then keeping F constant gives
 
@@ -24,8 +24,8 @@ from clew.kernels.numpy.special_functions import digamma
 
 Array = np.ndarray
 
-# Numbers are treated in groups that fit into the cache, each with all nodes of the rule.
-GROUP = 512
+# Elements of a block, which fits into the cache with all nodes of the quadrature rule.
+BLOCK = 512
 SERIES_TERMS = 40
 SERIES_BELOW = 2.0
 
@@ -41,14 +41,14 @@ def _nodes(step: float, first: float, last: float) -> tuple[Array, Array]:
 _NODES = _nodes(0.08, -3.7, 4.0)
 
 
-def _in_groups(function: Callable[..., Array], *arrays: Array) -> Array:
-    """Apply a function to flat pieces of arrays in double precision."""
+def _in_blocks(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Apply a function to blocks of flat arrays in double precision."""
     shape = arrays[0].shape
     flat = [np.ascontiguousarray(each, np.float64).ravel() for each in arrays]
     result = np.empty(flat[0].size)
-    for start in range(0, result.size, GROUP):
-        piece = slice(start, start + GROUP)
-        result[piece] = function(*(each[piece] for each in flat))
+    for start in range(0, result.size, BLOCK):
+        block = slice(start, start + BLOCK)
+        result[block] = function(*(each[block] for each in flat))
     return result.reshape(shape)
 
 
@@ -56,11 +56,11 @@ def standard_gamma_grad(alpha: Array, x: Array) -> Array:
     """dx/dα of a gamma number x of shape α and scale 1."""
     kind = np.result_type(alpha, x)
     with np.errstate(all="ignore"):
-        result = _in_groups(_gamma_group, *np.broadcast_arrays(alpha, x))
+        result = _in_blocks(_gamma_block, *np.broadcast_arrays(alpha, x))
     return result.astype(kind)
 
 
-def _gamma_group(alpha: Array, x: Array) -> Array:
+def _gamma_block(alpha: Array, x: Array) -> Array:
     result = np.empty_like(x)
     small = x <= SERIES_BELOW
     result[small] = _gamma_series(alpha[small], x[small])
@@ -102,11 +102,11 @@ def dirichlet_grad(x: Array, alpha: Array, total: Array) -> Array:
     """
     kind = np.result_type(x, alpha, total)
     with np.errstate(all="ignore"):
-        result = _in_groups(_beta_group, *np.broadcast_arrays(x, alpha, total - alpha))
+        result = _in_blocks(_beta_block, *np.broadcast_arrays(x, alpha, total - alpha))
     return result.astype(kind)
 
 
-def _beta_group(x: Array, alpha: Array, beta: Array) -> Array:
+def _beta_block(x: Array, alpha: Array, beta: Array) -> Array:
     """With t = 1 / (1 + e^-λ), where λ goes up or down from the logit of x."""
     points, weights = _NODES
     log_x, log_rest = np.log(x), np.log1p(-x)

@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.kernels.numpy.arrays import Array, compute_dtype, is_inexact
 from clew.kernels.numpy.average_pool import adaptive_avg_table
-from clew.kernels.numpy.im2col import expand, fixed
+from clew.kernels.numpy.im2col import expand, hashable
 from clew.kernels.numpy.separable import AxisTable, apply_tables
 
 Scales = float | Sequence[float | None] | None
@@ -42,7 +42,7 @@ def interpolate(
     derives them from the sizes.
     """
     tables = _tables(
-        x.dtype, x.shape[2:], fixed(size), mode, align_corners, fixed(scales), antialias
+        x.dtype, x.shape[2:], hashable(size), mode, align_corners, hashable(scales), antialias
     )
     return apply_tables(x, tables)
 
@@ -58,7 +58,9 @@ def interpolate_adjoint(
 ) -> Array:
     """Adjoint of `interpolate` from input (N, C, *S) to g's spatial sizes."""
     spatial = tuple(input_shape[2:])
-    tables = _tables(g.dtype, spatial, g.shape[2:], mode, align_corners, fixed(scales), antialias)
+    tables = _tables(
+        g.dtype, spatial, g.shape[2:], mode, align_corners, hashable(scales), antialias
+    )
     return apply_tables(g, [table.transposed for table in tables])
 
 
@@ -228,22 +230,22 @@ def cubic_weights(part: Any, coefficient: float = _CUBIC_POINT) -> list[Any]:
     ]
 
 
-def cubic_slopes(part: Any, coefficient: float = _CUBIC_POINT) -> list[Any]:
+def cubic_weight_derivatives(part: Any, coefficient: float = _CUBIC_POINT) -> list[Any]:
     """Derivatives of `cubic_weights` by `part`."""
     after = 1 - part
     return [
-        _cubic_outer_slope(part + 1, coefficient),
-        _cubic_inner_slope(part, coefficient),
-        -_cubic_inner_slope(after, coefficient),
-        -_cubic_outer_slope(after + 1, coefficient),
+        _cubic_outer_derivative(part + 1, coefficient),
+        _cubic_inner_derivative(part, coefficient),
+        -_cubic_inner_derivative(after, coefficient),
+        -_cubic_outer_derivative(after + 1, coefficient),
     ]
 
 
-def _cubic_inner_slope(distance: Any, a: float) -> Any:
+def _cubic_inner_derivative(distance: Any, a: float) -> Any:
     return (3 * (a + 2) * distance - 2 * (a + 3)) * distance
 
 
-def _cubic_outer_slope(distance: Any, a: float) -> Any:
+def _cubic_outer_derivative(distance: Any, a: float) -> Any:
     return (3 * a * distance - 10 * a) * distance + 8 * a
 
 

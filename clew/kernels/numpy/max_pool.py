@@ -2,7 +2,7 @@
 
 Maximum pooling gives the values and, as PyTorch does, their flat indices in the spatial volume.
 Once the indices are known the pooling is linear: it is `gather_by_index`, whose adjoint is
-`scatter_by_index`, and each of the two is the other's derivative. Averages are in `averaging`.
+`scatter_by_index`, and each of the two is the other's derivative. Averages are in `average_pool`.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from clew.kernels.numpy.arrays import Array, at, is_inexact, widened
 from clew.kernels.numpy.im2col import Sizes, expand
 from clew.kernels.numpy.separable import adaptive_bounds, check_adaptive, pick
 from clew.kernels.pool import max_pool as native
-from clew.kernels.pool.adaptive_max_pool import max_of_windows
+from clew.kernels.pool.adaptive_max_pool import adaptive_max
 
 Shape = tuple[int, ...]
-# Elements below which a compiled kernel is not worth loading.
+# Elements from which a compiled kernel is worth loading.
 _COMPILED_FROM = 1 << 14
 
 
@@ -113,7 +113,7 @@ def adaptive_max_pool(x: Array, *, output_size: Sizes) -> tuple[Array, Array]:
     check_adaptive(spatial, sizes)
     bounds = [adaptive_bounds(*axis) for axis in zip(spatial, sizes, strict=True)]
     if len(spatial) == 2:
-        compiled = max_of_windows(x, *bounds)
+        compiled = adaptive_max(x, *bounds)
         if compiled is not None:
             return compiled
     positions = []
@@ -300,7 +300,7 @@ def scatter_by_index(
     """
     planes, volume = g.shape[0] * g.shape[1], prod(spatial)
     if g.dtype in TYPES and len(spatial) == 2 and g.size >= _COMPILED_FROM:
-        return native.add_at(g, indices, tuple(spatial))
+        return native.scatter_add(g, indices, tuple(spatial))
     if unique:
         placed = np.zeros(planes * volume, g.dtype)
         placed[_absolute(indices, planes, volume)] = g.ravel()

@@ -1,14 +1,14 @@
 """Recurrent layers over whole sequences: one direction of one layer, forward and backward.
 
-The rows of all time steps lie one after another. `batch_sizes[t]` says how many sequences take part
-in step t; the longest sequences come first, so a step always concerns the first rows of the state,
-and the others wait: for their first step when walking backwards in time, or for the end.
+Sequences are packed as in `PackedSequence`: the rows of all time steps are contiguous, and
+`batch_sizes[t]` sequences take part in step t, the longest first. So a step concerns the first rows
+of the state; the others keep their state.
 
-The products with the input have no part in the recurrence, so there is one for all steps. Inside a
-step everything is written into memory that exists already: it stays in the cache.
+The product with the input is one GEMM for all steps. Inside a step, results are written to existing
+arrays, which stay in the cache.
 
-A sigmoid is `0.5 + 0.5 * tanh(x / 2)`. With the halves drawn into a GRU's weights, one call of tanh
-serves both of its gates.
+A sigmoid is `0.5 + 0.5 * tanh(x / 2)`. With the halves folded into a GRU's weights, one call of
+tanh serves both of its gates.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ Spans = list[tuple[int, int]]
 
 
 def spans(batch_sizes: Sequence[int], reverse: bool) -> Spans:
-    """First row and end of every step, in the order in which the steps are taken."""
+    """The range of rows of every step, in the order of the steps."""
     ends = accumulate(batch_sizes)
     found = [(end - count, end) for end, count in zip(ends, batch_sizes)]
     return found[::-1] if reverse else found
 
 
 def states_before(rows: Array, first: Array, steps: Spans) -> Array:
-    """For each row the state that its step started from, given the states after the steps."""
-    if are_even(steps, len(first)):
+    """The state before the step of each row, given the states after the steps."""
+    if have_equal_lengths(steps, len(first)):
         if steps[0][0] == 0:
             return np.concatenate([first, rows[: len(rows) - len(first)]])
         return np.concatenate([rows[len(first) :], first])
@@ -49,8 +49,8 @@ def states_before(rows: Array, first: Array, steps: Spans) -> Array:
     return before
 
 
-def are_even(steps: Spans, batch: int) -> bool:
-    """Whether all sequences take part in all steps."""
+def have_equal_lengths(steps: Spans, batch: int) -> bool:
+    """Whether all sequences take part in every step."""
     return bool(steps) and all(end - begin == batch for begin, end in steps)
 
 
@@ -94,9 +94,9 @@ def _LSTM_BACKWARD_KERNEL(
     """The gradients of the gates' arguments, and of the cell before."""
     tanh = cell.tanh()
     dc = dc + dh * o * (1.0 - tanh * tanh)
-    of_i, of_f = dc * g * (i - i * i), dc * before * (f - f * f)
-    of_g, of_o = dc * i * (1.0 - g * g), dh * tanh * (o - o * o)
-    return of_i, of_f, of_g, of_o, dc * f
+    grad_i, grad_f = dc * g * (i - i * i), dc * before * (f - f * f)
+    grad_g, grad_o = dc * i * (1.0 - g * g), dh * tanh * (o - o * o)
+    return grad_i, grad_f, grad_g, grad_o, dc * f
 
 
 def lstm_forward(
@@ -115,7 +115,7 @@ def lstm_forward(
     """Hidden states, the last of them, the last cell, then for backward: gates and cells.
 
     Each gate has an array (rows, size) of its own, so that what a step reads of it is contiguous.
-    Unless it is asked to keep them, what is for backward may be anything.
+    Unless `keeps`, what is for backward is undefined.
     """
     batch, size = c0.shape
     bias = _summed(b_ih, b_hh)
@@ -125,10 +125,10 @@ def lstm_forward(
     )  # fmt: skip
     weight = Panels(w_hh.T)
     out = np.empty((len(x), h0.shape[1]), x.dtype)
-    if w_hr is None and _can_walk(weight, steps, batch, size):
+    if w_hr is None and _is_compiled(weight, steps, batch, size):
         h, c = np.ascontiguousarray(h0), c0.copy(order="C")
         cells = np.empty((len(x), size), x.dtype) if keeps else c
-        sizes = batch, size, len(steps), steps[0][0], _rows_from_step_to_step(steps)
+        sizes = batch, size, len(steps), steps[0][0], _step_stride(steps)
         lstm.run(
             "forward",
             _LSTM_KERNEL if keeps else _LSTM_STATE_KERNEL,
@@ -142,7 +142,7 @@ def lstm_forward(
     full = np.empty((batch, size), x.dtype)
     kernel: Any = _LSTM_KERNEL.when(gates)
     # Then a state is the last step's result, where it is.
-    even = are_even(steps, batch)
+    equal_lengths = have_equal_lengths(steps, batch)
     by_step = [_by_step(each, steps) for each in (*gates, cells, out)]
     for i, f, g, o, cell, result in zip(*by_step, strict=True):
         count = len(cell)
@@ -151,19 +151,19 @@ def lstm_forward(
         kernel(i, f, g, o, *product, c[:count], out=(i, f, g, o, cell, hidden))
         if w_hr is not None:
             batch_product(hidden, w_hr.T, result)
-        if even:
+        if equal_lengths:
             h, c = result, cell
         else:
             h[:count], c[:count] = result, cell
-    return (out, h.copy(), c.copy(), gates, cells) if even else (out, h, c, gates, cells)
+    return (out, h.copy(), c.copy(), gates, cells) if equal_lengths else (out, h, c, gates, cells)
 
 
-def _can_walk(weight: Panels, steps: Spans, batch: int, size: int) -> bool:
-    """Whether the compiled recurrence does these steps: all alike, over whole panels."""
-    return weight.panels is not None and size % lstm.BLOCK == 0 and are_even(steps, batch)
+def _is_compiled(weight: Panels, steps: Spans, batch: int, size: int) -> bool:
+    """Whether the compiled kernel can run: equal lengths, and a multiple of its block size."""
+    return weight.panels is not None and size % lstm.BLOCK == 0 and have_equal_lengths(steps, batch)
 
 
-def _rows_from_step_to_step(steps: Spans) -> int:
+def _step_stride(steps: Spans) -> int:
     return steps[1][0] - steps[0][0] if len(steps) > 1 else 0
 
 
@@ -173,9 +173,9 @@ def _gate_by_gate(rows: Array) -> Array:
 
 
 def lstm_backward(
-    of_out: Array | None,
-    of_h: Array,
-    of_c: Array,
+    grad_out: Array | None,
+    grad_h: Array,
+    grad_c: Array,
     w_hh: Array,
     c0: Array,
     w_hr: Array | None,
@@ -183,48 +183,48 @@ def lstm_backward(
     cells: Array,
     steps: Spans,
 ) -> tuple[Array, Array | None]:
-    """The gradient of the gates' inputs, and of the weight that projects; `of_h` and `of_c` are
+    """The gradient of the gates' inputs, and of the weight that projects; `grad_h` and `grad_c` are
     the gradients of the last states, and become those of the first."""
     batch, size = c0.shape
-    of_gates = np.empty((len(cells), 4 * size), gates.dtype)
-    of_hr = None if w_hr is None else np.zeros_like(w_hr)
+    grad_gates = np.empty((len(cells), 4 * size), gates.dtype)
+    grad_hr = None if w_hr is None else np.zeros_like(w_hr)
     weight = Panels(w_hh)
-    if w_hr is None and _can_walk(weight, steps, batch, size):
-        sizes = batch, size, len(steps), steps[-1][0], -_rows_from_step_to_step(steps)
-        start, arriving = np.ascontiguousarray(c0), of_out
-        if of_out is not None:
-            arriving = np.ascontiguousarray(of_out)
+    if w_hr is None and _is_compiled(weight, steps, batch, size):
+        sizes = batch, size, len(steps), steps[-1][0], -_step_stride(steps)
+        start, arriving = np.ascontiguousarray(c0), grad_out
+        if grad_out is not None:
+            arriving = np.ascontiguousarray(grad_out)
         lstm.run(
             "backward", _LSTM_BACKWARD_KERNEL,
-            (gates, gates.strides[0], weight.panels, start, cells, arriving, of_h, of_c, of_gates,
-             *sizes),
+            (gates, gates.strides[0], weight.panels, start, cells, arriving, grad_h, grad_c,
+             grad_gates, *sizes),
         )  # fmt: skip
-        return of_gates, None
+        return grad_gates, None
     before = states_before(cells, c0, steps)
-    arrivals, slopes = np.empty((2, 4, batch, size), gates.dtype)
+    arrivals, derivatives = np.empty((2, 4, batch, size), gates.dtype)
     tanhs, throughs = np.empty((2, batch, size), gates.dtype)
     kernel = _LSTM_BACKWARD_KERNEL.when(gates) if w_hr is None else None
     for begin, end in reversed(steps):
         count = end - begin
         if kernel is not None:
-            dh, dc, of_gate = of_h[:count], of_c[:count], of_gates[begin:end]
-            if of_out is not None:
-                dh += of_out[begin:end]
+            dh, dc, grad_gate = grad_h[:count], grad_c[:count], grad_gates[begin:end]
+            if grad_out is not None:
+                dh += grad_out[begin:end]
             kernel(
                 *gates[:, begin:end], cells[begin:end], before[begin:end], dh, dc,
-                out=(*_gate_by_gate(of_gate), dc),
+                out=(*_gate_by_gate(grad_gate), dc),
             )  # fmt: skip
-            weight.times(of_gate, dh)
+            weight.times(grad_gate, dh)
             continue
-        gate, found, slope = gates[:, begin:end], arrivals[:, :count], slopes[:, :count]
+        gate, found, derivative = gates[:, begin:end], arrivals[:, :count], derivatives[:, :count]
         i, f, g, o = gate
-        dh, dc = of_h[:count], of_c[:count]
-        if of_out is not None:
-            dh += of_out[begin:end]
+        dh, dc = grad_h[:count], grad_c[:count]
+        if grad_out is not None:
+            dh += grad_out[begin:end]
         tanh = np.tanh(cells[begin:end], tanhs[:count])
         to_cell = dh
-        if w_hr is not None and of_hr is not None:
-            of_hr += dh.T @ (o * tanh)
+        if w_hr is not None and grad_hr is not None:
+            grad_hr += dh.T @ (o * tanh)
             to_cell = dh @ w_hr
         np.multiply(to_cell, tanh, found[3])
         tanh *= tanh
@@ -237,14 +237,14 @@ def lstm_backward(
         np.multiply(dc, i, found[2])
         dc *= f
         # s - s * s for the sigmoids, 1 - t * t for the tanh.
-        np.multiply(gate, gate, slope)
-        np.subtract(gate[:2], slope[:2], slope[:2])
-        np.subtract(1, slope[2], slope[2])
-        np.subtract(o, slope[3], slope[3])
-        of_gate = of_gates[begin:end]
-        np.multiply(found, slope, _gate_by_gate(of_gate))
-        weight.times(of_gate, dh)
-    return of_gates, of_hr
+        np.multiply(gate, gate, derivative)
+        np.subtract(gate[:2], derivative[:2], derivative[:2])
+        np.subtract(1, derivative[2], derivative[2])
+        np.subtract(o, derivative[3], derivative[3])
+        grad_gate = grad_gates[begin:end]
+        np.multiply(found, derivative, _gate_by_gate(grad_gate))
+        weight.times(grad_gate, dh)
+    return grad_gates, grad_hr
 
 
 # -- GRU: gates r, z, n --------------------------------------------------------------------
@@ -294,26 +294,26 @@ def gru_forward(
 
 
 def gru_backward(
-    of_out: Array | None,
-    of_h: Array,
+    grad_out: Array | None,
+    grad_h: Array,
     w_hh: Array,
     before: Array,
     gates: Array,
     news: Array,
     steps: Spans,
 ) -> tuple[Array, Array]:
-    """The gradients of what comes from the input and from the state; `of_h` becomes that of the
+    """The gradients of what comes from the input and from the state; `grad_h` becomes that of the
     first state."""
     size = gates.shape[1] // 3
-    of_input, of_hidden = np.empty_like(gates), np.empty_like(gates)
-    products = np.empty_like(of_h)
+    grad_input, grad_hidden = np.empty_like(gates), np.empty_like(gates)
+    products = np.empty_like(grad_h)
     weight = Panels(w_hh)
     for begin, end in reversed(steps):
         r, z, n = np.split(gates[begin:end], 3, axis=1)
-        dr, dz, dn = np.split(of_input[begin:end], 3, axis=1)
-        dh = of_h[: end - begin]
-        if of_out is not None:
-            dh += of_out[begin:end]
+        dr, dz, dn = np.split(grad_input[begin:end], 3, axis=1)
+        dh = grad_h[: end - begin]
+        if grad_out is not None:
+            dh += grad_out[begin:end]
         np.subtract(before[begin:end], n, dz)
         dz *= dh
         dz *= z
@@ -324,12 +324,12 @@ def gru_backward(
         np.multiply(dn, news[begin:end], dr)
         dr *= r
         dr *= 1 - r
-        hidden = of_hidden[begin:end]
-        hidden[:, : 2 * size] = of_input[begin:end, : 2 * size]
+        hidden = grad_hidden[begin:end]
+        hidden[:, : 2 * size] = grad_input[begin:end, : 2 * size]
         np.multiply(dn, r, hidden[:, 2 * size :])
         dh *= z
         dh += weight.times(hidden, products[: end - begin])
-    return of_input, of_hidden
+    return grad_input, grad_hidden
 
 
 # -- RNN: tanh or relu ---------------------------------------------------------------------
@@ -365,16 +365,16 @@ def rnn_forward(
 
 
 def rnn_backward(
-    of_out: Array | None, of_h: Array, w_hh: Array, out: Array, steps: Spans, relu: bool
+    grad_out: Array | None, grad_h: Array, w_hh: Array, out: Array, steps: Spans, relu: bool
 ) -> Array:
-    """The gradient of what the nonlinearity was applied to; `of_h` becomes that of the first
+    """The gradient of what the nonlinearity was applied to; `grad_h` becomes that of the first
     state."""
     found = np.empty_like(out)
     weight = Panels(w_hh)
     for begin, end in reversed(steps):
-        dh, row, result = of_h[: end - begin], out[begin:end], found[begin:end]
-        if of_out is not None:
-            dh += of_out[begin:end]
+        dh, row, result = grad_h[: end - begin], out[begin:end], found[begin:end]
+        if grad_out is not None:
+            dh += grad_out[begin:end]
         if relu:
             np.multiply(dh, row > 0, result)
         else:

@@ -1,8 +1,8 @@
-"""Large arrays reduced over some of their dimensions, on all threads.
+"""Reductions of arrays over some dimensions, on all threads.
 
-What is added up is cut into chunks whose size depends on the array's shape alone; their results are
-reduced in turn. So the numbers do not depend on the number of threads, and rounding errors hardly
-grow with the number of elements.
+Long dimensions are reduced in chunks, and then the results of the chunks. The size of a chunk
+depends on the shape alone, so that results do not depend on the number of threads; and rounding
+errors hardly grow with the number of elements.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ from clew.kernels.runtime import jit
 Array = np.ndarray
 Dims = tuple[int, ...]
 
-# A row of so many elements is reduced in chunks, so that there is work for some threads; a row of
-# fewer if each is more work.
+# Rows of so many elements (divided by the kernel's cost) are reduced in chunks, to be parallel.
 LONG, CHUNK = 1 << 17, 8192
 # The same for the rows of a matrix.
 ROWS = 1024
-# From this many elements on a comparison after the other is what counts, not the start.
+# From this many elements on throughput counts, not the overhead of a call.
 LARGE = 1 << 12
 
-# Low-precision floats are added up, and given back, as float32.
+# Low-precision floats are summed in float32, and the result is float32.
 _WIDENED = [([F16], [F32]), ([F32], [F32]), ([F64], [F64]), ([BF16], [F32])]
 
 SUM = over_rows("sum_rows", "(n)->()", types=_WIDENED)(lambda x: x.row_sum())
 PROD = over_rows("prod_rows", "(n)->()", types=_WIDENED)(lambda x: x.row_prod())
-# A mean and the sum of squared deviations from it; the largest and the sum of exp(x - largest).
+# The mean and the sum of squared deviations; the maximum and the sum of exp(x - maximum).
 MOMENTS = over_rows("moments", "(n)->(),()", cost=2)(lambda x: _deviations(x, x.row_mean()))
 EXPONENTIALS = over_rows("exponentials", "(n)->(),()", cost=4)(lambda x: _sum_exp(x, x.row_max()))
 MAX = over_rows("max_rows", "(n)->()")(lambda x: x.row_max())
@@ -47,58 +46,64 @@ def _deviations(x: Any, mean: Any) -> Any:
 
 def _sum_exp(x: Any, largest: Any) -> Any:
     # An infinity less itself would be NaN.
-    shift = where(largest.abs().equals(math.inf), 0.0, largest)
+    shift = where(largest.abs().eq(math.inf), 0.0, largest)
     return largest, (x - shift).exp().row_sum()
 
 
 _EXTREMES: dict[Any, Rows] = {np.maximum: MAX, np.minimum: MIN}
 
 
-def add_up(array: Array, dims: Dims, keepdim: bool) -> Array | None:
+def sum_over(array: Array, dims: Dims, keepdim: bool) -> Array | None:
     """The sum over `dims`; None if there is no kernel for the array."""
     if dims == (0,) and array.ndim == 2 and not keepdim and array.flags.c_contiguous:
-        # What biases get: of small matrices the checks below would take longer than the sum.
+        # Gradients of biases: for small matrices the checks below would take longer than the sum.
         kernel = SUM_COLUMNS.when(array)
         if kernel is not None and array.shape[0] < 2 * ROWS:
             return np.asarray(kernel(array))
     if array.dtype.kind == "c":
-        # Both are arrays, which the type of `add_up` does not say.
-        parts = [add_up(part, dims, keepdim) for part in (array.real, array.imag)]
+        # Both are arrays, which the type of `sum_over` does not say.
+        parts = [sum_over(part, dims, keepdim) for part in (array.real, array.imag)]
         return np.stack(parts, axis=-1).view(array.dtype)[..., 0]  # type: ignore[arg-type]
     if SUM.when(array) is None:
         return None
-    total = _in_one_block(array, dims) if array.flags.c_contiguous else None
+    total = _sum_adjacent(array, dims) if array.flags.c_contiguous else None
     if total is None:
-        total = _of_repeated(array, dims) if 0 in array.strides else _folded(array, dims)
+        total = (
+            _sum_of_expanded(array, dims)
+            if 0 in array.strides
+            else _sum_in_memory_order(array, dims)
+        )
     return np.expand_dims(total, dims) if keepdim else total
 
 
-def _in_one_block(array: Array, dims: Dims) -> Array | None:
-    """The sum over dimensions that follow each other; None if they do not."""
+def _sum_adjacent(array: Array, dims: Dims) -> Array | None:
+    """The sum over adjacent dimensions of a contiguous array; None if they are not adjacent."""
     shape, first, last = array.shape, min(dims), max(dims)
     count = last - first + 1
     if count != len(dims):
         return None
     if last == array.ndim - 1:
-        return along(SUM, array if count == 1 else array.reshape(*shape[:first], -1))
+        return reduce_last(SUM, array if count == 1 else array.reshape(*shape[:first], -1))
     if first or count > 1 or last < array.ndim - 2:
         rows, columns = math.prod(shape[first : last + 1]), math.prod(shape[last + 1 :])
         array = array.reshape(*shape[:first], rows, columns)
-    total = down(SUM_COLUMNS, array)
+    total = reduce_rows(SUM_COLUMNS, array)
     return total.reshape(*shape[:first], *shape[last + 1 :])
 
 
-def _of_repeated(array: Array, dims: Dims) -> Array:
-    """The sum of an array that shows some of its elements more than once."""
+def _sum_of_expanded(array: Array, dims: Dims) -> Array:
+    """The sum of an expanded array: some of its strides are 0."""
     repeated = [dim for dim, step in enumerate(array.strides) if not step and array.shape[dim] > 1]
     once = array[tuple(slice(1) if dim in repeated else slice(None) for dim in range(array.ndim))]
-    total = _folded(once, dims) * math.prod(array.shape[dim] for dim in repeated if dim in dims)
+    total = _sum_in_memory_order(once, dims) * math.prod(
+        array.shape[dim] for dim in repeated if dim in dims
+    )
     shape = [size for dim, size in enumerate(array.shape) if dim not in dims]
     return np.array(np.broadcast_to(total, shape))
 
 
-def all_by(kernel: Rows, array: Array) -> Array:
-    """All elements of floats that lie one after another in memory, reduced by a kernel."""
+def reduce_all(kernel: Rows, array: Array) -> Array:
+    """All elements of a contiguous array of floats, reduced by a kernel."""
     result = np.empty((), array.dtype)
     ufunc = kernel.when(array)
     if array.ndim != 1:
@@ -107,37 +112,37 @@ def all_by(kernel: Rows, array: Array) -> Array:
     return result
 
 
-def multiply(array: Array, everything: bool, keepdim: bool) -> Array | None:
+def prod_over(array: Array, everything: bool, keepdim: bool) -> Array | None:
     """The product of all elements, or along the last dimension; None if there is no kernel."""
     if PROD.when(array) is None or not array.flags.c_contiguous or not array.ndim:
         return None
-    product = along(PROD, array.reshape(-1) if everything else array)
+    product = reduce_last(PROD, array.reshape(-1) if everything else array)
     return product[..., None] if keepdim else product
 
 
 def extreme_of_all(ufunc: Any, array: Array) -> Array:
     """The largest or smallest element of floats (`ufunc` is np.maximum or np.minimum).
 
-    There is nothing to round, so it makes no difference who finds it: on one thread, NumPy is the
-    quicker in large arrays.
+    Nothing is rounded, so that NumPy gives the same result; on one thread it is faster for large
+    arrays.
     """
     if not array.flags.c_contiguous or (array.size >= LARGE and jit.threads() == 1):
         result = np.empty((), array.dtype)
         ufunc.reduce(array, None, None, result)
         return result
-    return all_by(_EXTREMES[ufunc], array)
+    return reduce_all(_EXTREMES[ufunc], array)
 
 
 def extreme_of_rows(ufunc: Any, array: Array) -> Array | None:
-    """The largest or smallest along the last dimension of floats; None if they lie apart."""
+    """The largest or smallest along the last dimension; None if the array is not contiguous."""
     kernel = _EXTREMES[ufunc]
     if kernel.when(array) is None or not array.flags.c_contiguous:
         return None
-    return along(kernel, array)
+    return reduce_last(kernel, array)
 
 
-def along(kernel: Rows, array: Array) -> Array:
-    """The last dimension reduced by a kernel, chunk by chunk if it is long."""
+def reduce_last(kernel: Rows, array: Array) -> Array:
+    """The last dimension reduced by a kernel, in chunks if it is long."""
     ufunc = kernel.when(array)
     if array.shape[-1] * kernel.cost >= LONG:
         array = chunked(ufunc, array)[0]
@@ -146,7 +151,7 @@ def along(kernel: Rows, array: Array) -> Array:
 
 
 def chunked(ufunc: Any, array: Array) -> list[Array]:
-    """What a kernel makes of each chunk of the last dimension; the last one may be shorter."""
+    """The results of a kernel for each chunk of the last dimension; the last may be shorter."""
     *outer, size = array.shape
     count, rest = divmod(size, CHUNK)
     whole = size - rest
@@ -161,8 +166,8 @@ def chunked(ufunc: Any, array: Array) -> list[Array]:
     return outs
 
 
-def down(kernel: Columns, array: Array) -> Array:
-    """The last dimension but one reduced by a kernel, chunk by chunk if it is long."""
+def reduce_rows(kernel: Columns, array: Array) -> Array:
+    """The last dimension but one reduced by a kernel, in chunks if it is long."""
     ufunc = kernel.when(array)
     rows = array.shape[-2]
     if rows < 2 * ROWS:
@@ -172,13 +177,13 @@ def down(kernel: Columns, array: Array) -> Array:
     parts: Array = ufunc(array[..., :whole, :].reshape(*outer, -1, ROWS, columns))
     if whole < rows:
         parts = np.concatenate([parts, ufunc(array[..., whole:, :])[..., None, :]], axis=-2)
-    return down(kernel, parts)
+    return reduce_rows(kernel, parts)
 
 
 def in_rows(array: Array, dims: Dims) -> Array | None:
     """The same memory with the reduced dimensions as the last one, for `moments` and `logsumexp`.
 
-    None where the dimensions lie otherwise, or the kernels do not know the dtype.
+    None if they are not the last dimensions of a contiguous array, or there is no kernel.
     """
     kept = array.ndim - len(dims)
     if not dims or not array.size or min(dims) < kept or not array.flags.c_contiguous:
@@ -220,29 +225,29 @@ def logsumexp(array: Array) -> Array:
     return np.asarray(np.log(total) + shift)
 
 
-def _folded(array: Array, dims: Dims) -> Array:
-    """The sum over `dims`, with the dimensions taken in the order they have in memory."""
+def _sum_in_memory_order(array: Array, dims: Dims) -> Array:
+    """The sum over `dims`, with the dimensions in the order of their strides."""
     order = sorted(range(array.ndim), key=lambda dim: -abs(array.strides[dim]))
     reduced = [dim in dims for dim in order]
     array = array.transpose(order)
     while any(reduced):
         last = _run_length(reduced)
         if reduced[-1]:
-            array = along(SUM, array.reshape(*array.shape[:-last], -1))
+            array = reduce_last(SUM, array.reshape(*array.shape[:-last], -1))
             reduced = reduced[:-last]
         else:
             above = _run_length(reduced[:-last])
             outer, kept = array.shape[: -last - above], array.shape[-last:]
             count = math.prod(array.shape[-last - above : -last])
             matrices = array.reshape(*outer, count, math.prod(kept))
-            array = down(SUM_COLUMNS, matrices).reshape(*outer, *kept)
+            array = reduce_rows(SUM_COLUMNS, matrices).reshape(*outer, *kept)
             reduced = reduced[: -last - above] + [False] * last
     remaining = [dim for dim in order if dim not in dims]
     return array.transpose([remaining.index(dim) for dim in sorted(remaining)])
 
 
 def _run_length(flags: list[bool]) -> int:
-    """How many flags at the end are the same."""
+    """The length of the run of equal flags at the end."""
     count = 1
     while count < len(flags) and flags[-count - 1] == flags[-1]:
         count += 1

@@ -77,7 +77,7 @@ def add_rows(target: np.ndarray, index: np.ndarray, rows: np.ndarray, dim: int =
         outer = math.prod(shape[:dim])
         values = np.ascontiguousarray(rows).reshape(outer, index.size, width)
         places = np.ascontiguousarray(index, np.int64)
-        gather_scatter.add_rows(target.reshape(outer, shape[dim], width), places, values)
+        gather_scatter.index_add(target.reshape(outer, shape[dim], width), places, values)
         return target
     if dim or width < WIDE_ROW or target.dtype in LOW_PRECISION:
         return add_flat(target, positions_of_rows(shape, dim, index), rows)

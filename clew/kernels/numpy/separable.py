@@ -115,9 +115,9 @@ def apply_tables(x: Array, tables: Sequence[AxisTable]) -> Array:
     """Map the trailing axes of x, one table for each."""
     wide = widened(x)
     axis = -1
-    # What only copies elements is as quick without a kernel.
+    # Copies are as fast without a kernel.
     if not all(table.is_selection for table in tables):
-        mapped = _planes(wide, tables)
+        mapped = _map_last_axes(wide, tables)
         if mapped is not None:
             wide, tables, axis = mapped, tables[:-2], -3
     for table in reversed(tables):
@@ -126,13 +126,13 @@ def apply_tables(x: Array, tables: Sequence[AxisTable]) -> Array:
     return wide.astype(x.dtype, copy=False)
 
 
-def _planes(x: Array, tables: Sequence[AxisTable]) -> Array | None:
+def _map_last_axes(x: Array, tables: Sequence[AxisTable]) -> Array | None:
     """Map the last two axes, or the only one, by compiled code; None if there is none."""
     columns = tables[-1].taps(x.dtype, True)
     if len(tables) > 1:
-        return native.combine(x, tables[-2].taps(x.dtype, False), columns)
+        return native.separable_map(x, tables[-2].taps(x.dtype, False), columns)
     one_row = AxisTable.identity(1).taps(x.dtype, False)
-    mapped = native.combine(x[..., None, :], one_row, columns)
+    mapped = native.separable_map(x[..., None, :], one_row, columns)
     return None if mapped is None else mapped[..., 0, :]
 
 

@@ -280,16 +280,18 @@ def _zeta_regular(s: Array, q: Array) -> Array:
 
 @in_double
 def zeta(s: Array, q: Array) -> Array:
-    """The Hurwitz zeta function sum_k (k + q)^-s."""
+    """The Hurwitz zeta function sum_k (k + q)^-s; at infinity and NaN as PyTorch's."""
     result = np.full_like(s, np.nan)
     result[s == 1.0] = np.inf
-    pole = (s > 1.0) & (q <= 0.0) & (q == np.floor(q))
+    pole = ~(s <= 1.0) & (q <= 0.0) & (q == np.floor(q))
     result[pole] = np.inf
     whole = s == np.floor(s)
     regular = (s > 1.0) & ~pole & ((q > 0.0) | whole) & np.isfinite(q) & np.isfinite(s)
     if regular.any():
         result[regular] = _zeta_regular(s[regular], q[regular])
-    result[(s > 1.0) & np.isposinf(q)] = 0.0
+    # Powers of less than 1 grow, those of 1 stay.
+    result[np.isposinf(s) & (q < 1.0)] = np.inf
+    result[np.isposinf(s) & (q == 1.0)] = 1.0
     return result
 
 
@@ -314,6 +316,7 @@ def _trigamma(x: Array) -> Array:
         return (math.pi / _sin_pi(v)) ** 2 - zeta(two, 1.0 - v)
 
     choose(result, x <= 0.0, reflect, x)
+    result[np.isposinf(x)] = 0.0
     return result
 
 

@@ -1,1 +1,1 @@
-"""Pooling and interpolation over planes of images."""
+"""Pooling and interpolation of images."""

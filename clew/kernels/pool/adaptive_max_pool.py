@@ -1,4 +1,4 @@
-"""Maxima of windows of any sizes over planes, compiled: adaptive max pooling."""
+"""Adaptive max pooling, compiled: maxima of windows of any sizes."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ import functools
 
 import numpy as np
 
+from clew.kernels.codegen.builder import BODY
 from clew.kernels.codegen.emitter import LLVM_TYPE, Emitter
-from clew.kernels.codegen.image_rows import Lines
+from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.ir import F32, F64, I64
-from clew.kernels.codegen.loops import entry, finish
+from clew.kernels.codegen.loops import end_module, entry
 from clew.kernels.codegen.ufunc import Kernel
-from clew.kernels.pool.separable_maps import plane_grain
+from clew.kernels.pool.separable_maps import image_grain
 from clew.kernels.runtime import jit
 
 Array = np.ndarray
 CORE = "(h,w),(r),(r),(c),(c)->(r,c),(r,c)"
-# What the body finds in its context: pointers, outer steps, the steps of the core, its sizes.
+# The context: pointers, outer steps, steps of the core, sizes of the core.
 ARRAYS = ("x", "top", "bottom", "left", "right", "y", "index")
 SIZES = ("height", "width", "rows", "columns")
 _STEPS = len(ARRAYS) + 10
 
 
-class Windows(Kernel):
+class AdaptiveMax(Kernel):
     """The ufunc; the core of all arrays must be contiguous."""
 
     def compile(self, index: int) -> int:
@@ -32,20 +33,20 @@ class Windows(Kernel):
 
 
 def _no_formula() -> None:
-    raise TypeError("windows are not reduced by a formula")
+    raise TypeError("adaptive max pooling has no formula")
 
 
-_KERNEL = Windows(
+_KERNEL = AdaptiveMax(
     "adaptive_max", _no_formula, [([each, *[I64] * 4], [each, I64]) for each in (F32, F64)], CORE
 )
 
 
-def max_of_windows(
+def adaptive_max(
     x: Array, rows: tuple[Array, Array], columns: tuple[Array, Array]
 ) -> tuple[Array, Array] | None:
-    """The largest value of each window and where it is in its plane; the first, or the last NaN.
+    """The maximum of each window and its flat index: the first of equal values, the last NaN.
 
-    `rows` and `columns` say where windows begin and end. None for dtypes that are not compiled for.
+    `rows` and `columns` are the begin and end of windows. None for dtypes without a kernel.
     """
     ufunc = _KERNEL.when(x)
     if ufunc is None:
@@ -60,28 +61,27 @@ def module(name: str, llvm: str) -> str:
     """The LLVM module."""
     e = Emitter()
     _Body(e, llvm).emit()
-    e.declare("i64 @llvm.smax.i64(i64, i64)")
-    entry(e, name, len(ARRAYS), _STEPS, len(SIZES), plane_grain())
-    finish(e)
+    entry(e, name, len(ARRAYS), _STEPS, len(SIZES), image_grain)
+    end_module(e)
     return e.text()
 
 
-class _Body(Lines):
-    """`body(context, begin, end)` for some planes."""
+class _Body(ImageRowBuilder):
+    """`body(context, begin, end)` for some images."""
 
     def emit(self) -> None:
         names = [f"*{name}" for name in ARRAYS] + [f"step{n}" for n in range(_STEPS)] + [*SIZES]
-        with self.function("internal void @body(ptr %context, i64 %begin, i64 %end)"):
-            f = self.context(*names)
-            with self.loop("%begin", "%end") as plane:
+        with self.function(BODY):
+            f = self.load_context(*names)
+            with self.loop("%begin", "%end") as image:
                 x, y, index = (
-                    self.past(f[each], self.mul(plane, f[f"step{ARRAYS.index(each)}"]))
+                    self.ptr_add(f[each], self.mul(image, f[f"step{ARRAYS.index(each)}"]))
                     for each in ("x", "y", "index")
                 )
                 with self.loop("0", f["rows"]) as row, self.loop("0", f["columns"]) as column:
-                    rows = self.integer(f["top"], row), self.integer(f["bottom"], row), "1"
-                    columns = self.integer(f["left"], column), self.integer(f["right"], column), "1"
-                    best, where = self.largest(x, f["width"], rows, columns)
-                    goal = self.add(self.mul(row, f["columns"]), column)
-                    self.store(best, self.at(y, goal))
-                    self.put(self.integer_at(index, goal), where)
+                    rows = self.load_i64(f["top"], row), self.load_i64(f["bottom"], row), "1"
+                    left, right = (self.load_i64(f[each], column) for each in ("left", "right"))
+                    best, best_index = self.window_max(x, f["width"], rows, (left, right, "1"))
+                    output = self.add(self.mul(row, f["columns"]), column)
+                    self.store(best, self.gep(y, output))
+                    self.store_word(self.gep_i64(index, output), best_index)

@@ -1,145 +1,146 @@
-"""A caching allocator of large blocks: freed ones are kept for arrays of about their size.
+"""A caching allocator of large blocks: a free list from which arrays of about the same size are
+allocated.
 
 The C library maps blocks from 32 MiB on anew each time, and no setting changes that: every page is
-faulted in and cleared again, which takes longer than to fill it. So some are kept. A block that
-nobody asks for goes when so many others have come after it, or when they need its room.
+faulted in and cleared again, which takes longer than to fill it. So some freed blocks are cached.
+The oldest is evicted when the free list is full, or when a new one needs its bytes.
 """
 
 from __future__ import annotations
 
-from clew.backend.allocation import LARGEST_KEPT
+from clew.backend.allocation import MMAP_THRESHOLD
 
-# The smallest block that is kept; smaller ones the C library keeps itself.
-LEAST = LARGEST_KEPT
-# The bytes of all blocks that are kept, and how many there may be (a power of two).
-MOST, COUNT = 256 << 20, 16
+# The smallest block that is cached; smaller ones the C library caches itself.
+MIN_BLOCK = MMAP_THRESHOLD
+# The bytes of all cached blocks together, and the slots of the free list (a power of two).
+MAX_CACHED_BYTES, SLOTS = 256 << 20, 16
 
 
 def source() -> str:
-    """`clew_kept(bytes)` gives a block of about that size, or null; `clew_keep(block, bytes)` takes
-    one; `clew_let_go()` frees all.
+    """`clew_allocate_cached(bytes)` gives a cached block of about that size, or null;
+    `clew_cache_block(block, bytes)` takes a freed one; `clew_empty_cache()` frees all.
 
-    Who finds another thread at the table does without it.
+    A thread that finds the free list locked does without it.
     """
     return f"""
-@kept = internal global [{COUNT} x [2 x i64]] zeroinitializer
-@kept_bytes = internal global i64 0
-@kept_next = internal global i64 0
-@kept_in_use = internal global i32 0
+@free_list = internal global [{SLOTS} x [2 x i64]] zeroinitializer
+@cached_bytes = internal global i64 0
+@next_slot = internal global i64 0
+@free_list_lock = internal global i32 0
 
 declare void @free(ptr)
 
-define internal i1 @kept_enter() {{
-  %pair = cmpxchg ptr @kept_in_use, i32 0, i32 1 acquire monotonic
-  %mine = extractvalue {{ i32, i1 }} %pair, 1
-  ret i1 %mine
+define internal i1 @free_list_try_lock() {{
+  %pair = cmpxchg ptr @free_list_lock, i32 0, i32 1 acquire monotonic
+  %got_lock = extractvalue {{ i32, i1 }} %pair, 1
+  ret i1 %got_lock
 }}
 
-define internal void @kept_leave() {{
-  store atomic i32 0, ptr @kept_in_use release, align 4
+define internal void @free_list_unlock() {{
+  store atomic i32 0, ptr @free_list_lock release, align 4
   ret void
 }}
 
-define internal void @kept_forget(i64 %i, i64 %size) {{
-  %size_at = getelementptr [2 x i64], ptr @kept, i64 %i, i64 1
-  store i64 0, ptr %size_at
-  %bytes = load i64, ptr @kept_bytes
+define internal void @remove_block(i64 %i, i64 %size) {{
+  %size_address = getelementptr [2 x i64], ptr @free_list, i64 %i, i64 1
+  store i64 0, ptr %size_address
+  %bytes = load i64, ptr @cached_bytes
   %left = sub i64 %bytes, %size
-  store i64 %left, ptr @kept_bytes
+  store i64 %left, ptr @cached_bytes
   ret void
 }}
 
-define internal void @kept_free(i64 %i) {{
+define internal void @evict_block(i64 %i) {{
 entry:
-  %size_at = getelementptr [2 x i64], ptr @kept, i64 %i, i64 1
-  %size = load i64, ptr %size_at
+  %size_address = getelementptr [2 x i64], ptr @free_list, i64 %i, i64 1
+  %size = load i64, ptr %size_address
   %empty = icmp eq i64 %size, 0
   br i1 %empty, label %out, label %full
 full:
-  %at = getelementptr [2 x i64], ptr @kept, i64 %i
-  %block = load ptr, ptr %at
+  %address = getelementptr [2 x i64], ptr @free_list, i64 %i
+  %block = load ptr, ptr %address
   call void @free(ptr %block)
-  call void @kept_forget(i64 %i, i64 %size)
+  call void @remove_block(i64 %i, i64 %size)
   br label %out
 out:
   ret void
 }}
 
-define internal ptr @clew_kept(i64 %bytes) {{
+define internal ptr @clew_allocate_cached(i64 %bytes) {{
 entry:
-  ; A quarter more than was asked for is not too much to hold.
+  ; A block may be a quarter larger than what is asked for.
   %quarter = lshr i64 %bytes, 2
   %most = add i64 %bytes, %quarter
-  %mine = call i1 @kept_enter()
-  br i1 %mine, label %row, label %without
-row:
+  %got_lock = call i1 @free_list_try_lock()
+  br i1 %got_lock, label %slot, label %contended
+slot:
   %i = phi i64 [ 0, %entry ], [ %next, %other ]
-  %size_at = getelementptr [2 x i64], ptr @kept, i64 %i, i64 1
-  %size = load i64, ptr %size_at
+  %size_address = getelementptr [2 x i64], ptr @free_list, i64 %i, i64 1
+  %size = load i64, ptr %size_address
   %enough = icmp uge i64 %size, %bytes
-  %little = icmp ule i64 %size, %most
-  %fits = and i1 %enough, %little
+  %not_too_large = icmp ule i64 %size, %most
+  %fits = and i1 %enough, %not_too_large
   br i1 %fits, label %found, label %other
 other:
   %next = add i64 %i, 1
-  %more = icmp ult i64 %next, {COUNT}
-  br i1 %more, label %row, label %none
+  %more = icmp ult i64 %next, {SLOTS}
+  br i1 %more, label %slot, label %none
 found:
-  %at = getelementptr [2 x i64], ptr @kept, i64 %i
-  %block = load ptr, ptr %at
-  call void @kept_forget(i64 %i, i64 %size)
+  %address = getelementptr [2 x i64], ptr @free_list, i64 %i
+  %block = load ptr, ptr %address
+  call void @remove_block(i64 %i, i64 %size)
   br label %none
 none:
   %result = phi ptr [ null, %other ], [ %block, %found ]
-  call void @kept_leave()
+  call void @free_list_unlock()
   ret ptr %result
-without:
+contended:
   ret ptr null
 }}
 
-define internal void @clew_keep(ptr %block, i64 %bytes) {{
+define internal void @clew_cache_block(ptr %block, i64 %bytes) {{
 entry:
-  %huge = icmp ugt i64 %bytes, {MOST}
-  br i1 %huge, label %give, label %ask
-ask:
-  %mine = call i1 @kept_enter()
-  br i1 %mine, label %row, label %give
-row:
-  ; The next row of the table has what was kept longest.
-  %i = load i64, ptr @kept_next
+  %huge = icmp ugt i64 %bytes, {MAX_CACHED_BYTES}
+  br i1 %huge, label %release, label %lock
+lock:
+  %got_lock = call i1 @free_list_try_lock()
+  br i1 %got_lock, label %slot, label %release
+slot:
+  ; The next slot of the ring has the oldest block.
+  %i = load i64, ptr @next_slot
   %next = add i64 %i, 1
-  %wrapped = and i64 %next, {COUNT - 1}
-  store i64 %wrapped, ptr @kept_next
-  call void @kept_free(i64 %i)
-  %have = load i64, ptr @kept_bytes
+  %wrapped = and i64 %next, {SLOTS - 1}
+  store i64 %wrapped, ptr @next_slot
+  call void @evict_block(i64 %i)
+  %have = load i64, ptr @cached_bytes
   %total = add i64 %have, %bytes
-  %room = icmp ule i64 %total, {MOST}
-  br i1 %room, label %put, label %row
+  %room = icmp ule i64 %total, {MAX_CACHED_BYTES}
+  br i1 %room, label %put, label %slot
 put:
-  store i64 %total, ptr @kept_bytes
-  %at = getelementptr [2 x i64], ptr @kept, i64 %i
-  store ptr %block, ptr %at
-  %size_at = getelementptr i64, ptr %at, i64 1
-  store i64 %bytes, ptr %size_at
-  call void @kept_leave()
+  store i64 %total, ptr @cached_bytes
+  %address = getelementptr [2 x i64], ptr @free_list, i64 %i
+  store ptr %block, ptr %address
+  %size_address = getelementptr i64, ptr %address, i64 1
+  store i64 %bytes, ptr %size_address
+  call void @free_list_unlock()
   ret void
-give:
+release:
   call void @free(ptr %block)
   ret void
 }}
 
-define void @clew_let_go() {{
+define void @clew_empty_cache() {{
 entry:
-  %mine = call i1 @kept_enter()
-  br i1 %mine, label %row, label %out
-row:
-  %i = phi i64 [ 0, %entry ], [ %next, %row ]
-  call void @kept_free(i64 %i)
+  %got_lock = call i1 @free_list_try_lock()
+  br i1 %got_lock, label %slot, label %out
+slot:
+  %i = phi i64 [ 0, %entry ], [ %next, %slot ]
+  call void @evict_block(i64 %i)
   %next = add i64 %i, 1
-  %more = icmp ult i64 %next, {COUNT}
-  br i1 %more, label %row, label %leave
-leave:
-  call void @kept_leave()
+  %more = icmp ult i64 %next, {SLOTS}
+  br i1 %more, label %slot, label %unlock
+unlock:
+  call void @free_list_unlock()
   br label %out
 out:
   ret void

@@ -1,8 +1,8 @@
 """The cache of compiled code on disk, per user, so that a second process need not compile.
 
-An entry's name is a hash of everything that the code depends on, and its content begins with a hash
-of that name and the code. A file that is damaged, renamed, or that somebody else could have written
-is not loaded but compiled anew. Writers replace files whole: readers never see half of one.
+A file's name is a hash of everything that the code depends on, and its content begins with a hash
+of that name and the code. A file that is damaged, renamed, or that another user could have written
+is ignored, and the code compiled anew. Writers replace files atomically.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from threading import get_ident
 FilePath = str | os.PathLike[str]
 
 MAGIC = b"clew code 1\n"
-# Nothing that clew compiles comes near it.
-_LARGEST = 1 << 26
-# The folders of clew/kernels that write what is compiled.
+# No kernel comes near this size.
+_MAX_FILE_SIZE = 1 << 26
+# The folders of clew/kernels that generate code.
 _GENERATOR = ("codegen", "compiled", "conv", "gemm", "pool", "runtime")
 
 
 def folder() -> str | None:
-    """Where compiled code is kept: CLEW_CACHE_DIR, or clew's part of the user's cache folder.
+    """The folder of the cache: CLEW_CACHE_DIR, or clew's part of the user's cache folder.
 
     None if the user has no home.
     """
@@ -44,25 +44,25 @@ def folder() -> str | None:
 
 @functools.cache
 def generator_version() -> str:
-    """A hash of the code generator's own source: what it makes changes when it does."""
+    """A hash of the code generator's source, which is a part of every key."""
     digest = hashlib.sha256()
     kernels = os.path.dirname(os.path.dirname(__file__))
     for folder in _GENERATOR:
-        place = os.path.join(kernels, folder)
-        for name in sorted(os.listdir(place)):
+        path = os.path.join(kernels, folder)
+        for name in sorted(os.listdir(path)):
             if name.endswith(".py"):
-                with open(os.path.join(place, name), "rb") as file:
+                with open(os.path.join(path, name), "rb") as file:
                     digest.update(file.read())
     return digest.hexdigest()
 
 
-def through(program: str, machine: str, compile: Callable[[], bytes]) -> bytes:
-    """The compiled code of a program: from the cache, or compiled now and put there."""
-    key = hashlib.sha256("\0".join((program, machine, generator_version())).encode()).hexdigest()
-    place = folder()
-    if place is None:
+def get_or_compile(key: str, machine: str, compile: Callable[[], bytes]) -> bytes:
+    """The compiled code for a key: from the cache, or compiled now and put there."""
+    name = hashlib.sha256("\0".join((key, machine, generator_version())).encode()).hexdigest()
+    cache = folder()
+    if cache is None:
         return compile()
-    path = os.path.join(place, key)
+    path = os.path.join(cache, name)
     code = read(path)
     if code is None:
         code = compile()
@@ -71,11 +71,11 @@ def through(program: str, machine: str, compile: Callable[[], bytes]) -> bytes:
 
 
 def read(path: FilePath) -> bytes | None:
-    """The code in a file, if it is there, whole, and nobody else's doing."""
+    """The code in a file; None if it is missing or damaged, or another user may have written it."""
     try:
         if not is_trusted(os.path.dirname(path)):
             return None
-        # Looked at before it is opened: opening a pipe can wait for ever, a device can do anything.
+        # Checked before it is opened: opening a pipe may block for ever, a device may do anything.
         if not _is_own_file(os.lstat(path)):
             return None
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -98,22 +98,22 @@ def _digest(path: FilePath, code: bytes) -> bytes:
 
 
 def is_trusted(folder: FilePath) -> bool:
-    """The rule: a folder whose files nobody but this user can have put there.
+    """Whether nobody but this user can have written the files of a folder.
 
     It belongs to the user, and nobody else may write to it. Nobody else can have put it in its
-    place: the folders above belong to the user or to the system's administrator, and others may
-    not write to them, or may (as in `/tmp`) not rename what is not theirs.
+    place: the folders above belong to the user or to root, and others may not write to them, or
+    may (as in `/tmp`, with the sticky bit) not rename what is not theirs.
     """
     return _is_private(os.stat(folder), stat.S_ISDIR) and _is_trusted_above(os.fspath(folder))
 
 
 @functools.cache
 def _is_trusted_above(folder: str) -> bool:
-    """The same of the folders above, looked at once per process."""
+    """The same for the folders above, checked once per process."""
     me = os.getuid()
-    place = os.path.realpath(folder)
-    while place != (place := os.path.dirname(place)):
-        above = os.lstat(place)
+    path = os.path.realpath(folder)
+    while path != (path := os.path.dirname(path)):
+        above = os.lstat(path)
         # A group with the user's own number is the user's alone.
         others = stat.S_IWOTH if above.st_gid == me else stat.S_IWGRP | stat.S_IWOTH
         is_open = above.st_mode & others and not above.st_mode & stat.S_ISVTX
@@ -123,35 +123,35 @@ def _is_trusted_above(folder: str) -> bool:
 
 
 def _is_private(status: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
-    """Whether it is of a kind, belongs to this user, and nobody else may write to it."""
+    """Whether a file of some kind belongs to this user, and nobody else may write to it."""
     mode = status.st_mode
     is_mine = status.st_uid == os.getuid() and not mode & (stat.S_IWGRP | stat.S_IWOTH)
     return is_mine and is_kind(mode)
 
 
 def _is_own_file(status: os.stat_result) -> bool:
-    return _is_private(status, stat.S_ISREG) and status.st_size < _LARGEST
+    return _is_private(status, stat.S_ISREG) and status.st_size < _MAX_FILE_SIZE
 
 
-def _make(folder: str) -> None:
-    """Make a folder and those above it that are missing, all of them closed to others."""
+def _make_folders(folder: str) -> None:
+    """Make a folder and those above it that are missing, with access for this user only."""
     if not os.path.isdir(folder):
-        _make(os.path.dirname(folder))
+        _make_folders(os.path.dirname(folder))
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder, 0o700)
 
 
 def write(path: FilePath, code: bytes) -> None:
-    """Put compiled code into the cache; a folder that is not trusted or not there is left alone."""
+    """Put compiled code into the cache, unless its folder is not trusted or cannot be made."""
     content = MAGIC + _digest(path, code) + code
     try:
-        place = os.path.abspath(os.path.dirname(path))
-        _make(place)
-        if not is_trusted(place):
+        cache = os.path.abspath(os.path.dirname(path))
+        _make_folders(cache)
+        if not is_trusted(cache):
             return
         # Without `tempfile`, which takes longer to import than the file to write: nobody else may
         # write here, and no other thread of this user has these numbers.
-        temporary = os.path.join(place, f".new-{os.getpid()}-{get_ident()}")
+        temporary = os.path.join(cache, f".new-{os.getpid()}-{get_ident()}")
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)  # of a process that was killed, whose number came again
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -1,12 +1,12 @@
-"""The compile thread: one thread does all that LLVM is needed for, and everybody else waits.
+"""The compile thread: the one thread that calls LLVM, and the queue of its jobs.
 
-Whoever needs code asks for it and waits, in Python (`Compiler.run`) or inside of compiled code
-(lazy_compilation.py), without the GIL and without any lock of ours. So nobody can hold what the
-compiler needs: no order of locks is to be kept, and a signal handler, which Python runs in the main
-thread, never finds LLVM in the middle of something.
+A thread that needs code submits a job and waits for it, in Python (`Compiler.run`) or inside of
+compiled code (lazy_compilation.py), without the GIL and without any lock of ours. So no thread can
+hold a lock that the compiler needs, and no lock order has to be kept. A signal handler, which
+Python runs in the main thread, never interrupts LLVM.
 
 Where there is no such thread (Python is about to end, or the system gives no more threads), and in
-the compiler thread itself, whoever waits does the work.
+the compile thread itself, the thread that waits runs the jobs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class _Job(Generic[T]):
-    """A call that the compiler thread makes for another thread."""
+    """A call that the compile thread makes for another thread."""
 
     def __init__(self, function: Callable[[], T]) -> None:
         self.function = function
@@ -54,19 +54,19 @@ class _Job(Generic[T]):
 
 
 class Compiler:
-    """The thread, what it has been asked for, and the functions that may still be asked for."""
+    """The compile thread, its queue, and the callbacks that compile functions lazily."""
 
     def __init__(self) -> None:
-        # Held while there is work: a fork waits for it, so that no child begins with LLVM in the
-        # middle of something.
+        # Held while jobs run. A fork waits for it, so that no child inherits LLVM in an undefined
+        # state.
         self.lock: Any = threading.RLock()
         self.jobs: collections.deque[_Job[Any]] = collections.deque()
         self.thread = 0
         self.is_closed = False
-        # What makes a function, by the address of its record.
-        self.makers: dict[int, Callable[[], int]] = {}
-        self.native: lazy_compilation.Requests | None = None
-        self.bell = lazy_compilation.Bell()
+        # What compiles a function, by the address of its record.
+        self.compile_callbacks: dict[int, Callable[[], int]] = {}
+        self.requests: lazy_compilation.Requests | None = None
+        self.semaphore = lazy_compilation.Semaphore()
         atexit.register(self._close)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
@@ -76,28 +76,28 @@ class Compiler:
             )
 
     def run(self, function: Callable[[], T]) -> T:
-        """Have the compiler thread call a function; what it returns or raises."""
-        if self._works_here():
+        """Call a function in the compile thread; return what it returns, raise what it raises."""
+        if self._runs_inline():
             with self.lock:
                 return function()
         job = _Job(function)
         self.jobs.append(job)
         if self.thread or self._start():
-            self.bell.ring()
+            self.semaphore.release()
         else:
             with self.lock:
-                self.work()
+                self.run_pending()
         return job.outcome()
 
-    def _works_here(self) -> bool:
-        """Whether the calling thread does all work itself, or is in the middle of some."""
+    def _runs_inline(self) -> bool:
+        """Whether the calling thread runs jobs itself, or is running one."""
         return self.is_closed or self.thread == _thread.get_ident() or self.lock._is_owned()
 
-    def attach(self, native: lazy_compilation.Requests) -> None:
+    def attach(self, requests: lazy_compilation.Requests) -> None:
         """Serve the requests of compiled code, too, from now on."""
-        native.attach(self.bell, self.work)
-        native.compiler.value = self.thread
-        self.native = native
+        requests.attach(self.semaphore, self.run_pending)
+        requests.compile_thread.value = self.thread
+        self.requests = requests
 
     def _start(self) -> bool:
         try:
@@ -107,65 +107,65 @@ class Compiler:
         return True
 
     def _serve(self) -> None:
-        # Signals are for the main thread, which may sleep until one comes. Workers inherit this.
+        # Signals go to the main thread, which may sleep until one comes. Workers inherit the mask.
         if hasattr(signal, "pthread_sigmask"):
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         with self.lock:
             if self.thread:
-                # Two threads were the first to ask.
+                # Another thread has started one, too.
                 return
             self.thread = _thread.get_ident()
-            if self.native is not None:
-                self.native.compiler.value = self.thread
+            if self.requests is not None:
+                self.requests.compile_thread.value = self.thread
         while True:
             with self.lock:
-                self.work()
-            self.bell.wait()
+                self.run_pending()
+            self.semaphore.acquire()
 
-    def work(self) -> None:
-        """Do what has been asked for; nothing if another thread is about to."""
+    def run_pending(self) -> None:
+        """Run all jobs and serve all requests; nothing if another thread does."""
         if not self.lock.acquire(blocking=False):
             return
         try:
             while self.jobs:
                 self.jobs.popleft().run()
-            if self.native is not None:
-                for record in self.native.take():
-                    self.native.publish(record, _certainly(self.makers[record]))
+            if self.requests is not None:
+                for record in self.requests.take():
+                    self.requests.publish(record, _compile_or_abort(self.compile_callbacks[record]))
         finally:
             self.lock.release()
 
     def _close(self) -> None:
-        """Before Python ends: from now on its main thread does the work.
+        """Before Python ends: from now on its main thread runs the jobs.
 
-        The other threads stop wherever they are, so none of them may have the lock by then.
+        The other threads stop wherever they are, so none of them may hold the lock by then.
         """
         self.lock.acquire()
         self.is_closed = True
-        if self.native is not None:
-            self.native.compiler.value = 0
-        self.work()
+        if self.requests is not None:
+            self.requests.compile_thread.value = 0
+        self.run_pending()
 
     def _after_fork(self) -> None:
-        """A child has one thread. What others of its parent's waited for, nobody waits for here."""
+        """A child has one thread: jobs and requests of its parent's threads are dropped."""
         self.thread = 0
         self.jobs.clear()
-        self.bell = lazy_compilation.Bell()
-        if self.native is not None:
-            self.native.compiler.value = 0
-            self.native.forget(self.makers)
-            self.attach(self.native)
+        self.semaphore = lazy_compilation.Semaphore()
+        if self.requests is not None:
+            self.requests.compile_thread.value = 0
+            self.requests.clear(self.compile_callbacks)
+            self.attach(self.requests)
         self.lock.release()
-        if self.native is not None and not self.is_closed:
+        if self.requests is not None and not self.is_closed:
             self._start()
 
 
-def _certainly(make: Callable[[], int]) -> int:
-    """A function that compiled code waits for: it cannot be told of an error, or go on without."""
+def _compile_or_abort(compile: Callable[[], int]) -> int:
+    """The address of a function that compiled code waits for, which cannot handle an error."""
     interrupted = False
     while True:
         try:
-            address = make()
+            address = compile()
         except KeyboardInterrupt:
             interrupted = True
         except BaseException:

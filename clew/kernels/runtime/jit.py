@@ -18,62 +18,68 @@ from clew.kernels.runtime import (
     thread_pool,
 )
 from clew.kernels.runtime.compile_thread import compiler
-from clew.kernels.runtime.lazy_compilation import Function, OnDemand
+from clew.kernels.runtime.lazy_compilation import LazyFunction, LazyTable
 
-# How hard LLVM tries: as hard as it can; or, for code that runs once in a while, hardly.
-_USUAL, _QUICK = 3, 0
-# The bytes of a size in front of compiled code.
-_SIZE = 8
+_O3, _O0 = 3, 0
+# The bytes of the header of compiled code: the size of its first object.
+_HEADER = 8
 
 
 class Machine:
-    """The processor with the code that is loaded so far, and LLVM, once something is compiled.
+    """The JIT of this process: the symbols that are loaded so far, and LLVM, once it is needed.
 
-    Functions are found by the compiler thread; the methods below `functions` are for it alone.
+    The methods below `functions` run in the compile thread only.
     """
 
     def __init__(self) -> None:
-        # Imported with the first kernel: files and hashes are a tenth of the time of a start.
+        # Imported with the first kernel: it is a tenth of the time that a program takes to start.
         import llvmlite
 
         from clew.kernels.runtime import code_cache
 
         self.cache = code_cache
         self.identity = f"llvmlite {llvmlite.__version__} {cpu.identity()}"
-        # What LLVM's linker loaded owns the code: it lives as long as the process.
-        self.loaded: list[Any] = []
-        self.provided: dict[str, int] = lazy_compilation.from_python()
-        self.found: dict[tuple[str, tuple[str, ...]], dict[str, int]] = {}
-        self.team: thread_pool.Team
+        # Libraries that LLVM has linked own their code: they live as long as the process.
+        self.libraries: list[Any] = []
+        # The symbols that code may refer to besides those of the process.
+        self.symbols: dict[str, int] = lazy_compilation.python_symbols()
+        # The functions that are loaded, by the key of their module and their names.
+        self.loaded: dict[tuple[str, tuple[str, ...]], dict[str, int]] = {}
+        self.thread_pool: thread_pool.ThreadPool
         self.requests: lazy_compilation.Requests
         # The tables that compiled code reads: they live as long as it does.
-        self.tables: list[OnDemand] = []
+        self.tables: list[LazyTable] = []
 
-    def provide(self, name: str, address: int) -> None:
-        """Make a function known to the code that is loaded from now on."""
-        self.provided[name] = address
+    def define_symbol(self, name: str, address: int) -> None:
+        """Let the code that is loaded from now on refer to an address by name."""
+        self.symbols[name] = address
 
-    def on_demand(self, record: int, make: Callable[[], int]) -> None:
-        """Have compiled code that calls a function through this record ask for it."""
-        compiler.makers[record] = make
+    def compile_lazily(self, record: int, compile: Callable[[], int]) -> None:
+        """Set what compiles a function when compiled code first calls it through this record."""
+        compiler.compile_callbacks[record] = compile
 
     def function(self, key: str, module: Callable[[], str], name: str) -> int:
         """The address of a function of a module."""
         return self.functions(key, module, name)[name]
 
     def functions(self, key: str, module: Callable[[], str], *names: str) -> dict[str, int]:
-        """The addresses of functions of a module, which is loaded once; the key is for its text."""
-        if (key, names) in self.found:
-            return self.found[key, names]
-        return compiler.run(lambda: self._find(key, module, names))
+        """The addresses of functions of a module, which is loaded once.
 
-    # -- in the compiler thread ------------------------------------------------------------------
+        The key stands for the module's text, which is generated only if it is compiled.
+        """
+        if (key, names) in self.loaded:
+            return self.loaded[key, names]
+        return compiler.run(lambda: self._load_once(key, module, names))
 
-    def _find(self, key: str, module: Callable[[], str], names: tuple[str, ...]) -> dict[str, int]:
-        if (key, names) not in self.found:
-            addresses = self.load(self.compiled(key, module), *names)
-            self.found[key, names] = dict(zip(names, addresses, strict=True))
-        return self.found[key, names]
+    # -- in the compile thread -------------------------------------------------------------------
+
+    def _load_once(
+        self, key: str, module: Callable[[], str], names: tuple[str, ...]
+    ) -> dict[str, int]:
+        if (key, names) not in self.loaded:
+            addresses = self.load(self.cached_code(key, module), *names)
+            self.loaded[key, names] = dict(zip(names, addresses, strict=True))
+        return self.loaded[key, names]
 
     @functools.cached_property
     def llvm(self) -> Any:
@@ -86,7 +92,7 @@ class Machine:
 
     @functools.cache  # noqa: B019  # one machine per process
     def target(self, level: int) -> Any:
-        """What makes code for this processor, and how hard it tries."""
+        """LLVM's target machine for this processor, at an optimization level."""
         return self.llvm.Target.from_default_triple().create_target_machine(
             cpu=self.llvm.get_host_cpu_name(),
             features=self.llvm.get_host_cpu_features().flatten(),
@@ -98,23 +104,23 @@ class Machine:
     @functools.cached_property
     def linker(self) -> Any:
         # LLVM's older linker aborts where sections come to lie more than 2 GiB apart.
-        return self.llvm.create_lljit_compiler(self.target(_USUAL), use_jit_link=True)
+        return self.llvm.create_lljit_compiler(self.target(_O3), use_jit_link=True)
 
-    def compiled(self, key: str, module: Callable[[], str]) -> bytes:
+    def cached_code(self, key: str, module: Callable[[], str]) -> bytes:
         """The code of a module: from the cache on disk, by a key for its text, or compiled."""
         if sys.is_finalizing():
-            # There are no files any more.
-            return self.code_of(module())
-        return self.cache.through(key, self.identity, lambda: self.code_of(module()))
+            # Files cannot be opened any more.
+            return self.compile_module(module())
+        return self.cache.get_or_compile(key, self.identity, lambda: self.compile_module(module()))
 
-    def code_of(self, text: str) -> bytes:
-        """The code of a module: of what is compiled with care, after its size, and of the rest."""
-        parts = zip(optimization_levels.split(text), (_USUAL, _QUICK), strict=True)
-        careful, quick = (self.object_code(part, level) if part else b"" for part, level in parts)
-        return len(careful).to_bytes(_SIZE, "little") + careful + quick
+    def compile_module(self, text: str) -> bytes:
+        """The code of a module: the size of the object at -O3, that object, and the one at -O0."""
+        parts = zip(optimization_levels.split(text), (_O3, _O0), strict=True)
+        at_o3, at_o0 = (self.object_code(part, level) if part else b"" for part, level in parts)
+        return len(at_o3).to_bytes(_HEADER, "little") + at_o3 + at_o0
 
-    def object_code(self, text: str, level: int = _USUAL) -> bytes:
-        """The code of a module as it is written: no pass of LLVM's looks for anything better."""
+    def object_code(self, text: str, level: int = _O3) -> bytes:
+        """The ELF object of a module. Only the code generator optimizes: no IR pass runs."""
         module = self.llvm.parse_assembly(text)
         module.verify()
         code: bytes = self.target(level).emit_object(module)
@@ -122,52 +128,51 @@ class Machine:
 
     def load(self, code: bytes, *names: str) -> list[int]:
         """The addresses of functions of compiled code."""
-        middle = _SIZE + int.from_bytes(code[:_SIZE], "little")
-        parts = [part for part in (code[_SIZE:middle], code[middle:]) if part]
-        found: dict[str, int] = {}
-        for part in parts:
-            linked = object_loader.link(part, self.provided | found)
+        middle = _HEADER + int.from_bytes(code[:_HEADER], "little")
+        objects = [each for each in (code[_HEADER:middle], code[middle:]) if each]
+        addresses: dict[str, int] = {}
+        for each in objects:
+            linked = object_loader.link(each, self.symbols | addresses)
             if linked is None:
-                found = self._linked_by_llvm(parts, names)
+                addresses = self._link_with_llvm(objects, names)
                 break
-            found |= linked
-        return [found[name] for name in names]
+            addresses |= linked
+        return [addresses[name] for name in names]
 
-    def _linked_by_llvm(self, parts: list[bytes], names: tuple[str, ...]) -> dict[str, int]:
-        """The same for other processors and systems than those that `elf` knows."""
-        library = self.llvm.JITLibraryBuilder().add_current_process()
-        for part in parts:
-            library.add_object_img(part)
-        for name, address in self.provided.items():
-            library.import_symbol(name, address)
+    def _link_with_llvm(self, objects: list[bytes], names: tuple[str, ...]) -> dict[str, int]:
+        """The same for processors and systems that the object loader does not support."""
+        builder = self.llvm.JITLibraryBuilder().add_current_process()
+        for each in objects:
+            builder.add_object_img(each)
+        for name, address in self.symbols.items():
+            builder.import_symbol(name, address)
         for name in names:
-            library.export_symbol(name)
+            builder.export_symbol(name)
         # A library of its own for each: kernels for several types have the same names.
-        loaded = library.link(self.linker, f"clew {len(self.loaded)}")
-        self.loaded.append(loaded)
-        return {name: loaded[name] for name in names}
+        library = builder.link(self.linker, f"clew {len(self.libraries)}")
+        self.libraries.append(library)
+        return {name: library[name] for name in names}
 
 
 _machine: Machine | None = None
 
-# Tables for all kernels, by their names in compiled code: what their code depends on besides the
-# names of functions, and what gives the functions.
-_tables: dict[str, tuple[str, Callable[[], Sequence[Function | None]]]] = {}
+# Lazy tables that every kernel may refer to, by symbol: the key of their code, and their functions.
+_tables: dict[str, tuple[str, Callable[[], Sequence[LazyFunction | None]]]] = {}
 
 
-def provide_on_demand(
-    table: str, key: str, functions: Callable[[], Sequence[Function | None]]
+def register_lazy_table(
+    symbol: str, key: str, functions: Callable[[], Sequence[LazyFunction | None]]
 ) -> None:
-    """Have every kernel find a table of functions, which are compiled when they are first used.
+    """Let every kernel refer to a table of functions that are compiled lazily.
 
-    It is called as modules are imported: the machine that is made later has what is there then.
+    It is called as modules are imported, before the machine is made, which defines the symbols.
     """
     assert _machine is None, "the first kernel has been made without this table"
-    _tables[table] = key, functions
+    _tables[symbol] = key, functions
 
 
 def machine() -> Machine:
-    """The one of this process, made when it is first needed."""
+    """The JIT of this process, made when it is first needed."""
     if _machine is None:
         compiler.run(_make_machine)
         aligned_allocator.use_in_this_thread()
@@ -175,7 +180,7 @@ def machine() -> Machine:
     return _machine
 
 
-def _joined(*modules: str) -> str:
+def _join_modules(*modules: str) -> str:
     """One module of several, which may declare the same functions."""
     lines = "\n".join(modules).splitlines()
     declared = dict.fromkeys(line for line in lines if line.startswith("declare "))
@@ -186,37 +191,38 @@ def _make_machine() -> None:
     global _machine
     if _machine is not None:
         return
-    found = Machine()
+    machine = Machine()
     parts = (lazy_compilation, thread_pool, async_jobs, aligned_allocator)
-    code = found.compiled("shared", lambda: _joined(*(part.source() for part in parts)))
-    for_kernels = ("clew_run", "clew_later", *lazy_compilation.FOR_KERNELS)
-    names = (
-        for_kernels + thread_pool.FOR_PYTHON + lazy_compilation.FOR_PYTHON + aligned_allocator.NAMES
-    )
-    address = dict(zip(names, found.load(code, *names), strict=True))
+    code = machine.cached_code("runtime", lambda: _join_modules(*(part.source() for part in parts)))
+    for_kernels = ("clew_parallel_for", "clew_submit_job", *lazy_compilation.FOR_KERNELS)
+    for_python = thread_pool.FOR_PYTHON + lazy_compilation.FOR_PYTHON + aligned_allocator.FUNCTIONS
+    names = for_kernels + for_python
+    address = dict(zip(names, machine.load(code, *names), strict=True))
     for name in for_kernels:
-        found.provide(name, address[name])
-    found.requests = lazy_compilation.Requests(address)
-    compiler.attach(found.requests)
-    found.team = thread_pool.Team(*(address[name] for name in thread_pool.FOR_PYTHON))
-    found.team.use(_threads)
-    for name, (key, functions) in _tables.items():
-        table = OnDemand(found, key, functions())
-        found.tables.append(table)
-        found.provide(name, table.address)
-    aligned_allocator.provide([address[name] for name in aligned_allocator.NAMES], found)
-    _machine = found
+        machine.define_symbol(name, address[name])
+    machine.requests = lazy_compilation.Requests(address)
+    compiler.attach(machine.requests)
+    machine.thread_pool = thread_pool.ThreadPool(
+        *(address[name] for name in thread_pool.FOR_PYTHON)
+    )
+    machine.thread_pool.resize(_threads)
+    for symbol, (key, functions) in _tables.items():
+        table = LazyTable(machine, key, functions())
+        machine.tables.append(table)
+        machine.define_symbol(symbol, table.address)
+    aligned_allocator.install([address[name] for name in aligned_allocator.FUNCTIONS], machine)
+    _machine = machine
 
 
-def _usual_threads() -> int:
-    """What OMP_NUM_THREADS says, or the number of cores that this process may use."""
+def _default_threads() -> int:
+    """OMP_NUM_THREADS, or the number of cores that this process may use."""
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-_threads = _usual_threads()
+_threads = _default_threads()
 
 
 def threads() -> int:
@@ -229,4 +235,4 @@ def set_threads(count: int) -> None:
     global _threads
     _threads = count
     if _machine is not None:
-        compiler.run(functools.partial(_machine.team.use, count))
+        compiler.run(functools.partial(_machine.thread_pool.resize, count))

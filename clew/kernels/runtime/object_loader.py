@@ -1,12 +1,11 @@
 """The object loader: ELF objects into memory, relocated, without LLVM.
 
 LLVM links what it has compiled, too. But a program whose kernels are in the cache has nothing to
-compile, and LLVM's library takes longer to load than all of its kernels. What the code generator
-writes for x86-64 under Linux is simple: a few sections, and a few kinds of places where an address
-is to be filled in.
+compile, and LLVM's library takes longer to load than all of its kernels. The objects that LLVM
+emits for x86-64 under Linux are simple: a few sections, and a few kinds of relocations.
 
-Nothing that a file says is believed: every offset, size, index and distance is compared with what
-it refers to before it is used, and memory is taken when all of it is known to make sense.
+The loader trusts nothing in a file: every offset, size, index and distance is checked before it is
+used, and memory is mapped after all of them.
 """
 
 import ctypes
@@ -16,31 +15,32 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-# Numbers of the ELF format.
-_START, _RELOCATABLE, _X86_64 = b"\x7fELF\x02\x01", 1, 62
-_SYMBOLS, _STRINGS, _RELOCATIONS, _ZEROS, _UNWINDING = 2, 3, 4, 8, 0x70000001
+# Constants of the ELF format: <elf.h>.
+_ELF_MAGIC, _ET_REL, _EM_X86_64 = b"\x7fELF\x02\x01", 1, 62
+_SHT_SYMTAB, _SHT_STRTAB, _SHT_RELA, _SHT_NOBITS, _SHT_X86_64_UNWIND = 2, 3, 4, 8, 0x70000001
 _HEADER_SIZE, _SECTION_SIZE, _ENTRY_SIZE = 64, 64, 24
-_WRITABLE, _IN_MEMORY, _PER_THREAD = 1, 2, 0x400
-_UNDEFINED, _FIRST_SPECIAL = 0, 0xFF00
-# What is filled in: an address; the distance to one, or to a function; the distance to an entry of
-# the table of addresses.
-_ADDRESS, _DISTANCE, _CALL, _ENTRIES = 1, 2, 4, (9, 41, 42)
-_KNOWN = (_ADDRESS, _DISTANCE, _CALL, *_ENTRIES)
+_SHF_WRITE, _SHF_ALLOC, _SHF_TLS = 1, 2, 0x400
+_SHN_UNDEF = 0
+# Kinds of relocations: an address; the distance to one, to a function, or to an entry of the global
+# offset table (GOT).
+_R_64, _R_PC32, _R_PLT32, _R_GOT = 1, 2, 4, (9, 41, 42)
+_SUPPORTED = (_R_64, _R_PC32, _R_PLT32, *_R_GOT)
 
-# A jump to the address that follows it: other functions may be too far away for 32 bits.
-_JUMP, _JUMP_SIZE = b"\xff\x25\x00\x00\x00\x00", 16
+# A trampoline, `jmp *0(%rip)`, and the address it jumps to: an external function may be too far
+# away for a distance of 32 bits.
+_TRAMPOLINE, _TRAMPOLINE_SIZE = b"\xff\x25\x00\x00\x00\x00", 16
 
-# Far more than code of kernels has.
-_LARGEST_IMAGE, _LONGEST_NAME = 1 << 26, 1000
-
-
-class _Unknown(Exception):
-    """The file is damaged, or has something in it that is not known here."""
+# No kernel comes near these.
+_MAX_IMAGE_SIZE, _MAX_NAME_LENGTH = 1 << 26, 1000
 
 
-def _require(makes_sense: bool) -> None:
-    if not makes_sense:
-        raise _Unknown
+class _Unsupported(Exception):
+    """The file is damaged, or has something in it that is not supported here."""
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise _Unsupported
 
 
 class _Section(NamedTuple):
@@ -62,7 +62,7 @@ class _Symbol(NamedTuple):
     value: int
 
 
-class _Place(NamedTuple):
+class _Relocation(NamedTuple):
     section: int
     offset: int
     kind: int
@@ -70,25 +70,25 @@ class _Place(NamedTuple):
     addend: int
 
 
-def link(code: bytes, provided: dict[str, int]) -> dict[str, int] | None:
-    """Put the code of an object file into memory for good; the addresses of its symbols.
+def link(code: bytes, known: dict[str, int]) -> dict[str, int] | None:
+    """Load an object file into memory, for good; the addresses of its symbols.
 
-    `provided` are functions that it calls besides those of the process. None if it is for another
-    kind of machine, is damaged, or has something in it that is not known here. AttributeError if it
-    calls a function that is nowhere.
+    `known` are symbols that it may refer to besides those of the process. None if it is for another
+    kind of machine, is damaged, or has something in it that is not supported here. AttributeError
+    if a symbol is nowhere defined.
     """
     try:
-        return _Loaded(_Image(code), provided).addresses()
-    except _Unknown:
+        return _LoadedObject(_ObjectFile(code), known).addresses()
+    except _Unsupported:
         return None
 
 
-class _Image:
-    """What is in an object file: numbers that have been compared with the file."""
+class _ObjectFile:
+    """The sections, symbols and relocations of an object file, checked against its size."""
 
     def __init__(self, code: bytes) -> None:
-        _require(len(code) >= _HEADER_SIZE and code[:6] == _START)
-        _require(struct.unpack_from("<HH", code, 16) == (_RELOCATABLE, _X86_64))
+        _require(len(code) >= _HEADER_SIZE and code[:6] == _ELF_MAGIC)
+        _require(struct.unpack_from("<HH", code, 16) == (_ET_REL, _EM_X86_64))
         self.code = code
         (start,) = struct.unpack_from("<Q", code, 40)
         size, count = struct.unpack_from("<HH", code, 58)
@@ -97,25 +97,25 @@ class _Image:
             _Section(*struct.unpack_from("<IIQQQQIIQQ", code, start + size * i))
             for i in range(count)
         ]
-        self.symbols = list(self._symbols())
-        self.used = [
+        self.symbols = list(self._read_symbols())
+        self.allocated = [
             i
             for i, section in enumerate(self.sections)
-            if i != _UNDEFINED and section.flags & _IN_MEMORY and section.kind != _UNWINDING
+            if i != _SHN_UNDEF and section.flags & _SHF_ALLOC and section.kind != _SHT_X86_64_UNWIND
         ]
-        for i in self.used:
-            self._check_part(self.sections[i])
-        self.places = list(self._places())
+        for i in self.allocated:
+            self._check_section(self.sections[i])
+        self.relocations = list(self._read_relocations())
 
-    def _check_part(self, section: _Section) -> None:
-        """Of a section that will be in memory."""
-        _require(not section.flags & _PER_THREAD)
-        _require(section.kind == _ZEROS or section.offset + section.size <= len(self.code))
-        # A power of two, and no more than what memory is aligned to.
+    def _check_section(self, section: _Section) -> None:
+        """Check a section that will be in memory."""
+        _require(not section.flags & _SHF_TLS)
+        _require(section.kind == _SHT_NOBITS or section.offset + section.size <= len(self.code))
+        # Alignment: a power of two, at most a page.
         _require(section.align & (section.align - 1) == 0 if section.align else True)
         _require(section.align <= mmap.PAGESIZE)
 
-    def _entries(self, table: _Section, form: str) -> Iterator[tuple[Any, ...]]:
+    def _table_entries(self, table: _Section, form: str) -> Iterator[tuple[Any, ...]]:
         """The entries of a section that is a table."""
         _require(table.entry_size == _ENTRY_SIZE and table.size % _ENTRY_SIZE == 0)
         _require(table.offset + table.size <= len(self.code))
@@ -123,146 +123,151 @@ class _Image:
             form, memoryview(self.code)[table.offset : table.offset + table.size]
         )
 
-    def _symbols(self) -> Iterator[_Symbol]:
-        tables = [section for section in self.sections if section.kind == _SYMBOLS]
+    def _read_symbols(self) -> Iterator[_Symbol]:
+        tables = [section for section in self.sections if section.kind == _SHT_SYMTAB]
         _require(len(tables) == 1 and tables[0].link < len(self.sections))
         names = self.sections[tables[0].link]
-        _require(names.kind == _STRINGS and names.offset + names.size <= len(self.code))
-        for name, _, _, section, value, _ in self._entries(tables[0], "<IBBHQQ"):
+        _require(names.kind == _SHT_STRTAB and names.offset + names.size <= len(self.code))
+        for name, _, _, section, value, _ in self._table_entries(tables[0], "<IBBHQQ"):
             start = names.offset + name
-            last = min(start + _LONGEST_NAME, names.offset + names.size)
+            last = min(start + _MAX_NAME_LENGTH, names.offset + names.size)
             end = self.code.find(b"\0", start, last)
             _require(end >= 0)
             yield _Symbol(self.code[start:end].decode(errors="replace"), section, value)
 
-    def _places(self) -> Iterator[_Place]:
-        used = frozenset(self.used)
+    def _read_relocations(self) -> Iterator[_Relocation]:
+        allocated = frozenset(self.allocated)
         for table in self.sections:
-            if table.kind != _RELOCATIONS or table.info not in used:
+            if table.kind != _SHT_RELA or table.info not in allocated:
                 continue
             size = self.sections[table.info].size
-            for offset, what, addend in self._entries(table, "<QQq"):
+            for offset, what, addend in self._table_entries(table, "<QQq"):
                 kind, number = what & 0xFFFFFFFF, what >> 32
                 _require(
-                    kind in _KNOWN
+                    kind in _SUPPORTED
                     and number < len(self.symbols)
-                    and offset + (8 if kind == _ADDRESS else 4) <= size
+                    and offset + (8 if kind == _R_64 else 4) <= size
                 )
                 symbol = self.symbols[number]
-                # In a section that will be there, or, where that is provided for, elsewhere.
+                # Defined in a section that is loaded; or external, except for plain distances.
                 _require(
-                    kind != _DISTANCE
-                    if symbol.section == _UNDEFINED
-                    else symbol.section in used
+                    kind != _R_PC32
+                    if symbol.section == _SHN_UNDEF
+                    else symbol.section in allocated
                     and symbol.value <= self.sections[symbol.section].size
                 )
-                yield _Place(table.info, offset, kind, symbol, addend)
+                yield _Relocation(table.info, offset, kind, symbol, addend)
 
 
-class _Loaded:
-    """The image in memory: what stays as it is, two tables, and, on pages of its own, the rest."""
+class _LoadedObject:
+    """An object in memory: read-only sections, GOT, trampolines; on own pages, writable ones."""
 
-    def __init__(self, image: _Image, provided: dict[str, int]) -> None:
-        self.image, self.provided = image, provided
+    def __init__(self, file: _ObjectFile, known: dict[str, int]) -> None:
+        self.file, self.known = file, known
         self.offsets: dict[int, int] = {}
-        calls = [place.symbol for place in image.places if place.kind == _CALL]
-        entries = dict.fromkeys(p.symbol for p in image.places if p.kind in _ENTRIES)
-        jumps = dict.fromkeys(symbol for symbol in calls if symbol.section == _UNDEFINED)
+        calls = [each.symbol for each in file.relocations if each.kind == _R_PLT32]
+        got = dict.fromkeys(each.symbol for each in file.relocations if each.kind in _R_GOT)
+        trampolines = dict.fromkeys(symbol for symbol in calls if symbol.section == _SHN_UNDEF)
         end = self._lay_out(0, is_writable=False)
-        self.entries, end = _table(entries, end, 8)
-        self.jumps, end = _table(jumps, end, _JUMP_SIZE)
-        self.fixed = _multiple(end, mmap.PAGESIZE)
-        size = max(self._lay_out(self.fixed, is_writable=True), 1)
-        _require(size <= _LARGEST_IMAGE)
-        called = dict.fromkeys(place.symbol for place in image.places)
-        self.elsewhere = {
-            symbol: self.provided.get(symbol.name) or _of_process(symbol.name)
-            for symbol in called
-            if symbol.section == _UNDEFINED
+        self.got, end = _reserve_slots(got, end, 8)
+        self.trampolines, end = _reserve_slots(trampolines, end, _TRAMPOLINE_SIZE)
+        self.read_only_size = _align(end, mmap.PAGESIZE)
+        size = max(self._lay_out(self.read_only_size, is_writable=True), 1)
+        _require(size <= _MAX_IMAGE_SIZE)
+        referenced = dict.fromkeys(each.symbol for each in file.relocations)
+        self.external = {
+            symbol: self.known.get(symbol.name) or _process_symbol(symbol.name)
+            for symbol in referenced
+            if symbol.section == _SHN_UNDEF
         }
-        self.bytes = bytearray(size)
-        self.base = _memory(size)
+        self.image = bytearray(size)
+        self.base = _map_memory(size)
         try:
-            self._fill()
+            self._write_image()
         except BaseException:
             _libc().munmap(self.base, size)
             raise
 
     def _lay_out(self, end: int, is_writable: bool) -> int:
-        """Find places for some sections; what follows them."""
-        for index in self.image.used:
-            section = self.image.sections[index]
-            if bool(section.flags & _WRITABLE) == is_writable:
-                end = _multiple(end, section.align)
+        """Assign offsets to the sections that are writable, or not; the end of the last."""
+        for index in self.file.allocated:
+            section = self.file.sections[index]
+            if bool(section.flags & _SHF_WRITE) == is_writable:
+                end = _align(end, section.align)
                 self.offsets[index] = end
                 end += section.size
         return end
 
     def _address(self, symbol: _Symbol) -> int:
-        if symbol.section == _UNDEFINED:
-            return self.elsewhere[symbol]
+        if symbol.section == _SHN_UNDEF:
+            return self.external[symbol]
         return self.base + self.offsets[symbol.section] + symbol.value
 
-    def _fill(self) -> None:
+    def _write_image(self) -> None:
         for index, offset in self.offsets.items():
-            section = self.image.sections[index]
-            if section.kind != _ZEROS:
-                part = self.image.code[section.offset : section.offset + section.size]
-                self.bytes[offset : offset + section.size] = part
-        for symbol, at in self.entries.items():
-            struct.pack_into("<Q", self.bytes, at, self._address(symbol))
-        for symbol, at in self.jumps.items():
-            struct.pack_into("<6sQ", self.bytes, at, _JUMP, self._address(symbol))
-        for place in self.image.places:
-            self._fill_in(place)
-        memory = (ctypes.c_char * len(self.bytes)).from_buffer(self.bytes)
-        ctypes.memmove(self.base, memory, len(self.bytes))
-        if self.fixed and _libc().mprotect(self.base, self.fixed, mmap.PROT_READ | mmap.PROT_EXEC):
+            section = self.file.sections[index]
+            if section.kind != _SHT_NOBITS:
+                part = self.file.code[section.offset : section.offset + section.size]
+                self.image[offset : offset + section.size] = part
+        for symbol, at in self.got.items():
+            struct.pack_into("<Q", self.image, at, self._address(symbol))
+        for symbol, at in self.trampolines.items():
+            struct.pack_into("<6sQ", self.image, at, _TRAMPOLINE, self._address(symbol))
+        for relocation in self.file.relocations:
+            self._relocate(relocation)
+        memory = (ctypes.c_char * len(self.image)).from_buffer(self.image)
+        ctypes.memmove(self.base, memory, len(self.image))
+        if self.read_only_size and _libc().mprotect(
+            self.base, self.read_only_size, mmap.PROT_READ | mmap.PROT_EXEC
+        ):
             raise OSError(ctypes.get_errno(), "compiled code may not be run from memory")
 
-    def _fill_in(self, place: _Place) -> None:
-        at = self.offsets[place.section] + place.offset
-        if place.kind == _ADDRESS:
-            target = self._address(place.symbol) + place.addend
-            is_inside = self.base <= target <= self.base + len(self.bytes)
-            _require(is_inside if place.symbol.section else 0 <= target < 1 << 64)
-            struct.pack_into("<Q", self.bytes, at, target)
+    def _relocate(self, relocation: _Relocation) -> None:
+        at = self.offsets[relocation.section] + relocation.offset
+        if relocation.kind == _R_64:
+            target = self._address(relocation.symbol) + relocation.addend
+            is_inside = self.base <= target <= self.base + len(self.image)
+            _require(is_inside if relocation.symbol.section else 0 <= target < 1 << 64)
+            struct.pack_into("<Q", self.image, at, target)
             return
-        if place.kind in _ENTRIES:
-            target = self.base + self.entries[place.symbol]
-        elif place.symbol in self.jumps:
-            target = self.base + self.jumps[place.symbol]
+        if relocation.kind in _R_GOT:
+            target = self.base + self.got[relocation.symbol]
+        elif relocation.symbol in self.trampolines:
+            target = self.base + self.trampolines[relocation.symbol]
         else:
-            target = self._address(place.symbol)
-        distance = target + place.addend - (self.base + at)
+            target = self._address(relocation.symbol)
+        distance = target + relocation.addend - (self.base + at)
         _require(-(1 << 31) <= distance < 1 << 31)
-        struct.pack_into("<i", self.bytes, at, distance)
+        struct.pack_into("<i", self.image, at, distance)
 
     def addresses(self) -> dict[str, int]:
-        """Where the symbols are that have a name."""
+        """The addresses of the symbols that have a name."""
         return {
             symbol.name: self._address(symbol)
-            for symbol in self.image.symbols
+            for symbol in self.file.symbols
             if symbol.name
             and symbol.section in self.offsets
-            and symbol.value <= self.image.sections[symbol.section].size
+            and symbol.value <= self.file.sections[symbol.section].size
         }
 
 
-def _multiple(size: int, unit: int) -> int:
+def _align(size: int, unit: int) -> int:
+    """Round up to a multiple; a unit of 0 means 1."""
     return -(-size // (unit or 1)) * (unit or 1)
 
 
-def _table(symbols: Iterable[_Symbol], end: int, size: int) -> tuple[dict[_Symbol, int], int]:
-    """A table with a row of so many bytes for each symbol, and what follows it."""
-    start = _multiple(end, size)
-    rows = {symbol: start + size * i for i, symbol in enumerate(symbols)}
-    return rows, start + size * len(rows)
+def _reserve_slots(
+    symbols: Iterable[_Symbol], end: int, size: int
+) -> tuple[dict[_Symbol, int], int]:
+    """The offset of a slot of `size` bytes for each symbol, and the end of the table."""
+    start = _align(end, size)
+    slots = {symbol: start + size * i for i, symbol in enumerate(symbols)}
+    return slots, start + size * len(slots)
 
 
 @functools.cache
 def _libc() -> Any:
-    """The functions of the process."""
+    """The symbols of the process."""
     library = ctypes.CDLL(None, use_errno=True)
     library.mmap.restype = ctypes.c_void_p
     library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
@@ -271,8 +276,8 @@ def _libc() -> Any:
     return library
 
 
-def _memory(size: int) -> int:
-    """Memory that nobody gives back: threads run code in it until the process ends."""
+def _map_memory(size: int) -> int:
+    """Map memory that is never unmapped: threads run code in it until the process ends."""
     protection, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     base: int = _libc().mmap(None, size, protection, flags, -1, 0)
     if base == ctypes.c_void_p(-1).value:
@@ -280,7 +285,7 @@ def _memory(size: int) -> int:
     return base
 
 
-def _of_process(name: str) -> int:
-    """The address of a function of the process."""
-    # By index: attributes are also those of Python's object.
+def _process_symbol(name: str) -> int:
+    """The address of a symbol of the process."""
+    # By index: attributes of the library are also those of its Python object.
     return ctypes.cast(_libc()[name], ctypes.c_void_p).value or 0

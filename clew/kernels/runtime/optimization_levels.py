@@ -1,49 +1,49 @@
-"""Optimization levels: modules of which a part is compiled at -O0.
+"""Optimization levels: a module whose functions are compiled at -O3 or at -O0.
 
-LLVM takes ten times as long to make good code as to make some. A function that runs once for many
-elements is marked by `QUICK` among its attributes: those of a module become a module of their own.
-They may call the others, not the other way round.
+LLVM takes ten times as long at -O3. A function that runs once for many elements is marked with the
+attribute `O0`: those of a module become a module of their own. They may call the others, not the
+other way round.
 """
 
 from __future__ import annotations
 
 import re
 
-QUICK = 'nounwind "quick"'
+O0 = 'nounwind "O0"'
 
-_NAME = re.compile(r"@\w+")
+_SYMBOL = re.compile(r"@\w+")
 
 
 def split(module: str) -> tuple[str, str]:
-    """The module of what is compiled with care, and that of the rest; one of them may be empty.
+    """The module of the functions at -O3, and that of those at -O0; one of them may be empty.
 
     What is outside of functions goes to both, so it must not be memory that changes.
     """
-    careful: list[list[str]] = []
-    quick: list[list[str]] = []
+    optimized: list[list[str]] = []
+    unoptimized: list[list[str]] = []
     common: list[str] = []
-    place = common
+    lines = common
     for line in module.splitlines():
         if line.startswith("define "):
-            place = []
-            (quick if line.endswith(f" {QUICK} {{") else careful).append(place)
-        place.append(line)
+            lines = []
+            (unoptimized if line.endswith(f" {O0} {{") else optimized).append(lines)
+        lines.append(line)
         if line == "}":
-            place = common
-    if not quick:
+            lines = common
+    if not unoptimized:
         return module, ""
-    if not careful:
+    if not optimized:
         return "", module
     if any(" global " in line and "external" not in line for line in common):
         raise ValueError("a module with memory of its own cannot be two")
-    called = set(_NAME.findall("\n".join(line for each in quick for line in each)))
+    called = set(_SYMBOL.findall("\n".join(line for each in unoptimized for line in each)))
     declared = []
-    for function in careful:
+    for function in optimized:
         head = function[0].removeprefix("define ").removeprefix("internal ")
-        if _NAME.findall(head)[0] in called:
+        if _SYMBOL.findall(head)[0] in called:
             function[0] = f"define {head}"
             declared.append(f"declare {head[: head.rindex(')') + 1]}")
-    return _text(common, *careful), _text(common, declared, *quick)
+    return _text(common, *optimized), _text(common, declared, *unoptimized)
 
 
 def _text(*parts: list[str]) -> str:

@@ -1,14 +1,14 @@
-"""The thread pool, in LLVM IR: runs a kernel's body over the parts of a range on all cores.
+"""The thread pool, in LLVM IR: `clew_parallel_for` runs a kernel's body over chunks of a range.
 
-The calling thread publishes a job and then takes pieces itself; workers that are awake take pieces,
+The calling thread publishes a job and then takes chunks itself; workers that are awake take chunks,
 too. Nobody waits for a worker that sleeps: if none wakes in time, the caller does all the work. A
-worker looks for more work for a millisecond after a job, then sleeps until it is woken. What nobody
-waits for (async_jobs.py) is done when there is nothing else to do.
+worker spins for a millisecond after a job, then sleeps on a futex. Between jobs, workers run
+asynchronous jobs (async_jobs.py).
 
-The caller takes pieces from the front and workers from the back: with two threads, each has mostly
-the same part of the arrays in one kernel after another, and finds it in its cache. How many are
-taken on both sides is one word, the ticket, together with the number of the job: it is changed by
-compare-and-swap, so that a late worker can never take a piece of a job that is over.
+The caller takes chunks from the front and workers from the back: with two threads, each has mostly
+the same part of the arrays in one kernel after another, and finds it in its cache. The ticket is
+one word: how many chunks are taken on both sides, and the number of the job. It is changed by
+compare-and-swap, so that a slow worker can never take a chunk of a job that is over.
 """
 
 from __future__ import annotations
@@ -19,61 +19,69 @@ import platform
 import sys
 from typing import Any
 
-# How often a thread looks before it sleeps (about a millisecond: in small networks there is Python
-# between the kernels, and waking takes longer than many of them), or gives way to other processes.
+# How often a thread spins before it sleeps (about a millisecond: in small networks there is Python
+# between the kernels, and waking takes longer than many of them), and before it yields its core.
 SPINS = 20 * 1024
 YIELD = 1024
-# The ticket's bits: pieces taken from the front, then from the back, then the number of the job.
+# The ticket's bits: chunks taken from the front, then from the back, then the number of the job.
 _BITS = 20
-_BACK, _JOB, _MOST_PIECES = 1 << _BITS, 1 << 2 * _BITS, 1 << _BITS - 1
-MOST_THREADS = 64
+_BACK, _JOB, _MAX_CHUNKS = 1 << _BITS, 1 << 2 * _BITS, 1 << _BITS - 1
+MAX_THREADS = 64
 FOR_PYTHON = (
-    "clew_worker", "clew_set_workers", "clew_forget", "clew_finish", "clew_late_left",
+    "clew_worker", "clew_set_workers", "clew_reset_after_fork", "clew_wait_for_jobs",
+    "clew_pending_jobs",
 )  # fmt: skip
 FUTEX, _WAIT, WAKE = 202, 128, 129  # Linux on x86-64; private futexes
-# Elsewhere the calling thread does all the work, piece after piece as the team would.
+# Elsewhere the calling thread runs the same chunks, one after another.
 HAS_WORKERS = sys.platform == "linux" and platform.machine() == "x86_64"
 
-_ALONE = """
-define void @clew_run(ptr %fn, ptr %context, i64 %total, i64 %grain) {
-entry:
-  br label %piece
-piece:
-  %from = phi i64 [ 0, %entry ], [ %to, %piece ]
+
+def source() -> str:
+    """The LLVM IR of the pool."""
+    return _threaded() if HAS_WORKERS else _serial()
+
+
+def _serial_loop(before: str) -> str:
+    """All chunks in the calling thread, after the block `before`."""
+    return f"""  br label %chunk
+chunk:
+  %from = phi i64 [ 0, %{before} ], [ %to, %chunk ]
   %next = add i64 %from, %grain
   %beyond = icmp sgt i64 %next, %total
   %to = select i1 %beyond, i64 %total, i64 %next
   call void %fn(ptr %context, i64 %from, i64 %to)
   %over = icmp sge i64 %to, %total
-  br i1 %over, label %out, label %piece
+  br i1 %over, label %out, label %chunk
 out:
   ret void
-}
-
-define ptr @clew_worker(ptr %place) {
-  ret ptr null
-}
-
-define void @clew_set_workers(i32 %count) {
-  ret void
-}
-
-define void @clew_forget() {
-  ret void
-}
-
-define internal void @clew_pause(i32 %times) {
-  ret void
-}
 """
 
 
-def source() -> str:
-    """The LLVM module of the team."""
-    return _together() if HAS_WORKERS else _ALONE
+def _serial() -> str:
+    return f"""
+define void @clew_parallel_for(ptr %fn, ptr %context, i64 %total, i64 %grain) {{
+entry:
+{_serial_loop("entry")}}}
+
+define ptr @clew_worker(ptr %index) {{
+  ret ptr null
+}}
+
+define void @clew_set_workers(i32 %count) {{
+  ret void
+}}
+
+define void @clew_reset_after_fork() {{
+  ret void
+}}
+
+define internal void @clew_spin_pause(i32 %times) {{
+  ret void
+}}
+"""
 
 
-def _together() -> str:
+def _threaded() -> str:
     return f"""
 @workers = global i32 0
 @busy = global i32 0
@@ -90,7 +98,7 @@ declare i64 @syscall(i64, ...)
 declare i32 @sched_yield()
 declare void @llvm.x86.sse2.pause()
 
-define internal void @take(i32 %number, i1 %is_worker) {{
+define internal void @run_chunks(i32 %number, i1 %is_worker) {{
 entry:
   %one = select i1 %is_worker, i64 {_BACK}, i64 1
   %wide = zext i32 %number to i64
@@ -117,8 +125,8 @@ claim:
   %rest = sub i64 %total, 1
   %last = udiv i64 %rest, %grain
   %from_back = sub i64 %last, %back
-  %piece = select i1 %is_worker, i64 %from_back, i64 %front
-  %begin = mul i64 %piece, %grain
+  %chunk = select i1 %is_worker, i64 %from_back, i64 %front
+  %begin = mul i64 %chunk, %grain
   %following = add i64 %ticket, %one
   %pair = cmpxchg ptr @ticket, i64 %ticket, i64 %following acq_rel acquire, align 8
   %won = extractvalue {{ i64, i1 }} %pair, 1
@@ -135,46 +143,35 @@ out:
   ret void
 }}
 
-define void @clew_run(ptr %fn, ptr %context, i64 %total, i64 %wanted) {{
+define void @clew_parallel_for(ptr %fn, ptr %context, i64 %total, i64 %wanted) {{
 entry:
-  ; No more pieces than there is place for in the ticket.
-  %many = mul i64 %wanted, {_MOST_PIECES}
+  ; No more chunks than the bits of the ticket can count.
+  %many = mul i64 %wanted, {_MAX_CHUNKS}
   %times = udiv i64 %total, %many
   %factor = add i64 %times, 1
   %grain = mul i64 %wanted, %factor
-  ; Waking somebody for what is one piece of work would take longer than the work.
+  ; One chunk is not worth waking a worker.
   %one = icmp sle i64 %total, %grain
   br i1 %one, label %serial, label %several
 several:
   %count = load atomic i32, ptr @workers monotonic, align 4
-  %helped = icmp sgt i32 %count, 0
-  br i1 %helped, label %lock, label %serial
+  %has_workers = icmp sgt i32 %count, 0
+  br i1 %has_workers, label %lock, label %serial
 lock:
   %pair = cmpxchg ptr @busy, i32 0, i32 1 acquire monotonic, align 4
   %free = extractvalue {{ i32, i1 }} %pair, 1
   br i1 %free, label %publish, label %serial
 serial:
-  br label %piece
-piece:
-  %from = phi i64 [ 0, %serial ], [ %to, %piece ]
-  %next = add i64 %from, %grain
-  %beyond = icmp sgt i64 %next, %total
-  %to = select i1 %beyond, i64 %total, i64 %next
-  call void %fn(ptr %context, i64 %from, i64 %to)
-  %over = icmp sge i64 %to, %total
-  br i1 %over, label %out, label %piece
-out:
-  ret void
-publish:
+{_serial_loop("serial")}publish:
   %old = load atomic i32, ptr @job monotonic, align 4
   %number = add i32 %old, 1
   %wide = zext i32 %number to i64
   %first = shl i64 %wide, {2 * _BITS}
-  ; A ticket beyond every piece: a worker that has seen the last one can claim nothing while the
+  ; A ticket beyond every chunk: a worker that has seen the last one can claim nothing while the
   ; job changes.
   %closed = or i64 %first, {_JOB - 1}
   store atomic i64 %closed, ptr @ticket seq_cst, align 8
-  ; No store below may be seen before it: a store alone does not see to that on every processor.
+  ; Release fence: no store below may be seen before the closed ticket.
   fence release
   store atomic ptr %fn, ptr @fn monotonic, align 8
   store atomic ptr %context, ptr @context monotonic, align 8
@@ -185,12 +182,12 @@ publish:
   store atomic i32 %number, ptr @job seq_cst, align 4
   %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
   %wake = icmp sgt i32 %asleep, 0
-  br i1 %wake, label %rouse, label %help
-rouse:
+  br i1 %wake, label %wake_up, label %help
+wake_up:
   %woken = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @job, i32 {WAKE}, i32 %count)
   br label %help
 help:
-  call void @take(i32 %number, i1 false)
+  call void @run_chunks(i32 %number, i1 false)
   br label %wait
 wait:
   %waited = phi i32 [ 0, %help ], [ %longer, %spin ]
@@ -200,8 +197,8 @@ wait:
 spin:
   call void @llvm.x86.sse2.pause()
   %longer = add i32 %waited, 1
-  %patient = icmp slt i32 %longer, {YIELD}
-  br i1 %patient, label %wait, label %long
+  %spins_on = icmp slt i32 %longer, {YIELD}
+  br i1 %spins_on, label %wait, label %long
 long:
   call void @clew_wait(ptr @finished, i64 %total, i1 true)
   br label %end
@@ -210,40 +207,40 @@ end:
   ret void
 }}
 
-define ptr @clew_worker(ptr %place) {{
+define ptr @clew_worker(ptr %index) {{
 entry:
-  %mine = ptrtoint ptr %place to i32
+  %mine = ptrtoint ptr %index to i32
   %start = load atomic i32, ptr @job acquire, align 4
   br label %idle
 idle:
   %last = phi i32 [ %start, %entry ], [ %now, %work ], [ %now, %help ]
   br label %look
 look:
-  %spins = phi i32 [ 0, %idle ], [ 0, %sleep ], [ 0, %recheck ], [ 0, %late ], [ %more, %again ],
-    [ %more, %polite ]
+  %spins = phi i32 [ 0, %idle ], [ 0, %sleep ], [ 0, %retract ], [ 0, %async ], [ %more, %again ],
+    [ %more, %yield ]
   %now = load atomic i32, ptr @job acquire, align 4
   %new = icmp ne i32 %now, %last
-  br i1 %new, label %work, label %late
-late:
-  %drew = call i1 @late_draw()
-  br i1 %drew, label %look, label %again
+  br i1 %new, label %work, label %async
+async:
+  %ran = call i1 @run_async_job()
+  br i1 %ran, label %look, label %again
 again:
   call void @llvm.x86.sse2.pause()
   %more = add i32 %spins, 1
   %part = and i32 %more, {YIELD - 1}
-  %rests = icmp eq i32 %part, 0
-  br i1 %rests, label %polite, label %look
-polite:
-  ; Somebody else may have better use for this core.
+  %yields = icmp eq i32 %part, 0
+  br i1 %yields, label %yield, label %look
+yield:
+  ; Let other threads have the core.
   %given = call i32 @sched_yield()
-  %tired = icmp sge i32 %more, {SPINS}
-  br i1 %tired, label %recheck0, label %look
-recheck0:
+  %sleeps = icmp sge i32 %more, {SPINS}
+  br i1 %sleeps, label %announce, label %look
+announce:
   %was = atomicrmw add ptr @sleepers, i32 1 seq_cst, align 4
   %check = load atomic i32, ptr @job seq_cst, align 4
   %still = icmp eq i32 %check, %last
-  br i1 %still, label %sleep, label %recheck
-recheck:
+  br i1 %still, label %sleep, label %retract
+retract:
   %b = atomicrmw sub ptr @sleepers, i32 1 seq_cst, align 4
   br label %look
 sleep:
@@ -255,20 +252,20 @@ work:
   %wanted = icmp slt i32 %mine, %count
   br i1 %wanted, label %help, label %idle
 help:
-  call void @take(i32 %now, i1 true)
+  call void @run_chunks(i32 %now, i1 true)
   br label %idle
 }}
 
-define internal void @clew_pause(i32 %times) {{
+define internal void @clew_spin_pause(i32 %times) {{
 entry:
   call void @llvm.x86.sse2.pause()
   %part = and i32 %times, {YIELD - 1}
-  %rests = icmp eq i32 %part, 0
-  br i1 %rests, label %yield, label %out
+  %yields = icmp eq i32 %part, 0
+  br i1 %yields, label %yield, label %out
 out:
   ret void
 yield:
-  ; Somebody else may need this core to finish: the thread that we wait for, perhaps.
+  ; The thread that is waited for may need this core.
   %yielded = call i32 @sched_yield()
   ret void
 }}
@@ -278,43 +275,45 @@ define void @clew_set_workers(i32 %count) {{
   ret void
 }}
 
-define void @clew_forget() {{
-  ; In a forked child there are no workers, and a job of the parent's is not ours.
+define void @clew_reset_after_fork() {{
+  ; A forked child has no workers, and does not run the jobs of its parent.
   store atomic i32 0, ptr @workers seq_cst, align 4
   store atomic i32 0, ptr @busy seq_cst, align 4
   store atomic i32 0, ptr @sleepers seq_cst, align 4
-  store atomic i32 0, ptr @late_lock seq_cst, align 4
-  store atomic i64 0, ptr @late_first seq_cst, align 8
-  store atomic i64 0, ptr @late_next seq_cst, align 8
-  store atomic i64 0, ptr @clew_late_left seq_cst, align 8
+  store atomic i32 0, ptr @async_lock seq_cst, align 4
+  store atomic i64 0, ptr @async_head seq_cst, align 8
+  store atomic i64 0, ptr @async_tail seq_cst, align 8
+  store atomic i64 0, ptr @clew_pending_jobs seq_cst, align 8
   ret void
 }}
 """
 
 
-class Team:
-    """The workers of this process."""
+class ThreadPool:
+    """The workers of this process, seen from Python."""
 
-    def __init__(self, worker: int, set_workers: int, forget: int, finish: int, left: int) -> None:
+    def __init__(
+        self, worker: int, set_workers: int, reset_after_fork: int, wait: int, pending: int
+    ) -> None:
         self._worker = worker
-        # Does the late jobs that are left, and waits for those that somebody has begun.
-        self.finish = ctypes.CFUNCTYPE(None)(finish)
-        # How many late jobs are not finished.
-        self.late_jobs = ctypes.c_int64.from_address(left)
+        # Runs the asynchronous jobs that are left, and waits for those that have begun.
+        self.wait_for_jobs = ctypes.CFUNCTYPE(None)(wait)
+        # How many asynchronous jobs are not finished.
+        self.pending_jobs = ctypes.c_int64.from_address(pending)
         self._set_workers = ctypes.CFUNCTYPE(None, ctypes.c_int32)(set_workers)
-        self._forget = ctypes.CFUNCTYPE(None)(forget)
+        self._reset_after_fork = ctypes.CFUNCTYPE(None)(reset_after_fork)
         self._started = 0
         if HAS_WORKERS:
             os.register_at_fork(after_in_child=self._after_fork)
 
-    def use(self, threads: int) -> None:
+    def resize(self, threads: int) -> None:
         """Let kernels run on this many threads, the calling one included.
 
-        The compiler thread does this: workers inherit that all signals are blocked.
+        The compile thread calls it: workers inherit its signal mask, in which all are blocked.
         """
         if not HAS_WORKERS:
             return
-        workers = min(threads, MOST_THREADS) - 1
+        workers = min(threads, MAX_THREADS) - 1
         while self._started < workers:
             self._start_worker()
         self._set_workers(workers)
@@ -322,9 +321,9 @@ class Team:
     def _start_worker(self) -> None:
         libc: Any = ctypes.CDLL(None)
         handle = ctypes.c_ulong()
-        place = ctypes.c_void_p(self._started)
+        index = ctypes.c_void_p(self._started)
         worker = ctypes.c_void_p(self._worker)
-        failed = libc.pthread_create(ctypes.byref(handle), None, worker, place)
+        failed = libc.pthread_create(ctypes.byref(handle), None, worker, index)
         if failed:
             raise RuntimeError(f"a worker thread could not be started: {os.strerror(failed)}")
         libc.pthread_detach(handle)
@@ -332,4 +331,4 @@ class Team:
 
     def _after_fork(self) -> None:
         self._started = 0
-        self._forget()
+        self._reset_after_fork()

@@ -11,8 +11,30 @@ from clew import errors
 from clew.core.tensor import Tensor
 from clew.nn import functional as F
 from clew.nn import init
+from clew.nn.modules.activation_base import (
+    _Activation,
+    _InplaceActivation,
+)
+from clew.nn.modules.activation_smooth import (
+    CELU,
+    ELU,
+    GELU,
+    GLU,
+    SELU,
+    LogSigmoid,
+    LogSoftmax,
+    Mish,
+    Sigmoid,
+    SiLU,
+    Softmax,
+    Softmax2d,
+    Softmin,
+    Softplus,
+    Softsign,
+    Tanh,
+    Tanhshrink,
+)
 from clew.nn.modules.attention import MultiheadAttention
-from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
 from clew.ops.create.constants import empty
 from clew.source import user_stacklevel
@@ -50,36 +72,23 @@ __all__ = [
 ]
 
 
-class _Activation(Module):
-    """A layer whose settings are its `__constants__`; its repr names them."""
-
-    __constants__: list[str] = []
-
-    def extra_repr(self) -> str:
-        settings = [
-            f"{name}={getattr(self, name)!r}" for name in self.__constants__ if name != "inplace"
-        ]
-        if getattr(self, "inplace", False):
-            settings.append("inplace=True")
-        return ", ".join(settings)
-
-
-class _InplaceActivation(_Activation):
-    """An activation with no setting but `inplace`: overwrite the input with the result."""
-
-    __constants__ = ["inplace"]
-    inplace: bool
-
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-
 # -- linear in pieces ----------------------------------------------------------------------
 
 
 class Threshold(_Activation):
-    """The input where it is above `threshold`, `value` elsewhere."""
+    """The input where it is above `threshold`, `value` elsewhere.
+
+    Args:
+        threshold: the largest input that is replaced
+        value: what replaces it
+        inplace: overwrite the input with the result
+
+    Shape: any; the output's is the same
+
+    Example:
+        >>> nn.Threshold(0.5, -1.0)(clew.tensor([0.0, 0.5, 2.0]))
+        tensor([-1., -1.,  2.])
+    """
 
     __constants__ = ["threshold", "value", "inplace"]
 
@@ -94,14 +103,38 @@ class Threshold(_Activation):
 
 
 class ReLU(_InplaceActivation):
-    """max(x, 0)."""
+    """The positive part: max(x, 0).
+
+    Args:
+        inplace: overwrite the input with the result
+
+    Shape: any; the output's is the same
+
+    Example:
+        >>> nn.ReLU()(clew.tensor([-1.0, 0.0, 2.0]))
+        tensor([0., 0., 2.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, self.inplace)
 
 
 class RReLU(_Activation):
-    """Leaky ReLU whose slope below 0 is drawn at random while training."""
+    """Leaky ReLU whose slope below 0 is drawn at random while training.
+
+    In evaluation the slope is the middle of the two bounds.
+
+    Args:
+        lower: the smallest slope
+        upper: the largest slope
+        inplace: overwrite the input with the result
+
+    Shape: any; the output's is the same
+
+    Example:
+        >>> nn.RReLU(0.1, 0.3).eval()(clew.tensor([-1.0, 2.0]))
+        tensor([-0.2000,  2.0000])
+    """
 
     __constants__ = ["lower", "upper", "inplace"]
 
@@ -118,7 +151,20 @@ class RReLU(_Activation):
 
 
 class Hardtanh(_Activation):
-    """The input, held between `min_val` and `max_val`."""
+    """The input, held between `min_val` and `max_val`.
+
+    Args:
+        min_val: the lower bound
+        max_val: the upper bound
+        inplace: overwrite the input with the result
+        min_value, max_value: deprecated names of `min_val` and `max_val`
+
+    Shape: any; the output's is the same
+
+    Example:
+        >>> nn.Hardtanh()(clew.tensor([-3.0, 0.5, 2.0]))
+        tensor([-1.0000,  0.5000,  1.0000])
+    """
 
     __constants__ = ["min_val", "max_val", "inplace"]
 
@@ -159,7 +205,17 @@ def _warn_renamed(old: str, new: str) -> None:
 
 
 class ReLU6(Hardtanh):
-    """The input, held between 0 and 6."""
+    """The input, held between 0 and 6.
+
+    Args:
+        inplace: overwrite the input with the result
+
+    Shape: any; the output's is the same
+
+    Example:
+        >>> nn.ReLU6()(clew.tensor([-1.0, 3.0, 9.0]))
+        tensor([0., 3., 6.])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -169,7 +225,18 @@ class ReLU6(Hardtanh):
 
 
 class LeakyReLU(_Activation):
-    """The input above 0, `negative_slope` times the input below."""
+    """The input above 0, `negative_slope` times the input below.
+
+    Args:
+        negative_slope: the slope below 0
+        inplace: overwrite the input with the result
+
+    Shape: any; the output's is the same
+
+    Example:
+        >>> nn.LeakyReLU(0.1)(clew.tensor([-1.0, 2.0]))
+        tensor([-0.1000,  2.0000])
+    """
 
     __constants__ = ["inplace", "negative_slope"]
 
@@ -183,7 +250,20 @@ class LeakyReLU(_Activation):
 
 
 class PReLU(_Activation):
-    """`LeakyReLU` whose slope is trained: one for all, or one per channel."""
+    """`LeakyReLU` whose slope is trained: one for all, or one per channel.
+
+    Args:
+        num_parameters: 1, or the number of channels, which are dimension 1
+        init: where the slopes start
+        device, dtype: of the slopes
+
+    Shape: any; the output's is the same
+
+    Example:
+        >>> prelu = nn.PReLU(2)
+        >>> prelu(clew.tensor([[-1.0, -2.0]]))
+        tensor([[-0.2500, -0.5000]], grad_fn=<PreluKernelBackward0>)
+    """
 
     __constants__ = ["num_parameters"]
 
@@ -204,7 +284,17 @@ class PReLU(_Activation):
 
 
 class Hardsigmoid(_InplaceActivation):
-    """A sigmoid of three straight lines."""
+    """A sigmoid of three straight lines: x / 6 + 1 / 2, held between 0 and 1.
+
+    Args:
+        inplace: overwrite the input with the result
+
+    Shape: any; the output's is the same
+
+    Example:
+        >>> nn.Hardsigmoid()(clew.tensor([-4.0, 0.0, 1.5]))
+        tensor([0.0000, 0.5000, 0.7500])
+    """
 
     def extra_repr(self) -> str:
         return ""
@@ -214,7 +304,17 @@ class Hardsigmoid(_InplaceActivation):
 
 
 class Hardswish(_InplaceActivation):
-    """x times `Hardsigmoid` of x."""
+    """x times `Hardsigmoid` of x.
+
+    Args:
+        inplace: overwrite the input with the result
+
+    Shape: any; the output's is the same
+
+    Example:
+        >>> nn.Hardswish()(clew.tensor([-4.0, 1.5, 4.0]))
+        tensor([-0.0000, 1.1250, 4.0000])
+    """
 
     def extra_repr(self) -> str:
         return ""
@@ -237,184 +337,34 @@ class _Shrink(_Activation):
 
 
 class Hardshrink(_Shrink):
-    """The input where it lies outside of -lambd .. lambd, 0 inside."""
+    """The input where it lies outside of -lambd .. lambd, 0 inside.
+
+    Args:
+        lambd: where the zeros end
+
+    Shape: any; the output's is the same
+
+    Example:
+        >>> nn.Hardshrink()(clew.tensor([-1.0, 0.3, 0.7]))
+        tensor([-1.0000,  0.0000,  0.7000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Shrink):
-    """The input, moved towards 0 by `lambd` and not past it."""
+    """The input, moved towards 0 by `lambd` and not past it.
+
+    Args:
+        lambd: how far, at least 0
+
+    Shape: any; the output's is the same
+
+    Example:
+        >>> nn.Softshrink()(clew.tensor([-1.0, 0.3, 2.0]))
+        tensor([-0.5000,  0.0000,  1.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
-
-
-# -- smooth --------------------------------------------------------------------------------
-
-
-class Sigmoid(_Activation):
-    """1 / (1 + exp(-x))."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.sigmoid(input)
-
-
-class Tanh(_Activation):
-    """The hyperbolic tangent."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanh(input)
-
-
-class SiLU(_InplaceActivation):
-    """x times sigmoid(x), also known as swish."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.silu(input, self.inplace)
-
-
-class Mish(_InplaceActivation):
-    """x times tanh(softplus(x))."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.mish(input, self.inplace)
-
-
-class _ScaledExponential(_Activation):
-    """An activation that ends in an exponential below 0, of size `alpha`."""
-
-    __constants__ = ["alpha", "inplace"]
-
-    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha = alpha
-        self.inplace = inplace
-
-
-class ELU(_ScaledExponential):
-    """x above 0, alpha * (exp(x) - 1) below."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.elu(input, self.alpha, self.inplace)
-
-
-class CELU(_ScaledExponential):
-    """x above 0, alpha * (exp(x / alpha) - 1) below."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.celu(input, self.alpha, self.inplace)
-
-
-class SELU(_InplaceActivation):
-    """`ELU`, scaled so that mean 0 and variance 1 stay so through many layers."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.selu(input, self.inplace)
-
-
-class GLU(_Activation):
-    """The first half along `dim`, times the sigmoid of the second half."""
-
-    __constants__ = ["dim"]
-
-    def __init__(self, dim: int = -1) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.glu(input, self.dim)
-
-
-class GELU(_Activation):
-    """x times the normal distribution function of x, or its approximation by tanh."""
-
-    __constants__ = ["approximate"]
-
-    def __init__(self, approximate: str = "none") -> None:
-        super().__init__()
-        self.approximate = approximate
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.gelu(input, approximate=self.approximate)
-
-
-class LogSigmoid(_Activation):
-    """The logarithm of the sigmoid."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.logsigmoid(input)
-
-
-class Softplus(_Activation):
-    """log(1 + exp(beta * x)) / beta; x itself where beta * x exceeds `threshold`."""
-
-    __constants__ = ["beta", "threshold"]
-
-    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta = beta
-        self.threshold = threshold
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softplus(input, self.beta, self.threshold)
-
-
-class Softsign(_Activation):
-    """x / (1 + |x|)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softsign(input)
-
-
-class Tanhshrink(_Activation):
-    """x - tanh(x)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanhshrink(input)
-
-
-# -- along a dimension ---------------------------------------------------------------------
-
-
-class _AlongDim(_Activation):
-    """A normalisation along `dim`; None lets the number of dimensions decide, with a warning."""
-
-    __constants__ = ["dim"]
-
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
-
-
-class Softmin(_AlongDim):
-    """`Softmax` of the negated input."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmin(input, self.dim)
-
-
-class Softmax(_AlongDim):
-    """exp(x) divided by its sum along `dim`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.dim)
-
-
-class LogSoftmax(_AlongDim):
-    """The logarithm of `Softmax`."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.log_softmax(input, self.dim)
-
-
-class Softmax2d(_Activation):
-    """`Softmax` over the channels of (N, C, H, W) or (C, H, W)."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        if input.dim() not in (3, 4):
-            raise ValueError(
-                f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"
-                + errors.at_user_line()
-            )
-        return F.softmax(input, -3)

@@ -26,6 +26,25 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     The head scores the classes below the first cutoff and one entry for each cluster of rarer
     classes; the tail holds, for each cluster, a layer to fewer features and one to its classes.
+
+    Args:
+        in_features: the size of the input's last dimension
+        n_classes: the number of classes
+        cutoffs: the first class of each cluster, increasing
+        div_value: each cluster has so many times fewer features than the one before
+        head_bias: whether the head has a bias
+        device, dtype: of the parameters
+
+    Shape: (N, in_features) and targets (N) to (output, loss): log-probabilities (N) of the targets,
+        and ()
+
+    Example:
+        >>> layer = nn.AdaptiveLogSoftmaxWithLoss(16, n_classes=20, cutoffs=[5, 10])
+        >>> output, loss = layer(clew.zeros(3, 16), clew.tensor([0, 7, 19]))
+        >>> output.shape, loss.shape
+        (torch.Size([3]), torch.Size([]))
+        >>> layer.log_prob(clew.zeros(3, 16)).shape
+        torch.Size([3, 20])
     """
 
     def __init__(

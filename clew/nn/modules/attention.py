@@ -20,7 +20,30 @@ __all__ = ["MultiheadAttention"]
 
 
 class MultiheadAttention(Module):
-    """Attention of several heads over (L, N, E), or (N, L, E) with `batch_first`, or (L, E)."""
+    """Attention of several heads over (L, N, E), or (N, L, E) with `batch_first`, or (L, E).
+
+    Args:
+        embed_dim: the number of features of queries and outputs
+        num_heads: the number of heads, which divides `embed_dim`
+        dropout: how likely attention weights are dropped while training
+        bias: whether the projections have biases
+        add_bias_kv: add a trained key and value to every sequence
+        add_zero_attn: add a key and value of zeros to every sequence
+        kdim: the number of features of keys; None is `embed_dim`
+        vdim: that of values; None is `embed_dim`
+        batch_first: whether the batch is the first dimension
+        device, dtype: of the parameters
+
+    Shape: queries (L, N, E), keys (S, N, kdim) and values (S, N, vdim) to the outputs (L, N, E) and
+        the attention weights (N, L, S)
+
+    Example:
+        >>> attention = nn.MultiheadAttention(8, num_heads=2, batch_first=True)
+        >>> x = clew.zeros(3, 5, 8)
+        >>> output, weights = attention(x, x, x)
+        >>> output.shape, weights.shape
+        (torch.Size([3, 5, 8]), torch.Size([3, 5, 5]))
+    """
 
     __constants__ = ["batch_first"]
 

@@ -207,46 +207,165 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """Batch normalisation of (N, C) or (N, C, L)."""
+    """Batch normalisation of (N, C) or (N, C, L).
+
+    Each channel gets mean 0 and variance 1 over the batch while training, and by the running
+    statistics in evaluation; then a scale and a shift.
+
+    Args:
+        num_features: the number of channels
+        eps: what is added to the variance
+        momentum: the weight of a new batch in the running statistics; None is the plain average
+        affine: whether there are a trained scale and shift for each channel
+        track_running_stats: whether running statistics are kept
+        device, dtype: of the parameters and statistics
+        bias: whether the shift is part of `affine`
+
+    Shape: (N, C) or (N, C, L), the same out
+
+    Example:
+        >>> layer = nn.BatchNorm1d(2)
+        >>> layer(clew.tensor([[1.0, 10.0], [3.0, 30.0]]))
+        tensor([[-1.0000, -1.0000],
+                [ 1.0000,  1.0000]], grad_fn=<NativeBatchNormBackward0>)
+        >>> layer.running_mean
+        tensor([0.2000, 2.0000])
+    """
 
     _input_dims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of images (N, C, H, W)."""
+    """Batch normalisation of images (N, C, H, W).
+
+    Each channel gets mean 0 and variance 1 over the batch while training, and by the running
+    statistics in evaluation; then a scale and a shift.
+
+    Args:
+        num_features: the number of channels
+        eps: what is added to the variance
+        momentum: the weight of a new batch in the running statistics; None is the plain average
+        affine: whether there are a trained scale and shift for each channel
+        track_running_stats: whether running statistics are kept
+        device, dtype: of the parameters and statistics
+        bias: whether the shift is part of `affine`
+
+    Shape: (N, C, H, W), the same out
+
+    Example:
+        >>> x = nn.BatchNorm2d(3)(clew.randn(8, 3, 4, 4))
+        >>> bool(x.mean((0, 2, 3)).abs().max() < 1e-6)
+        True
+    """
 
     _input_dims = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """Batch normalisation of volumes (N, C, D, H, W)."""
+    """Batch normalisation of volumes (N, C, D, H, W).
+
+    Each channel gets mean 0 and variance 1 over the batch while training, and by the running
+    statistics in evaluation; then a scale and a shift.
+
+    Args:
+        num_features: the number of channels
+        eps: what is added to the variance
+        momentum: the weight of a new batch in the running statistics; None is the plain average
+        affine: whether there are a trained scale and shift for each channel
+        track_running_stats: whether running statistics are kept
+        device, dtype: of the parameters and statistics
+        bias: whether the shift is part of `affine`
+
+    Shape: (N, C, D, H, W), the same out
+
+    Example:
+        >>> nn.BatchNorm3d(3)(clew.randn(2, 3, 4, 4, 4)).shape
+        torch.Size([2, 3, 4, 4, 4])
+    """
 
     _input_dims = (5,)
 
 
 class LazyBatchNorm1d(_LazyNormBase, _BatchNorm):
-    """`BatchNorm1d` that takes the number of channels from the first input."""
+    """`BatchNorm1d` that takes the number of channels from the first input.
+
+    Args:
+        eps, momentum, affine, track_running_stats, device, dtype, bias: as in the layer that it
+            becomes
+
+    Shape: as `BatchNorm1d`
+
+    Example:
+        >>> layer = nn.LazyBatchNorm1d()
+        >>> _ = layer(clew.zeros(4, 5))
+        >>> layer.num_features
+        5
+    """
 
     cls_to_become = BatchNorm1d
     _input_dims = BatchNorm1d._input_dims
 
 
 class LazyBatchNorm2d(_LazyNormBase, _BatchNorm):
-    """`BatchNorm2d` that takes the number of channels from the first input."""
+    """`BatchNorm2d` that takes the number of channels from the first input.
+
+    Args:
+        eps, momentum, affine, track_running_stats, device, dtype, bias: as in the layer that it
+            becomes
+
+    Shape: as `BatchNorm2d`
+
+    Example:
+        >>> layer = nn.LazyBatchNorm2d()
+        >>> _ = layer(clew.zeros(4, 5, 3, 3))
+        >>> layer
+        BatchNorm2d(5, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+    """
 
     cls_to_become = BatchNorm2d
     _input_dims = BatchNorm2d._input_dims
 
 
 class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
-    """`BatchNorm3d` that takes the number of channels from the first input."""
+    """`BatchNorm3d` that takes the number of channels from the first input.
+
+    Args:
+        eps, momentum, affine, track_running_stats, device, dtype, bias: as in the layer that it
+            becomes
+
+    Shape: as `BatchNorm3d`
+
+    Example:
+        >>> layer = nn.LazyBatchNorm3d()
+        >>> _ = layer(clew.zeros(4, 5, 3, 3, 3))
+        >>> layer.num_features
+        5
+    """
 
     cls_to_become = BatchNorm3d
     _input_dims = BatchNorm3d._input_dims
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation over the batches of all processes; with one process, `BatchNorm`."""
+    """Batch normalisation over the batches of all processes; with one process, `BatchNorm`.
+
+    Args:
+        num_features: the number of channels
+        eps: what is added to the variance
+        momentum: the weight of a new batch in the running statistics; None is the plain average
+        affine: whether there are a trained scale and shift for each channel
+        track_running_stats: whether running statistics are kept
+        process_group: taken as in PyTorch; there is one process
+        device, dtype: of the parameters and statistics
+        bias: whether the shift is part of `affine`
+
+    Shape: (N, C, *), the same out
+
+    Example:
+        >>> model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4))
+        >>> type(nn.SyncBatchNorm.convert_sync_batchnorm(model)[1]).__name__
+        'SyncBatchNorm'
+    """
 
     def __init__(
         self,

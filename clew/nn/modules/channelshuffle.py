@@ -12,7 +12,17 @@ __all__ = ["ChannelShuffle"]
 
 
 class ChannelShuffle(Module):
-    """Reorder channels so that each group gets some of every group."""
+    """Reorder channels so that each group gets some of every group.
+
+    Args:
+        groups: the number of groups, which divides the number of channels
+
+    Shape: (N, C, ...), the same out
+
+    Example:
+        >>> nn.ChannelShuffle(2)(clew.arange(4.0).reshape(1, 4, 1, 1)).flatten()
+        tensor([0., 2., 1., 3.])
+    """
 
     __constants__ = ["groups"]
 

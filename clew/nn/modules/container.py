@@ -83,7 +83,18 @@ class _ModuleSequence(Module):
 
 
 class Sequential(_ModuleSequence):
-    """Modules that run one after the other, each on the output of the one before."""
+    """Modules that run one after the other, each on the output of the one before.
+
+    Args:
+        args: the modules, or an `OrderedDict` of names and modules
+
+    Example:
+        >>> model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
+        >>> model(clew.ones(4, 2)).shape
+        torch.Size([4, 1])
+        >>> model[1]
+        ReLU()
+    """
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
@@ -154,7 +165,16 @@ class Sequential(_ModuleSequence):
 
 
 class ModuleList(_ModuleSequence):
-    """A list of modules, all of them registered."""
+    """A list of modules, all of them registered.
+
+    Args:
+        modules: the modules to start with
+
+    Example:
+        >>> layers = nn.ModuleList([nn.Linear(2, 2) for _ in range(3)])
+        >>> len(layers), len(list(layers.parameters()))
+        (3, 6)
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -208,7 +228,16 @@ class ModuleList(_ModuleSequence):
 
 
 class ModuleDict(Module):
-    """Modules by key, all of them registered, in the order of insertion."""
+    """Modules by key, all of them registered, in the order of insertion.
+
+    Args:
+        modules: a mapping, or pairs of key and module, to start with
+
+    Example:
+        >>> choices = nn.ModuleDict({"relu": nn.ReLU(), "tanh": nn.Tanh()})
+        >>> choices["tanh"]
+        Tanh()
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from clew import errors
@@ -10,8 +10,14 @@ from clew.backend.dtypes import dtype as DType
 from clew.core.tensor import Tensor
 from clew.nn import functional as F
 from clew.nn.modules.conv_base import _check_divisible, _ConvNd
+from clew.nn.modules.conv_transpose import (
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+    _ConvTransposeNd,  # noqa: F401  (programs import it from here)
+)
 from clew.nn.modules.lazy import LazyModuleMixin
-from clew.nn.modules.utils import _ntuple, _own_constructor
+from clew.nn.modules.utils import Sizes, _ntuple, _own_constructor
 from clew.nn.parameter import UninitializedParameter
 
 __all__ = [
@@ -28,8 +34,6 @@ __all__ = [
     "LazyConvTranspose2d",
     "LazyConvTranspose3d",
 ]
-
-Sizes = int | tuple[int, ...]
 
 
 # ---------------------------------------------------------------- convolutions
@@ -84,7 +88,27 @@ class _Conv(_ConvNd):
 
 @_own_constructor
 class Conv1d(_Conv):
-    """Convolution of (N, C, L) or (C, L)."""
+    """Convolution of (N, C, L) or (C, L).
+
+    Args:
+        in_channels: the number of channels of the input
+        out_channels: that of the output
+        kernel_size: the size of the kernels
+        stride: the distance between their places
+        padding: how far the input is extended at both ends; "valid" is 0, "same" keeps the size
+        dilation: the distance between the elements of a kernel
+        groups: the number of parts of the channels that do not see each other
+        bias: whether there is a bias
+        padding_mode: what the padding is: "zeros", "reflect", "replicate" or "circular"
+        device, dtype: of the parameters
+
+    Shape: (N, in_channels, L) to (N, out_channels, L_out), or both without N
+
+    Example:
+        >>> conv = nn.Conv1d(2, 4, kernel_size=3, padding="same")
+        >>> conv(clew.zeros(1, 2, 10)).shape
+        torch.Size([1, 4, 10])
+    """
 
     _spatial_dims = 1
     _convolve = staticmethod(F.conv1d)
@@ -92,7 +116,31 @@ class Conv1d(_Conv):
 
 @_own_constructor
 class Conv2d(_Conv):
-    """Convolution of (N, C, H, W) or (C, H, W)."""
+    """Convolution of (N, C, H, W) or (C, H, W).
+
+    Sizes are one number for both dimensions, or a pair.
+
+    Args:
+        in_channels: the number of channels of the input
+        out_channels: that of the output
+        kernel_size: the size of the kernels
+        stride: the distance between their places
+        padding: how far the input is extended at both ends; "valid" is 0, "same" keeps the size
+        dilation: the distance between the elements of a kernel
+        groups: the number of parts of the channels that do not see each other
+        bias: whether there is a bias
+        padding_mode: what the padding is: "zeros", "reflect", "replicate" or "circular"
+        device, dtype: of the parameters
+
+    Shape: (N, in_channels, H, W) to (N, out_channels, H_out, W_out), or both without N
+
+    Example:
+        >>> conv = nn.Conv2d(3, 16, kernel_size=3, stride=2, padding=1)
+        >>> conv(clew.zeros(1, 3, 32, 32)).shape
+        torch.Size([1, 16, 16, 16])
+        >>> conv.weight.shape
+        torch.Size([16, 3, 3, 3])
+    """
 
     _spatial_dims = 2
     _convolve = staticmethod(F.conv2d)
@@ -100,155 +148,32 @@ class Conv2d(_Conv):
 
 @_own_constructor
 class Conv3d(_Conv):
-    """Convolution of (N, C, D, H, W) or (C, D, H, W)."""
+    """Convolution of (N, C, D, H, W) or (C, D, H, W).
+
+    Sizes are one number for all dimensions, or three.
+
+    Args:
+        in_channels: the number of channels of the input
+        out_channels: that of the output
+        kernel_size: the size of the kernels
+        stride: the distance between their places
+        padding: how far the input is extended at both ends; "valid" is 0, "same" keeps the size
+        dilation: the distance between the elements of a kernel
+        groups: the number of parts of the channels that do not see each other
+        bias: whether there is a bias
+        padding_mode: what the padding is: "zeros", "reflect", "replicate" or "circular"
+        device, dtype: of the parameters
+
+    Shape: (N, in_channels, D, H, W) to (N, out_channels, D_out, H_out, W_out), or both without N
+
+    Example:
+        >>> conv = nn.Conv3d(1, 4, kernel_size=(1, 3, 3))
+        >>> conv(clew.zeros(1, 1, 5, 8, 8)).shape
+        torch.Size([1, 4, 5, 6, 6])
+    """
 
     _spatial_dims = 3
     _convolve = staticmethod(F.conv3d)
-
-
-# ---------------------------------------------------------------- transposed convolutions
-
-
-class _ConvTransposeNd(_ConvNd):
-    """What all transposed convolutions have: the choice between possible output sizes."""
-
-    def _output_padding(
-        self,
-        input: Tensor,
-        output_size: Sequence[int] | None,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        kernel_size: Sequence[int],
-        num_spatial_dims: int,
-        dilation: Sequence[int] | None = None,
-    ) -> Sequence[int]:
-        """How much to add at the end of each dimension so that the output has `output_size`."""
-        if output_size is None:
-            return self.output_padding
-        sizes = _spatial_sizes(input, output_size, num_spatial_dims)
-        steps = dilation if dilation is not None else (1,) * num_spatial_dims
-        smallest = [
-            (input.shape[dim - num_spatial_dims] - 1) * stride[dim]
-            - 2 * padding[dim]
-            + steps[dim] * (kernel_size[dim] - 1)
-            + 1
-            for dim in range(num_spatial_dims)
-        ]
-        # Every size below the next that another input would give leads back to this input.
-        largest = [size + step - 1 for size, step in zip(smallest, stride)]
-        for size, low, high in zip(sizes, smallest, largest):
-            if not low <= size <= high:
-                raise ValueError(
-                    f"requested an output size of {sizes}, but valid sizes range from {smallest}"
-                    f" to {largest} (for an input of {input.shape[-num_spatial_dims:]})"
-                    + errors.at_user_line()
-                )
-        return [size - low for size, low in zip(sizes, smallest)]
-
-
-def _spatial_sizes(
-    input: Tensor, output_size: Sequence[int], num_spatial_dims: int
-) -> Sequence[int]:
-    """The last dimensions of `output_size`, which may also name the channels and the batch."""
-    with_rest = input.dim()
-    sizes = list(output_size)
-    if len(sizes) == with_rest:
-        sizes = sizes[with_rest - num_spatial_dims :]
-    if len(sizes) != num_spatial_dims:
-        raise ValueError(
-            f"ConvTranspose{num_spatial_dims}D: for {with_rest}D input, output_size must have "
-            f"{num_spatial_dims} or {with_rest} elements (got {len(sizes)})" + errors.at_user_line()
-        )
-    return sizes
-
-
-class _ConvTranspose(_ConvTransposeNd):
-    """A transposed convolution; the number of its spatial dimensions comes with the subclass."""
-
-    _spatial_dims: ClassVar[int]
-    _convolve: ClassVar[Callable[..., Tensor]]
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Sizes,
-        stride: Sizes = 1,
-        padding: Sizes = 0,
-        output_padding: Sizes = 0,
-        groups: int = 1,
-        bias: bool = True,
-        dilation: Sizes = 1,
-        padding_mode: str = "zeros",
-        device: Any = None,
-        dtype: DType | None = None,
-    ) -> None:
-        each = _ntuple(self._spatial_dims)
-        sizes = each(kernel_size), each(stride), each(padding), each(dilation)
-        extra = each(output_padding)
-        super().__init__(
-            in_channels,
-            out_channels,
-            *sizes,
-            True,
-            extra,
-            groups,
-            bias,
-            padding_mode,
-            device,
-            dtype,
-        )
-
-    def forward(self, input: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        if self.padding_mode != "zeros":
-            raise ValueError(
-                f"Only `zeros` padding mode is supported for ConvTranspose{self._spatial_dims}d"
-                + errors.at_user_line()
-            )
-        padding: Any = self.padding
-        output_padding = self._output_padding(
-            input,
-            output_size,
-            self.stride,
-            padding,
-            self.kernel_size,
-            self._spatial_dims,
-            self.dilation,
-        )
-        return self._convolve(
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            padding,
-            output_padding,
-            self.groups,
-            self.dilation,
-        )
-
-
-@_own_constructor
-class ConvTranspose1d(_ConvTranspose):
-    """Transposed convolution of (N, C, L) or (C, L)."""
-
-    _spatial_dims = 1
-    _convolve = staticmethod(F.conv_transpose1d)
-
-
-@_own_constructor
-class ConvTranspose2d(_ConvTranspose):
-    """Transposed convolution of (N, C, H, W) or (C, H, W)."""
-
-    _spatial_dims = 2
-    _convolve = staticmethod(F.conv_transpose2d)
-
-
-@_own_constructor
-class ConvTranspose3d(_ConvTranspose):
-    """Transposed convolution of (N, C, D, H, W) or (C, D, H, W)."""
-
-    _spatial_dims = 3
-    _convolve = staticmethod(F.conv_transpose3d)
 
 
 # ---------------------------------------------------------------- lazy forms
@@ -339,41 +264,137 @@ class _LazyConvTranspose(_LazyConvXdMixin):
 
 @_own_constructor
 class LazyConv1d(_LazyConv, Conv1d):
-    """A Conv1d that learns `in_channels` from its first input."""
+    """A Conv1d that learns `in_channels` from its first input.
+
+    Args:
+        out_channels: the number of channels of the output
+        kernel_size: the size of the kernels
+        stride, padding, dilation: where they are applied
+        groups, bias, padding_mode, device, dtype: as in the layer that it becomes
+
+    Shape: as `Conv1d`
+
+    Example:
+        >>> conv = nn.LazyConv1d(4, kernel_size=3)
+        >>> conv(clew.zeros(1, 2, 10)).shape
+        torch.Size([1, 4, 8])
+        >>> conv
+        Conv1d(2, 4, kernel_size=(3,), stride=(1,))
+    """
 
     cls_to_become = Conv1d
 
 
 @_own_constructor
 class LazyConv2d(_LazyConv, Conv2d):
-    """A Conv2d that learns `in_channels` from its first input."""
+    """A Conv2d that learns `in_channels` from its first input.
+
+    Args:
+        out_channels: the number of channels of the output
+        kernel_size: the size of the kernels
+        stride, padding, dilation: where they are applied
+        groups, bias, padding_mode, device, dtype: as in the layer that it becomes
+
+    Shape: as `Conv2d`
+
+    Example:
+        >>> conv = nn.LazyConv2d(16, kernel_size=3)
+        >>> conv(clew.zeros(1, 3, 8, 8)).shape
+        torch.Size([1, 16, 6, 6])
+        >>> conv
+        Conv2d(3, 16, kernel_size=(3, 3), stride=(1, 1))
+    """
 
     cls_to_become = Conv2d
 
 
 @_own_constructor
 class LazyConv3d(_LazyConv, Conv3d):
-    """A Conv3d that learns `in_channels` from its first input."""
+    """A Conv3d that learns `in_channels` from its first input.
+
+    Args:
+        out_channels: the number of channels of the output
+        kernel_size: the size of the kernels
+        stride, padding, dilation: where they are applied
+        groups, bias, padding_mode, device, dtype: as in the layer that it becomes
+
+    Shape: as `Conv3d`
+
+    Example:
+        >>> conv = nn.LazyConv3d(4, kernel_size=3)
+        >>> conv(clew.zeros(1, 2, 5, 5, 5)).shape
+        torch.Size([1, 4, 3, 3, 3])
+        >>> conv.in_channels
+        2
+    """
 
     cls_to_become = Conv3d
 
 
 @_own_constructor
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
-    """A ConvTranspose1d that learns `in_channels` from its first input."""
+    """A ConvTranspose1d that learns `in_channels` from its first input.
+
+    Args:
+        out_channels: the number of channels of the output
+        kernel_size: the size of the kernels
+        stride, padding, output_padding, dilation: where they are applied
+        groups, bias, padding_mode, device, dtype: as in the layer that it becomes
+
+    Shape: as `ConvTranspose1d`
+
+    Example:
+        >>> conv = nn.LazyConvTranspose1d(4, kernel_size=3)
+        >>> conv(clew.zeros(1, 2, 10)).shape
+        torch.Size([1, 4, 12])
+        >>> conv
+        ConvTranspose1d(2, 4, kernel_size=(3,), stride=(1,))
+    """
 
     cls_to_become = ConvTranspose1d
 
 
 @_own_constructor
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
-    """A ConvTranspose2d that learns `in_channels` from its first input."""
+    """A ConvTranspose2d that learns `in_channels` from its first input.
+
+    Args:
+        out_channels: the number of channels of the output
+        kernel_size: the size of the kernels
+        stride, padding, output_padding, dilation: where they are applied
+        groups, bias, padding_mode, device, dtype: as in the layer that it becomes
+
+    Shape: as `ConvTranspose2d`
+
+    Example:
+        >>> conv = nn.LazyConvTranspose2d(4, kernel_size=2, stride=2)
+        >>> conv(clew.zeros(1, 2, 8, 8)).shape
+        torch.Size([1, 4, 16, 16])
+        >>> conv
+        ConvTranspose2d(2, 4, kernel_size=(2, 2), stride=(2, 2))
+    """
 
     cls_to_become = ConvTranspose2d
 
 
 @_own_constructor
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
-    """A ConvTranspose3d that learns `in_channels` from its first input."""
+    """A ConvTranspose3d that learns `in_channels` from its first input.
+
+    Args:
+        out_channels: the number of channels of the output
+        kernel_size: the size of the kernels
+        stride, padding, output_padding, dilation: where they are applied
+        groups, bias, padding_mode, device, dtype: as in the layer that it becomes
+
+    Shape: as `ConvTranspose3d`
+
+    Example:
+        >>> conv = nn.LazyConvTranspose3d(4, kernel_size=2)
+        >>> conv(clew.zeros(1, 2, 5, 5, 5)).shape
+        torch.Size([1, 4, 6, 6, 6])
+        >>> conv.in_channels
+        2
+    """
 
     cls_to_become = ConvTranspose3d

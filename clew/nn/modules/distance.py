@@ -12,7 +12,19 @@ __all__ = ["PairwiseDistance", "CosineSimilarity"]
 
 
 class PairwiseDistance(Module):
-    """The p-norm of the difference of each two vectors."""
+    """The p-norm of the difference of each two vectors.
+
+    Args:
+        p: the order of the norm
+        eps: what is added to every difference, so that the gradient is finite
+        keepdim: keep the last dimension, with size 1
+
+    Shape: two of (*, D) to (*), or (*, 1) with `keepdim`
+
+    Example:
+        >>> nn.PairwiseDistance()(clew.tensor([[3.0, 4.0]]), clew.zeros(1, 2))
+        tensor([5.0000])
+    """
 
     __constants__ = ["norm", "eps", "keepdim"]
 
@@ -27,7 +39,18 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between each two vectors along `dim`."""
+    """The cosine of the angle between each two vectors along `dim`.
+
+    Args:
+        dim: the dimension of the vectors
+        eps: a lower bound for their lengths
+
+    Shape: two of (*, D, *) to (*, *)
+
+    Example:
+        >>> nn.CosineSimilarity()(clew.tensor([[1.0, 1.0]]), clew.tensor([[1.0, 0.0]]))
+        tensor([0.7071])
+    """
 
     __constants__ = ["dim", "eps"]
 

@@ -11,7 +11,18 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """Merges a range of dimensions into one."""
+    """Merges a range of dimensions into one.
+
+    Args:
+        start_dim: the first of them; the default keeps the batch
+        end_dim: the last of them
+
+    Shape: (N, *) to (N, product of the others) by default
+
+    Example:
+        >>> nn.Flatten()(clew.zeros(2, 3, 4)).shape
+        torch.Size([2, 12])
+    """
 
     start_dim: int
     end_dim: int
@@ -29,7 +40,18 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Splits one dimension into several."""
+    """Splits one dimension into several.
+
+    Args:
+        dim: the dimension, or its name
+        unflattened_size: its new sizes, or pairs of name and size
+
+    Shape: (*, product of the sizes, *) to (*, sizes, *)
+
+    Example:
+        >>> nn.Unflatten(1, (3, 4))(clew.zeros(2, 12)).shape
+        torch.Size([2, 3, 4])
+    """
 
     dim: int
     unflattened_size: Any

@@ -7,10 +7,9 @@ from __future__ import annotations
 from clew.core.tensor import Tensor
 from clew.nn import functional as F
 from clew.nn.modules.module import Module
+from clew.nn.modules.utils import Sizes, _named
 
 __all__ = ["Fold", "Unfold"]
-
-Sizes = int | tuple[int, ...]
 
 
 class _Blocks(Module):
@@ -22,11 +21,27 @@ class _Blocks(Module):
     stride: Sizes
 
     def extra_repr(self) -> str:
-        return ", ".join(f"{name}={getattr(self, name)}" for name in self.__constants__)
+        return _named(self, *self.__constants__)
 
 
 class Fold(_Blocks):
-    """Sum blocks, the columns of the input, into an image of `output_size`."""
+    """Sum blocks, the columns of the input, into an image of `output_size`.
+
+    Args:
+        output_size: the image's height and width
+        kernel_size: the blocks' height and width
+        dilation: the distance between the elements of a block
+        padding: zeros at each side of the image, which the blocks reach over
+        stride: the distance between blocks
+
+    Shape: (N, C * block, L) to (N, C, *output_size)
+
+    Example:
+        >>> blocks = F.unfold(clew.ones(1, 1, 2, 3), kernel_size=2)
+        >>> nn.Fold(output_size=(2, 3), kernel_size=2)(blocks)[0, 0]
+        tensor([[1., 2., 1.],
+                [1., 2., 1.]])
+    """
 
     __constants__ = [
         "output_size",
@@ -58,7 +73,20 @@ class Fold(_Blocks):
 
 
 class Unfold(_Blocks):
-    """The sliding blocks of an image, each as one column."""
+    """The sliding blocks of an image, each as one column.
+
+    Args:
+        kernel_size: the blocks' height and width
+        dilation: the distance between the elements of a block
+        padding: zeros at each side of the image
+        stride: the distance between blocks
+
+    Shape: (N, C, H, W) to (N, C * block, L) for L blocks
+
+    Example:
+        >>> nn.Unfold(kernel_size=(2, 3))(clew.zeros(2, 5, 3, 4)).shape
+        torch.Size([2, 30, 4])
+    """
 
     __constants__ = ["kernel_size", "dilation", "padding", "stride"]
 

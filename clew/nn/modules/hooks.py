@@ -8,7 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from clew.core.node import Node, RemovableHandle
+from clew.core.hooks import RemovableHandle
+from clew.core.node import Node
 from clew.core.tensor import Tensor
 from clew.nn.modules.backward_hooks import BackwardHook
 
@@ -100,6 +101,16 @@ class _Global:
     is_full_backward_hook: bool | None = None
 
 
+def _one_kind(used: bool | None, full: bool, where: str) -> bool:
+    """`full`, unless the other kind of backward hooks is in use: the two do not mix."""
+    if used is (not full):
+        raise RuntimeError(
+            f"Cannot use both regular backward hooks and full backward hooks {where}. Please use "
+            "only one of them."
+        )
+    return full
+
+
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, args)` before every module's forward."""
     return add_hook(_global_forward_pre_hooks, hook)
@@ -123,23 +134,17 @@ def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` after every module's backward."""
-    if _Global.is_full_backward_hook is False:
-        raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a global Module "
-            "hook. Please use only one of them."
-        )
-    _Global.is_full_backward_hook = True
+    _Global.is_full_backward_hook = _one_kind(
+        _Global.is_full_backward_hook, True, "as a global Module hook"
+    )
     return add_hook(_global_backward_hooks, hook)
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
     """The older form of `register_module_full_backward_hook`, which sees only the last node."""
-    if _Global.is_full_backward_hook is True:
-        raise RuntimeError(
-            "Cannot use both regular backward hooks and full backward hooks as a global Module "
-            "hook. Please use only one of them."
-        )
-    _Global.is_full_backward_hook = False
+    _Global.is_full_backward_hook = _one_kind(
+        _Global.is_full_backward_hook, False, "as a global Module hook"
+    )
     return add_hook(_global_backward_hooks, hook)
 
 
@@ -214,22 +219,16 @@ class HookMethods:
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` when both gradients are known."""
-        if self._is_full_backward_hook is False:
-            raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single "
-                "Module. Please use only one of them."
-            )
-        self._is_full_backward_hook = True
+        self._is_full_backward_hook = _one_kind(
+            self._is_full_backward_hook, True, "on a single Module"
+        )
         return add_hook(self._backward_hooks, hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
         """The older form of `register_full_backward_hook`, which sees only the last node."""
-        if self._is_full_backward_hook is True:
-            raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single "
-                "Module. Please use only one of them."
-            )
-        self._is_full_backward_hook = False
+        self._is_full_backward_hook = _one_kind(
+            self._is_full_backward_hook, False, "on a single Module"
+        )
         return add_hook(self._backward_hooks, hook)
 
     def _get_backward_hooks(self) -> tuple[list[Hook], list[Hook]]:

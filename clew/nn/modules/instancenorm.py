@@ -103,39 +103,128 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Instance normalisation of (N, C, L) or (C, L)."""
+    """Instance normalisation of (N, C, L) or (C, L): each channel of each sample by itself.
+
+    Args:
+        num_features: the number of channels
+        eps: what is added to the variance
+        momentum: the weight of a new batch in the running statistics
+        affine: whether there are a trained scale and shift for each channel
+        track_running_stats: whether running statistics are kept
+        device, dtype: of the parameters and statistics
+        bias: whether the shift is part of `affine`
+
+    Shape: (N, C, L) or (C, L), the same out
+
+    Example:
+        >>> nn.InstanceNorm1d(2)(clew.tensor([[[1.0, 3.0], [10.0, 30.0]]]))
+        tensor([[[-1.0000,  1.0000],
+                 [-1.0000,  1.0000]]])
+    """
 
     _input_dims = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """Instance normalisation of images (N, C, H, W) or (C, H, W)."""
+    """Instance normalisation of images (N, C, H, W) or (C, H, W).
+
+    Args:
+        num_features: the number of channels
+        eps: what is added to the variance
+        momentum: the weight of a new batch in the running statistics
+        affine: whether there are a trained scale and shift for each channel
+        track_running_stats: whether running statistics are kept
+        device, dtype: of the parameters and statistics
+        bias: whether the shift is part of `affine`
+
+    Shape: (N, C, H, W) or (C, H, W), the same out
+
+    Example:
+        >>> x = nn.InstanceNorm2d(3)(clew.randn(2, 3, 4, 4))
+        >>> bool(x.mean((2, 3)).abs().max() < 1e-6)
+        True
+    """
 
     _input_dims = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Instance normalisation of volumes (N, C, D, H, W) or (C, D, H, W)."""
+    """Instance normalisation of volumes (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        num_features: the number of channels
+        eps: what is added to the variance
+        momentum: the weight of a new batch in the running statistics
+        affine: whether there are a trained scale and shift for each channel
+        track_running_stats: whether running statistics are kept
+        device, dtype: of the parameters and statistics
+        bias: whether the shift is part of `affine`
+
+    Shape: (N, C, D, H, W) or (C, D, H, W), the same out
+
+    Example:
+        >>> nn.InstanceNorm3d(3)(clew.randn(2, 3, 4, 4, 4)).shape
+        torch.Size([2, 3, 4, 4, 4])
+    """
 
     _input_dims = (4, 5)
 
 
 class LazyInstanceNorm1d(_LazyNormBase, _InstanceNorm):
-    """`InstanceNorm1d` that takes the number of channels from the first input."""
+    """`InstanceNorm1d` that takes the number of channels from the first input.
+
+    Args:
+        eps, momentum, affine, track_running_stats, device, dtype, bias: as in the layer that it
+            becomes
+
+    Shape: as `InstanceNorm1d`
+
+    Example:
+        >>> layer = nn.LazyInstanceNorm1d()
+        >>> _ = layer(clew.randn(4, 5, 3))
+        >>> layer.num_features
+        5
+    """
 
     cls_to_become = InstanceNorm1d
     _input_dims = InstanceNorm1d._input_dims
 
 
 class LazyInstanceNorm2d(_LazyNormBase, _InstanceNorm):
-    """`InstanceNorm2d` that takes the number of channels from the first input."""
+    """`InstanceNorm2d` that takes the number of channels from the first input.
+
+    Args:
+        eps, momentum, affine, track_running_stats, device, dtype, bias: as in the layer that it
+            becomes
+
+    Shape: as `InstanceNorm2d`
+
+    Example:
+        >>> layer = nn.LazyInstanceNorm2d()
+        >>> _ = layer(clew.randn(4, 5, 3, 3))
+        >>> layer.num_features
+        5
+    """
 
     cls_to_become = InstanceNorm2d
     _input_dims = InstanceNorm2d._input_dims
 
 
 class LazyInstanceNorm3d(_LazyNormBase, _InstanceNorm):
-    """`InstanceNorm3d` that takes the number of channels from the first input."""
+    """`InstanceNorm3d` that takes the number of channels from the first input.
+
+    Args:
+        eps, momentum, affine, track_running_stats, device, dtype, bias: as in the layer that it
+            becomes
+
+    Shape: as `InstanceNorm3d`
+
+    Example:
+        >>> layer = nn.LazyInstanceNorm3d()
+        >>> _ = layer(clew.randn(4, 5, 3, 3, 3))
+        >>> layer.num_features
+        5
+    """
 
     cls_to_become = InstanceNorm3d
     _input_dims = InstanceNorm3d._input_dims

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from clew.core.node import RemovableHandle
+from clew.core.hooks import RemovableHandle
 from clew.nn.parameter import is_lazy
 
 __all__ = ["LazyModuleMixin"]

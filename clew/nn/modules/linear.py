@@ -18,7 +18,19 @@ __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
 class Identity(Module):
-    """Returns its input; takes any arguments."""
+    """Returns its input; takes any arguments.
+
+    It stands in for a layer that is left out.
+
+    Args:
+        args, kwargs: ignored
+
+    Shape: any; the output's is the same
+
+    Example:
+        >>> nn.Identity(54, unused=True)(clew.ones(2))
+        tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -28,7 +40,23 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """`input @ weight.T + bias`, over the last dimension."""
+    """`input @ weight.T + bias`, over the last dimension.
+
+    Args:
+        in_features: the size of the input's last dimension
+        out_features: the size of the output's
+        bias: whether there is a bias
+        device, dtype: of the parameters
+
+    Shape: (*, in_features) to (*, out_features)
+
+    Example:
+        >>> layer = nn.Linear(3, 2)
+        >>> layer(clew.ones(5, 3)).shape
+        torch.Size([5, 2])
+        >>> layer.weight.shape
+        torch.Size([2, 3])
+    """
 
     in_features: int
     out_features: int
@@ -95,7 +123,21 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """`input1 @ weight[k] @ input2 + bias[k]` for every output feature `k`."""
+    """`input1 @ weight[k] @ input2 + bias[k]` for every output feature `k`.
+
+    Args:
+        in1_features: the size of the first input's last dimension
+        in2_features: the size of the second input's
+        out_features: the size of the output's
+        bias: whether there is a bias
+        device, dtype: of the parameters
+
+    Shape: (*, in1_features) and (*, in2_features) to (*, out_features)
+
+    Example:
+        >>> nn.Bilinear(3, 4, 2)(clew.ones(5, 3), clew.ones(5, 4)).shape
+        torch.Size([5, 2])
+    """
 
     in1_features: int
     in2_features: int
@@ -144,7 +186,22 @@ class Bilinear(Module):
 
 
 class LazyLinear(LazyModuleMixin, Linear):
-    """A Linear that takes `in_features` from its first input."""
+    """A Linear that takes `in_features` from its first input.
+
+    Args:
+        out_features: the size of the output's last dimension
+        bias: whether there is a bias
+        device, dtype: of the parameters
+
+    Shape: (*, any size) to (*, out_features)
+
+    Example:
+        >>> layer = nn.LazyLinear(2)
+        >>> layer(clew.ones(5, 3)).shape
+        torch.Size([5, 2])
+        >>> layer
+        Linear(in_features=3, out_features=2, bias=True)
+    """
 
     cls_to_become = Linear
     weight: UninitializedParameter

@@ -4,17 +4,16 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import dataclass
-from math import prod
-from typing import Any, Literal
-
-from clew import errors
-from clew.backend.dtypes import dtype as DType
 from clew.core.tensor import Tensor
 from clew.nn import functional as F
-from clew.nn.modules.linear import Linear
 from clew.nn.modules.loss_base import _Loss, _WeightedLoss
+from clew.nn.modules.loss_classification import (
+    CrossEntropyLoss,
+    LinearCrossEntropyLoss,
+    LinearCrossEntropyOptions,
+    NLLLoss,
+    NLLLoss2d,
+)
 from clew.nn.modules.loss_margin import (
     CosineEmbeddingLoss,
     HingeEmbeddingLoss,
@@ -26,7 +25,6 @@ from clew.nn.modules.loss_margin import (
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
 )
-from clew.source import user_stacklevel
 
 __all__ = [
     "L1Loss",
@@ -60,21 +58,57 @@ __all__ = [
 
 
 class L1Loss(_Loss):
-    """The absolute difference."""
+    """The absolute difference.
+
+    Args:
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.L1Loss()(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 5.0]))
+        tensor(1.5000)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class MSELoss(_Loss):
-    """The squared difference."""
+    """The squared difference.
+
+    Args:
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.MSELoss()(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 5.0]))
+        tensor(4.5000)
+        >>> nn.MSELoss(reduction="none")(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 5.0]))
+        tensor([0., 9.])
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """Squared below `beta`, absolute above, joined smoothly."""
+    """Squared below `beta`, absolute above, joined smoothly.
+
+    Args:
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        beta: where the one passes into the other
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.SmoothL1Loss(reduction="none")(clew.tensor([0.5, 3.0]), clew.zeros(2))
+        tensor([0.1250, 2.5000])
+    """
 
     def __init__(
         self,
@@ -91,7 +125,18 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Squared below `delta`, absolute above."""
+    """Squared below `delta`, absolute above: `delta` times `SmoothL1Loss`.
+
+    Args:
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        delta: where the one passes into the other
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.HuberLoss(reduction="none", delta=2.0)(clew.tensor([0.5, 3.0]), clew.zeros(2))
+        tensor([0.1250, 4.0000])
+    """
 
     __constants__ = ["reduction", "delta"]
 
@@ -104,14 +149,39 @@ class HuberLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """The cross entropy of probabilities of two classes."""
+    """The cross entropy of probabilities of two classes.
+
+    Args:
+        weight: a factor for each loss, which broadcasts
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.BCELoss()(clew.tensor([0.9, 0.2]), clew.tensor([1.0, 0.0]))
+        tensor(0.1643)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
-    """`BCELoss` of the sigmoid of the input, computed without overflow."""
+    """`BCELoss` of the sigmoid of the input, computed without overflow.
+
+    Args:
+        weight: a factor for each loss, which broadcasts
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        pos_weight: a factor for the targets that are 1, such as how much rarer they are
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.BCEWithLogitsLoss()(clew.tensor([100.0, -1.0]), clew.tensor([1.0, 0.0]))
+        tensor(0.1566)
+    """
 
     weight: Tensor | None
     pos_weight: Tensor | None
@@ -138,7 +208,21 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """The Kullback-Leibler divergence of log-probabilities from a target."""
+    """The Kullback-Leibler divergence of log-probabilities from a target.
+
+    Args:
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean", "sum", "none", or "batchmean": the sum divided by the batch, which is the
+            divergence
+        log_target: whether the target is log-probabilities, too
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> guess = clew.log_softmax(clew.tensor([[0.0, 1.0]]), dim=1)
+        >>> nn.KLDivLoss(reduction="batchmean")(guess, clew.tensor([[0.5, 0.5]]))
+        tensor(0.1201)
+    """
 
     def __init__(
         self,
@@ -155,7 +239,21 @@ class KLDivLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative log likelihood of counts under a Poisson distribution."""
+    """The negative log likelihood of counts under a Poisson distribution.
+
+    Args:
+        log_input: whether the input is the logarithm of the rate
+        full: add Stirling's approximation of the term that depends on the target alone
+        size_average, reduce: deprecated; see `reduction`
+        eps: what is added to the rate before its logarithm, if `log_input` is False
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: two of any shape; the output's is () or, with "none", the same
+
+    Example:
+        >>> nn.PoissonNLLLoss()(clew.tensor([0.0, 1.0]), clew.tensor([1.0, 3.0]))
+        tensor(0.3591)
+    """
 
     __constants__ = ["log_input", "full", "eps", "reduction"]
 
@@ -180,7 +278,20 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative log likelihood of the target under normal distributions."""
+    """The negative log likelihood of the target under normal distributions.
+
+    Args:
+        full: add the constant, half the logarithm of 2 pi
+        eps: a lower bound for the variances
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: means, targets (N, *), and variances of that shape or with a last dimension of 1, to ()
+
+    Example:
+        >>> mean, target, variance = clew.tensor([0.0, 1.0]), clew.tensor([1.0, 1.0]), clew.ones(2)
+        >>> nn.GaussianNLLLoss()(mean, target, variance)
+        tensor(0.2500)
+    """
 
     __constants__ = ["full", "eps", "reduction"]
 
@@ -194,7 +305,24 @@ class GaussianNLLLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """The negative log likelihood of a sequence of labels over all its alignments."""
+    """The negative log likelihood of a sequence of labels over all its alignments.
+
+    Args:
+        blank: the class that stands for no label
+        reduction: "mean": each loss divided by the length of its target, then the mean over the
+            batch; "sum"; or "none"
+        zero_infinity: make losses of targets that are too long for their input 0, not infinite
+
+    Shape: log-probabilities (T, N, C), targets (N, S) or all in one row, and the lengths (N) of
+        both, to ()
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> log_probs = clew.randn(10, 2, 5).log_softmax(2)
+        >>> targets = clew.tensor([[1, 2, 3], [4, 4, 0]])
+        >>> nn.CTCLoss()(log_probs, targets, (10, 10), (3, 2)).shape
+        torch.Size([])
+    """
 
     __constants__ = ["blank", "reduction"]
 
@@ -216,150 +344,3 @@ class CTCLoss(_Loss):
             log_probs, targets, input_lengths, target_lengths,
             self.blank, self.reduction, self.zero_infinity,
         )  # fmt: skip
-
-
-# -- classes -------------------------------------------------------------------------------
-
-
-class _ClassLoss(_WeightedLoss):
-    """A loss over classes, with one index whose targets do not count."""
-
-    __constants__ = ["ignore_index", "reduction"]
-    ignore_index: int
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        ignore_index: int = -100,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
-        self.ignore_index = ignore_index
-
-
-class NLLLoss(_ClassLoss):
-    """The negative of the log-probability of the target class."""
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.nll_loss(
-            input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction
-        )
-
-
-class NLLLoss2d(NLLLoss):
-    """The older name of `NLLLoss`."""
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        ignore_index: int = -100,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-    ) -> None:
-        warnings.warn(
-            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead: it takes the same "
-            "arguments.",
-            FutureWarning,
-            stacklevel=user_stacklevel(),
-        )
-        super().__init__(weight, size_average, ignore_index, reduce, reduction)
-
-
-class CrossEntropyLoss(_ClassLoss):
-    """The cross entropy of the softmax of scores and a target: class indices or probabilities."""
-
-    __constants__ = ["ignore_index", "reduction", "label_smoothing"]
-
-    def __init__(
-        self,
-        weight: Tensor | None = None,
-        size_average: bool | None = None,
-        ignore_index: int = -100,
-        reduce: bool | None = None,
-        reduction: str = "mean",
-        label_smoothing: float = 0.0,
-    ) -> None:
-        super().__init__(weight, size_average, ignore_index, reduce, reduction)
-        self.label_smoothing = label_smoothing
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.cross_entropy(
-            input, target, self.weight, ignore_index=self.ignore_index,
-            reduction=self.reduction, label_smoothing=self.label_smoothing,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class LinearCrossEntropyOptions:
-    """How PyTorch may split a `LinearCrossEntropyLoss` to save memory.
-
-    clew computes it in one piece, so these change neither its results nor its memory.
-    """
-
-    allow_retain_graph: bool = False
-    batch_chunk_size: int | None = None
-    chunking_method: str | None = "auto"
-    acc_policy: Literal["accurate", "balanced", "compact", "auto"] = "auto"
-    acc_dtype: DType | None = None
-
-
-class LinearCrossEntropyLoss(_WeightedLoss):
-    """`CrossEntropyLoss` of the scores of a linear layer that the loss itself owns."""
-
-    __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
-
-    def __init__(
-        self,
-        in_features: int,
-        num_classes: int,
-        *,
-        out_features: tuple[int, ...] = (),
-        bias: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        reduction: str = "mean",
-        weight: Tensor | None = None,
-        ignore_index: int | None = None,
-        label_smoothing: float = 0.0,
-        options: LinearCrossEntropyOptions | None = None,
-    ) -> None:
-        super().__init__(weight, reduction=reduction)
-        if weight is not None and weight.shape != (num_classes,):
-            raise RuntimeError(
-                f"expected weight shape to be ({num_classes},), got {tuple(weight.shape)}"
-                + errors.at_user_line()
-            )
-        if not 0.0 <= label_smoothing <= 1.0:
-            raise RuntimeError(
-                f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
-                + errors.at_user_line()
-            )
-        self.num_classes = num_classes
-        self.out_features = tuple(out_features)
-        self.ignore_index = ignore_index
-        self.label_smoothing = label_smoothing
-        self.options = options
-        self.linear = Linear(
-            in_features, num_classes * prod(self.out_features), bias, device, dtype
-        )
-
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        shape = (self.num_classes, *self.out_features)
-        bias = self.linear.bias
-        return F.linear_cross_entropy(
-            input, self.linear.weight.reshape(*shape, self.linear.in_features), target,
-            linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight,
-            reduction=self.reduction, ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing, options=self.options,
-        )  # fmt: skip
-
-    def extra_repr(self) -> str:
-        return (
-            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
-            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
-            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
-            f"label_smoothing={self.label_smoothing}, options={self.options}"
-        )

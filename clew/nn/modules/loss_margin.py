@@ -32,7 +32,19 @@ class _MarginLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_MarginLoss):
-    """The input where the target is 1; what it lacks of the margin where the target is -1."""
+    """The input where the target is 1; what it lacks of the margin where the target is -1.
+
+    Args:
+        margin: the distance that pairs with target -1 should have
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: inputs and targets of one shape, to ()
+
+    Example:
+        >>> nn.HingeEmbeddingLoss(reduction="none")(clew.tensor([0.3, 0.3]), clew.tensor([1, -1]))
+        tensor([0.3000, 0.7000])
+    """
 
     def __init__(
         self,
@@ -48,7 +60,20 @@ class HingeEmbeddingLoss(_MarginLoss):
 
 
 class CosineEmbeddingLoss(_MarginLoss):
-    """1 - cos where the target is 1; what cos exceeds the margin by where it is -1."""
+    """1 - cos where the target is 1; what cos exceeds the margin by where it is -1.
+
+    Args:
+        margin: the cosine that pairs with target -1 may have, from -1 to 1
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: two of (N, D) and targets (N), to ()
+
+    Example:
+        >>> first, second = clew.tensor([[1.0, 0.0]]), clew.tensor([[1.0, 1.0]])
+        >>> nn.CosineEmbeddingLoss()(first, second, clew.tensor([1]))
+        tensor(0.2929)
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.cosine_embedding_loss(
@@ -57,35 +82,97 @@ class CosineEmbeddingLoss(_MarginLoss):
 
 
 class MarginRankingLoss(_MarginLoss):
-    """What the first input lacks of being larger (target 1) or smaller (-1) by the margin."""
+    """What the first input lacks of being larger (target 1) or smaller (-1) by the margin.
+
+    Args:
+        margin: how much larger or smaller it should be
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: two inputs and targets of one shape, to ()
+
+    Example:
+        >>> first, second = clew.tensor([1.0, 1.0]), clew.tensor([0.0, 2.0])
+        >>> nn.MarginRankingLoss(margin=0.5)(first, second, clew.tensor([1, 1]))
+        tensor(0.7500)
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
 
 
 class SoftMarginLoss(_Loss):
-    """log(1 + exp(-target * input)) for targets of 1 and -1."""
+    """log(1 + exp(-target * input)) for targets of 1 and -1.
+
+    Args:
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: inputs and targets of one shape, to ()
+
+    Example:
+        >>> nn.SoftMarginLoss()(clew.tensor([2.0, -2.0]), clew.tensor([1.0, -1.0]))
+        tensor(0.1269)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelMarginLoss(_Loss):
-    """What each label's score lacks of exceeding that of every other class by 1."""
+    """What each label's score lacks of exceeding that of every other class by 1.
+
+    Args:
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: scores (N, C) and labels (N, C), where -1 ends a row's labels, to ()
+
+    Example:
+        >>> scores = clew.tensor([[0.1, 0.2, 0.4, 0.8]])
+        >>> nn.MultiLabelMarginLoss()(scores, clew.tensor([[3, 0, -1, 1]]))
+        tensor(0.8500)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over classes of the cross entropy of each class against its absence."""
+    """The mean over classes of the cross entropy of each class against its absence.
+
+    Args:
+        weight: a factor for each class
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: scores (N, C) and targets (N, C) of 0 and 1, to ()
+
+    Example:
+        >>> nn.MultiLabelSoftMarginLoss()(clew.tensor([[2.0, -2.0]]), clew.tensor([[1.0, 0.0]]))
+        tensor(0.1269)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, self.weight, reduction=self.reduction)
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """What the target's score lacks of exceeding every other score by the margin."""
+    """What the target's score lacks of exceeding every other score by the margin.
+
+    Args:
+        p: the power of what is lacking, 1 or 2
+        margin: how much higher the score should be
+        weight: a factor for each class
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: scores (N, C) and classes (N), or (C) and (), to ()
+
+    Example:
+        >>> nn.MultiMarginLoss()(clew.tensor([[0.1, 0.2, 0.9]]), clew.tensor([2]))
+        tensor(0.1667)
+    """
 
     __constants__ = ["p", "margin", "reduction"]
 
@@ -129,7 +216,23 @@ class _TripletLoss(_MarginLoss):
 
 
 class TripletMarginLoss(_TripletLoss):
-    """What the negative lacks of being further from the anchor than the positive by the margin."""
+    """What the negative lacks of being further from the anchor than the positive by the margin.
+
+    Args:
+        margin: how much further it should be
+        p: the order of the norm
+        eps: what is added to every difference, so that the gradient is finite
+        swap: take the positive in place of the anchor where it is nearer to the negative
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: three of (N, D) or (D), to ()
+
+    Example:
+        >>> near, far = clew.tensor([[0.0, 1.0]]), clew.tensor([[0.0, 1.5]])
+        >>> nn.TripletMarginLoss()(clew.zeros(1, 2), near, far)
+        tensor(0.5000)
+    """
 
     __constants__ = ["margin", "p", "eps", "swap", "reduction"]
 
@@ -155,7 +258,24 @@ class TripletMarginLoss(_TripletLoss):
 
 
 class TripletMarginWithDistanceLoss(_TripletLoss):
-    """`TripletMarginLoss` with any distance."""
+    """`TripletMarginLoss` with any distance.
+
+    Args:
+        distance_function: of two tensors; None is `PairwiseDistance`
+        margin: how much further the negative should be
+        swap: take the positive in place of the anchor where it is nearer to the negative
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Shape: three of (N, D), to ()
+
+    Example:
+        >>> loss = nn.TripletMarginWithDistanceLoss(
+        ...     distance_function=lambda x, y: 1 - F.cosine_similarity(x, y)
+        ... )
+        >>> first, second = clew.tensor([[1.0, 0.0]]), clew.tensor([[0.0, 1.0]])
+        >>> loss(first, first, second)
+        tensor(0.)
+    """
 
     __constants__ = ["margin", "swap", "reduction"]
 

@@ -87,6 +87,16 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
     """Base of all layers and models.
 
     Assign parameters, buffers and other modules as attributes, and write `forward`.
+
+    Example:
+        >>> class Scale(nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.factor = nn.Parameter(clew.tensor(2.0))
+        ...     def forward(self, x):
+        ...         return self.factor * x
+        >>> Scale()(clew.ones(2))
+        tensor([2., 2.], grad_fn=<MulBackward0>)
     """
 
     # Slots beside `__dict__`, so that a module's place in its model is not part of its state.

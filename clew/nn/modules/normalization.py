@@ -40,7 +40,22 @@ class _NearChannelsNorm(Module):
 
 
 class LocalResponseNorm(_NearChannelsNorm):
-    """Each element, divided by a power of the squares of its neighbours among channels."""
+    """Each element, divided by a power of the squares of its neighbours among channels.
+
+    The divisor is `(k + alpha * mean of the squares) ** beta`.
+
+    Args:
+        size: the number of channels in a window
+        alpha: the factor of the mean of the squares
+        beta: the power
+        k: what is added to it
+
+    Shape: (N, C, *), the same out
+
+    Example:
+        >>> nn.LocalResponseNorm(2)(clew.ones(1, 4, 3)).shape
+        torch.Size([1, 4, 3])
+    """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__(size, alpha, beta, k)
@@ -54,6 +69,18 @@ class CrossMapLRN2d(_NearChannelsNorm):
 
     They reach `(size - 1) // 2` channels to both sides, and the first channel is in all of them.
     The gradient is that of this function; PyTorch's is that of windows without the first channel.
+
+    Args:
+        size: the number of channels in a window
+        alpha: the factor of the mean of the squares
+        beta: the power
+        k: what is added to it
+
+    Shape: (N, C, H, W), the same out
+
+    Example:
+        >>> nn.CrossMapLRN2d(3)(clew.ones(1, 4, 2, 2)).shape
+        torch.Size([1, 4, 2, 2])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -113,7 +140,22 @@ class _LastDimensionsNorm(Module):
 
 
 class LayerNorm(_LastDimensionsNorm):
-    """Mean 0 and variance 1 over the last dimensions, then a scale and a shift."""
+    """Mean 0 and variance 1 over the last dimensions, then a scale and a shift.
+
+    Args:
+        normalized_shape: the sizes of those dimensions; one number is the last dimension
+        eps: what is added to the variance
+        elementwise_affine: whether there are a trained scale and shift for each element
+        bias: whether the shift is part of them
+        device, dtype: of the parameters
+
+    Shape: (*, *normalized_shape), the same out
+
+    Example:
+        >>> nn.LayerNorm(4)(clew.tensor([[1.0, 2.0, 3.0, 4.0]]))
+        tensor([[-1.3416, -0.4472,  0.4472,  1.3416]],
+               grad_fn=<NativeLayerNormBackward0>)
+    """
 
     eps: float
 
@@ -143,7 +185,20 @@ class LayerNorm(_LastDimensionsNorm):
 
 
 class RMSNorm(_LastDimensionsNorm):
-    """The input divided by the root of its mean square over the last dimensions, then scaled."""
+    """The input divided by the root of its mean square over the last dimensions, then scaled.
+
+    Args:
+        normalized_shape: the sizes of those dimensions; one number is the last dimension
+        eps: what is added to the mean square; None is the dtype's smallest step at 1
+        elementwise_affine: whether there is a trained scale for each element
+        device, dtype: of the parameters
+
+    Shape: (*, *normalized_shape), the same out
+
+    Example:
+        >>> nn.RMSNorm(2, elementwise_affine=False)(clew.tensor([[3.0, 4.0]]))
+        tensor([[0.8485, 1.1314]])
+    """
 
     def __init__(
         self,
@@ -164,7 +219,23 @@ class RMSNorm(_LastDimensionsNorm):
 
 
 class GroupNorm(Module):
-    """Mean 0 and variance 1 of each group of channels, then a scale and a shift per channel."""
+    """Mean 0 and variance 1 of each group of channels, then a scale and a shift per channel.
+
+    Args:
+        num_groups: the number of groups, which divides the number of channels
+        num_channels: the number of channels
+        eps: what is added to the variance
+        affine: whether there are a trained scale and shift for each channel
+        device, dtype: of the parameters
+        bias: whether the shift is part of them
+
+    Shape: (N, num_channels, *), the same out
+
+    Example:
+        >>> x = nn.GroupNorm(2, 6)(clew.randn(1, 6, 8))
+        >>> bool(x.reshape(2, -1).mean(1).abs().max() < 1e-6)
+        True
+    """
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
 

@@ -74,21 +74,53 @@ class _CircularPadNd(_PadNd):
 
 @_own_constructor
 class CircularPad1d(_CircularPadNd):
-    """Continue the last dimension from its other end."""
+    """Continue the last dimension from its other end.
+
+    Args:
+        padding: how much, for both ends or as a pair (left, right)
+
+    Shape: (N, C, L) to (N, C, L_out), or both without N
+
+    Example:
+        >>> nn.CircularPad1d(1)(clew.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[3., 1., 2., 3., 1.]])
+    """
 
     _spatial_dims = 1
 
 
 @_own_constructor
 class CircularPad2d(_CircularPadNd):
-    """Continue the last two dimensions from their other ends."""
+    """Continue the last two dimensions from their other ends.
+
+    Args:
+        padding: how much, for all sides or as (left, right, top, bottom)
+
+    Shape: (N, C, H, W) to (N, C, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.CircularPad2d((1, 0, 1, 0))(clew.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
+        tensor([[[4., 3., 4.],
+                 [2., 1., 2.],
+                 [4., 3., 4.]]])
+    """
 
     _spatial_dims = 2
 
 
 @_own_constructor
 class CircularPad3d(_CircularPadNd):
-    """Continue the last three dimensions from their other ends."""
+    """Continue the last three dimensions from their other ends.
+
+    Args:
+        padding: how much, for all sides or as (left, right, top, bottom, front, back)
+
+    Shape: (N, C, D, H, W) to (N, C, D_out, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.CircularPad3d(1)(clew.zeros(1, 2, 3, 4, 5)).shape
+        torch.Size([1, 2, 5, 6, 7])
+    """
 
     _spatial_dims = 3
 
@@ -112,21 +144,55 @@ class _ConstantPadNd(_PadNd):
 
 @_own_constructor
 class ConstantPad1d(_ConstantPadNd):
-    """Extend the last dimension by a constant."""
+    """Extend the last dimension by a constant.
+
+    Args:
+        padding: how much, for both ends or as a pair (left, right)
+        value: the constant
+
+    Shape: (N, C, L) to (N, C, L_out), or both without N
+
+    Example:
+        >>> nn.ConstantPad1d((2, 1), 7.0)(clew.tensor([[1.0, 2.0]]))
+        tensor([[7., 7., 1., 2., 7.]])
+    """
 
     _spatial_dims = 1
 
 
 @_own_constructor
 class ConstantPad2d(_ConstantPadNd):
-    """Extend the last two dimensions by a constant."""
+    """Extend the last two dimensions by a constant.
+
+    Args:
+        padding: how much, for all sides or as (left, right, top, bottom)
+        value: the constant
+
+    Shape: (N, C, H, W) to (N, C, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.ConstantPad2d((1, 0, 1, 0), 7.0)(clew.tensor([[[1.0, 2.0]]]))
+        tensor([[[7., 7., 7.],
+                 [7., 1., 2.]]])
+    """
 
     _spatial_dims = 2
 
 
 @_own_constructor
 class ConstantPad3d(_ConstantPadNd):
-    """Extend the last three dimensions by a constant."""
+    """Extend the last three dimensions by a constant.
+
+    Args:
+        padding: how much, for all sides or as (left, right, top, bottom, front, back)
+        value: the constant
+
+    Shape: (N, C, D, H, W) to (N, C, D_out, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.ConstantPad3d(1, 7.0)(clew.zeros(1, 2, 3, 4, 5)).shape
+        torch.Size([1, 2, 5, 6, 7])
+    """
 
     _spatial_dims = 3
 
@@ -141,17 +207,48 @@ class _ZeroPad(_ConstantPadNd):
 
 @_own_constructor
 class ZeroPad1d(_ZeroPad, ConstantPad1d):
-    """Extend the last dimension by zeros."""
+    """Extend the last dimension by zeros.
+
+    Args:
+        padding: how much, for both ends or as a pair (left, right)
+
+    Shape: (N, C, L) to (N, C, L_out), or both without N
+
+    Example:
+        >>> nn.ZeroPad1d(1)(clew.tensor([[1.0, 2.0]]))
+        tensor([[0., 1., 2., 0.]])
+    """
 
 
 @_own_constructor
 class ZeroPad2d(_ZeroPad, ConstantPad2d):
-    """Extend the last two dimensions by zeros."""
+    """Extend the last two dimensions by zeros.
+
+    Args:
+        padding: how much, for all sides or as (left, right, top, bottom)
+
+    Shape: (N, C, H, W) to (N, C, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.ZeroPad2d((1, 0, 1, 0))(clew.tensor([[[1.0, 2.0]]]))
+        tensor([[[0., 0., 0.],
+                 [0., 1., 2.]]])
+    """
 
 
 @_own_constructor
 class ZeroPad3d(_ZeroPad, ConstantPad3d):
-    """Extend the last three dimensions by zeros."""
+    """Extend the last three dimensions by zeros.
+
+    Args:
+        padding: how much, for all sides or as (left, right, top, bottom, front, back)
+
+    Shape: (N, C, D, H, W) to (N, C, D_out, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.ZeroPad3d(1)(clew.zeros(1, 2, 3, 4, 5)).shape
+        torch.Size([1, 2, 5, 6, 7])
+    """
 
 
 # ---------------------------------------------------------------- reflection
@@ -163,21 +260,53 @@ class _ReflectionPadNd(_PadNd):
 
 @_own_constructor
 class ReflectionPad1d(_ReflectionPadNd):
-    """Mirror the last dimension at its edges, which are not repeated."""
+    """Mirror the last dimension at its edges, which are not repeated.
+
+    Args:
+        padding: how much, for both ends or as a pair (left, right)
+
+    Shape: (N, C, L) to (N, C, L_out), or both without N
+
+    Example:
+        >>> nn.ReflectionPad1d(2)(clew.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[3., 2., 1., 2., 3., 2., 1.]])
+    """
 
     _spatial_dims = 1
 
 
 @_own_constructor
 class ReflectionPad2d(_ReflectionPadNd):
-    """Mirror the last two dimensions at their edges, which are not repeated."""
+    """Mirror the last two dimensions at their edges, which are not repeated.
+
+    Args:
+        padding: how much, for all sides or as (left, right, top, bottom)
+
+    Shape: (N, C, H, W) to (N, C, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.ReflectionPad2d((1, 0, 1, 0))(clew.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
+        tensor([[[4., 3., 4.],
+                 [2., 1., 2.],
+                 [4., 3., 4.]]])
+    """
 
     _spatial_dims = 2
 
 
 @_own_constructor
 class ReflectionPad3d(_ReflectionPadNd):
-    """Mirror the last three dimensions at their edges, which are not repeated."""
+    """Mirror the last three dimensions at their edges, which are not repeated.
+
+    Args:
+        padding: how much, for all sides or as (left, right, top, bottom, front, back)
+
+    Shape: (N, C, D, H, W) to (N, C, D_out, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.ReflectionPad3d(1)(clew.zeros(1, 2, 3, 4, 5)).shape
+        torch.Size([1, 2, 5, 6, 7])
+    """
 
     _spatial_dims = 3
 
@@ -191,20 +320,52 @@ class _ReplicationPadNd(_PadNd):
 
 @_own_constructor
 class ReplicationPad1d(_ReplicationPadNd):
-    """Repeat the edges of the last dimension."""
+    """Repeat the edges of the last dimension.
+
+    Args:
+        padding: how much, for both ends or as a pair (left, right)
+
+    Shape: (N, C, L) to (N, C, L_out), or both without N
+
+    Example:
+        >>> nn.ReplicationPad1d(2)(clew.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[1., 1., 1., 2., 3., 3., 3.]])
+    """
 
     _spatial_dims = 1
 
 
 @_own_constructor
 class ReplicationPad2d(_ReplicationPadNd):
-    """Repeat the edges of the last two dimensions."""
+    """Repeat the edges of the last two dimensions.
+
+    Args:
+        padding: how much, for all sides or as (left, right, top, bottom)
+
+    Shape: (N, C, H, W) to (N, C, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.ReplicationPad2d((1, 0, 1, 0))(clew.tensor([[[1.0, 2.0], [3.0, 4.0]]]))
+        tensor([[[1., 1., 2.],
+                 [1., 1., 2.],
+                 [3., 3., 4.]]])
+    """
 
     _spatial_dims = 2
 
 
 @_own_constructor
 class ReplicationPad3d(_ReplicationPadNd):
-    """Repeat the edges of the last three dimensions."""
+    """Repeat the edges of the last three dimensions.
+
+    Args:
+        padding: how much, for all sides or as (left, right, top, bottom, front, back)
+
+    Shape: (N, C, D, H, W) to (N, C, D_out, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.ReplicationPad3d(1)(clew.zeros(1, 2, 3, 4, 5)).shape
+        torch.Size([1, 2, 5, 6, 7])
+    """
 
     _spatial_dims = 3

@@ -37,7 +37,16 @@ def _described(value: Any, type_name: Callable[[Tensor], str]) -> str:
 
 
 class ParameterList(_ParameterContainer):
-    """A list of parameters, all of them registered."""
+    """A list of parameters, all of them registered.
+
+    Args:
+        values: the tensors to start with; each becomes a parameter
+
+    Example:
+        >>> scales = nn.ParameterList([clew.ones(2), clew.zeros(3)])
+        >>> [tuple(each.shape) for each in scales]
+        [(2,), (3,)]
+    """
 
     _kind = "ParameterList"
 
@@ -99,7 +108,16 @@ class ParameterList(_ParameterContainer):
 
 
 class ParameterDict(_ParameterContainer):
-    """Parameters by key, all of them registered, in the order of insertion."""
+    """Parameters by key, all of them registered, in the order of insertion.
+
+    Args:
+        parameters: a mapping, or pairs of key and tensor, to start with
+
+    Example:
+        >>> scales = nn.ParameterDict({"left": clew.ones(1), "right": clew.zeros(1)})
+        >>> sorted(scales.keys())
+        ['left', 'right']
+    """
 
     _kind = "ParameterDict"
 

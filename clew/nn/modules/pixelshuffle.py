@@ -12,7 +12,16 @@ __all__ = ["PixelShuffle", "PixelUnshuffle"]
 
 
 class PixelShuffle(Module):
-    """(*, C r², H, W) to (*, C, H r, W r): channels become finer pixels."""
+    """(*, C r², H, W) to (*, C, H r, W r): channels become finer pixels.
+
+    Args:
+        upscale_factor: r
+
+    Example:
+        >>> nn.PixelShuffle(2)(clew.arange(4.0).reshape(1, 4, 1, 1))[0, 0]
+        tensor([[0., 1.],
+                [2., 3.]])
+    """
 
     __constants__ = ["upscale_factor"]
 
@@ -28,7 +37,15 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """(*, C, H r, W r) to (*, C r², H, W): the inverse of PixelShuffle."""
+    """(*, C, H r, W r) to (*, C r², H, W): the inverse of PixelShuffle.
+
+    Args:
+        downscale_factor: r
+
+    Example:
+        >>> nn.PixelUnshuffle(2)(clew.zeros(1, 3, 4, 6)).shape
+        torch.Size([1, 12, 2, 3])
+    """
 
     __constants__ = ["downscale_factor"]
 

@@ -4,14 +4,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
-from clew import errors
 from clew.core.tensor import Tensor
 from clew.nn import functional as F
 from clew.nn.modules.module import Module
-from clew.nn.modules.utils import _ntuple, _own_constructor
+from clew.nn.modules.pooling_adaptive import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
+    _AdaptiveAvgPoolNd,  # noqa: F401  (programs import the base classes from here)
+    _AdaptiveMaxPoolNd,  # noqa: F401
+)
+from clew.nn.modules.pooling_max import (
+    FractionalMaxPool2d,
+    FractionalMaxPool3d,
+    MaxPool1d,
+    MaxPool2d,
+    MaxPool3d,
+    MaxUnpool1d,
+    MaxUnpool2d,
+    MaxUnpool3d,
+    _MaxPoolNd,  # noqa: F401
+    _MaxUnpoolNd,  # noqa: F401
+)
+from clew.nn.modules.utils import Sizes, _named, _ntuple, _own_constructor
 
 __all__ = [
     "MaxPool1d",
@@ -36,130 +57,6 @@ __all__ = [
     "AdaptiveAvgPool3d",
 ]
 
-Sizes = int | tuple[int, ...]
-OptionalSizes = int | tuple[int | None, ...] | None
-Ratio = float | tuple[float, ...]
-
-
-def _named(module: Module, *names: str) -> str:
-    """The given attributes as they stand in a repr."""
-    return ", ".join(f"{name}={getattr(module, name)}" for name in names)
-
-
-# ---------------------------------------------------------------- maximum
-
-
-class _MaxPoolNd(Module):
-    """The largest value of each window, and on request where it was."""
-
-    __constants__ = [
-        "kernel_size",
-        "stride",
-        "padding",
-        "dilation",
-        "return_indices",
-        "ceil_mode",
-    ]
-
-    _pool: ClassVar[Callable[..., Any]]
-
-    def __init__(
-        self,
-        kernel_size: Sizes,
-        stride: Sizes | None = None,
-        padding: Sizes = 0,
-        dilation: Sizes = 1,
-        return_indices: bool = False,
-        ceil_mode: bool = False,
-    ) -> None:
-        super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = stride if stride is not None else kernel_size
-        self.padding = padding
-        self.dilation = dilation
-        self.return_indices = return_indices
-        self.ceil_mode = ceil_mode
-
-    def extra_repr(self) -> str:
-        return _named(self, "kernel_size", "stride", "padding", "dilation", "ceil_mode")
-
-    def forward(self, input: Tensor) -> Any:
-        return self._pool(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            ceil_mode=self.ceil_mode,
-            return_indices=self.return_indices,
-        )
-
-
-class MaxPool1d(_MaxPoolNd):
-    """Maximum over windows of the last dimension."""
-
-    _pool = staticmethod(F.max_pool1d)
-
-
-class MaxPool2d(_MaxPoolNd):
-    """Maximum over windows of the last two dimensions."""
-
-    _pool = staticmethod(F.max_pool2d)
-
-
-class MaxPool3d(_MaxPoolNd):
-    """Maximum over windows of the last three dimensions."""
-
-    _pool = staticmethod(F.max_pool3d)
-
-
-class _MaxUnpoolNd(Module):
-    """Puts the values of a max pooling back where they were, among zeros."""
-
-    _spatial_dims: ClassVar[int]
-    _unpool: ClassVar[Callable[..., Tensor]]
-
-    def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
-        super().__init__()
-        each = _ntuple(self._spatial_dims)
-        self.kernel_size = each(kernel_size)
-        self.stride = each(stride if stride is not None else kernel_size)
-        self.padding = each(padding)
-
-    def extra_repr(self) -> str:
-        return _named(self, "kernel_size", "stride", "padding")
-
-    def forward(
-        self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
-    ) -> Tensor:
-        return self._unpool(
-            input, indices, self.kernel_size, self.stride, self.padding, output_size
-        )
-
-
-@_own_constructor
-class MaxUnpool1d(_MaxUnpoolNd):
-    """The way back from MaxPool1d."""
-
-    _spatial_dims = 1
-    _unpool = staticmethod(F.max_unpool1d)
-
-
-@_own_constructor
-class MaxUnpool2d(_MaxUnpoolNd):
-    """The way back from MaxPool2d."""
-
-    _spatial_dims = 2
-    _unpool = staticmethod(F.max_unpool2d)
-
-
-@_own_constructor
-class MaxUnpool3d(_MaxUnpoolNd):
-    """The way back from MaxPool3d."""
-
-    _spatial_dims = 3
-    _unpool = staticmethod(F.max_unpool3d)
-
 
 # ---------------------------------------------------------------- mean
 
@@ -169,16 +66,44 @@ class _AvgPoolNd(Module):
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
 
-    kernel_size: Sizes
-    stride: Sizes
-    padding: Sizes
+    _pool: ClassVar[Callable[..., Tensor]]
+
+    def _set_windows(
+        self, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
+        count_include_pad: bool,
+    ) -> None:  # fmt: skip
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
 
     def extra_repr(self) -> str:
         return _named(self, "kernel_size", "stride", "padding")
 
+    def forward(self, input: Tensor) -> Tensor:
+        # The constants are what `_pool` takes, in its order.
+        return self._pool(input, *[getattr(self, name) for name in self.__constants__])
+
 
 class AvgPool1d(_AvgPoolNd):
-    """Mean over windows of the last dimension."""
+    """Mean over windows of the last dimension.
+
+    Args:
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: zeros at each edge, at most half a window
+        ceil_mode: let the last window start inside even if it ends outside
+        count_include_pad: whether the padding counts as elements of the mean
+
+    Shape: (N, C, L) to (N, C, L_out), or both without N
+
+    Example:
+        >>> nn.AvgPool1d(2)(clew.tensor([[1.0, 3.0, 2.0, 0.0]]))
+        tensor([[2., 1.]])
+    """
+
+    _pool = staticmethod(F.avg_pool1d)
 
     def __init__(
         self,
@@ -190,27 +115,12 @@ class AvgPool1d(_AvgPoolNd):
     ) -> None:
         super().__init__()
         single = _ntuple(1)
-        self.kernel_size = single(kernel_size)
-        self.stride = single(stride if stride is not None else kernel_size)
-        self.padding = single(padding)
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool1d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-        )
+        step = single(stride if stride is not None else kernel_size)
+        self._set_windows(single(kernel_size), step, single(padding), ceil_mode, count_include_pad)
 
 
 class _AvgPoolWithDivisor(_AvgPoolNd):
     __constants__ = [*_AvgPoolNd.__constants__, "divisor_override"]
-
-    _pool: ClassVar[Callable[..., Tensor]]
 
     def __init__(
         self,
@@ -222,106 +132,54 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
         divisor_override: int | None = None,
     ) -> None:
         super().__init__()
-        self.kernel_size = kernel_size
-        self.stride = stride if stride is not None else kernel_size
-        self.padding = padding
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
+        step = stride if stride is not None else kernel_size
+        self._set_windows(kernel_size, step, padding, ceil_mode, count_include_pad)
         self.divisor_override = divisor_override
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._pool(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
 
 
 @_own_constructor
 class AvgPool2d(_AvgPoolWithDivisor):
-    """Mean over windows of the last two dimensions."""
+    """Mean over windows of the last two dimensions.
+
+    Args:
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: zeros at each edge, at most half a window
+        ceil_mode: let the last window start inside even if it ends outside
+        count_include_pad: whether the padding counts as elements of the mean
+        divisor_override: what the sums are divided by; None is the size of the window
+
+    Shape: (N, C, H, W) to (N, C, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.AvgPool2d(2)(clew.arange(16.0).reshape(1, 4, 4))
+        tensor([[[ 2.5000,  4.5000],
+                 [10.5000, 12.5000]]])
+    """
 
     _pool = staticmethod(F.avg_pool2d)
 
 
 @_own_constructor
 class AvgPool3d(_AvgPoolWithDivisor):
-    """Mean over windows of the last three dimensions."""
+    """Mean over windows of the last three dimensions.
+
+    Args:
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: zeros at each edge, at most half a window
+        ceil_mode: let the last window start inside even if it ends outside
+        count_include_pad: whether the padding counts as elements of the mean
+        divisor_override: what the sums are divided by; None is the size of the window
+
+    Shape: (N, C, D, H, W) to (N, C, D_out, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.AvgPool3d(2)(clew.zeros(1, 8, 4, 6, 6)).shape
+        torch.Size([1, 8, 2, 3, 3])
+    """
 
     _pool = staticmethod(F.avg_pool3d)
-
-
-# ---------------------------------------------------------------- maximum over random windows
-
-
-class _FractionalMaxPool(Module):
-    """Maximum over windows whose places are drawn so that the output has any smaller size."""
-
-    __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
-
-    _spatial_dims: ClassVar[int]
-    _pool: ClassVar[Callable[..., Any]]
-
-    def __init__(
-        self,
-        kernel_size: Sizes,
-        output_size: Sizes | None = None,
-        output_ratio: Ratio | None = None,
-        return_indices: bool = False,
-        _random_samples: Tensor | None = None,
-    ) -> None:
-        super().__init__()
-        each = _ntuple(self._spatial_dims)
-        self.kernel_size = each(kernel_size)
-        self.return_indices = return_indices
-        self.register_buffer("_random_samples", _random_samples)
-        self.output_size = None if output_size is None else each(output_size)
-        self.output_ratio = None if output_ratio is None else each(output_ratio)
-        if output_size is None and output_ratio is None:
-            raise ValueError(
-                f"{type(self).__name__} requires specifying either an output size, or a pooling "
-                "ratio\n  Give output_size or output_ratio" + errors.at_user_line()
-            )
-        if self.output_ratio is None:
-            return
-        if output_size is not None:
-            raise ValueError(
-                "only one of output_size and output_ratio may be specified" + errors.at_user_line()
-            )
-        if not all(0 < ratio < 1 for ratio in self.output_ratio):
-            raise ValueError(
-                f"output_ratio must be between 0 and 1 (got {output_ratio})" + errors.at_user_line()
-            )
-
-    def forward(self, input: Tensor) -> Any:
-        return self._pool(
-            input,
-            self.kernel_size,
-            self.output_size,
-            self.output_ratio,
-            self.return_indices,
-            _random_samples=self._random_samples,
-        )
-
-
-@_own_constructor
-class FractionalMaxPool2d(_FractionalMaxPool):
-    """Maximum over random windows of the last two dimensions (Graham, 2014)."""
-
-    _spatial_dims = 2
-    _pool = staticmethod(F.fractional_max_pool2d)
-
-
-@_own_constructor
-class FractionalMaxPool3d(_FractionalMaxPool):
-    """Maximum over random windows of the last three dimensions."""
-
-    _spatial_dims = 3
-    _pool = staticmethod(F.fractional_max_pool3d)
 
 
 # ---------------------------------------------------------------- norm
@@ -357,94 +215,57 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """Norm over windows of the last dimension."""
+    """Norm over windows of the last dimension.
+
+    Args:
+        norm_type: the order of the norm
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        ceil_mode: let the last window start inside even if it ends outside
+
+    Shape: (N, C, L) to (N, C, L_out), or both without N
+
+    Example:
+        >>> nn.LPPool1d(2, 2)(clew.tensor([[3.0, 4.0, 0.0, 1.0]]))
+        tensor([[5., 1.]])
+    """
 
     _pool = staticmethod(F.lp_pool1d)
 
 
 class LPPool2d(_LPPoolNd):
-    """Norm over windows of the last two dimensions."""
+    """Norm over windows of the last two dimensions.
+
+    Args:
+        norm_type: the order of the norm
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        ceil_mode: let the last window start inside even if it ends outside
+
+    Shape: (N, C, H, W) to (N, C, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.LPPool2d(2, (1, 2))(clew.tensor([[[3.0, 4.0]]]))
+        tensor([[[5.]]])
+    """
 
     _pool = staticmethod(F.lp_pool2d)
 
 
 class LPPool3d(_LPPoolNd):
-    """Norm over windows of the last three dimensions."""
+    """Norm over windows of the last three dimensions.
+
+    Args:
+        norm_type: the order of the norm
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        ceil_mode: let the last window start inside even if it ends outside
+
+    Shape: (N, C, D, H, W) to (N, C, D_out, H_out, W_out), or both without N
+
+    Example:
+        >>> nn.LPPool3d(2, 2)(clew.ones(1, 8, 4, 4, 4)).shape
+        torch.Size([1, 8, 2, 2, 2])
+    """
 
     _pool = staticmethod(F.lp_pool3d)
-
-
-# ---------------------------------------------------------------- to a given output size
-
-
-class _AdaptiveMaxPoolNd(Module):
-    """Maximum over as many windows as the output shall have values."""
-
-    __constants__ = ["output_size", "return_indices"]
-
-    _pool: ClassVar[Callable[..., Any]]
-
-    def __init__(self, output_size: OptionalSizes, return_indices: bool = False) -> None:
-        super().__init__()
-        self.output_size = output_size
-        self.return_indices = return_indices
-
-    def extra_repr(self) -> str:
-        return _named(self, "output_size")
-
-    def forward(self, input: Tensor) -> Any:
-        return self._pool(input, self.output_size, self.return_indices)
-
-
-class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """Maximum over the last dimension, to a given size."""
-
-    _pool = staticmethod(F.adaptive_max_pool1d)
-
-
-class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Maximum over the last two dimensions, to a given size; None keeps a dimension."""
-
-    _pool = staticmethod(F.adaptive_max_pool2d)
-
-
-class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Maximum over the last three dimensions, to a given size; None keeps a dimension."""
-
-    _pool = staticmethod(F.adaptive_max_pool3d)
-
-
-class _AdaptiveAvgPoolNd(Module):
-    """Mean over as many windows as the output shall have values."""
-
-    __constants__ = ["output_size"]
-
-    _pool: ClassVar[Callable[..., Tensor]]
-
-    def __init__(self, output_size: OptionalSizes) -> None:
-        super().__init__()
-        self.output_size = output_size
-
-    def extra_repr(self) -> str:
-        return _named(self, "output_size")
-
-    def forward(self, input: Tensor) -> Tensor:
-        return self._pool(input, self.output_size)
-
-
-class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Mean over the last dimension, to a given size."""
-
-    _pool = staticmethod(F.adaptive_avg_pool1d)
-
-
-class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Mean over the last two dimensions, to a given size; None keeps a dimension."""
-
-    _pool = staticmethod(F.adaptive_avg_pool2d)
-
-
-class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Mean over the last three dimensions, to a given size; None keeps a dimension."""
-
-    _pool = staticmethod(F.adaptive_avg_pool3d)

@@ -34,7 +34,24 @@ _FUNCTIONS = {
 
 
 class RNNBase(Module):
-    """Layers and directions of a recurrent network: what RNN, LSTM and GRU have in common."""
+    """Layers and directions of a recurrent network: what RNN, LSTM and GRU have in common.
+
+    Args:
+        mode: "RNN_TANH", "RNN_RELU", "LSTM" or "GRU"
+        input_size: the number of features of a step
+        hidden_size: the number of features of the state
+        num_layers: how many layers, each on the outputs of the one before
+        bias: whether there are biases
+        batch_first: whether the batch is the first dimension
+        dropout: how likely outputs between layers are dropped while training
+        bidirectional: whether a second direction runs from the end
+        proj_size: the number of features of an LSTM's projected state; 0 is no projection
+        device, dtype: of the parameters
+
+    Example:
+        >>> isinstance(nn.LSTM(2, 3), nn.RNNBase)
+        True
+    """
 
     __constants__ = [
         "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
@@ -291,7 +308,29 @@ def _refuse_projection(proj_size: int) -> None:
 
 
 class RNN(RNNBase):
-    """`h = tanh(W_ih x + b_ih + W_hh h + b_hh)`, or with relu."""
+    """`h = tanh(W_ih x + b_ih + W_hh h + b_hh)`, or with relu.
+
+    Args:
+        input_size: the number of features of a step
+        hidden_size: the number of features of the state
+        num_layers: how many layers, each on the outputs of the one before
+        nonlinearity: "tanh" or "relu"
+        bias: whether there are biases
+        batch_first: whether the batch is the first dimension
+        dropout: how likely outputs between layers are dropped while training
+        bidirectional: whether a second direction runs from the end
+        proj_size: only for an LSTM
+        device, dtype: of the parameters
+
+    Shape: (L, N, input_size), or (N, L, input_size) with `batch_first`, or (L, input_size), or a
+        `PackedSequence`, to the outputs (L, N, directions * hidden_size) and the last state
+        (directions * num_layers, N, hidden_size)
+
+    Example:
+        >>> output, state = nn.RNN(2, 3, num_layers=2)(clew.zeros(7, 5, 2))
+        >>> output.shape, state.shape
+        (torch.Size([7, 5, 3]), torch.Size([2, 5, 3]))
+    """
 
     def __init__(
         self,
@@ -324,6 +363,26 @@ class GRU(RNNBase):
     """Gated recurrent units: reset gate r, update gate z, new state n.
 
     `n = tanh(W_in x + b_in + r * (W_hn h + b_hn))`, `h = (1 - z) * n + z * h`.
+
+    Args:
+        input_size: the number of features of a step
+        hidden_size: the number of features of the state
+        num_layers: how many layers, each on the outputs of the one before
+        bias: whether there are biases
+        batch_first: whether the batch is the first dimension
+        dropout: how likely outputs between layers are dropped while training
+        bidirectional: whether a second direction runs from the end
+        proj_size: only for an LSTM
+        device, dtype: of the parameters
+
+    Shape: (L, N, input_size), or (N, L, input_size) with `batch_first`, or (L, input_size), or a
+        `PackedSequence`, to the outputs (L, N, directions * hidden_size) and the last state
+        (directions * num_layers, N, hidden_size)
+
+    Example:
+        >>> output, state = nn.GRU(2, 3, bidirectional=True)(clew.zeros(7, 5, 2))
+        >>> output.shape, state.shape
+        (torch.Size([7, 5, 6]), torch.Size([2, 5, 3]))
     """
 
     def __init__(
@@ -351,6 +410,24 @@ class LSTM(RNNBase):
 
     `c = f * c + i * tanh(W_ig x + b_ig + W_hg h + b_hg)`, `h = o * tanh(c)`, and with `proj_size`
     `h = W_hr (o * tanh(c))`. The state is the pair (h, c).
+
+    Args:
+        input_size: the number of features of a step
+        hidden_size: the number of features of the state
+        num_layers: how many layers, each on the outputs of the one before
+        bias: whether there are biases
+        batch_first: whether the batch is the first dimension
+        dropout: how likely outputs between layers are dropped while training
+        bidirectional: whether a second direction runs from the end
+        proj_size: the number of features of a projected state h; 0 is no projection
+        device, dtype: of the parameters
+
+    Shape: as `GRU`'s, with the pair (h, c) as the last state
+
+    Example:
+        >>> output, (h, c) = nn.LSTM(2, 3, batch_first=True)(clew.zeros(5, 7, 2))
+        >>> output.shape, h.shape, c.shape
+        (torch.Size([5, 7, 3]), torch.Size([1, 5, 3]), torch.Size([1, 5, 3]))
     """
 
     def __init__(

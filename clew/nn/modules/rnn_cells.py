@@ -19,7 +19,19 @@ __all__ = ["RNNCellBase", "RNNCell", "LSTMCell", "GRUCell"]
 
 
 class RNNCellBase(Module):
-    """The weights of one step, and what all cells check."""
+    """The weights of one step, and what all cells check.
+
+    Args:
+        input_size: the number of features of a step
+        hidden_size: the number of features of the state
+        bias: whether there are biases
+        num_chunks: how many gates the weights are for
+        device, dtype: of the parameters
+
+    Example:
+        >>> isinstance(nn.GRUCell(2, 3), nn.RNNCellBase)
+        True
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias"]
 
@@ -77,6 +89,14 @@ class RNNCellBase(Module):
             return result
         return result.squeeze(0) if single else (result[0].squeeze(0), result[1].squeeze(0))
 
+    def _single(self, function: Any, input: Tensor, hx: Tensor | None) -> Tensor:
+        """One step of a cell whose state is one tensor."""
+        self._check_dims("input", input)
+        if hx is not None:
+            self._check_dims("hidden", hx)
+        result: Tensor = self._step(function, input, hx, single=True)
+        return result
+
     def extra_repr(self) -> str:
         shown = f"{self.input_size}, {self.hidden_size}"
         if self.bias is not True:
@@ -86,7 +106,24 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of an RNN with tanh or relu."""
+    """One step of an RNN with tanh or relu.
+
+    Args:
+        input_size: the number of features of a step
+        hidden_size: the number of features of the state
+        bias: whether there are biases
+        nonlinearity: "tanh" or "relu"
+        device, dtype: of the parameters
+
+    Shape: (N, input_size) and the state (N, hidden_size), zeros if not given, to (N, hidden_size)
+
+    Example:
+        >>> cell, state = nn.RNNCell(2, 3), clew.zeros(5, 3)
+        >>> for step in clew.zeros(7, 5, 2):
+        ...     state = cell(step, state)
+        >>> state.shape
+        torch.Size([5, 3])
+    """
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
 
@@ -103,18 +140,29 @@ class RNNCell(RNNCellBase):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        self._check_dims("input", input)
-        if hx is not None:
-            self._check_dims("hidden", hx)
         steps = {"tanh": functions.rnn_tanh_cell, "relu": functions.rnn_relu_cell}
         if self.nonlinearity not in steps:
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}" + errors.at_user_line())
-        result: Tensor = self._step(steps[self.nonlinearity], input, hx, single=True)
-        return result
+        return self._single(steps[self.nonlinearity], input, hx)
 
 
 class LSTMCell(RNNCellBase):
-    """One step of an LSTM."""
+    """One step of an LSTM.
+
+    Args:
+        input_size: the number of features of a step
+        hidden_size: the number of features of the state
+        bias: whether there are biases
+        device, dtype: of the parameters
+
+    Shape: (N, input_size) and the pair (h, c) of (N, hidden_size), zeros if not given, to the next
+        pair
+
+    Example:
+        >>> h, c = nn.LSTMCell(2, 3)(clew.zeros(5, 2))
+        >>> h.shape, c.shape
+        (torch.Size([5, 3]), torch.Size([5, 3]))
+    """
 
     def __init__(
         self,
@@ -137,7 +185,20 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of a GRU."""
+    """One step of a GRU.
+
+    Args:
+        input_size: the number of features of a step
+        hidden_size: the number of features of the state
+        bias: whether there are biases
+        device, dtype: of the parameters
+
+    Shape: (N, input_size) and the state (N, hidden_size), zeros if not given, to (N, hidden_size)
+
+    Example:
+        >>> nn.GRUCell(2, 3)(clew.zeros(5, 2)).shape
+        torch.Size([5, 3])
+    """
 
     def __init__(
         self,
@@ -150,8 +211,4 @@ class GRUCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, 3, device, dtype)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        self._check_dims("input", input)
-        if hx is not None:
-            self._check_dims("hidden", hx)
-        result: Tensor = self._step(functions.gru_cell, input, hx, single=True)
-        return result
+        return self._single(functions.gru_cell, input, hx)

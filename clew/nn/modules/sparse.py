@@ -102,7 +102,27 @@ def _rows_and_columns(embeddings: Tensor) -> tuple[int, int]:
 
 
 class Embedding(_Table):
-    """A table of vectors; the output has the rows that the input names."""
+    """A table of vectors; the output has the rows that the input names.
+
+    Args:
+        num_embeddings: the number of vectors
+        embedding_dim: their size
+        padding_idx: a row that starts as zeros and is not trained
+        max_norm: shorten the rows that are used to this norm, in place
+        norm_type: the order of that norm
+        scale_grad_by_freq: divide a row's gradient by how often the input names it
+        sparse: taken as in PyTorch; gradients are dense all the same
+        device, dtype: of the table
+
+    Shape: (*) of integers to (*, embedding_dim)
+
+    Example:
+        >>> table = nn.Embedding(10, 3, padding_idx=0)
+        >>> table(clew.tensor([[1, 2, 0], [4, 3, 9]])).shape
+        torch.Size([2, 3, 3])
+        >>> table(clew.tensor([0]))
+        tensor([[0., 0., 0.]], grad_fn=<EmbeddingBackward0>)
+    """
 
     __constants__ = [
         "num_embeddings",
@@ -184,7 +204,27 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """A table of vectors; the output has the sum, mean or maximum of each bag of rows."""
+    """A table of vectors; the output has the sum, mean or maximum of each bag of rows.
+
+    Args:
+        num_embeddings: the number of vectors
+        embedding_dim: their size
+        max_norm: shorten the rows that are used to this norm, in place
+        norm_type: the order of that norm
+        scale_grad_by_freq: divide a row's gradient by how often the input names it
+        mode: "sum", "mean" or "max"
+        sparse: taken as in PyTorch; gradients are dense all the same
+        include_last_offset: whether `offsets` ends with the size of the input
+        padding_idx: a row that takes no part and is not trained
+        device, dtype: of the table
+
+    Shape: (B, L) of integers, or (L) with offsets (B), to (B, embedding_dim)
+
+    Example:
+        >>> bags = nn.EmbeddingBag(10, 3, mode="sum")
+        >>> bags(clew.tensor([1, 2, 4, 5, 4]), clew.tensor([0, 2])).shape
+        torch.Size([2, 3])
+    """
 
     __constants__ = [
         "num_embeddings",

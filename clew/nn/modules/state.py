@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from clew.__future__ import get_swap_module_params_on_conversion
 from clew.autograd.mode import no_grad
 from clew.autograd.swapping import swap_tensors
-from clew.core.node import RemovableHandle
+from clew.core.hooks import RemovableHandle
 from clew.core.tensor import Tensor
 from clew.nn.modules.hooks import Hook, HookDict, _WrappedHook, add_hook
 from clew.nn.parameter import Parameter, is_lazy

@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import copy
-import math
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 from clew import errors
@@ -15,14 +13,17 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.nn import functional as F
 from clew.nn import init
-from clew.nn.modules.activation import GELU, ReLU
-from clew.nn.modules.attention import MultiheadAttention
 from clew.nn.modules.container import ModuleList
-from clew.nn.modules.dropout import Dropout
-from clew.nn.modules.linear import Linear
 from clew.nn.modules.module import Module
 from clew.nn.modules.normalization import LayerNorm
-from clew.ops.create.constants import full
+from clew.nn.modules.transformer_layers import (
+    Activation,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+    _causal_mask,
+    _is_causal,
+    _length_of,
+)
 from clew.ops.nn.multihead_attention import additive_mask
 from clew.source import user_stacklevel
 
@@ -34,198 +35,9 @@ __all__ = [
     "TransformerDecoderLayer",
 ]
 
-Activation = str | Callable[[Tensor], Tensor]
-
-
-def _causal_mask(size: int, device: Any = None, dtype: Any = None) -> Tensor:
-    """Minus infinity above the diagonal: no step sees a later one."""
-    result: Tensor = full((size, size), -math.inf, dtype=dtype, device=device).triu(1)
-    return result
-
-
-def _is_causal(mask: Tensor | None, hint: bool | None, length: int) -> bool:
-    """Whether a mask hides just the later steps: by the caller's word, or by comparison."""
-    if hint is not None or mask is None:
-        return bool(hint)
-    if mask.shape[-2:] != (length, length) or mask.dim() != 2:
-        return False
-    return bool((mask == _causal_mask(length, dtype=mask.dtype)).all())
-
-
-def _length_of(tensor: Tensor, batch_first: bool) -> int:
-    size: int = tensor.size(1 if batch_first and tensor.dim() == 3 else 0)
-    return size
-
-
-def _activation_function(activation: Activation) -> Callable[[Tensor], Tensor]:
-    if not isinstance(activation, str):
-        return activation
-    known: dict[str, Any] = {"relu": F.relu, "gelu": F.gelu}
-    if activation not in known:
-        raise RuntimeError(
-            f"activation should be relu/gelu, not {activation}\n  Any other function can be passed "
-            "itself, for example activation=torch.tanh." + errors.at_user_line()
-        )
-    function: Callable[[Tensor], Tensor] = known[activation]
-    return function
-
 
 def _clones(layer: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
-
-
-# -- layers --------------------------------------------------------------------------------
-
-
-class _Layer(Module):
-    """What encoder and decoder layers have in common: feed-forward part, norms and dropouts."""
-
-    __constants__ = ["norm_first"]
-
-    _attentions: tuple[str, ...]
-    self_attn: MultiheadAttention
-    norm_first: bool
-    activation: Any
-
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        options = {"bias": bias, "device": device, "dtype": dtype}
-        for name in self._attentions:
-            attention = MultiheadAttention(
-                d_model, nhead, dropout, batch_first=batch_first, **options
-            )
-            setattr(self, name, attention)
-        self.linear1 = Linear(d_model, dim_feedforward, **options)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **options)
-        self.norm_first = norm_first
-        # One norm and one dropout for each attention, and for the feed-forward part.
-        parts = range(1, len(self._attentions) + 2)
-        for number in parts:
-            setattr(self, f"norm{number}", LayerNorm(d_model, eps=layer_norm_eps, **options))
-        for number in parts:
-            setattr(self, f"dropout{number}", Dropout(dropout))
-        self.activation = _activation_function(activation)
-
-    def _part(self, x: Tensor, norm: Module, block: Callable[[Tensor], Tensor]) -> Tensor:
-        """One residual part, normalised before the block or after the sum."""
-        if self.norm_first:
-            return x + block(norm(x))
-        result: Tensor = norm(x + block(x))
-        return result
-
-    def _sa_block(
-        self,
-        x: Tensor,
-        attn_mask: Tensor | None,
-        key_padding_mask: Tensor | None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        out = self.self_attn(
-            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False,
-            is_causal=is_causal,
-        )[0]  # fmt: skip
-        result: Tensor = self.dropout1(out)
-        return result
-
-    def _feed_forward(self, x: Tensor, last_dropout: Module) -> Tensor:
-        hidden = self.dropout(self.activation(self.linear1(x)))
-        result: Tensor = last_dropout(self.linear2(hidden))
-        return result
-
-
-class TransformerEncoderLayer(_Layer):
-    """Self-attention and a feed-forward network, each with a residual connection."""
-
-    _attentions = ("self_attn",)
-
-    @property
-    def activation_relu_or_gelu(self) -> int:
-        """1 for relu, 2 for gelu, 0 for any other activation."""
-        if self.activation is F.relu or isinstance(self.activation, ReLU):
-            return 1
-        return 2 if self.activation is F.gelu or isinstance(self.activation, GELU) else 0
-
-    def forward(
-        self,
-        src: Tensor,
-        src_mask: Tensor | None = None,
-        src_key_padding_mask: Tensor | None = None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        padding = additive_mask(
-            src_key_padding_mask, "src_key_padding_mask", src.dtype, src_mask, "src_mask"
-        )
-        mask = additive_mask(src_mask, "src_mask", src.dtype)
-        x = self._part(
-            src, self.norm1, lambda x: self._sa_block(x, mask, padding, is_causal=is_causal)
-        )
-        return self._part(x, self.norm2, self._ff_block)
-
-    def _ff_block(self, x: Tensor) -> Tensor:
-        return self._feed_forward(x, self.dropout2)
-
-
-class TransformerDecoderLayer(_Layer):
-    """Self-attention, attention to the encoder's output, and a feed-forward network."""
-
-    _attentions = ("self_attn", "multihead_attn")
-
-    def forward(
-        self,
-        tgt: Tensor,
-        memory: Tensor,
-        tgt_mask: Tensor | None = None,
-        memory_mask: Tensor | None = None,
-        tgt_key_padding_mask: Tensor | None = None,
-        memory_key_padding_mask: Tensor | None = None,
-        tgt_is_causal: bool = False,
-        memory_is_causal: bool = False,
-    ) -> Tensor:
-        x = self._part(
-            tgt,
-            self.norm1,
-            lambda x: self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal),
-        )
-        x = self._part(
-            x,
-            self.norm2,
-            lambda x: self._mha_block(
-                x, memory, memory_mask, memory_key_padding_mask, memory_is_causal
-            ),
-        )
-        return self._part(x, self.norm3, self._ff_block)
-
-    def _mha_block(
-        self,
-        x: Tensor,
-        mem: Tensor,
-        attn_mask: Tensor | None,
-        key_padding_mask: Tensor | None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        out = self.multihead_attn(
-            x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
-            is_causal=is_causal, need_weights=False,
-        )[0]  # fmt: skip
-        result: Tensor = self.dropout2(out)
-        return result
-
-    def _ff_block(self, x: Tensor) -> Tensor:
-        return self._feed_forward(x, self.dropout3)
 
 
 # -- stacks --------------------------------------------------------------------------------
@@ -236,6 +48,20 @@ class TransformerEncoder(Module):
 
     In evaluation without gradients PyTorch runs a padded batch without its padding, and the padded
     positions of the result are zero; `enable_nested_tensor=False` turns that off.
+
+    Args:
+        encoder_layer: the layer that is copied
+        num_layers: how many copies
+        norm: the norm at the end
+        enable_nested_tensor: whether padded positions may come out as zeros
+        mask_check: check that the padding is at the end before that
+
+    Shape: that of the layer's input
+
+    Example:
+        >>> layer = nn.TransformerEncoderLayer(d_model=8, nhead=2, batch_first=True)
+        >>> nn.TransformerEncoder(layer, num_layers=2)(clew.zeros(3, 5, 8)).shape
+        torch.Size([3, 5, 8])
     """
 
     __constants__ = ["norm"]
@@ -318,7 +144,21 @@ def _why_keep_padding(layer: Module) -> str:
 
 
 class TransformerDecoder(Module):
-    """Decoder layers one after another, and a norm at the end if one is given."""
+    """Decoder layers one after another, and a norm at the end if one is given.
+
+    Args:
+        decoder_layer: the layer that is copied
+        num_layers: how many copies
+        norm: the norm at the end
+
+    Shape: as the layer's
+
+    Example:
+        >>> layer = nn.TransformerDecoderLayer(d_model=8, nhead=2, batch_first=True)
+        >>> decoder = nn.TransformerDecoder(layer, num_layers=2)
+        >>> decoder(clew.zeros(3, 4, 8), clew.zeros(3, 5, 8)).shape
+        torch.Size([3, 4, 8])
+    """
 
     __constants__ = ["norm"]
 
@@ -353,7 +193,34 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """Encoder and decoder of "Attention Is All You Need" (Vaswani et al., 2017)."""
+    """Encoder and decoder of "Attention Is All You Need" (Vaswani et al., 2017).
+
+    Args:
+        d_model: the number of features
+        nhead: the number of heads, which divides `d_model`
+        num_encoder_layers, num_decoder_layers: how many layers of each
+        dim_feedforward: the number of features inside the feed-forward networks
+        dropout: how likely elements are dropped while training
+        activation: inside the feed-forward networks: "relu", "gelu" or a function
+        custom_encoder, custom_decoder: modules to use instead
+        layer_norm_eps: what the norms add to the variance
+        batch_first: whether the batch is the first dimension
+        norm_first: whether the norms come before attention and network, not after
+        bias: whether linear layers and norms have a bias
+        device, dtype: of the parameters
+
+    Shape: sources (S, N, d_model) and targets (T, N, d_model), batch first with `batch_first`, to
+        the shape of the targets
+
+    Example:
+        >>> model = nn.Transformer(8, 2, 1, 1, batch_first=True)
+        >>> model(clew.zeros(3, 5, 8), clew.zeros(3, 4, 8)).shape
+        torch.Size([3, 4, 8])
+        >>> model.generate_square_subsequent_mask(3)
+        tensor([[0., -inf, -inf],
+                [0., 0., -inf],
+                [0., 0., 0.]])
+    """
 
     def __init__(
         self,

@@ -15,7 +15,21 @@ Scale = float | tuple[float, ...]
 
 
 class Upsample(Module):
-    """Resize to a given size, or by a given factor; see `functional.interpolate` for the modes."""
+    """Resize to a given size, or by a given factor; see `functional.interpolate` for the modes.
+
+    Args:
+        size: the spatial sizes of the output
+        scale_factor: or the factor of the input's sizes
+        mode: "nearest", "linear", "bilinear", "bicubic" or "trilinear"
+        align_corners: whether the corner pixels keep their places; for the linear and cubic modes
+        recompute_scale_factor: compute with the factor that the rounded sizes have
+
+    Shape: (N, C, *spatial) to (N, C, *size)
+
+    Example:
+        >>> nn.Upsample(scale_factor=2)(clew.tensor([[[1.0, 2.0]]]))
+        tensor([[[1., 1., 2., 2.]]])
+    """
 
     __constants__ = [
         "size",
@@ -62,14 +76,37 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Resize images by repeating the nearest pixel."""
+    """Resize images by repeating the nearest pixel.
+
+    Args:
+        size: the height and width of the output
+        scale_factor: or the factor of the input's
+
+    Shape: (N, C, H, W) to (N, C, *size)
+
+    Example:
+        >>> nn.UpsamplingNearest2d(scale_factor=2)(clew.tensor([[[[1.0, 2.0]]]]))
+        tensor([[[[1., 1., 2., 2.],
+                  [1., 1., 2., 2.]]]])
+    """
 
     def __init__(self, size: Size | None = None, scale_factor: Scale | None = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Resize images bilinearly, corner pixels on corner pixels."""
+    """Resize images bilinearly, corner pixels on corner pixels.
+
+    Args:
+        size: the height and width of the output
+        scale_factor: or the factor of the input's
+
+    Shape: (N, C, H, W) to (N, C, *size)
+
+    Example:
+        >>> nn.UpsamplingBilinear2d(size=(1, 3))(clew.tensor([[[[1.0, 2.0]]]]))
+        tensor([[[[1.0000, 1.5000, 2.0000]]]])
+    """
 
     def __init__(self, size: Size | None = None, scale_factor: Scale | None = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

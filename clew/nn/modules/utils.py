@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 
 C = TypeVar("C", bound=type[Any])
 
+# A size for all spatial dimensions, or one for each.
+Sizes = int | tuple[int, ...]
+
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     """A function that repeats a number `n` times and turns any sequence into a tuple."""
@@ -56,6 +59,11 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
             metadata[""] = metadata.pop(key)
         elif key.startswith(prefix):
             metadata[key[len(prefix) :]] = metadata.pop(key)
+
+
+def _named(module: object, *names: str) -> str:
+    """The given attributes as they stand in a repr."""
+    return ", ".join(f"{name}={getattr(module, name)}" for name in names)
 
 
 def _own_constructor(kind: C) -> C:

@@ -13,7 +13,18 @@ T = TypeVar("T", bound=Module)
 
 
 class DataParallel(Module, Generic[T]):
-    """Calls `module`, whose parameters it has under the name `module.`, as PyTorch's on the CPU."""
+    """Calls `module`, whose parameters it has under the name `module.`, as PyTorch's on the CPU.
+
+    Args:
+        module: the module
+        device_ids, output_device: taken as in PyTorch; there is one device
+        dim: the dimension along which a batch would be split
+
+    Example:
+        >>> model = nn.DataParallel(nn.Linear(2, 3))
+        >>> sorted(model.state_dict())
+        ['module.bias', 'module.weight']
+    """
 
     module: T
 

@@ -39,7 +39,18 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of all elements of all tensors, as if they were one vector."""
+    """The norm of all elements of all tensors, as if they were one vector.
+
+    Args:
+        tensors: one tensor or several
+        norm_type: the order of the norm; infinity for the largest absolute value
+        error_if_nonfinite: raise an error if the norm is infinite or NaN
+        foreach: taken as in PyTorch; it changes nothing here
+
+    Example:
+        >>> nn.utils.get_total_norm([clew.tensor([3.0]), clew.tensor([0.0, 4.0])])
+        tensor(5.)
+    """
     norm_type = float(norm_type)
     norms = [vector_norm(tensor, norm_type) for tensor in _as_list(tensors)]
     if not norms:
@@ -60,7 +71,21 @@ def get_total_norm(
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Scale all gradients so that a total norm of `total_norm` becomes at most `max_norm`."""
+    """Scale all gradients so that a total norm of `total_norm` becomes at most `max_norm`.
+
+    Args:
+        parameters: one parameter or several; those without a gradient are passed over
+        max_norm: the largest norm
+        total_norm: the present norm, from `get_total_norm`
+        foreach: taken as in PyTorch; it changes nothing here
+
+    Example:
+        >>> weight = nn.Parameter(clew.zeros(2))
+        >>> weight.grad = clew.tensor([3.0, 4.0])
+        >>> nn.utils.clip_grads_with_norm_(weight, 1.0, nn.utils.get_total_norm(weight.grad))
+        >>> weight.grad
+        tensor([0.6000, 0.8000])
+    """
     coefficient = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
     if coefficient.item() == 1.0:
         return  # the usual case, and one pass over all gradients less
@@ -79,6 +104,21 @@ def clip_grad_norm_(
     """Scale all gradients so that their common norm is at most `max_norm`.
 
     Returns the norm before; a parameter without a gradient counts as nothing.
+
+    Args:
+        parameters: one parameter or several
+        max_norm: the largest norm
+        norm_type: the order of the norm; infinity for the largest absolute value
+        error_if_nonfinite: raise an error if the norm is infinite or NaN
+        foreach: taken as in PyTorch; it changes nothing here
+
+    Example:
+        >>> weight = nn.Parameter(clew.zeros(2))
+        >>> weight.grad = clew.tensor([3.0, 4.0])
+        >>> nn.utils.clip_grad_norm_(weight, max_norm=1.0)
+        tensor(5.)
+        >>> weight.grad
+        tensor([0.6000, 0.8000])
     """
     if isinstance(parameters, Tensor):
         listed = [parameters]
@@ -119,7 +159,20 @@ def _CLIP_KERNEL(grad: Any, bound: Any) -> Any:
 
 @no_grad()
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
-    """Bring every element of every gradient into [-clip_value, clip_value]."""
+    """Bring every element of every gradient into [-clip_value, clip_value].
+
+    Args:
+        parameters: one parameter or several
+        clip_value: the largest absolute value
+        foreach: taken as in PyTorch; it changes nothing here
+
+    Example:
+        >>> weight = nn.Parameter(clew.zeros(2))
+        >>> weight.grad = clew.tensor([0.5, -3.0])
+        >>> nn.utils.clip_grad_value_(weight, 1.0)
+        >>> weight.grad
+        tensor([ 0.5000, -1.0000])
+    """
     bound = float(clip_value)
     state, where = local.state, user_where()
     for grad in _gradients(parameters):

@@ -12,12 +12,33 @@ __all__ = ["parameters_to_vector", "vector_to_parameters"]
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """The elements of all parameters, one after the other; gradients flow back."""
+    """The elements of all parameters, one after the other; gradients flow back.
+
+    Args:
+        parameters: an iterable of tensors
+
+    Example:
+        >>> layer = nn.Linear(3, 2)
+        >>> nn.utils.parameters_to_vector(layer.parameters()).shape
+        torch.Size([8])
+    """
     return cat([parameter.view(-1) for parameter in parameters])
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Let each parameter take its part of the vector; they share its memory from then on."""
+    """Let each parameter take its part of the vector; they share its memory from then on.
+
+    Args:
+        vec: the vector, as `parameters_to_vector` gives it
+        parameters: the tensors to fill, in the same order
+
+    Example:
+        >>> layer = nn.Linear(1, 2)
+        >>> nn.utils.vector_to_parameters(clew.tensor([1.0, 2, 3, 4]), layer.parameters())
+        >>> layer.bias
+        Parameter containing:
+        tensor([3., 4.], requires_grad=True)
+    """
     if not isinstance(vec, Tensor):
         raise TypeError(
             f"expected torch.Tensor, but got: {type(vec).__name__}" + errors.at_user_line()

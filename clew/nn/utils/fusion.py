@@ -26,7 +26,19 @@ LinearT = TypeVar("LinearT", bound=Linear)
 
 
 def fuse_conv_bn_eval(conv: ConvT, bn: _BatchNorm, transpose: bool = False) -> ConvT:
-    """A copy of `conv` that computes `bn(conv(x))`; `transpose` for transposed convolutions."""
+    """A copy of `conv` that computes `bn(conv(x))`, for evaluation.
+
+    Args:
+        conv: a convolution in evaluation mode
+        bn: the batch normalization after it, in evaluation mode
+        transpose: whether it is a transposed convolution
+
+    Example:
+        >>> conv, bn = nn.Conv2d(3, 4, 3).eval(), nn.BatchNorm2d(4).eval()
+        >>> fused, x = nn.utils.fuse_conv_bn_eval(conv, bn), clew.randn(1, 3, 5, 5)
+        >>> clew.allclose(fused(x), bn(conv(x)), atol=1e-6)
+        True
+    """
     statistics = _statistics(conv, bn)
     fused = copy.deepcopy(conv)
     fused.weight, fused.bias = fuse_conv_bn_weights(
@@ -45,14 +57,41 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """The weight and bias of a convolution that includes the normalization."""
+    """The weight and bias of a convolution that includes the normalization.
+
+    Args:
+        conv_w, conv_b: weight and bias of the convolution; the bias may be None
+        bn_rm, bn_rv: running mean and variance
+        bn_eps: what is added to the variance
+        bn_w, bn_b: weight and bias of the normalization; None is 1 and 0
+        transpose: whether it is a transposed convolution
+
+    Example:
+        >>> mean, variance = clew.zeros(1), clew.tensor([4.0])
+        >>> weight, bias = nn.utils.fuse_conv_bn_weights(
+        ...     clew.ones(1, 1, 2), clew.ones(1), mean, variance, 0.0, None, None
+        ... )
+        >>> weight.tolist(), bias.tolist()
+        ([[[0.5, 0.5]]], [0.5])
+    """
     channels = (1, -1) if transpose else (-1, 1)
     shape = (*channels, *(1,) * (conv_w.dim() - 2))
     return _fuse(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape)
 
 
 def fuse_linear_bn_eval(linear: LinearT, bn: _BatchNorm) -> LinearT:
-    """A copy of `linear` that computes `bn(linear(x))`."""
+    """A copy of `linear` that computes `bn(linear(x))`, for evaluation.
+
+    Args:
+        linear: a linear layer in evaluation mode
+        bn: the batch normalization after it, in evaluation mode
+
+    Example:
+        >>> linear, bn = nn.Linear(3, 4).eval(), nn.BatchNorm1d(4).eval()
+        >>> fused, x = nn.utils.fuse_linear_bn_eval(linear, bn), clew.randn(2, 3)
+        >>> clew.allclose(fused(x), bn(linear(x)), atol=1e-6)
+        True
+    """
     statistics = _statistics(linear, bn)
     if bn.num_features not in (linear.out_features, 1):
         raise AssertionError(
@@ -76,7 +115,22 @@ def fuse_linear_bn_weights(
     bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
-    """The weight and bias of a linear layer that includes the normalization."""
+    """The weight and bias of a linear layer that includes the normalization.
+
+    Args:
+        linear_w, linear_b: weight and bias of the layer; the bias may be None
+        bn_rm, bn_rv: running mean and variance
+        bn_eps: what is added to the variance
+        bn_w, bn_b: weight and bias of the normalization
+
+    Example:
+        >>> one, four = clew.ones(1), clew.tensor([4.0])
+        >>> weight, bias = nn.utils.fuse_linear_bn_weights(
+        ...     clew.ones(1, 2), one, clew.zeros(1), four, 0.0, one, one
+        ... )
+        >>> weight.tolist(), bias.tolist()
+        ([[0.5, 0.5]], [1.5])
+    """
     return _fuse(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (-1, 1))
 
 

@@ -19,6 +19,14 @@ def skip_init(module_cls: type[M], *args: Any, **kwargs: Any) -> M:
 
     There is no device without memory here, so the layer's own initialization does run; what it
     takes from the random stream is given back.
+
+    Args:
+        module_cls: the module's class
+        args, kwargs: what its constructor takes
+
+    Example:
+        >>> nn.utils.skip_init(nn.Linear, 2, 3)
+        Linear(in_features=2, out_features=3, bias=True)
     """
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}" + errors.at_user_line())

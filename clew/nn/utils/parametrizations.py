@@ -167,7 +167,21 @@ def orthogonal(
     *,
     use_trivialization: bool = True,
 ) -> M:
-    """Keep a weight orthogonal (unitary, if complex): its rows or columns are orthonormal."""
+    """Keep a weight orthogonal (unitary, if complex): its rows or columns are orthonormal.
+
+    Args:
+        module: the module, which is returned
+        name: the weight's name
+        orthogonal_map: how it is computed: "matrix_exp", "cayley" or "householder"; None is
+            "householder", or "matrix_exp" for square or complex weights
+        use_trivialization: multiply by a fixed orthogonal factor, so that any orthogonal weight can
+            be assigned
+
+    Example:
+        >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(3, 3))
+        >>> clew.allclose(layer.weight @ layer.weight.T, clew.eye(3), atol=1e-5)
+        True
+    """
     weight = _tensor_of(module, name)
     if weight.ndim < 2:
         raise _value_error(
@@ -204,7 +218,18 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Train a weight's lengths along `dim` and its directions separately."""
+    """Train a weight's lengths along `dim` and its directions separately.
+
+    Args:
+        module: the module, which is returned
+        name: the weight's name
+        dim: the dimension whose every index has a length of its own; None: one length for all
+
+    Example:
+        >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 4))
+        >>> [tuple(each.shape) for each in layer.parametrizations.weight.parameters()]
+        [(4, 1), (4, 3)]
+    """
     parametrize.register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def load_old_names(state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
@@ -280,7 +305,20 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> M:
-    """Keep a weight divided by its largest singular value."""
+    """Keep a weight divided by its largest singular value.
+
+    Args:
+        module: the module, which is returned
+        name: the weight's name
+        n_power_iterations: how many steps each forward in training improves the estimate by
+        eps: a lower bound for the lengths that are divided by
+        dim: the dimension of the outputs; None is 0, and 1 for transposed convolutions
+
+    Example:
+        >>> layer = nn.utils.parametrizations.spectral_norm(nn.Linear(3, 4), n_power_iterations=50)
+        >>> round(clew.linalg.matrix_norm(layer.weight, 2).item(), 3)
+        1.0
+    """
     weight = _tensor_of(module, name)
     along = output_dim(module) if dim is None else dim
     parametrization = _SpectralNorm(weight, n_power_iterations, along, eps)

@@ -44,7 +44,14 @@ class _Cache:
 
 
 class cached(_Mode):
-    """Inside, every parametrized tensor is computed once, at its first use."""
+    """Inside, every parametrized tensor is computed once, at its first use.
+
+    Example:
+        >>> layer = nn.utils.parametrizations.orthogonal(nn.Linear(3, 3))
+        >>> with nn.utils.parametrize.cached():
+        ...     layer.weight is layer.weight
+        True
+    """
 
     def __enter__(self) -> None:
         _Cache.depth += 1
@@ -63,6 +70,16 @@ class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, and the tensor or tensors that it is computed from.
 
     These are `original`, or `original0`, `original1`, ... if `right_inverse` gives several.
+
+    Args:
+        modules: the parametrizations, in the order in which they are applied
+        original: the tensor before
+        unsafe: whether dtype and shape may change
+
+    Example:
+        >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 4))
+        >>> [name for name, _ in layer.parametrizations.weight.named_parameters()]
+        ['original0', 'original1']
     """
 
     original: Tensor
@@ -305,7 +322,23 @@ def register_parametrization(
 ) -> M:
     """Compute a parameter or buffer by `parametrization` from now on, or further by one more.
 
-    Without `unsafe` it is checked that dtype and shape stay.
+    Returns the module.
+
+    Args:
+        module: the module that has the tensor
+        tensor_name: the tensor's name
+        parametrization: a module; its `right_inverse`, if it has one, undoes it
+        unsafe: whether dtype and shape may change
+
+    Example:
+        >>> class Symmetric(nn.Module):
+        ...     def forward(self, weight):
+        ...         return weight.triu() + weight.triu(1).T
+        >>> layer = nn.utils.parametrize.register_parametrization(
+        ...     nn.Linear(3, 3), "weight", Symmetric()
+        ... )
+        >>> bool((layer.weight == layer.weight.T).all())
+        True
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -363,7 +396,19 @@ def _check_addition(module: Module, name: str, parametrization: Module) -> None:
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a module has parametrizations at all, or one of this tensor."""
+    """Whether a module has parametrizations at all, or one of this tensor.
+
+    Args:
+        module: the module
+        tensor_name: a tensor's name; None asks for any
+
+    Example:
+        >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 4))
+        >>> nn.utils.parametrize.is_parametrized(layer, "weight")
+        True
+        >>> nn.utils.parametrize.is_parametrized(layer, "bias")
+        False
+    """
     parametrizations = getattr(module, "parametrizations", None)
     if not isinstance(parametrizations, ModuleDict):
         return False
@@ -371,7 +416,19 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: bool = True) -> M:
-    """Make a tensor an ordinary one again, with its computed value or with its original one."""
+    """Make a tensor an ordinary one again, with its computed value or with its original one.
+
+    Args:
+        module: the module, which is returned
+        tensor_name: the tensor's name
+        leave_parametrized: keep the computed value; the original one otherwise
+
+    Example:
+        >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 4))
+        >>> layer = nn.utils.parametrize.remove_parametrizations(layer, "weight")
+        >>> sorted(layer.state_dict())
+        ['bias', 'weight']
+    """
     if not is_parametrized(module, tensor_name):
         raise _value_error(f"Module {module} does not have a parametrization on {tensor_name}")
     parametrizations = module.parametrizations[tensor_name]
@@ -398,14 +455,36 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
 
 
 def type_before_parametrizations(module: Module) -> type[Module]:
-    """The class that a module had before it was parametrized."""
+    """The class that a module had before it was parametrized.
+
+    Args:
+        module: the module, parametrized or not
+
+    Example:
+        >>> layer = nn.utils.parametrizations.weight_norm(nn.Linear(3, 4))
+        >>> type(layer).__name__, nn.utils.parametrize.type_before_parametrizations(layer).__name__
+        ('ParametrizedLinear', 'Linear')
+    """
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: M, tensor_name: str | None = None
 ) -> M:
-    """Let another module share parametrizations and what they compute from."""
+    """Let another module share parametrizations and what they compute from.
+
+    Args:
+        from_module: the module that has them
+        to_module: the module that gets them; it is returned
+        tensor_name: the tensor whose parametrizations are meant; None is all of them
+
+    Example:
+        >>> first = nn.utils.parametrizations.weight_norm(nn.Linear(3, 4))
+        >>> second = nn.Linear(3, 4)
+        >>> _ = nn.utils.parametrize.transfer_parametrizations_and_params(first, second)
+        >>> bool((first.weight == second.weight).all())
+        True
+    """
     if not is_parametrized(from_module):
         return to_module
     source = from_module.parametrizations

@@ -36,8 +36,21 @@ class PackedSequence_(NamedTuple):
 class PackedSequence(PackedSequence_):
     """A batch of sequences without padding: the rows of the first step, of the second, ...
 
-    `batch_sizes` says how many rows each step has. The sequences are sorted by length, longest
-    first; `sorted_indices` says how they were sorted, and `unsorted_indices` leads back.
+    Recurrent layers take and return it. `pack_sequence` and `pack_padded_sequence` make it. The
+    sequences are sorted by length, longest first.
+
+    Args:
+        data: the rows
+        batch_sizes: how many rows each step has
+        sorted_indices: how the sequences were sorted; None if they came sorted
+        unsorted_indices: the way back to the order in which they came
+
+    Example:
+        >>> packed = nn.utils.rnn.pack_sequence([clew.tensor([1, 2, 3]), clew.tensor([4, 5])])
+        >>> packed.data
+        tensor([1, 4, 2, 5, 3])
+        >>> packed.batch_sizes
+        tensor([2, 2, 1])
     """
 
     def __new__(
@@ -107,7 +120,15 @@ class PackedSequence(PackedSequence_):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The permutation that undoes another."""
+    """The permutation that undoes another.
+
+    Args:
+        permutation: indices, each once; None is returned as it is
+
+    Example:
+        >>> nn.utils.rnn.invert_permutation(clew.tensor([2, 0, 1]))
+        tensor([1, 2, 0])
+    """
     return None if permutation is None else wrap(np.argsort(permutation._array))
 
 
@@ -120,7 +141,19 @@ def pack_padded_sequence(
     batch_first: bool = False,
     enforce_sorted: bool = True,
 ) -> PackedSequence:
-    """Pack padded sequences (T, N, ...), or (N, T, ...) with `batch_first`, of known lengths."""
+    """Pack padded sequences (T, N, ...), or (N, T, ...) with `batch_first`, of known lengths.
+
+    Args:
+        input: the padded sequences
+        lengths: the length of each, a tensor or a list
+        batch_first: whether the batch is the first dimension
+        enforce_sorted: refuse sequences that do not come longest first; False sorts them
+
+    Example:
+        >>> padded = clew.tensor([[1, 2, 3], [4, 5, 0]])
+        >>> nn.utils.rnn.pack_padded_sequence(padded, [3, 2], batch_first=True).data
+        tensor([1, 4, 2, 5, 3])
+    """
     counts = lengths._array if isinstance(lengths, Tensor) else np.asarray(lengths)
     counts = counts.astype(np.int64)
     order = None
@@ -187,7 +220,20 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Padded sequences and their lengths, in the order in which they were packed."""
+    """Padded sequences and their lengths, in the order in which they were packed.
+
+    Args:
+        sequence: a `PackedSequence`
+        batch_first: whether the batch becomes the first dimension
+        padding_value: what fills the shorter sequences
+        total_length: the length to pad to; None is that of the longest
+
+    Example:
+        >>> packed = nn.utils.rnn.pack_sequence([clew.tensor([1, 2, 3]), clew.tensor([4, 5])])
+        >>> nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+        (tensor([[1, 2, 3],
+                [4, 5, 0]]), tensor([3, 2]))
+    """
     batch_sizes = sequence.batch_sizes._array
     length, batch = len(batch_sizes), int(batch_sizes[0])
     if total_length is not None:
@@ -224,7 +270,19 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> Tensor:
-    """Sequences (length, ...) as one tensor (T, N, ...), or (N, T, ...) with `batch_first`."""
+    """Sequences (length, ...) as one tensor (T, N, ...), or (N, T, ...) with `batch_first`.
+
+    Args:
+        sequences: tensors that differ in their first dimension at most
+        batch_first: whether the batch becomes the first dimension
+        padding_value: what fills the shorter sequences
+        padding_side: where it goes: "right" or "left"
+
+    Example:
+        >>> nn.utils.rnn.pad_sequence([clew.tensor([1, 2, 3]), clew.tensor([4])], batch_first=True)
+        tensor([[1, 2, 3],
+                [4, 0, 0]])
+    """
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
             "pad_sequence: Expected iterable for input sequences, but got arg of type: "
@@ -271,7 +329,18 @@ def _check_alike(parts: list[Tensor]) -> None:
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor | Sequence[int], batch_first: bool = False
 ) -> list[Tensor]:
-    """The sequences that a padded tensor was made of."""
+    """The sequences that a padded tensor was made of.
+
+    Args:
+        padded_sequences: what `pad_sequence` gives
+        lengths: the length of each sequence
+        batch_first: whether the batch is the first dimension
+
+    Example:
+        >>> padded = clew.tensor([[1, 2, 3], [4, 0, 0]])
+        >>> nn.utils.rnn.unpad_sequence(padded, clew.tensor([3, 1]), batch_first=True)
+        [tensor([1, 2, 3]), tensor([4])]
+    """
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     counts = lengths.tolist() if isinstance(lengths, Tensor) else lengths
@@ -279,12 +348,30 @@ def unpad_sequence(
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Sequences of different lengths, packed."""
+    """Sequences of different lengths, packed.
+
+    Args:
+        sequences: tensors that differ in their first dimension at most
+        enforce_sorted: refuse sequences that do not come longest first; False sorts them
+
+    Example:
+        >>> nn.utils.rnn.pack_sequence([clew.tensor([1, 2, 3]), clew.tensor([4, 5])]).data
+        tensor([1, 4, 2, 5, 3])
+    """
     lengths = [len(sequence) for sequence in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences that were packed."""
+    """The sequences that were packed.
+
+    Args:
+        packed_sequences: a `PackedSequence`
+
+    Example:
+        >>> packed = nn.utils.rnn.pack_sequence([clew.tensor([1, 2, 3]), clew.tensor([4, 5])])
+        >>> nn.utils.rnn.unpack_sequence(packed)
+        [tensor([1, 2, 3]), tensor([4, 5])]
+    """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

@@ -227,14 +227,39 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> M:
-    """Divide a weight by its largest singular value before every forward."""
+    """Divide a weight by its largest singular value before every forward.
+
+    `nn.utils.parametrizations.spectral_norm` is the newer form.
+
+    Args:
+        module: the module, which is returned
+        name: the weight's name
+        n_power_iterations: how many steps each forward improves the estimate by
+        eps: a lower bound for the lengths that are divided by
+        dim: the dimension of the outputs; None is 0, and 1 for transposed convolutions
+
+    Example:
+        >>> layer = nn.utils.spectral_norm(nn.Linear(3, 4))
+        >>> sorted(layer.state_dict())
+        ['bias', 'weight_orig', 'weight_u', 'weight_v']
+    """
     along = output_dim(module) if dim is None else dim
     SpectralNorm.apply(module, name, n_power_iterations, along, eps)
     return module
 
 
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
-    """Undo `spectral_norm`, keeping the normalized weight."""
+    """Undo `spectral_norm`, keeping the normalized weight.
+
+    Args:
+        module: the module, which is returned
+        name: the weight's name
+
+    Example:
+        >>> layer = nn.utils.remove_spectral_norm(nn.utils.spectral_norm(nn.Linear(3, 4)))
+        >>> sorted(layer.state_dict())
+        ['bias', 'weight']
+    """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)

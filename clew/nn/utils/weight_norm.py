@@ -93,7 +93,20 @@ class WeightNorm:
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Train a weight's lengths along `dim` and its directions separately; None: one length."""
+    """Train a weight's lengths along `dim` and its directions separately.
+
+    `nn.utils.parametrizations.weight_norm` is the newer form.
+
+    Args:
+        module: the module, which is returned
+        name: the weight's name
+        dim: the dimension whose every index has a length of its own; None: one length for all
+
+    Example:
+        >>> layer = nn.utils.weight_norm(nn.Linear(3, 4))
+        >>> layer.weight_g.shape, layer.weight_v.shape
+        (torch.Size([4, 1]), torch.Size([4, 3]))
+    """
     warnings.warn(
         "`torch.nn.utils.weight_norm` is deprecated in favor of "
         "`torch.nn.utils.parametrizations.weight_norm`.",
@@ -105,7 +118,17 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
 
 def remove_weight_norm(module: M, name: str = "weight") -> M:
-    """Undo `weight_norm`, keeping the weight's value."""
+    """Undo `weight_norm`, keeping the weight's value.
+
+    Args:
+        module: the module, which is returned
+        name: the weight's name
+
+    Example:
+        >>> layer = nn.utils.remove_weight_norm(nn.utils.weight_norm(nn.Linear(3, 4)))
+        >>> sorted(layer.state_dict())
+        ['bias', 'weight']
+    """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:
             hook.remove(module)

@@ -32,6 +32,9 @@ from clew.source import _getframe
 Inputs = tuple[Any, ...]
 Params = dict[str, Any]
 
+# The randomness of a vmap that is part of another function, whose callers cannot choose one.
+UNSUPPORTED = "unsupported"
+
 
 class Batching(Interceptor):
     """One vmap, while its function runs."""
@@ -223,8 +226,7 @@ class Batching(Interceptor):
 
     def draw(self, shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
         """Numbers for each example, or the same for all, as this vmap's `randomness` says."""
-        if self.randomness == "error":
-            raise vmap_errors.randomness()
+        self.refuse_random()
         with self.outside():
             if self.randomness == "same":
                 same: Tensor = drawn(shape, make, self.outer)
@@ -250,8 +252,7 @@ class Batching(Interceptor):
 
     def draw_like(self, op: Op, inputs: Inputs, batched: tuple[bool, ...], params: Params) -> Any:
         """A random operation with a new result."""
-        if self.randomness == "error":
-            raise vmap_errors.randomness()
+        self.refuse_random()
         physical = [self.lower(value) for value in inputs]
         if self.randomness == "same" and True in batched:
             if op.name not in RANDOM_BY_SHAPE:
@@ -274,9 +275,14 @@ class Batching(Interceptor):
         self.connect(op, inputs, params, lifted)
         return lifted if isinstance(result, tuple) else lifted[0]
 
-    def check_random_write(self, op: Op, batched: tuple[bool, ...]) -> None:
+    def refuse_random(self) -> None:
         if self.randomness == "error":
             raise vmap_errors.randomness()
+        if self.randomness == UNSUPPORTED:
+            raise vmap_errors.no_randomness()
+
+    def check_random_write(self, op: Op, batched: tuple[bool, ...]) -> None:
+        self.refuse_random()
         if self.randomness == "different" and not batched[0]:
             raise vmap_errors.different_numbers(op.name)
 

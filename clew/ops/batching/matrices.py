@@ -29,7 +29,8 @@ declare(
     together, "linalg_inv_ex", "linalg_cholesky_ex", "cholesky", "cholesky_inverse", "linalg_qr",
     "linalg_svd", "_linalg_svdvals", "linalg_eigh", "linalg_eig", "linalg_det", "linalg_slogdet",
     "linalg_matrix_exp", "linalg_lu", "linalg_lu_factor_ex", "lu_unpack", "_linalg_cofactors",
-    "_linalg_matrix_rank", "_lu_permutation",
+    "_linalg_matrix_rank", "_lu_permutation", "linalg_ldl_factor_ex", "geqrf",
+    "lobpcg",
 )  # fmt: skip
 
 
@@ -192,7 +193,7 @@ def _solve(call: Call) -> Any:
     return result.squeeze(-1), info
 
 
-@rules("linalg_lu_solve")
+@rules("linalg_lu_solve", "linalg_ldl_solve")
 def _lu_solve(call: Call) -> Any:
     factors, pivots, b = call.all_batched()
     rank = max(call.ndim(0), call.ndim(2))

@@ -19,11 +19,12 @@ from clew.ops.batching.rules import (
 )
 from clew.ops.define import vmap_errors
 from clew.ops.pointwise.clamping import where
+from clew.ops.shape.joining import stack
 
 declare(
     mechanical(dims=("dims",)), "sum_dim", "mean_dim", "nansum", "logsumexp", "amax", "amin",
     "aminmax", "var", "std", "var_mean", "std_mean", "any", "all", "count_nonzero",
-    "linalg_vector_norm",
+    "linalg_vector_norm", "hash_tensor",
 )  # fmt: skip
 declare(
     mechanical(dims=("dim",)), "prod_dim", "_chosen", "max_dim", "min_dim", "sort", "topk",
@@ -36,7 +37,13 @@ declare(mechanical(dims=("dim",), shapes=("sizes",)), "value_selecting_reduction
 declare(
     refused(vmap_errors.dynamic_shape), "nonzero", "_unique2", "unique_dim", "unique_consecutive"
 )
+declare(refused(vmap_errors.no_rule, "histogramdd"), "histogramdd")
 declare(refused(vmap_errors.dynamic_shape), "bincount", "masked_select", "masked_select_backward")
+
+
+@rules("nonzero_static")
+def _nonzero_static(call: Call) -> Any:
+    return stack([call.op(each, **call.params) for each in call.inputs[0].unbind(0)])
 
 
 def _flat(call: Call) -> Tensor:

@@ -24,7 +24,7 @@ from clew.ops.shape.views import ALIAS
 
 declare(
     together, "alias", "zero", "fill", "view_as_real", "view_as_complex", "real", "imag", "conj",
-    "neg_view", "conj_physical", "tril", "triu", "constant_pad_nd", "_zero",
+    "neg_view", "conj_physical", "tril", "triu", "constant_pad_nd", "_zero", "detach_copy",
 )  # fmt: skip
 declare(aligned, "complex", "polar", "sgn.complex", "frexp")
 declare(

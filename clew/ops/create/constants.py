@@ -34,7 +34,22 @@ def zeros(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """A tensor of zeros."""
+    """A tensor of zeros.
+
+    Args:
+        sizes: the lengths of the dimensions, as numbers or as one tuple
+        size: the same, by name
+        out: the tensor to store the result in; None makes a new one
+        dtype: the dtype of the elements; None is the default float
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.zeros(2, 3)
+        tensor([[0., 0., 0.],
+                [0., 0., 0.]])
+        >>> clew.zeros((2,), dtype=clew.int64)
+        tensor([0, 0])
+    """
     shape = read_size("zeros", sizes, size)
     return made("zeros", np.zeros(shape, float_dtype("zeros", dtype, out).np), options, out)
 
@@ -47,7 +62,20 @@ def ones(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """A tensor of ones."""
+    """A tensor of ones.
+
+    Args:
+        sizes: the lengths of the dimensions, as numbers or as one tuple
+        size: the same, by name
+        out: the tensor to store the result in; None makes a new one
+        dtype: the dtype of the elements; None is the default float
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.ones(2, 3)
+        tensor([[1., 1., 1.],
+                [1., 1., 1.]])
+    """
     array = np.empty(read_size("ones", sizes, size), float_dtype("ones", dtype, out).np)
     array.fill(1)
     return made("ones", array, options, out)
@@ -62,7 +90,20 @@ def empty(
     memory_format: format_type | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """A tensor whose values are whatever its memory held."""
+    """A tensor whose values are whatever its memory held: to be written before it is read.
+
+    Args:
+        sizes: the lengths of the dimensions, as numbers or as one tuple
+        size: the same, by name
+        out: the tensor to store the result in; None makes a new one
+        dtype: the dtype of the elements; None is the default float
+        memory_format: the order of the dimensions in memory, such as `clew.channels_last`
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.empty(2, 3).shape
+        torch.Size([2, 3])
+    """
     shape = read_size("empty", sizes, size)
     kind = float_dtype("empty", dtype, out).np
     array = fill_unwritten(memory_layout.empty_in_format(shape, kind, memory_format))
@@ -78,7 +119,22 @@ def full(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """A tensor of one value, whose dtype follows from the value unless given."""
+    """A tensor of one value, whose dtype follows from the value unless given.
+
+    Args:
+        size: the lengths of the dimensions, a tuple
+        fill_value: the value of every element
+        out: the tensor to store the result in; None makes a new one
+        dtype: the dtype of the elements; None is that of the value
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.full((2, 2), 7)
+        tensor([[7, 7],
+                [7, 7]])
+        >>> clew.full((2,), 0.5)
+        tensor([0.5000, 0.5000])
+    """
     kind = read_dtype("full", dtype)
     if kind is None:
         kind = _dtype_of_number(fill_value) if out is None else out.dtype
@@ -116,7 +172,18 @@ def empty_like(
     memory_format: format_type | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """An uninitialised tensor of the same shape."""
+    """An uninitialised tensor of another's shape.
+
+    Args:
+        input: the tensor that gives shape and dtype
+        dtype: another dtype
+        memory_format: the order of the dimensions in memory; None keeps that of `input`
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.empty_like(clew.ones(2, 3)).shape
+        torch.Size([2, 3])
+    """
     array = fill_unwritten(array_like("empty_like", input, dtype, memory_format))
     return made("empty_like", array, options, like=input)
 
@@ -129,7 +196,18 @@ def zeros_like(
     memory_format: format_type | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """Zeros in the shape of another tensor."""
+    """Zeros in the shape of another tensor.
+
+    Args:
+        input: the tensor that gives shape and dtype
+        dtype: another dtype
+        memory_format: the order of the dimensions in memory; None keeps that of `input`
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.zeros_like(clew.tensor([1, 2, 3]))
+        tensor([0, 0, 0])
+    """
     array = array_like("zeros_like", input, dtype, memory_format)
     array.fill(0)
     return made("zeros_like", array, options, like=input)
@@ -143,7 +221,18 @@ def ones_like(
     memory_format: format_type | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """Ones in the shape of another tensor."""
+    """Ones in the shape of another tensor.
+
+    Args:
+        input: the tensor that gives shape and dtype
+        dtype: another dtype
+        memory_format: the order of the dimensions in memory; None keeps that of `input`
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.ones_like(clew.tensor([1, 2, 3]), dtype=clew.float32)
+        tensor([1., 1., 1.])
+    """
     array = array_like("ones_like", input, dtype, memory_format)
     array.fill(1)
     return made("ones_like", array, options, like=input)
@@ -158,7 +247,19 @@ def full_like(
     memory_format: format_type | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """One value in the shape of another tensor."""
+    """One value in the shape of another tensor.
+
+    Args:
+        input: the tensor that gives shape and dtype
+        fill_value: the value of every element
+        dtype: another dtype
+        memory_format: the order of the dimensions in memory; None keeps that of `input`
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.full_like(clew.tensor([1, 2, 3]), 7)
+        tensor([7, 7, 7])
+    """
     array = array_like("full_like", input, dtype, memory_format)
     return made(
         "full_like", _filled(array, fill_value, dtypes.of_array(array)), options, like=input
@@ -168,7 +269,18 @@ def full_like(
 def new_empty(
     self: Tensor, *sizes: Any, size: Any = None, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
-    """An uninitialised tensor of this one's dtype."""
+    """An uninitialised tensor of this one's dtype.
+
+    Args:
+        sizes: the lengths of the dimensions, as numbers or as one tuple
+        size: the same, by name
+        dtype: another dtype
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.tensor([1, 2]).new_empty(3).dtype
+        torch.int64
+    """
     kind = read_dtype("new_empty", dtype) or self.dtype
     array = fill_unwritten(np.empty(read_size("new_empty", sizes, size), kind.np))
     return made("new_empty", array, options, like=self)
@@ -177,7 +289,18 @@ def new_empty(
 def new_zeros(
     self: Tensor, *sizes: Any, size: Any = None, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
-    """Zeros of this tensor's dtype."""
+    """Zeros of this tensor's dtype.
+
+    Args:
+        sizes: the lengths of the dimensions, as numbers or as one tuple
+        size: the same, by name
+        dtype: another dtype
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.tensor([1, 2]).new_zeros(3)
+        tensor([0, 0, 0])
+    """
     kind = read_dtype("new_zeros", dtype) or self.dtype
     return made(
         "new_zeros", np.zeros(read_size("new_zeros", sizes, size), kind.np), options, like=self
@@ -187,7 +310,18 @@ def new_zeros(
 def new_ones(
     self: Tensor, *sizes: Any, size: Any = None, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
-    """Ones of this tensor's dtype."""
+    """Ones of this tensor's dtype.
+
+    Args:
+        sizes: the lengths of the dimensions, as numbers or as one tuple
+        size: the same, by name
+        dtype: another dtype
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.tensor([1, 2]).new_ones(3)
+        tensor([1, 1, 1])
+    """
     kind = read_dtype("new_ones", dtype) or self.dtype
     return made(
         "new_ones", np.ones(read_size("new_ones", sizes, size), kind.np), options, like=self
@@ -197,7 +331,18 @@ def new_ones(
 def new_full(
     self: Tensor, size: Any, fill_value: Any, *, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
-    """One value, in this tensor's dtype."""
+    """One value, in this tensor's dtype.
+
+    Args:
+        size: the lengths of the dimensions, a tuple
+        fill_value: the value of every element
+        dtype: another dtype
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.tensor([1., 2.]).new_full((3,), 7)
+        tensor([7., 7., 7.])
+    """
     kind = read_dtype("new_full", dtype) or self.dtype
     array = np.empty(checked_size("new_full", size), kind.np)
     return made("new_full", _filled(array, fill_value, kind), options, like=self)
@@ -206,7 +351,18 @@ def new_full(
 def new_empty_strided(
     self: Tensor, size: Any, stride: Any, *, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
-    """An uninitialised tensor of this one's dtype with the given strides."""
+    """An uninitialised tensor of this one's dtype with the given strides.
+
+    Args:
+        size: the lengths of the dimensions, a tuple
+        stride: the elements between neighbours of each dimension, a tuple
+        dtype: another dtype
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.tensor([1, 2]).new_empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+    """
     made_strided = empty_strided(size, stride, dtype=dtype or self.dtype, **options)
     alike: Tensor = self.alike(made_strided) if self._is_lifted else made_strided
     return alike
@@ -222,7 +378,18 @@ methods(
 def empty_strided(
     size: Any, stride: Any, *, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
-    """An uninitialised tensor with the given strides, counted in elements."""
+    """An uninitialised tensor with the given strides.
+
+    Args:
+        size: the lengths of the dimensions, a tuple
+        stride: the elements between neighbours of each dimension, a tuple
+        dtype: the dtype of the elements; None is the default float
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
+    """
     shape = checked_size("empty_strided", size)
     steps = tuple(int(step) for step in stride)
     if len(shape) != len(steps):
@@ -246,7 +413,18 @@ def empty_strided(
 def empty_permuted(
     size: Any, physical_layout: Any, *, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
-    """An uninitialised tensor whose dimensions lie in memory in the given order."""
+    """An uninitialised tensor whose dimensions lie in memory in the given order.
+
+    Args:
+        size: the lengths of the dimensions, a tuple
+        physical_layout: the dimensions from outermost to innermost in memory
+        dtype: the dtype of the elements; None is the default float
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.empty_permuted((2, 3, 5), (0, 2, 1)).stride()
+        (15, 1, 3)
+    """
     shape = checked_size("empty_permuted", size)
     order = tuple(int(dim) for dim in physical_layout)
     if len(order) != len(shape):

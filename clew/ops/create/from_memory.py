@@ -29,7 +29,19 @@ def frombuffer(
     offset: int = 0,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A 1-dim tensor over the memory of an object that has Python's buffer protocol."""
+    """A 1-dim tensor over the memory of an object that has Python's buffer protocol.
+
+    Args:
+        buffer: the object, such as a bytearray
+        dtype: the dtype of the elements
+        count: how many elements; -1 takes all
+        offset: how many bytes to skip at the beginning
+        requires_grad: whether autograd records what is done with it
+
+    Example:
+        >>> clew.frombuffer(bytearray([1, 0, 2, 0]), dtype=clew.int16)
+        tensor([1, 2], dtype=torch.int16)
+    """
     try:
         view = memoryview(buffer)
     except TypeError:

@@ -11,7 +11,7 @@ from clew.backend import dtypes
 from clew.backend.device import check_device
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Size, Tensor, alias, retyped, wrap
-from clew.ops.create.from_data import array_from_data
+from clew.ops.create.nested_data import array_from_data
 from clew.ops.define.options import checked_size
 from clew.ops.tensor.conversion import LEGACY_NAMES, dtype_of_legacy
 from clew.ops.tensor.typed_storage import TypedStorage, tensor_over
@@ -60,7 +60,17 @@ def _new_tensor(cls: type[Tensor], *args: Any, device: Any = None, **kwargs: Any
 
 
 def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
-    """The same tensor as an object of a subclass, with its history."""
+    """The same tensor as an object of a subclass, with its history.
+
+    Args:
+        cls: a subclass of `Tensor`
+
+    Example:
+        >>> class Image(clew.Tensor):
+        ...     pass
+        >>> type(clew.zeros(2).as_subclass(Image)).__name__
+        'Image'
+    """
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})" + errors.at_user_line())
     if not issubclass(cls, Tensor):
@@ -82,7 +92,19 @@ def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) 
 
 
 def new(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
-    """A tensor of this one's dtype, from sizes or from data."""
+    """A tensor of this one's dtype, from sizes or from data.
+
+    `new_tensor` and `new_empty` say which.
+
+    Args:
+        args: sizes, or one sequence of data
+        size: the sizes, by name
+        device: the CPU, or None
+
+    Example:
+        >>> clew.tensor([0.5]).new([1, 2])
+        tensor([1., 2.])
+    """
     check_device(device)
     if size is not None:
         args = (Size(checked_size("new", size)),)
@@ -144,17 +166,31 @@ class CudaTensorType(type):
         return f"<class 'torch.cuda.{cls.__name__}'>"
 
 
-FUNCTIONS.update(
-    {
-        name: TensorType(name, (), {"dtype": dtype, "__module__": "clew"})
-        for name, dtype in LEGACY_NAMES.items()
-    }
-)
+def _legacy_class(name: str, dtype: dtypes.dtype) -> TensorType:
+    doc = (
+        f"Tensors of {dtype.name}, as PyTorch once named them: from sizes or from data.\n\n"
+        f"Example:\n    >>> clew.{name}([0, 1]).dtype\n    torch.{dtype.name}"
+    )
+    return TensorType(name, (), {"dtype": dtype, "__module__": "clew", "__doc__": doc})
+
+
+FUNCTIONS.update({name: _legacy_class(name, dtype) for name, dtype in LEGACY_NAMES.items()})
 
 
 @public(method=False, out=False)
 def set_default_tensor_type(t: Any) -> None:
-    """Set the default dtype by the name or class of a legacy tensor type."""
+    """Deprecated: set the default dtype by the name or class of a legacy tensor type.
+
+    `set_default_dtype` does the same with a dtype.
+
+    Args:
+        t: a class such as `clew.DoubleTensor`, or its name
+
+    Example:
+        >>> clew.set_default_tensor_type(clew.FloatTensor)
+        >>> clew.get_default_dtype()
+        torch.float32
+    """
     errors.warn_once(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
         "torch.set_default_dtype() and torch.set_default_device() as alternatives."

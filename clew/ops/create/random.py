@@ -37,7 +37,20 @@ mt19937.use_engine(Twister(BOX_MULLER))
 
 
 class Generator:
-    """A random stream of its own; PyTorch's CPU generator, number for number."""
+    """A random stream of its own; PyTorch's CPU generator, number for number.
+
+    Functions that draw random numbers take one as `generator=`.
+
+    Args:
+        device: the CPU
+
+    Example:
+        >>> generator = clew.Generator().manual_seed(0)
+        >>> clew.rand(2, generator=generator)
+        tensor([0.4963, 0.7682])
+        >>> clew.rand(2, generator=generator.manual_seed(0))
+        tensor([0.4963, 0.7682])
+    """
 
     def __init__(self, device: Any = "cpu") -> None:
         if device_type(device).type != "cpu":
@@ -127,7 +140,21 @@ def rand(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """Uniform numbers from [0, 1)."""
+    """Uniform numbers from [0, 1).
+
+    Args:
+        sizes: the lengths of the dimensions, as numbers or as one tuple
+        size: the same, by name
+        generator: the stream to draw from; None is the one that `clew.manual_seed` seeds
+        out: the tensor to store the result in; None makes a new one
+        dtype: the dtype of the elements; None is the default float
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> clew.rand(3)
+        tensor([0.4963, 0.7682, 0.0885])
+    """
     shape = read_size("rand", sizes, size)
     kind = float_dtype("rand", dtype, out)
     stream = stream_of(generator)
@@ -145,7 +172,21 @@ def randn(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """Standard normal numbers."""
+    """Standard normal numbers: of mean 0 and standard deviation 1.
+
+    Args:
+        sizes: the lengths of the dimensions, as numbers or as one tuple
+        size: the same, by name
+        generator: the stream to draw from; None is the one that `clew.manual_seed` seeds
+        out: the tensor to store the result in; None makes a new one
+        dtype: the dtype of the elements; None is the default float
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> clew.randn(3)
+        tensor([ 1.5410, -0.2934, -2.1788])
+    """
     shape = read_size("randn", sizes, size)
     kind = float_dtype("randn", dtype, out)
     stream = stream_of(generator)
@@ -165,7 +206,23 @@ def randint(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """Integers from [low, high): `randint(high, size)` or `randint(low, high, size)`."""
+    """Uniform integers from [low, high): `randint(high, size)` or `randint(low, high, size)`.
+
+    Args:
+        args: `low`, `high` and `size` by position
+        low: the lowest integer; 0 unless given
+        high: one above the highest
+        size: the lengths of the dimensions, a tuple
+        generator: the stream to draw from; None is the one that `clew.manual_seed` seeds
+        out: the tensor to store the result in; None makes a new one
+        dtype: the dtype of the elements; None is int64
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> clew.randint(1, 7, (5,))
+        tensor([3, 4, 6, 1, 2])
+    """
     low, high, size = _randint_arguments(args, low, high, size)
     kind = read_dtype("randint", dtype) or (dtypes.int64 if out is None else out.dtype)
     shape = checked_size("randint", size)
@@ -205,7 +262,20 @@ def randperm(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """The integers below n in random order."""
+    """The integers below n in random order.
+
+    Args:
+        n: how many
+        generator: the stream to draw from; None is the one that `clew.manual_seed` seeds
+        out: the tensor to store the result in; None makes a new one
+        dtype: the dtype of the elements; None is int64
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> clew.randperm(5)
+        tensor([4, 0, 1, 3, 2])
+    """
     kind = read_dtype("randperm", dtype) or (dtypes.int64 if out is None else out.dtype)
     stream = stream_of(generator)
 
@@ -254,7 +324,20 @@ def rand_like(
     memory_format: format_type | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """Uniform numbers from [0, 1) in the shape of another tensor."""
+    """Uniform numbers from [0, 1) in the shape of another tensor.
+
+    Args:
+        input: the tensor that gives shape and dtype
+        generator: the stream to draw from; None is the one that `clew.manual_seed` seeds
+        dtype: another dtype
+        memory_format: the order of the dimensions in memory; None keeps that of `input`
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> clew.rand_like(clew.zeros(3))
+        tensor([0.4963, 0.7682, 0.0885])
+    """
     stream = stream_of(generator)
     return _filled_like(
         "rand_like", input, dtype, memory_format, options,
@@ -271,7 +354,20 @@ def randn_like(
     memory_format: format_type | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """Standard normal numbers in the shape of another tensor."""
+    """Standard normal numbers in the shape of another tensor.
+
+    Args:
+        input: the tensor that gives shape and dtype
+        generator: the stream to draw from; None is the one that `clew.manual_seed` seeds
+        dtype: another dtype
+        memory_format: the order of the dimensions in memory; None keeps that of `input`
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> clew.randn_like(clew.zeros(3))
+        tensor([ 1.5410, -0.2934, -2.1788])
+    """
     array = array_like("randn_like", input, dtype, memory_format)
     stream = stream_of(generator)
     if local.state.intercept is not None:
@@ -302,7 +398,23 @@ def randint_like(
     memory_format: format_type | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """Integers from [low, high) in the shape of another tensor."""
+    """Uniform integers from [low, high) in the shape and dtype of another tensor.
+
+    Args:
+        input: the tensor that gives shape and dtype
+        args: `high`, or `low` and `high`, by position
+        low: the lowest integer; 0 unless given
+        high: one above the highest
+        generator: the stream to draw from; None is the one that `clew.manual_seed` seeds
+        dtype: another dtype
+        memory_format: the order of the dimensions in memory; None keeps that of `input`
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> clew.randint_like(clew.zeros(5), 1, 7)
+        tensor([3., 4., 6., 1., 2.])
+    """
     first, last, _ = _randint_arguments(args, low, high, ())
     stream = stream_of(generator)
     return _filled_like(

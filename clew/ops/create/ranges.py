@@ -49,7 +49,23 @@ def arange(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """Numbers from start (0) to before end, `step` (1) apart."""
+    """Numbers from start to before end, `step` apart: `arange(end)` or `arange(start, end, step)`.
+
+    Args:
+        bounds: `start`, `end` and `step` by position; one number alone is the end
+        start: the first number; 0 unless given
+        end: where to stop; it is left out
+        step: the distance between neighbours; 1 unless given
+        out: the tensor to store the result in; None makes a new one
+        dtype: the dtype of the elements; None is int64 for integers, else the default float
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.arange(4)
+        tensor([0, 1, 2, 3])
+        >>> clew.arange(1, 2, 0.25)
+        tensor([1.0000, 1.2500, 1.5000, 1.7500])
+    """
     if len(bounds) > 3 or (not bounds and end is None):
         raise TypeError(
             f"arange() received an invalid combination of arguments - got {len(bounds)} "
@@ -140,7 +156,20 @@ def range(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """Numbers from start to end, both included; `arange` leaves the end out."""
+    """Deprecated: numbers from start to end, both included; `arange` leaves the end out.
+
+    Args:
+        start: the first number
+        end: the last number, if a whole number of steps leads to it
+        step: the distance between neighbours
+        out: the tensor to store the result in; None makes a new one
+        dtype: the dtype of the elements; None is the default float
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.range(1, 4)
+        tensor([1., 2., 3., 4.])
+    """
     if end is None:
         raise TypeError(
             'range() missing 1 required positional arguments: "end"' + errors.at_user_line()
@@ -226,7 +255,20 @@ def linspace(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """`steps` points from start to end, evenly spaced."""
+    """`steps` points from start to end, both included, evenly spaced.
+
+    Args:
+        start: the first point, a number or a 0-dim tensor
+        end: the last point, a number or a 0-dim tensor
+        steps: how many points
+        out: the tensor to store the result in; None makes a new one
+        dtype: the dtype of the elements; None is the default float
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.linspace(0, 1, steps=5)
+        tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     first, last = _end_points("linspace", start, end)
     kind = _spaced_dtype("linspace", dtype, out, (first, last))
     points = _spaced("linspace", first, last, steps, kind)
@@ -244,7 +286,23 @@ def logspace(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """`base` to the power of `steps` evenly spaced exponents."""
+    """`base` to the power of `steps` evenly spaced exponents.
+
+    Args:
+        start: the first exponent, a number or a 0-dim tensor
+        end: the last exponent, a number or a 0-dim tensor
+        steps: how many points
+        base: what to raise to the exponents
+        out: the tensor to store the result in; None makes a new one
+        dtype: the dtype of the elements; None is the default float
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.logspace(0, 3, steps=4)
+        tensor([   1.,   10.,  100., 1000.])
+        >>> clew.logspace(0, 3, steps=4, base=2)
+        tensor([1., 2., 4., 8.])
+    """
     first, last = _end_points("logspace", start, end)
     kind = _spaced_dtype("logspace", dtype, out, (first, last))
     exponents = _spaced("logspace", first, last, steps, kind)
@@ -264,7 +322,20 @@ def eye(
     dtype: Dtype = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """Ones on the diagonal, zeros elsewhere."""
+    """A matrix with ones on the diagonal and zeros elsewhere.
+
+    Args:
+        n: how many rows
+        m: how many columns; None is `n`
+        out: the tensor to store the result in; None makes a new one
+        dtype: the dtype of the elements; None is the default float
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.eye(2, 3)
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+    """
     for name, value in (("n", n), ("m", m)):
         if value is not None and value < 0:
             raise RuntimeError(
@@ -288,7 +359,20 @@ def _check_grid(row: int, col: int) -> None:
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
-    """Row and column numbers of the lower triangle."""
+    """Row and column numbers of the lower triangle of a matrix, as the two rows of a tensor.
+
+    Args:
+        row: how many rows the matrix has
+        col: how many columns
+        offset: which diagonal the triangle ends with: 0 is the main one, above it is positive
+        dtype: the dtype of the elements; None is int64
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.tril_indices(2, 3)
+        tensor([[0, 1, 1],
+                [0, 0, 1]])
+    """
     _check_grid(row, col)
     mask = np.tri(row, col, offset, dtype=np.bool_)
     return _triangle("tril_indices", mask, dtype, options)
@@ -298,7 +382,20 @@ def tril_indices(
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
-    """Row and column numbers of the upper triangle."""
+    """Row and column numbers of the upper triangle of a matrix, as the two rows of a tensor.
+
+    Args:
+        row: how many rows the matrix has
+        col: how many columns
+        offset: which diagonal the triangle begins with: 0 is the main one, above it is positive
+        dtype: the dtype of the elements; None is int64
+        options: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> clew.triu_indices(2, 3)
+        tensor([[0, 0, 0, 1, 1],
+                [0, 1, 2, 1, 2]])
+    """
     _check_grid(row, col)
     mask = ~np.tri(row, col, offset - 1, dtype=np.bool_)
     return _triangle("triu_indices", mask, dtype, options)
@@ -306,7 +403,23 @@ def triu_indices(
 
 @public(method=False, out=False)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """Columns of powers of the elements of x, the highest first unless `increasing`."""
+    """The Vandermonde matrix: columns of powers of the elements of x.
+
+    Args:
+        x: a tensor of one dimension
+        N: how many columns; None is as many as elements
+        increasing: whether the powers increase from left to right
+
+    Example:
+        >>> clew.vander(clew.tensor([1, 2, 3]))
+        tensor([[1, 1, 1],
+                [4, 2, 1],
+                [9, 3, 1]])
+        >>> clew.vander(clew.tensor([1, 2, 3]), N=2, increasing=True)
+        tensor([[1, 1],
+                [1, 2],
+                [1, 3]])
+    """
     if x._array.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor." + errors.at_user_line())
     columns = x._array.size if N is None else N

@@ -1,8 +1,7 @@
-"""Filling tensors with random numbers, and drawing from distributions given by tensors.
+"""Drawing from distributions whose parameters are tensors.
 
-Each in-place function is an operation whose result does not depend on what was there before, so
-its gradient is zero; that is what PyTorch records, too. Numbers go into a tensor in the order of
-its memory, as PyTorch walks it.
+Where a drawn number does not move smoothly with a parameter, PyTorch records a gradient of zero, or
+none.
 """
 
 from __future__ import annotations
@@ -15,203 +14,16 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.backend import random as streams
-from clew.core.inplace import apply_inplace
 from clew.core.op import Op
-from clew.core.public import deliver, methods, public, refuse_history
+from clew.core.public import deliver, public, refuse_history
 from clew.core.tensor import Tensor, every_value
 from clew.ops.create.implicit_reparameterization import standard_gamma_grad
 from clew.ops.create.random import Generator, stream_of
-from clew.ops.define import memory_layout
+from clew.ops.create.random_fills import bernoulli_number, zero
 from clew.ops.define.options import Options, made, read_dtype, read_size
 from clew.ops.tensor.conversion import to_dtype
 
 Stream = streams.Generator
-
-
-def _zero(g: Tensor) -> Tensor:
-    """No gradient, in a form that can itself be differentiated."""
-    return ZERO(g)
-
-
-ZERO = Op("_zero", lambda self: np.zeros_like(self), grads={"self": _zero}, linear=True)
-
-
-def _laid_out(self: np.ndarray, draw: Callable[[tuple[int, ...]], np.ndarray]) -> np.ndarray:
-    """What `draw` gives for a shape, arranged so that it fills `self` in memory order."""
-    if self.flags.c_contiguous:
-        return draw(self.shape)
-    order = memory_layout.memory_order(self)
-    drawn = draw(self.transpose(order).shape)
-    return drawn.transpose(np.argsort(order))
-
-
-def _fill_op(name: str, forward: Callable[..., np.ndarray], node: str | None = None) -> Op:
-    return Op(name, forward, grads={"self": _zero}, node=node)
-
-
-# -- in place --------------------------------------------------------------------------------
-
-
-def _normal(self: np.ndarray, *, mean: float, std: float, stream: Stream) -> np.ndarray:
-    contiguous = self.flags.c_contiguous
-    return _laid_out(
-        self,
-        lambda shape: streams.normal(stream, shape, self.dtype, mean, std, contiguous=contiguous),
-    )
-
-
-def _uniform(self: np.ndarray, *, low: float, high: float, stream: Stream) -> np.ndarray:
-    return _laid_out(self, lambda shape: streams.uniform(stream, shape, self.dtype, low, high))
-
-
-def _log_normal(self: np.ndarray, *, mean: float, std: float, stream: Stream) -> np.ndarray:
-    return _laid_out(self, lambda shape: streams.log_normal(stream, shape, self.dtype, mean, std))
-
-
-def _cauchy(self: np.ndarray, *, median: float, sigma: float, stream: Stream) -> np.ndarray:
-    return _laid_out(self, lambda shape: streams.cauchy(stream, shape, self.dtype, median, sigma))
-
-
-def _exponential(self: np.ndarray, *, lambd: float, stream: Stream) -> np.ndarray:
-    if dtypes.of_array(self).category < dtypes.FLOAT:
-        raise RuntimeError(
-            "Exponential distribution is a continuous probability distribution. dtype must be a "
-            f"floating point but you specified {dtypes.of_array(self).scalar_name}"
-            + errors.at_user_line()
-        )
-    return _laid_out(self, lambda shape: streams.exponential(stream, shape, self.dtype, lambd))
-
-
-def _geometric(self: np.ndarray, *, p: float, stream: Stream) -> np.ndarray:
-    return _laid_out(self, lambda shape: streams.geometric(stream, shape, self.dtype, p))
-
-
-def _random(self: np.ndarray, *, low: int | None, high: int | None, stream: Stream) -> np.ndarray:
-    return _laid_out(self, lambda shape: streams.random_(stream, shape, self.dtype, low, high))
-
-
-def _bernoulli_number(self: np.ndarray, *, p: float, stream: Stream) -> np.ndarray:
-    return _laid_out(self, lambda shape: streams.bernoulli_scalar(stream, p, shape, self.dtype))
-
-
-def _bernoulli_array(self: np.ndarray, *, p: np.ndarray, stream: Stream) -> np.ndarray:
-    chances = np.broadcast_to(p, self.shape)
-    order = memory_layout.memory_order(self)
-    return _laid_out(
-        self,
-        lambda shape: streams.bernoulli_tensor(stream, chances.transpose(order), self.dtype),
-    )
-
-
-NORMAL = _fill_op("normal", _normal)
-UNIFORM = _fill_op("uniform", _uniform)
-LOG_NORMAL = _fill_op("log_normal", _log_normal)
-CAUCHY = _fill_op("cauchy", _cauchy)
-EXPONENTIAL = _fill_op("exponential", _exponential)
-GEOMETRIC = _fill_op("geometric", _geometric)
-RANDOM_RANGE = _fill_op("random", _random)
-RANDOM_BELOW = _fill_op("random_below", _random, "RandomBackward1")
-RANDOM_ANY = _fill_op("random_any", _random, "RandomBackward2")
-BERNOULLI_ARRAY = _fill_op("bernoulli_tensor", _bernoulli_array, "BernoulliBackward1")
-BERNOULLI_NUMBER = _fill_op("bernoulli_number", _bernoulli_number, "BernoulliBackward2")
-
-
-def normal_(
-    self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None
-) -> Tensor:
-    """Fill with normal numbers."""
-    return apply_inplace(
-        NORMAL, self, mean=float(mean), std=float(std), stream=stream_of(generator)
-    )
-
-
-def uniform_(
-    self: Tensor,
-    from_: float = 0,
-    to: float = 1,
-    *,
-    generator: Generator | None = None,
-    **from_keyword: float,
-) -> Tensor:
-    """Fill with uniform numbers from [from, to)."""
-    # `from` is a keyword of Python, so it can only arrive by name through a dictionary.
-    low = from_keyword.pop("from", from_)
-    _refuse_keywords("uniform_", from_keyword)
-    return apply_inplace(UNIFORM, self, low=float(low), high=float(to), stream=stream_of(generator))
-
-
-def _refuse_keywords(function: str, left: dict[str, Any]) -> None:
-    if left:
-        raise TypeError(
-            f"{function}() got an unexpected keyword argument '{next(iter(left))}'"
-            + errors.at_user_line()
-        )
-
-
-def log_normal_(
-    self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None
-) -> Tensor:
-    """Fill with numbers whose logarithm is normal."""
-    return apply_inplace(
-        LOG_NORMAL, self, mean=float(mean), std=float(std), stream=stream_of(generator)
-    )
-
-
-def cauchy_(
-    self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None
-) -> Tensor:
-    """Fill with numbers from the Cauchy distribution."""
-    return apply_inplace(
-        CAUCHY, self, median=float(median), sigma=float(sigma), stream=stream_of(generator)
-    )
-
-
-def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers from the exponential distribution of rate `lambd`."""
-    return apply_inplace(EXPONENTIAL, self, lambd=float(lambd), stream=stream_of(generator))
-
-
-def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
-    """Fill with the number of trials up to the first success."""
-    return apply_inplace(GEOMETRIC, self, p=float(p), stream=stream_of(generator))
-
-
-def random_(
-    self: Tensor,
-    *bounds: int | None,
-    to: int | None = None,
-    generator: Generator | None = None,
-    **from_keyword: int,
-) -> Tensor:
-    """Fill with integers: `random_()`, `random_(to)` or `random_(from, to)`."""
-    low: int | None = from_keyword.pop("from", None)
-    _refuse_keywords("random_", from_keyword)
-    if len(bounds) == 1 and (to is None and low is None):
-        (to,) = bounds
-    elif bounds:
-        low, to = (*bounds, to)[:2]
-    op = RANDOM_ANY if to is None and low is None else RANDOM_BELOW if low is None else RANDOM_RANGE
-    return apply_inplace(op, self, low=low, high=to, stream=stream_of(generator))
-
-
-def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
-    """Fill with ones, with probability `p` each, and zeros."""
-    stream = stream_of(generator)
-    if isinstance(p, Tensor):
-        mismatch = errors.broadcast_mismatch("bernoulli_", self._array.shape, p._array.shape)
-        if mismatch is not None:
-            raise mismatch
-        return apply_inplace(BERNOULLI_ARRAY, self, p=p._array, stream=stream)
-    return apply_inplace(BERNOULLI_NUMBER, self, p=float(p), stream=stream)
-
-
-methods(
-    normal_=normal_, uniform_=uniform_, log_normal_=log_normal_, cauchy_=cauchy_,
-    exponential_=exponential_, geometric_=geometric_, random_=random_, bernoulli_=bernoulli_,
-)  # fmt: skip
-
-
-# -- out of place ----------------------------------------------------------------------------
 
 
 def _no_derivative(operation: str, argument: str) -> Callable[[Tensor], Tensor]:
@@ -224,7 +36,7 @@ def _no_derivative(operation: str, argument: str) -> Callable[[Tensor], Tensor]:
 
 
 BERNOULLI_LIKE = Op(
-    "bernoulli_like", _bernoulli_number, node="torch::autograd::NotImplemented",
+    "bernoulli_like", bernoulli_number, node="torch::autograd::NotImplemented",
     grads={"self": _no_derivative("bernoulli", "self")},
 )  # fmt: skip
 
@@ -233,7 +45,7 @@ def _bernoulli(self: np.ndarray, *, stream: Stream) -> np.ndarray:
     return streams.bernoulli_tensor(stream, self) if self.size else self.copy()
 
 
-BERNOULLI = Op("bernoulli", _bernoulli, grads={"self": _zero})
+BERNOULLI = Op("bernoulli", _bernoulli, grads={"self": zero})
 
 
 @public(out=False)
@@ -244,7 +56,18 @@ def bernoulli(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Ones with the probability that stands at each place of `input` (or `p`), and zeros."""
+    """Ones with the probability that stands at each place of `input`, and zeros.
+
+    Args:
+        input: a tensor of probabilities
+        p: one probability for all places; `input` then gives shape and dtype only
+        generator: the stream to draw from; None is the one that `clew.manual_seed` seeds
+        out: the tensor to store the result in; None makes a new one
+
+    Example:
+        >>> clew.bernoulli(clew.tensor([0., 1., 1.]))
+        tensor([0., 1., 1.])
+    """
     if p is not None:
         return BERNOULLI_LIKE(input, p=float(p), stream=stream_of(generator))
     if out is None:
@@ -280,10 +103,10 @@ def _check_deviations(std: np.ndarray) -> None:
         raise RuntimeError("normal expects all elements of std >= 0.0" + errors.at_user_line())
 
 
-NORMAL_MEAN = Op("normal_mean", _normal_around, grads={"mean": _zero}, node="NormalBackward1")
-NORMAL_STD = Op("normal_std", _normal_scaled, grads={"std": _zero}, node="NormalBackward2")
+NORMAL_MEAN = Op("normal_mean", _normal_around, grads={"mean": zero}, node="NormalBackward1")
+NORMAL_STD = Op("normal_std", _normal_scaled, grads={"std": zero}, node="NormalBackward2")
 NORMAL_BOTH = Op(
-    "normal_mean_std", _normal_both, grads={"mean": _zero, "std": _zero}, node="NormalBackward3"
+    "normal_mean_std", _normal_both, grads={"mean": zero, "std": zero}, node="NormalBackward3"
 )
 
 
@@ -297,7 +120,23 @@ def normal(
     dtype: dtypes.dtype | None = None,
     **options: Any,
 ) -> Tensor:
-    """Normal numbers, with tensors or numbers for mean and deviation."""
+    """Normal numbers, with tensors or numbers for mean and standard deviation.
+
+    Args:
+        mean: the mean of each number: a tensor, or a number
+        std: the standard deviation: a tensor that broadcasts with `mean`, or a number
+        size: the lengths of the dimensions, if both are numbers
+        generator: the stream to draw from; None is the one that `clew.manual_seed` seeds
+        dtype: the dtype of the elements, with `size`; None is the default float
+        options: with `size`: `device`, `layout`, `pin_memory`, `requires_grad`, as in `clew.tensor`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> clew.normal(clew.tensor([0., 100., 1000.]), 1.0)
+        tensor([  1.5410,  99.7066, 997.8212])
+        >>> clew.normal(0.0, 1.0, (2,))
+        tensor([ 0.5684, -1.0845])
+    """
     stream = stream_of(generator)
     if size is not None:
         return _normal_of_size(float(mean), float(std), size, stream, dtype, options)
@@ -344,12 +183,22 @@ def _poisson(self: np.ndarray, *, stream: Stream) -> np.ndarray:
     return streams.poisson(stream, self)
 
 
-POISSON = Op("poisson", _poisson, grads={"self": _zero})
+POISSON = Op("poisson", _poisson, grads={"self": zero})
 
 
 @public(method=False, out=False)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """A Poisson number for each rate."""
+    """A number from the Poisson distribution for each rate.
+
+    Args:
+        input: a tensor of rates, none negative
+        generator: the stream to draw from; None is the one that `clew.manual_seed` seeds
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> clew.poisson(clew.tensor([0., 5., 100.]))
+        tensor([ 0.,  8., 94.])
+    """
     return POISSON(input, stream=stream_of(generator))
 
 
@@ -384,7 +233,17 @@ MULTINOMIAL = Op(
 
 @public(method=False, out=False)
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """How many of `count` trials of probability `prob` succeed."""
+    """How many of `count` trials of probability `prob` succeed.
+
+    Args:
+        count: a tensor of numbers of trials
+        prob: a tensor of probabilities; broadcasts with `count`
+        generator: the stream to draw from; None is the one that `clew.manual_seed` seeds
+
+    Example:
+        >>> clew.binomial(clew.tensor([10., 10.]), clew.tensor([0., 1.]))
+        tensor([ 0., 10.])
+    """
     return BINOMIAL(count, prob, stream=stream_of(generator))
 
 
@@ -409,7 +268,20 @@ def multinomial(
     generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Indices drawn from rows of weights."""
+    """Indices drawn with the probabilities that rows of weights give.
+
+    Args:
+        input: a vector of weights, or a matrix with one vector a row; they need not sum to 1
+        num_samples: how many indices to draw from each row
+        replacement: whether an index may be drawn twice
+        generator: the stream to draw from; None is the one that `clew.manual_seed` seeds
+        out: the tensor to store the result in; None makes a new one
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> clew.multinomial(clew.tensor([0., 1., 3.]), 5, replacement=True)
+        tensor([2, 2, 2, 2, 2])
+    """
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(
             f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}"

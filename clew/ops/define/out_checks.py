@@ -23,6 +23,9 @@ C_NAMES = {
     "complex128": "c10::complex<double>",
 }  # fmt: skip
 
+# The same where the function has run: for `out_form`.
+EXACT_OUT = "Expected out tensor to have dtype {expected}, but got {found} instead"
+
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
 Words = Callable[[dtypes.dtype, dtypes.dtype], str]

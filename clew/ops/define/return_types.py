@@ -65,6 +65,11 @@ class histogram(NamedTuple):
     bin_edges: Tensor
 
 
+class histogramdd(NamedTuple):
+    hist: Tensor
+    bin_edges: tuple[Tensor, ...]
+
+
 class frexp(NamedTuple):
     mantissa: Tensor
     exponent: Tensor
@@ -77,7 +82,7 @@ def _printed(self: Any) -> str:
 
 _KINDS: tuple[Any, ...] = (
     max, min, aminmax, median, nanmedian, mode, kthvalue, topk, sort, cummax, cummin, histogram,
-    frexp,
+    histogramdd, frexp,
 )  # fmt: skip
 for _kind in _KINDS:
     _kind.__repr__ = _printed

@@ -24,7 +24,7 @@ from clew.core.elementwise import (
 )
 from clew.core.inplace import apply_inplace, check_overlap
 from clew.core.op import Formula, camel
-from clew.core.public import FUNCTIONS, deliver, refuse_history
+from clew.core.public import FUNCTIONS, deliver, methods, out_doc, refuse_history
 from clew.core.tensor import Tensor, wrap
 
 __all__ = ["BOOL", "FLOAT", "REAL", "SAME", "Row", "binary_row", "unary_row"]
@@ -35,6 +35,7 @@ REALS = "bihf"
 INEXACT = "hfc"
 FLOATS = "hf"
 INTEGERS = "bi"
+_WORDS = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}
 
 # For a letter that a row refuses: the exception, where it is not the usual one.
 Refusals = Mapping[str, Exception]
@@ -164,11 +165,14 @@ def unary_row(
     bare: bool = False,
     kinks: str = "",
     non_differentiable: str = "",
+    doc: str = "",
+    example: str = "",
 ) -> Callable[[Tensor], Tensor]:
     """Define `clew.name(input)`, `Tensor.name()` and `Tensor.name_()`.
 
     `forward` maps an array of one dtype to an array; `grad` is the gradient of the input. `bare`
-    says that the formula uses nothing but operators, so that it holds for bare arrays too.
+    says that the formula uses nothing but operators, so that it holds for bare arrays too. `doc`
+    says what it computes and `example` shows it: the docstrings are made of these.
     """
     op = Row(
         name, forward, inputs=("self",), grads={"self": grad} if grad else None, rule=rule,
@@ -177,8 +181,10 @@ def unary_row(
     )  # fmt: skip
     # Operations that refuse floats have no short path: their checks are in `op` itself.
     implementation = unary(op) if "f" in takes else _named(lambda input: op(input), name)
+    implementation.__doc__ = _row_doc(op, doc, example)
     if function:
         checked = _checked_unary(name, implementation)
+        checked.__doc__ = implementation.__doc__
         if out:
             checked = out_form(checked, out_text, op.differentiable)
         _export(op.name, aliases, checked, FUNCTIONS.__setitem__)
@@ -187,6 +193,21 @@ def unary_row(
     if in_place:
         _export_in_place(op.name, aliases, _unary_in_place(op if in_place_grad else _final(op)))
     return implementation
+
+
+def _row_doc(op: Row, doc: str, example: str, numbers: bool | None = None) -> str | None:
+    """The docstring of a row; `numbers` says what the second operand may be, if there is one."""
+    if not doc:
+        return None
+    kinds = [word for letter, word in _WORDS.items() if letter in op.takes]
+    listed = ", ".join(kinds[:-1]) + " or " * (len(kinds) > 1) + kinds[-1]
+    words = "any dtype" if op.takes == EVERYTHING else listed
+    becomes = "; integers become the default float" if op.rule == FLOAT and "i" in op.takes else ""
+    arguments = f"    input: a tensor of {words}{becomes}"
+    if numbers is not None:
+        other = "a tensor or a number" if numbers else "a second tensor"
+        arguments += f"\n    other: {other}; broadcasts with `input`"
+    return f"{doc}\n\nArgs:\n{arguments}\n\nExample:\n    " + example.replace("\n", "\n    ")
 
 
 def _checked_unary(name: str, implementation: Callable[[Tensor], Tensor]) -> Any:
@@ -244,10 +265,13 @@ def binary_row(
     bare: bool = False,
     kinks: str = "",
     non_differentiable: str = "",
+    doc: str = "",
+    example: str = "",
 ) -> Callable[[Any, Any], Tensor]:
     """Define `clew.name(input, other)`, `Tensor.name(other)` and `Tensor.name_(other)`.
 
-    `numbers` says whether either side may be a Python number.
+    `numbers` says whether either side may be a Python number. `doc` and `example` are for the
+    docstrings, as those of a `unary_row`.
     """
     formulas = {"self": self_grad, "other": other_grad}
     op = Row(
@@ -258,6 +282,7 @@ def binary_row(
         kinks=kinks, non_differentiable=non_differentiable,
     )  # fmt: skip
     implementation = binary_function(op, numbers)
+    implementation.__doc__ = _row_doc(op, doc, example, numbers)
     if function:
         as_function = out_form(implementation, differentiable=op.differentiable)
         _export(op.name, aliases, as_function, FUNCTIONS.__setitem__)
@@ -333,7 +358,7 @@ def out_form(
         if out is None:
             try:
                 return implementation(*args, **kwargs)
-            except Exception as error:
+            except Exception as error:  # whatever it is, the call may explain it
                 explain(implementation, args, kwargs, error)
                 raise
         if differentiable:
@@ -353,6 +378,7 @@ def out_form(
             out.copy_(result)
         return out
 
+    function.__doc__ = out_doc(implementation.__doc__)
     return function
 
 
@@ -371,8 +397,7 @@ def _set_method(name: str, implementation: Callable[..., Tensor]) -> None:
 
 
 def _export_in_place(name: str, aliases: tuple[str, ...], method: Callable[..., Tensor]) -> None:
-    for each in (name, *aliases):
-        setattr(Tensor, each + "_", method)
+    methods(**{f"{each}_": method for each in (name, *aliases)})
 
 
 def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:

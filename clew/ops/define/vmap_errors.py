@@ -115,6 +115,13 @@ def randomness() -> RuntimeError:
     )
 
 
+def no_randomness() -> RuntimeError:
+    return RuntimeError(
+        "vmap: We do not yet support calling random operations inside of vmap. Please perform "
+        "random operations outside of vmap as a workaround" + errors.at_user_line()
+    )
+
+
 def same_numbers(name: str) -> RuntimeError:
     return RuntimeError(
         f"vmap: `{name}` with randomness='same' needs parameters that all examples share; it got "

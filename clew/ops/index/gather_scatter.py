@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,7 +56,7 @@ def _gathered(self: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
         return few.reshape(index.shape)
     blocks = kernel.in_blocks(source, places, dim)
     if blocks is not None:
-        return gather_scatter.take(*blocks).reshape(index.shape)
+        return gather_scatter.gather(*blocks).reshape(index.shape)
     reach = places.shape[:dim] + (source.shape[dim],) + places.shape[dim + 1 :]
     taken = np.take_along_axis(_leading_part(source, reach), places, axis=dim)
     return taken.reshape(index.shape)
@@ -78,7 +78,7 @@ def _ungathered(
     target, places, values = _at_least_1d(out, index, grad_output)
     blocks = kernel.in_blocks(target, places, dim, values)
     if blocks is not None:
-        gather_scatter.add(*blocks)
+        gather_scatter.scatter_add(*blocks)
         return out
     summed = kernel.add_flat(target, kernel.positions_along(target.shape, dim, places), values)
     return summed.reshape(input_sizes)
@@ -102,7 +102,7 @@ def _placed(
 
 def _scattered(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:
     target, places, values = _at_least_1d(self, index, src)
-    if _placed(gather_scatter.put, target, places, values, dim):
+    if _placed(gather_scatter.scatter, target, places, values, dim):
         return
     target.reshape(-1)[_positions(target, places, dim)] = _leading_part(values, places.shape)
 
@@ -114,7 +114,7 @@ def _scattered_value(self: np.ndarray, index: np.ndarray, *, dim: int, value: An
 
 def _scatter_added(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:
     target, places, values = _at_least_1d(self, index, src)
-    if _placed(gather_scatter.add, target, places, values, dim):
+    if _placed(gather_scatter.scatter_add, target, places, values, dim):
         return
     positions = _positions(target, places, dim)
     kernel.add_flat(target, positions, _leading_part(values, places.shape))
@@ -183,59 +183,77 @@ SCATTER_INTO = Op(
 )
 
 
-def _counted(g: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool) -> Tensor:
+class Places(NamedTuple):
+    """How a family of operations reads and writes where its index points."""
+
+    read: Callable[[Tensor], Tensor]
+    add: Callable[[Tensor, Tensor], Tensor]
+    multiply: Callable[[Tensor, Tensor], Tensor]
+    clear: Callable[[Tensor], Tensor]
+
+
+def _counted(g: Tensor, src: Tensor, places: Places, include_self: bool) -> Tensor:
     """How many values each result is the mean of."""
     own = zeros(g) + 1 if include_self else zeros(g)
-    counts = own.scatter_add(dim, index, zeros(src) + 1)
+    counts = places.add(own, zeros(src) + 1)
     return counts.masked_fill(counts == 0, 1)
 
 
 def _prod_gradients(
-    g: Tensor, self: Tensor, index: Tensor, src: Tensor, out: Tensor, dim: int, include_self: bool
+    g: Tensor, self: Tensor, src: Tensor, out: Tensor, places: Places
 ) -> tuple[Tensor, Tensor]:
-    def product(own: Tensor, values: Tensor) -> Tensor:
-        return own.scatter_reduce(dim, index, values, "prod", include_self=include_self)
-
     own = self.masked_fill(self == 0, 1)
-    of_self = g * product(own, src) / own
+    of_self = g * places.multiply(own, src) / own
     zero = src == 0
-    zero_count = zeros(self).scatter_add(dim, index, zero.to(src.dtype)).gather(dim, index)
+    zero_count = places.read(places.add(zeros(self), zero.to(src.dtype)))
     single_zero = zero & (zero_count == 1)
-    without = product(self, src.masked_fill(single_zero, 1))
-    of_src = (
-        (g * without)
-        .gather(dim, index)
-        .where(single_zero, (g * out).gather(dim, index) / src.masked_fill(zero, 1))
+    without = places.multiply(self, src.masked_fill(single_zero, 1))
+    of_src = places.read(g * without).where(
+        single_zero, places.read(g * out) / src.masked_fill(zero, 1)
     )
     return of_self, of_src
 
 
 def _extreme_gradients(
-    g: Tensor, self: Tensor, index: Tensor, src: Tensor, out: Tensor, dim: int
+    g: Tensor, self: Tensor, src: Tensor, out: Tensor, places: Places
 ) -> tuple[Tensor, Tensor]:
     """Elements that equal the result share its gradient."""
-    src_is_result = (src == out.gather(dim, index)).to(g.dtype)
+    src_is_result = (src == places.read(out)).to(g.dtype)
     self_is_result = (self == out).to(g.dtype)
-    share = g / self_is_result.scatter_add(dim, index, src_is_result)
-    return self_is_result * share, src_is_result * share.gather(dim, index)
+    share = g / places.add(self_is_result, src_is_result)
+    return self_is_result * share, src_is_result * places.read(share)
+
+
+def reduce_gradients(
+    g: Tensor, self: Tensor, src: Tensor, out: Tensor, reduce: str, include_self: bool,
+    places: Places,
+) -> tuple[Tensor, None, Tensor]:  # fmt: skip
+    """The gradients of `self`, of the index and of `src`, also for `index_reduce`."""
+    if reduce == "sum":
+        of_self, of_src = g, places.read(g)
+    elif reduce == "mean":
+        share = g / _counted(g, src, places, include_self)
+        of_self, of_src = share, places.read(share)
+    elif reduce == "prod":
+        of_self, of_src = _prod_gradients(g, self, src, out, places)
+    else:
+        of_self, of_src = _extreme_gradients(g, self, src, out, places)
+    if not include_self:
+        of_self = places.clear(of_self)
+    return of_self, None, of_src
 
 
 def _reduce_gradients(
     g: Tensor, self: Tensor, index: Tensor, src: Tensor, out: Tensor, dim: int, reduce: str,
     include_self: bool,
 ) -> tuple[Tensor, None, Tensor]:  # fmt: skip
-    if reduce == "sum":
-        of_self, of_src = g, g.gather(dim, index)
-    elif reduce == "mean":
-        share = g / _counted(g, index, src, dim, include_self)
-        of_self, of_src = share, share.gather(dim, index)
-    elif reduce == "prod":
-        of_self, of_src = _prod_gradients(g, self, index, src, out, dim, include_self)
-    else:
-        of_self, of_src = _extreme_gradients(g, self, index, src, out, dim)
-    if not include_self:
-        of_self = of_self.scatter(dim, index, 0)
-    return of_self, None, of_src
+    places = Places(
+        read=lambda x: x.gather(dim, index),
+        add=lambda x, y: x.scatter_add(dim, index, y),
+        multiply=lambda x, y: x.scatter_reduce(dim, index, y, "prod", include_self=include_self),
+        clear=lambda x: x.scatter(dim, index, 0),
+    )
+    return reduce_gradients(g, self, src, out, reduce, include_self, places)
 
 
 SCATTER_REDUCE = Op(

@@ -15,7 +15,7 @@ from clew.kernels.numpy import scatter as kernel
 from clew.kernels.numpy.arrays import are_below
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
-from clew.ops.index.gather_scatter import check_bounds
+from clew.ops.index.gather_scatter import Places, check_bounds, reduce_gradients
 from clew.ops.index.writing import Call, WritingOp, run, run_in_place
 from clew.ops.tensor.copying import convert, scalar_as, zeros
 
@@ -129,47 +129,17 @@ INDEX_FILL_TENSOR = WritingOp(
 )
 
 
-def _prod_gradients(
-    g: Tensor, self: Tensor, index: Tensor, source: Tensor, out: Tensor, dim: int,
-    include_self: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    def product(own: Tensor, values: Tensor) -> Tensor:
-        return own.index_reduce(dim, index, values, "prod", include_self=include_self)
-
-    own = self.masked_fill(self == 0, 1)
-    of_self = g * product(own, source) / own
-    zero = source == 0
-    zero_count = zeros(self).index_add(dim, index, zero.to(source.dtype)).index_select(dim, index)
-    single_zero = zero & (zero_count == 1)
-    without = product(self, source.masked_fill(single_zero, 1))
-    of_source = (
-        (g * without)
-        .index_select(dim, index)
-        .where(single_zero, (g * out).index_select(dim, index) / source.masked_fill(zero, 1))
-    )
-    return of_self, of_source
-
-
 def _reduce_gradients(
     g: Tensor, self: Tensor, index: Tensor, source: Tensor, out: Tensor, dim: int, reduce: str,
     include_self: bool,
 ) -> tuple[Tensor, None, Tensor]:  # fmt: skip
-    if reduce == "prod":
-        of_self, of_source = _prod_gradients(g, self, index, source, out, dim, include_self)
-    elif reduce == "mean":
-        own = zeros(g) + 1 if include_self else zeros(g)
-        counts = own.index_add(dim, index, zeros(source) + 1)
-        share = g / counts.masked_fill(counts == 0, 1)
-        of_self, of_source = share, share.index_select(dim, index)
-    else:
-        source_is_result = (source == out.index_select(dim, index)).to(g.dtype)
-        self_is_result = (self == out).to(g.dtype)
-        share = g / self_is_result.index_add(dim, index, source_is_result)
-        of_self = self_is_result * share
-        of_source = source_is_result * share.index_select(dim, index)
-    if not include_self:
-        of_self = of_self.index_fill(dim, index, 0)
-    return of_self, None, of_source
+    places = Places(
+        read=lambda x: x.index_select(dim, index),
+        add=lambda x, y: x.index_add(dim, index, y),
+        multiply=lambda x, y: x.index_reduce(dim, index, y, "prod", include_self=include_self),
+        clear=lambda x: x.index_fill(dim, index, 0),
+    )
+    return reduce_gradients(g, self, source, out, reduce, include_self, places)
 
 
 INDEX_REDUCE = Op(

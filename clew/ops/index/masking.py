@@ -239,6 +239,16 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return MASKED_SCATTER(input, mask, source)
 
 
+def _nonzero_static(self: np.ndarray, *, size: int, fill_value: int) -> np.ndarray:
+    found = np.argwhere(self)[:size]
+    result = np.full((size, self.ndim), fill_value, np.int64)
+    result[: len(found)] = found
+    return result
+
+
+NONZERO_STATIC = Op("nonzero_static", _nonzero_static, non_differentiable="integer output")
+
+
 @public(out=out_checks.long_out, differentiable=False)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero.
@@ -321,3 +331,26 @@ def argwhere(input: Tensor) -> Tensor:
     """
     require_tensors("argwhere", input=input)
     return NONZERO(input)
+
+
+@public(checked=True, out=out_checks.long_out, differentiable=False)
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
+    """The indices of elements that are not zero, in a result whose shape is known beforehand.
+
+    Args:
+        input: the tensor
+        size: how many rows the result has: further elements are left out
+        fill_value: what rows hold that no element is left for
+
+    Example:
+        >>> clew.nonzero_static(clew.tensor([0, 5, 0, 7]), size=3)
+        tensor([[ 1],
+                [ 3],
+                [-1]])
+    """
+    require_tensors("nonzero_static", input=input)
+    if size < 0:
+        raise RuntimeError(
+            "nonzero_static: 'size' must be an non-negative integer" + errors.at_user_line()
+        )
+    return NONZERO_STATIC(input, size=size, fill_value=fill_value)

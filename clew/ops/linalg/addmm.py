@@ -22,12 +22,12 @@ from clew.core.tensor import Tensor
 from clew.kernels.gemm.products import affine, batch_product, product
 from clew.kernels.numpy.arrays import widened
 from clew.ops.define.deprecated_forms import number_first
+from clew.ops.define.out_checks import EXACT_OUT
 from clew.ops.define.rows import out_form, require_tensors
 from clew.ops.linalg.matmul import (
-    EXACT_OUT,
     Array,
+    async_of_right,
     batch_times,
-    late_of_right,
     of_right,
     times,
     transposed,
@@ -104,17 +104,17 @@ ADDMM = Op(
     grads={
         "self": lambda g: g,
         "mat1": lambda g, mat2: times(g, conj(mat2).T),
-        "mat2": lambda g, mat1, mat2_turned: of_right(g, mat1, mat2_turned),
+        "mat2": lambda g, mat1, mat2_transposed: of_right(g, mat1, mat2_transposed),
     },
-    late=("mat2", "mat1", late_of_right),
+    deferred=("mat2", "mat1", async_of_right),
 )  # fmt: skip
 ADDMM_SCALED = Op(
     "addmm.scaled", _addmm_scaled, node="AddmmBackward0", bare=True,
     grads={
         "self": lambda g, beta: _scaled(g, beta),
         "mat1": lambda g, mat2, alpha: _scaled(times(g, conj(mat2).T), alpha),
-        "mat2": lambda g, mat1, mat2_turned, alpha: _scaled(
-            of_right(g, mat1, mat2_turned), alpha
+        "mat2": lambda g, mat1, mat2_transposed, alpha: _scaled(
+            of_right(g, mat1, mat2_transposed), alpha
         ),
     },
 )  # fmt: skip
@@ -251,10 +251,9 @@ def addmm(
     if autocast is not None:
         product: Tensor = autocast(LOWER, addmm, input, mat1, mat2, beta=beta, alpha=alpha)
         return product
-    if beta == 1 and alpha == 1:
-        _check_addmm(input, mat1, mat2)
-        return ADDMM(input, mat1, mat2)
     _check_addmm(input, mat1, mat2)
+    if beta == 1 and alpha == 1:
+        return ADDMM(input, mat1, mat2)
     _check_factors(input.dtype, beta, alpha)
     return ADDMM_SCALED(input, mat1, mat2, beta=beta, alpha=alpha)
 

@@ -1,13 +1,16 @@
-"""householder_product: products of Householder reflections."""
+"""householder_product, geqrf, ormqr: QR as Householder reflections, and their products."""
 
-from __future__ import annotations
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from clew import errors
+from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
+from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
+from clew.ops.define.out_checks import input_dtype
 from clew.ops.linalg.checks import require_kernel
 
 
@@ -55,3 +58,143 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
         factor = tau[..., index : index + 1].unsqueeze(-1)
         result = result - factor * (vector @ (vector.mH @ result))
     return result
+
+
+class geqrf_result(NamedTuple):
+    a: Tensor
+    tau: Tensor
+
+
+def _no_derivative(g: Any) -> Tensor:
+    raise NotImplementedError(
+        "the derivative for 'geqrf' is not implemented.\n  linalg.qr has one."
+        + errors.at_user_line()
+    )
+
+
+def _geqrf(self: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    *batch, rows, columns = self.shape
+    if not self.size:
+        return self.copy(), np.zeros((*batch, min(rows, columns)), self.dtype)
+    turned, tau = np.linalg.qr(self, mode="raw")
+    return turned.swapaxes(-2, -1).astype(self.dtype), tau.astype(self.dtype)
+
+
+def _ormqr_out_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return (
+        "torch.ormqr: Expected input and result to have the same dtype, but input has dtype"
+        f"{want.scalar_name} and result has dtype {have.scalar_name}"
+    )
+
+
+GEQRF = Op("geqrf", _geqrf, outputs=2, grads={"self": _no_derivative})
+
+
+@public(checked=True)
+@casts(FLOAT32)
+def geqrf(input: Tensor) -> geqrf_result:
+    """The QR decomposition in LAPACK's compact form: R, and the reflections whose product is Q.
+
+    Args:
+        input: matrices of shape (..., m, n)
+
+    Returns a named tuple (a, tau): R in the upper triangle of `a`, the vectors of the reflections
+    below it, their factors in `tau`. `householder_product` and `ormqr` take both. There is no
+    derivative, as in PyTorch: `linalg.qr` has one.
+
+    Example:
+        >>> a, tau = clew.geqrf(clew.tensor([[3., 1.], [4., 2.]]))
+        >>> a.triu()
+        tensor([[-5.0000, -2.2000],
+                [ 0.0000,  0.4000]])
+    """
+    if input._array.ndim < 2:
+        raise RuntimeError(
+            "torch.geqrf: input must have at least 2 dimensions." + errors.at_user_line()
+        )
+    require_kernel("geqrf_cpu", input)
+    return geqrf_result(*GEQRF(input))
+
+
+@public(checked=True, out=input_dtype(_ormqr_out_words, may_alias=True))
+@casts(FLOAT32)
+def ormqr(
+    input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False
+) -> Tensor:
+    """Q times `other`, for the Q that reflections describe, without making Q.
+
+    Args:
+        input: the vectors of the reflections, below the diagonal, shape (..., m, k); see `geqrf`
+        tau: their factors, shape (..., k)
+        other: what to multiply, shape (..., m, n), or (..., n, m) on the left of Q
+        left: whether Q stands on the left
+        transpose: whether Qᴴ takes the place of Q
+
+    Example:
+        >>> A = clew.tensor([[3., 1.], [4., 2.]])
+        >>> a, tau = clew.geqrf(A)
+        >>> clew.ormqr(a, tau, a.triu()).round(decimals=4)
+        tensor([[3., 1.],
+                [4., 2.]])
+    """
+    _check_ormqr(input, tau, other, left)
+    count = tau._array.shape[-1]
+    rows, columns = input._array.shape[-2:]
+    vectors = input.tril(-1) + wrap(np.eye(rows, columns, dtype=input._array.dtype))
+    # Q = H_1 H_2 ...: what stands next to `other` comes first.
+    order = range(count) if left == transpose else range(count - 1, -1, -1)
+    result = other
+    for index in order:
+        vector = vectors[..., :, index : index + 1]
+        factor = tau[..., index : index + 1].unsqueeze(-1)
+        factor = factor.conj() if transpose else factor
+        if left:
+            result = result - factor * (vector @ (vector.mH @ result))
+        else:
+            result = result - (result @ vector) @ (factor * vector.mH)
+    return result
+
+
+def _check_ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
+    for name, value in (("input", input), ("other", other)):
+        if value._array.ndim < 2:
+            raise _ormqr_error(f"{name} must have at least 2 dimensions.")
+    side = -2 if left else -1
+    have = other._array.shape[side]
+    rows, columns = input._array.shape[-2:]
+    if have < tau._array.shape[-1]:
+        raise _ormqr_error(f"other.shape[{side}] must be greater than or equal to tau.shape[-1]")
+    if have != rows:
+        raise _ormqr_error(f"other.shape[{side}] must be equal to input.shape[-2]")
+    if tau._array.shape[-1] != min(have, columns):
+        raise _ormqr_error(
+            f"tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
+        )
+    ndim = input._array.ndim
+    if tau._array.ndim != ndim - 1:
+        raise _ormqr_error(
+            "Expected tau to have one dimension less than input, but got tau.ndim equal to "
+            f"{tau._array.ndim} and input.ndim is equal to {ndim}"
+        )
+    if other._array.ndim != ndim:
+        raise _ormqr_error(
+            "Expected other to have the same number of dimensions as input, but got other.ndim "
+            f"equal to {other._array.ndim} and input.ndim is equal to {ndim}"
+        )
+    for name, value in (("tau", tau), ("other", other)):
+        lead = slice(None, -1 if name == "tau" else -2)
+        if value._array.shape[lead] != input._array.shape[:-2]:
+            raise _ormqr_error(
+                f"Expected batch dimensions of {name} to be equal to input.shape[:-2], but got "
+                f"{errors.shape_list(value._array.shape[lead])}"
+            )
+        if value.dtype is not input.dtype:
+            raise _ormqr_error(
+                f"Expected input and {name} to have the same dtype, but input has dtype"
+                f"{input.dtype.scalar_name} and {name} has dtype {value.dtype.scalar_name}"
+            )
+    require_kernel("ormqr_cpu", input)
+
+
+def _ormqr_error(text: str) -> RuntimeError:
+    return RuntimeError(f"torch.ormqr: {text}" + errors.at_user_line())

@@ -21,8 +21,9 @@ from clew.core.public import FUNCTIONS, methods, public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.codegen.ufunc import over_rows
-from clew.kernels.gemm.products import batch_product, late_product, product
+from clew.kernels.gemm.products import async_product, batch_product, product
 from clew.kernels.numpy.arrays import widened
+from clew.ops.define.out_checks import EXACT_OUT
 from clew.ops.define.rows import out_form, require_tensors
 from clew.ops.linalg.product_checks import (
     check_batches,
@@ -43,9 +44,6 @@ Array = np.ndarray
 # Rows shorter than this are quicker without a kernel.
 _SHORTEST_ROW = 16
 
-# What a result given as `out=` must be: products do not convert on the way out.
-EXACT_OUT = "Expected out tensor to have dtype {expected}, but got {found} instead"
-
 
 # -- the product of arrays -------------------------------------------------------------------
 
@@ -59,20 +57,22 @@ def times(a: Any, b: Any) -> Any:
     return narrowed(a, b, product)
 
 
-def of_right(g: Any, left: Any, turned: bool) -> Any:
+def of_right(g: Any, left: Any, is_transposed: bool) -> Any:
     """The gradient of a product's right factor, in memory as that factor is.
 
     A weight that is used transposed gets its gradient row by row, so that it need not be copied.
     """
-    return times(g.T, conj(left)).T if turned else times(conj(left).T, g)
+    return times(g.T, conj(left)).T if is_transposed else times(conj(left).T, g)
 
 
-def late_of_right(g: Array, left: Array, turned: bool) -> Array:
-    """The same for bare arrays, by a thread that has nothing else to do."""
+def async_of_right(g: Array, left: Array, is_transposed: bool) -> Array:
+    """The same for bare arrays, as an asynchronous job."""
     if g.dtype.kind != "f" or g.itemsize == 2:
-        return of_right(g, left, turned)
-    late = local.state.late
-    return late_product(g.T, left, late).T if turned else late_product(left.T, g, late)
+        return of_right(g, left, is_transposed)
+    pending = local.state.pending_products
+    if is_transposed:
+        return async_product(g.T, left, pending).T
+    return async_product(left.T, g, pending)
 
 
 def batch_times(a: Any, b: Any) -> Any:
@@ -126,9 +126,9 @@ MM = Op(
     "mm", lambda self, mat2: times(self, mat2), multilinear=True, bare=True,
     grads={
         "self": lambda g, mat2: times(g, conj(mat2).T),
-        "mat2": lambda g, self, mat2_turned: of_right(g, self, mat2_turned),
+        "mat2": lambda g, self, mat2_transposed: of_right(g, self, mat2_transposed),
     },
-    late=("mat2", "self", late_of_right),
+    deferred=("mat2", "self", async_of_right),
 )  # fmt: skip
 BMM = Op(
     "bmm", lambda self, mat2: batch_times(self, mat2), multilinear=True, bare=True,

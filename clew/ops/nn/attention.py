@@ -126,7 +126,25 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """`softmax(query @ key.T * scale + mask) @ value`."""
+    """`softmax(query @ key.T * scale + mask) @ value`.
+
+    Args:
+        query: (..., L, E)
+        key: (..., S, E)
+        value: (..., S, Ev)
+        attn_mask: what is added to the scores, or True where a query may see a key; it broadcasts
+        dropout_p: how likely attention weights are dropped
+        is_causal: let each query see only the keys up to its own place
+        scale: the factor of the scores; None is `1 / sqrt(E)`
+        enable_gqa: let groups of query heads share the heads of keys and values
+
+    Example:
+        >>> query, value = clew.zeros(1, 2, 4), clew.tensor([[[1.0], [3.0]]])
+        >>> F.scaled_dot_product_attention(query, query, value)[0, :, 0]
+        tensor([2., 2.])
+        >>> F.scaled_dot_product_attention(query, query, value, is_causal=True)[0, :, 0]
+        tensor([1., 2.])
+    """
     require_bool("is_causal", is_causal)
     require_bool("enable_gqa", enable_gqa)
     _check_arguments(query, key, value, attn_mask)

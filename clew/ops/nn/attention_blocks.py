@@ -46,7 +46,7 @@ def _WEIGHTS_KERNEL(scores: Any, visible: Any) -> Any:
     weights = where(is_visible, (scores - peak).exp_of_negative(), 0.0)
     total = weights.row_sum()
     # A row without a single key gets no weight anywhere, and its normaliser is infinite.
-    empty = total.equals(0.0)
+    empty = total.eq(0.0)
     share = where(empty, 0.0, 1.0 / total)
     return weights, share, where(empty, math.inf, total.log() + peak)
 

@@ -215,7 +215,20 @@ def avg_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
     ceil_mode: bool = False, count_include_pad: bool = True,
 ) -> Tensor:  # fmt: skip
-    """Averages of windows along the last dimension."""
+    """Averages of windows along the last dimension.
+
+    Args:
+        input: (N, C, L) or (C, L)
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: zeros at each edge, at most half a window
+        ceil_mode: let the last window start inside even if it ends outside
+        count_include_pad: whether the padding counts as elements of the mean
+
+    Example:
+        >>> F.avg_pool1d(clew.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        tensor([[2., 1.]])
+    """
     kernels = one_int("avg_pool1d", "kernel_size", kernel_size)
     steps = kernels if size_absent(stride) else one_int("avg_pool1d", "stride", stride)
     pads = one_int("avg_pool1d", "padding", padding)
@@ -237,7 +250,22 @@ def avg_pool2d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Averages of windows over the last two dimensions."""
+    """Averages of windows over the last two dimensions.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W)
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: zeros at each edge, at most half a window
+        ceil_mode: let the last window start inside even if it ends outside
+        count_include_pad: whether the padding counts as elements of the mean
+        divisor_override: what the sums are divided by; None is the size of the window
+
+    Example:
+        >>> F.avg_pool2d(clew.arange(16.0).reshape(1, 4, 4), 2)
+        tensor([[[ 2.5000,  4.5000],
+                 [10.5000, 12.5000]]])
+    """
     return _average(
         "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override,
@@ -250,7 +278,21 @@ def avg_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Averages of windows over the last three dimensions."""
+    """Averages of windows over the last three dimensions.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: zeros at each edge, at most half a window
+        ceil_mode: let the last window start inside even if it ends outside
+        count_include_pad: whether the padding counts as elements of the mean
+        divisor_override: what the sums are divided by; None is the size of the window
+
+    Example:
+        >>> F.avg_pool3d(clew.zeros(1, 8, 4, 6, 6), 2).shape
+        torch.Size([1, 8, 2, 3, 3])
+    """
     return _average(
         "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override,
@@ -300,20 +342,47 @@ def _adaptive_average(dims: int, input: Tensor, output_size: Any) -> Tensor:
 
 @public(method=False, out=False)
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """Averages over so many nearly equal windows along the last dimension."""
+    """Averages over so many nearly equal windows along the last dimension.
+
+    Args:
+        input: (N, C, L) or (C, L)
+        output_size: the number of windows
+
+    Example:
+        >>> F.adaptive_avg_pool1d(clew.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        tensor([[2., 1.]])
+    """
     sizes = one_int("adaptive_avg_pool1d", "output_size", output_size)
     check_line_rank("adaptive_avg_pool1d", input)
     return _adaptive_average(2, input.unsqueeze(-2), (1, *sizes)).squeeze(-2)
 
 
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Averages over so many nearly equal windows; None keeps a dimension's size."""
+    """Averages over so many nearly equal windows; None keeps a dimension's size.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W)
+        output_size: one number for both dimensions, or a pair
+
+    Example:
+        >>> F.adaptive_avg_pool2d(clew.zeros(1, 8, 5, 6), 1).shape
+        torch.Size([1, 8, 1, 1])
+    """
     return _adaptive_average(2, input, output_size)
 
 
 @casts(FLOAT32)
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """Averages over so many nearly equal windows; None keeps a dimension's size."""
+    """Averages over so many nearly equal windows; None keeps a dimension's size.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output_size: one number for all dimensions, or three
+
+    Example:
+        >>> F.adaptive_avg_pool3d(clew.zeros(1, 8, 5, 6, 7), (2, None, 1)).shape
+        torch.Size([1, 8, 2, 6, 1])
+    """
     return _adaptive_average(3, input, output_size)
 
 
@@ -329,7 +398,19 @@ def _root(averages: Tensor, norm_type: float, elements: int) -> Tensor:
 def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False
 ) -> Tensor:
-    """(sum of x ** p) ** (1 / p) over windows along the last dimension."""
+    """(sum of x ** p) ** (1 / p) over windows along the last dimension.
+
+    Args:
+        input: (N, C, L) or (C, L)
+        norm_type: the order p of the norm
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        ceil_mode: let the last window start inside even if it ends outside
+
+    Example:
+        >>> F.lp_pool1d(clew.tensor([[3.0, 4.0, 0.0, 1.0]]), 2, 2)
+        tensor([[5., 1.]])
+    """
     averages = avg_pool1d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
     return _root(averages, norm_type, prod(integers("lp_pool1d", "kernel_size", kernel_size)))
 
@@ -338,7 +419,19 @@ def lp_pool1d(
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Tensor:
-    """(sum of x ** p) ** (1 / p) over windows of the last two dimensions."""
+    """(sum of x ** p) ** (1 / p) over windows of the last two dimensions.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W)
+        norm_type: the order p of the norm
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        ceil_mode: let the last window start inside even if it ends outside
+
+    Example:
+        >>> F.lp_pool2d(clew.tensor([[[3.0, 4.0]]]), 2, (1, 2))
+        tensor([[[5.]]])
+    """
     averages = avg_pool2d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
     kernels = pool_sizes("lp_pool2d", 2, kernel_size, stride, 0)[0]
     return _root(averages, norm_type, prod(kernels))
@@ -348,7 +441,19 @@ def lp_pool2d(
 def lp_pool3d(
     input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Tensor:
-    """(sum of x ** p) ** (1 / p) over windows of the last three dimensions."""
+    """(sum of x ** p) ** (1 / p) over windows of the last three dimensions.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        norm_type: the order p of the norm
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        ceil_mode: let the last window start inside even if it ends outside
+
+    Example:
+        >>> F.lp_pool3d(clew.ones(1, 8, 4, 4, 4), 2, 2).shape
+        torch.Size([1, 8, 2, 2, 2])
+    """
     averages = avg_pool3d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
     kernels = pool_sizes("lp_pool3d", 3, kernel_size, stride, 0)[0]
     return _root(averages, norm_type, prod(kernels))

@@ -115,15 +115,15 @@ def _composed_gradients(
 
 # -- batch_norm, with the statistics of the batch ------------------------------------------
 
-# Each kernel exists twice. Over (N, C, L) it sums along the planes of each image and channel, which
-# leaves few numbers to go on with; over (N, C), or with channels last in memory, along columns.
+# Each kernel exists twice. Over (N, C, L) it reduces the rows of each image and channel, and the
+# partial sums are then summed over N; over (N, C), or with channels last in memory, the columns.
 
 
 def _centred_affine(x: Any, mean: Any, scale: Any, shift: Any) -> Any:
     return (x - mean) * scale + shift
 
 
-def _through(g: Any, x: Any, mean: Any, of_g: Any, of_x: Any, rest: Any) -> Any:
+def _input_gradient(g: Any, x: Any, mean: Any, of_g: Any, of_x: Any, rest: Any) -> Any:
     return g * of_g + (x - mean) * of_x + rest
 
 
@@ -135,14 +135,14 @@ class _Kernels(NamedTuple):
     gradient: Any
 
 
-PLANES = _Kernels(
+ROWS = _Kernels(
     over_rows("channel_sums", "(n)->()")(lambda x: x.row_sum()),
     over_rows("channel_squares", "(n),()->()")(lambda x, mean: (x - mean).square().row_sum()),
     over_rows("channel_affine", "(n),(),(),()->(n)")(_centred_affine),
     over_rows("batch_norm_sums", "(n),(n),()->(),()")(
         lambda g, x, mean: (g.row_sum(), (g * (x - mean)).row_sum())
     ),
-    over_rows("batch_norm_backward", "(n),(n),(),(),(),()->(n)", cost=2)(_through),
+    over_rows("batch_norm_backward", "(n),(n),(),(),(),()->(n)", cost=2)(_input_gradient),
 )
 _COLUMNS = _Kernels(
     over_columns("column_sums", "(m,n)->(n)")(lambda x: x),
@@ -151,15 +151,15 @@ _COLUMNS = _Kernels(
     over_columns("batch_norm_column_sums", "(m,n),(m,n),(n)->(n),(n)")(
         lambda g, x, mean: (g, g * (x - mean))
     ),
-    elementwise("batch_norm_column_backward", 6, cost=2)(_through),
+    elementwise("batch_norm_column_backward", 6, cost=2)(_input_gradient),
 )
 
-# Rows shorter than this are quicker without a kernel.
+# Rows shorter than this are faster without a kernel.
 SHORTEST_ROW = 16
 
 
 def _layout(array: Array, *others: Array | None) -> _Kernels | None:
-    """The kernels that fit the array's place in memory, if all arrays are of a type they have."""
+    """The kernels for the memory layout of the array, if there are any for the dtypes."""
     if not array.size or any(
         other is not None and other.dtype is not array.dtype for other in others
     ):
@@ -167,7 +167,7 @@ def _layout(array: Array, *others: Array | None) -> _Kernels | None:
     if array.ndim == 2 or _channels_last(array).flags.c_contiguous:
         kernels = _COLUMNS
     elif math.prod(array.shape[2:]) >= SHORTEST_ROW:
-        kernels = PLANES
+        kernels = ROWS
     else:
         return None
     return kernels if kernels.sums.when(array) is not None else None
@@ -177,30 +177,30 @@ def _channels_last(array: Array) -> Array:
     return array.transpose(0, *range(2, array.ndim), 1)
 
 
-def _laid(kernels: _Kernels, array: Array) -> Array:
+def _as_matrix(kernels: _Kernels, array: Array) -> Array:
     """(N, C, ...) as (N, C, L) or (M, C)."""
-    if kernels is PLANES:
+    if kernels is ROWS:
         return array.reshape(*array.shape[:2], -1)
     return _channels_last(array).reshape(-1, array.shape[1])
 
 
 def _as_input(kernels: _Kernels, result: Array, input: Array) -> Array:
-    """What `_laid` did, undone."""
-    if kernels is PLANES or input.flags.c_contiguous:
+    """The inverse of `_as_matrix`."""
+    if kernels is ROWS or input.flags.c_contiguous:
         return result.reshape(input.shape)
     last = result.reshape(_channels_last(input).shape)
     return last.transpose(0, input.ndim - 1, *range(1, input.ndim - 1))
 
 
 def _of_channels(sums: Array) -> Array:
-    """Sums over columns as they are, those of planes added up over the batch."""
+    """Column sums as they are, row sums summed over the batch."""
     return sums if sums.ndim == 1 else np.add.reduce(sums, axis=0)
 
 
 def _batch_norm_compiled(
     kernels: _Kernels, input: Array, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array, Array]:
-    x = _laid(kernels, input)
+    x = _as_matrix(kernels, input)
     count = x.size // input.shape[1]
     mean = _of_channels(kernels.sums.ufunc(x)) / count
     mean = mean.astype(input.dtype, copy=False)
@@ -222,7 +222,7 @@ def _batch_norm_gradients_compiled(
     rstd: Array,
     needs: tuple[bool, ...],
 ) -> Gradients:
-    x, gradient = (_laid(kernels, each) for each in (input, g))
+    x, gradient = (_as_matrix(kernels, each) for each in (input, g))
     count = x.size // input.shape[1]
     total, along = map(_of_channels, kernels.gradient_sums.ufunc(gradient, x, mean))
     of_input = None
@@ -299,7 +299,7 @@ def _batch_norm_running(
         scale = reciprocal_root(running_var, eps)
         scale = scale if weight is None else scale * weight
         shift = np.zeros_like(scale) if bias is None else bias
-        out = kernels.affine.ufunc(_laid(kernels, input), running_mean, scale, shift)
+        out = kernels.affine.ufunc(_as_matrix(kernels, input), running_mean, scale, shift)
         return _as_input(kernels, out, input)
     x = widened(input)
     normal = x - _per_channel(widened(running_mean), x.ndim)
@@ -382,7 +382,25 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Mean 0 and variance 1 of each channel, over the batch or by running statistics."""
+    """Mean 0 and variance 1 of each channel, over the batch or by running statistics.
+
+    Args:
+        input: (N, C, ...)
+        running_mean, running_var: the running statistics, one number a channel; None keeps none
+        weight, bias: the scale and shift of each channel; None is 1 and 0
+        training: normalise over the batch, and update the running statistics
+        momentum: the weight of the batch in that update
+        eps: what is added to the variance
+
+    Example:
+        >>> x = clew.tensor([[1.0, 10.0], [3.0, 30.0]])
+        >>> F.batch_norm(x, None, None, training=True)
+        tensor([[-1.0000, -1.0000],
+                [ 1.0000,  1.0000]])
+        >>> F.batch_norm(x, clew.zeros(2), clew.ones(2), eps=0.0)
+        tensor([[ 1., 10.],
+                [ 3., 30.]])
+    """
     require_bool("training", training)
     if not isinstance(input, Tensor):
         raise errors.wrong_argument("batch_norm", "input", 1, "Tensor", input)

@@ -332,6 +332,48 @@ def _check_tensors(function: str, input: Any, weight: Any, bias: Any) -> None:
         require_tensor(function, "bias", 3, bias)
 
 
+_FORWARD_WORDS = """Cross-correlation of `input` with the kernels `weight`, over {dims}.
+
+Args:
+    input: (N, in, {sizes}) or (in, {sizes})
+    weight: (out, in / groups, *kernel)
+    bias: (out)
+    stride: the distance between the kernels' places
+    padding: zeros at both ends of a dimension; "valid" is 0, "same" keeps the size
+    dilation: the distance between the elements of a kernel
+    groups: the number of parts of the channels that do not see each other
+
+Example:
+    >>> F.conv{name}(clew.zeros(1, 3, {nine}), clew.zeros(8, 3, {three}), padding=1).shape
+    torch.Size([1, 8, {nine}])
+"""
+_TRANSPOSED_WORDS = """Transposed convolution over {dims}: the gradient of `conv{name}`.
+
+Args:
+    input: (N, in, {sizes}) or (in, {sizes})
+    weight: (in, out / groups, *kernel)
+    bias: (out)
+    stride: how far apart the input's elements come to lie
+    padding: how much is cut off at both ends of a dimension
+    output_padding: how much is added at one end, to choose among possible sizes
+    groups: the number of parts of the channels that do not see each other
+    dilation: the distance between the elements of a kernel
+
+Example:
+    >>> F.conv_transpose{name}(clew.zeros(1, 8, {nine}), clew.zeros(8, 3, {three})).shape
+    torch.Size([1, 3, {more}])
+"""
+
+
+def _documented(words: str, dims: int) -> str:
+    """The docstring of a convolution over so many dimensions."""
+    return words.format(
+        dims=f"{dims} dimension" if dims == 1 else f"{dims} dimensions",
+        sizes=("L", "H, W", "D, H, W")[dims - 1], name=f"{dims}d",
+        nine=", ".join(["9"] * dims), three=", ".join(["3"] * dims), more=", ".join(["11"] * dims),
+    )  # fmt: skip
+
+
 def _forward_function(dims: int) -> Callable[..., Tensor]:
     function = f"conv{dims}d"
 
@@ -352,7 +394,7 @@ def _forward_function(dims: int) -> Callable[..., Tensor]:
         return unbatched(_run(batch, weight, bias, steps, pads, spacing, groups), was_batched)
 
     conv.__name__ = conv.__qualname__ = function
-    conv.__doc__ = f"Cross-correlation over {dims} spatial axes of (N, C, ...) or (C, ...)."
+    conv.__doc__ = _documented(_FORWARD_WORDS, dims)
     return public(method=False, out=False)(casts(LOWER)(conv))
 
 
@@ -377,7 +419,7 @@ def _transposed_function(dims: int) -> Callable[..., Tensor]:
         return unbatched(result, was_batched)
 
     conv_transpose.__name__ = conv_transpose.__qualname__ = function
-    conv_transpose.__doc__ = f"The adjoint of a convolution over {dims} spatial axes."
+    conv_transpose.__doc__ = _documented(_TRANSPOSED_WORDS, dims)
     return public(method=False, out=False)(casts(LOWER)(conv_transpose))
 
 
@@ -410,7 +452,18 @@ def convolution(
 @public(checked=True, method=False, out=False)
 @casts(LOWER)
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
-    """Convolution over time of (time, batch, channels) with weight (time, in, out)."""
+    """Convolution over time of (time, batch, channels) with weight (time, in, out).
+
+    Args:
+        input: (time, batch, in)
+        weight: (kernel, in, out)
+        bias: (out)
+        pad: zeros at both ends of the time
+
+    Example:
+        >>> clew.conv_tbc(clew.zeros(10, 2, 3), clew.zeros(3, 3, 4), clew.zeros(4), pad=1).shape
+        torch.Size([10, 2, 4])
+    """
     _check_tensors("conv_tbc", input, weight, bias)
     result = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
     return result.permute(2, 0, 1)

@@ -27,7 +27,17 @@ def normalize(
     eps: float = 1e-12,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The input divided by its p-norm along a dimension, which is taken to be at least `eps`."""
+    """The input divided by its p-norm along a dimension, which is taken to be at least `eps`.
+
+    Args:
+        p: the order of the norm
+        dim: the dimension of the vectors
+        eps: the smallest divisor
+
+    Example:
+        >>> F.normalize(clew.tensor([[3.0, 4.0]]))
+        tensor([[0.6000, 0.8000]])
+    """
     if not isinstance(input, Tensor):
         raise errors.wrong_argument("normalize", "input", 1, "Tensor", input)
     if input.dtype.category < dtypes.FLOAT:
@@ -42,7 +52,17 @@ def normalize(
 
 @public(method=False, out=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along a dimension."""
+    """The cosine of the angle between vectors along a dimension.
+
+    Args:
+        x1, x2: the vectors; they broadcast
+        dim: the dimension of the vectors
+        eps: a lower bound for their lengths
+
+    Example:
+        >>> F.cosine_similarity(clew.tensor([[1.0, 1.0]]), clew.tensor([[1.0, 0.0]]))
+        tensor([0.7071])
+    """
     common = dtypes.promote_types(x1.dtype, x2.dtype)
     if common.category != dtypes.FLOAT:
         raise RuntimeError(
@@ -69,7 +89,18 @@ def _unit(vectors: Tensor, dim: int, eps: float) -> Tensor:
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
-    """The p-norm of the difference, along the last dimension."""
+    """The p-norm of the difference, along the last dimension.
+
+    Args:
+        x1, x2: the vectors; they broadcast
+        p: the order of the norm
+        eps: what is added to every difference, so that the gradient is finite
+        keepdim: keep the last dimension, with size 1
+
+    Example:
+        >>> F.pairwise_distance(clew.tensor([[3.0, 4.0]]), clew.zeros(1, 2))
+        tensor([5.0000])
+    """
     difference = x1 - x2 + eps
     return difference.norm(p, difference._array.ndim - 1, keepdim)
 
@@ -131,7 +162,16 @@ PDIST = Op("pdist", _pdist, grads={"self": _pdist_gradient}, kinks="0 between eq
 
 @public(method=False, out=False)
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norm distances between every pair of rows."""
+    """The p-norm distances between every pair of rows.
+
+    Args:
+        input: a matrix of N rows
+        p: the order of the norm
+
+    Example:
+        >>> clew.pdist(clew.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+        tensor([5.0000, 1.0000, 4.2426])
+    """
     if input._array.ndim != 2:
         raise RuntimeError(
             f"pdist only supports 2D tensors, got: {input._array.ndim}D" + errors.at_user_line()

@@ -170,7 +170,18 @@ def _check(p: float, error: type[Exception] = ValueError) -> None:
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Elements set to 0 with probability `p`; the rest scaled up."""
+    """Elements set to 0 with probability `p`; the rest scaled by `1 / (1 - p)`.
+
+    Args:
+        p: how likely an element becomes 0
+        training: False returns the input
+        inplace: overwrite `input`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> F.dropout(clew.ones(6))
+        tensor([0., 0., 2., 0., 0., 0.])
+    """
     _check(p)
     return _dropout(input, p, training, inplace, per_feature=False)
 
@@ -178,7 +189,18 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """Dropout that keeps the mean and variance of selu's outputs."""
+    """Dropout that keeps the mean and variance of selu's outputs.
+
+    Args:
+        p: how likely an element is dropped, which gives it selu's lowest value
+        training: False returns the input
+        inplace: overwrite `input`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> F.alpha_dropout(clew.zeros(4), training=True)
+        tensor([-0.7792, -0.7792,  0.7792, -0.7792])
+    """
     _check(p)
     return _alpha_dropout(input, p, training, inplace, per_feature=False)
 
@@ -186,7 +208,20 @@ def alpha_dropout(
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """`alpha_dropout` of whole channels."""
+    """`alpha_dropout` of whole channels.
+
+    Args:
+        input: (N, C, ...)
+        p: how likely a channel is dropped
+        training: False returns the input
+        inplace: overwrite `input`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> F.feature_alpha_dropout(clew.zeros(1, 2, 3), training=True)
+        tensor([[[-0.7792, -0.7792, -0.7792],
+                 [-0.7792, -0.7792, -0.7792]]])
+    """
     _check(p)
     return _alpha_dropout(input, p, training, inplace, per_feature=True)
 
@@ -194,7 +229,20 @@ def feature_alpha_dropout(
 def dropout1d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Dropout of whole channels of (N, C, L) or (C, L)."""
+    """Dropout of whole channels of (N, C, L) or (C, L).
+
+    Args:
+        p: how likely a channel becomes 0
+        training: False returns the input
+        inplace: overwrite `input`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> F.dropout1d(clew.ones(3, 2))
+        tensor([[0., 0.],
+                [0., 0.],
+                [2., 2.]])
+    """
     _check(p)
     ndim = input._array.ndim
     if ndim not in (2, 3):
@@ -210,7 +258,18 @@ def dropout1d(
 def dropout2d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Dropout of whole channels of (N, C, H, W)."""
+    """Dropout of whole channels of (N, C, H, W).
+
+    Args:
+        p: how likely a channel becomes 0
+        training: False returns the input
+        inplace: overwrite `input`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> F.dropout2d(clew.ones(1, 3, 1, 2)).flatten(1)
+        tensor([[0., 0., 0., 0., 2., 2.]])
+    """
     _check(p)
     _warn_dimensions("dropout2d", input._array.ndim, 2)
     if input._array.ndim == 3:
@@ -228,7 +287,18 @@ def dropout2d(
 def dropout3d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        p: how likely a channel becomes 0
+        training: False returns the input
+        inplace: overwrite `input`
+
+    Example:
+        >>> _ = clew.manual_seed(0)
+        >>> F.dropout3d(clew.ones(1, 3, 1, 1, 2)).flatten(1)
+        tensor([[0., 0., 0., 0., 2., 2.]])
+    """
     _check(p)
     ndim = input._array.ndim
     _warn_dimensions("dropout3d", ndim, 3)

@@ -22,7 +22,17 @@ Array = np.ndarray
 
 @typed
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """A new last dimension that is 1 at the index and 0 elsewhere."""
+    """A new last dimension that is 1 at the index and 0 elsewhere.
+
+    Args:
+        tensor: the indices
+        num_classes: the size of that dimension; -1 is the largest index + 1
+
+    Example:
+        >>> F.one_hot(clew.tensor([0, 2]), num_classes=3)
+        tensor([[1, 0, 0],
+                [0, 0, 1]])
+    """
     if tensor.dtype is not dtypes.int64:
         raise RuntimeError(
             "one_hot is only applicable to index tensor of type LongTensor." + errors.at_user_line()
@@ -153,7 +163,22 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """Rows of `weight`. With `sparse=True` gradients are dense all the same."""
+    """Rows of `weight`, as the input names them.
+
+    Args:
+        input: the indices, of any shape
+        weight: the table, (number of rows, features)
+        padding_idx: a row that gets no gradient
+        max_norm: shorten the rows that are used to this norm, in place
+        norm_type: the order of that norm
+        scale_grad_by_freq: divide a row's gradient by how often the input names it
+        sparse: taken as in PyTorch; gradients are dense all the same
+
+    Example:
+        >>> F.embedding(clew.tensor([2, 0]), clew.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+        tensor([[5., 6.],
+                [1., 2.]])
+    """
     if not isinstance(weight, Tensor):
         raise errors.wrong_argument("embedding", "weight", 1, "Tensor", weight)
     if scale_grad_by_freq is not False or sparse is not False:

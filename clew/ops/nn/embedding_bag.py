@@ -141,7 +141,27 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """The sum, mean or maximum of the rows of `weight` that each bag lists."""
+    """The sum, mean or maximum of the rows of `weight` that each bag lists.
+
+    Args:
+        input: the indices: a bag in each row, or all bags in one row
+        weight: the table, (number of rows, features)
+        offsets: where each bag starts, if all are in one row
+        max_norm: shorten the rows that are used to this norm, in place
+        norm_type: the order of that norm
+        scale_grad_by_freq: divide a row's gradient by how often the input names it
+        mode: "sum", "mean" or "max"
+        sparse: taken as in PyTorch; gradients are dense all the same
+        per_sample_weights: a factor for each index, for "sum"
+        include_last_offset: whether `offsets` ends with the size of the input
+        padding_idx: a row that takes no part
+
+    Example:
+        >>> table = clew.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+        >>> F.embedding_bag(clew.tensor([0, 1, 2]), table, clew.tensor([0, 2]), mode="sum")
+        tensor([[4., 6.],
+                [5., 6.]])
+    """
     if weight.dtype is dtypes.int64 and input.dtype.category == dtypes.FLOAT:
         warnings.warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage "

@@ -107,7 +107,22 @@ def _counts(sizes: Shape, window: dict[str, Shape]) -> Shape:
 def unfold(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Sliding blocks of (N, C, H, W) as the columns of (N, C * block, blocks)."""
+    """Sliding blocks of (N, C, H, W) as the columns of (N, C * block, blocks).
+
+    Args:
+        input: (N, C, H, W) or (C, H, W)
+        kernel_size: the blocks' height and width
+        dilation: the distance between the elements of a block
+        padding: zeros at each side of the image
+        stride: the distance between blocks
+
+    Example:
+        >>> F.unfold(clew.arange(6.0).reshape(1, 2, 3), kernel_size=2)
+        tensor([[0., 1.],
+                [1., 2.],
+                [3., 4.],
+                [4., 5.]])
+    """
     require_tensor("unfold", "input", 1, input)
     window = _window("unfold", kernel_size, dilation, padding, stride)
     shape = input._array.shape
@@ -139,7 +154,22 @@ def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     stride: Any = 1,
 ) -> Tensor:  # fmt: skip
-    """Sum columns (N, C * block, blocks) back to where `unfold` took them from."""
+    """Sum columns (N, C * block, blocks) back to where `unfold` took them from.
+
+    Args:
+        input: the columns
+        output_size: the image's height and width
+        kernel_size: the blocks' height and width
+        dilation: the distance between the elements of a block
+        padding: zeros at each side of the image, which the blocks reach over
+        stride: the distance between blocks
+
+    Example:
+        >>> blocks = F.unfold(clew.ones(1, 1, 2, 3), kernel_size=2)
+        >>> F.fold(blocks, output_size=(2, 3), kernel_size=2)[0, 0]
+        tensor([[1., 2., 1.],
+                [1., 2., 1.]])
+    """
     require_tensor("fold", "input", 1, input)
     sizes = _pair("fold", "output_size", output_size)
     window = _window("fold", kernel_size, dilation, padding, stride)
@@ -221,7 +251,16 @@ def _read_factor(function: str, name: str, input: Tensor, factor: Any) -> int:
 
 @public(method=False, out=False)
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """(..., C * r * r, H, W) to (..., C, H * r, W * r)."""
+    """(..., C * r * r, H, W) to (..., C, H * r, W * r).
+
+    Args:
+        upscale_factor: r
+
+    Example:
+        >>> F.pixel_shuffle(clew.arange(4.0).reshape(4, 1, 1), 2)
+        tensor([[[0., 1.],
+                 [2., 3.]]])
+    """
     factor = _read_factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
     channels, square = input._array.shape[-3], factor * factor
     if channels % square:
@@ -235,7 +274,15 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @public(method=False, out=False)
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """(..., C, H * r, W * r) to (..., C * r * r, H, W)."""
+    """(..., C, H * r, W * r) to (..., C * r * r, H, W).
+
+    Args:
+        downscale_factor: r
+
+    Example:
+        >>> F.pixel_unshuffle(clew.arange(4.0).reshape(1, 2, 2), 2).flatten()
+        tensor([0., 1., 2., 3.])
+    """
     factor = _read_factor("pixel_unshuffle", "downscale_factor", input, downscale_factor)
     for dim, what in ((-2, "height"), (-1, "width")):
         size = input._array.shape[dim]
@@ -266,7 +313,16 @@ CHANNEL_SHUFFLE: Op = Op(
 
 @public(method=False, out=False)
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """Divide the channels into groups and interleave them."""
+    """Divide the channels into groups and interleave them.
+
+    Args:
+        input: (N, C, ...)
+        groups: the number of groups, which divides the number of channels
+
+    Example:
+        >>> F.channel_shuffle(clew.arange(4.0).reshape(1, 4, 1, 1), 2).flatten()
+        tensor([0., 2., 1., 3.])
+    """
     require_tensor("channel_shuffle", "input", 1, input)
     if not isinstance(groups, (int, np.integer)):
         raise TypeError(

@@ -26,7 +26,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy import grid_sample as kernel
 from clew.kernels.numpy.arrays import compute_dtype, widened
-from clew.kernels.numpy.interpolate import cubic_slopes, cubic_weights
+from clew.kernels.numpy.interpolate import cubic_weight_derivatives, cubic_weights
 from clew.ops.nn.spatial import Shape, failure, integers, located, require_tensor
 from clew.ops.shape.joining import stack
 from clew.source import user_stacklevel
@@ -62,9 +62,9 @@ class _Axis:
     def __init__(
         self, coordinate: Tensor, size: int, mode: str, padding_mode: str, align_corners: bool
     ) -> None:
-        slope, offset = kernel.unnormalize_coefficients(size, align_corners)
-        position = coordinate * slope + offset
-        moved: Any = slope
+        scale, offset = kernel.unnormalize_coefficients(size, align_corners)
+        position = coordinate * scale + offset
+        moved: Any = scale
         if mode != "bicubic":
             factor, shift = kernel.padding_coefficients(
                 position._array, size, padding_mode, align_corners
@@ -72,7 +72,7 @@ class _Axis:
             # A zero factor drops the position itself, which may be infinite or NaN.
             safe = position.masked_fill(wrap(factor == 0), 0)
             position = safe * wrap(factor) + wrap(shift)
-            moved = wrap(factor * factor.dtype.type(slope))
+            moved = wrap(factor * factor.dtype.type(scale))
         if mode == "nearest":
             self.first = kernel.nearest_positions(position._array)
             return
@@ -81,10 +81,10 @@ class _Axis:
         self.first = floor if mode == "bilinear" else floor - 1
         if mode == "bilinear":
             self.weights = [1 - part, part]
-            self.slopes: list[Any] = [-moved, moved]
+            self.derivatives: list[Any] = [-moved, moved]
         else:
             self.weights = cubic_weights(part)
-            self.slopes = [each * moved for each in cubic_slopes(part)]
+            self.derivatives = [each * moved for each in cubic_weight_derivatives(part)]
 
 
 def _axes(
@@ -156,7 +156,7 @@ def _composed(
             values = (g * GATHER(input, index=index, inside=inside)).sum(1)
             for number, (axis, tap) in enumerate(zip(axes, taps, strict=True)):
                 others = weights[:number] + weights[number + 1 :]
-                term = _product([values, axis.slopes[tap], *others])
+                term = _product([values, axis.derivatives[tap], *others])
                 of_axis[number] = of_axis[number] + term
     if not needs[1]:
         return of_input, None
@@ -244,7 +244,21 @@ def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Values of (N, C, *S) at points (N, *P, axes) with coordinates from -1 to 1, width first."""
+    """Values of (N, C, *S) at points (N, *P, axes) with coordinates from -1 to 1, width first.
+
+    Args:
+        input: (N, C, H, W) or (N, C, D, H, W)
+        grid: the points
+        mode: how values between pixels are computed: "bilinear", "nearest" or "bicubic"
+        padding_mode: what lies outside: "zeros", "border" or "reflection"
+        align_corners: whether -1 and 1 are the centres of the corner pixels, not their edges; None
+            is False
+
+    Example:
+        >>> image = clew.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+        >>> F.grid_sample(image, clew.zeros(1, 1, 1, 2), align_corners=False)
+        tensor([[[[2.5000]]]])
+    """
     if mode not in kernel.MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
@@ -326,7 +340,20 @@ def affine_grid_generator(theta: Tensor, size: Sequence[int], align_corners: boo
 
 @typed
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The points to which the matrices `theta` move a regular grid over (N, C, *spatial)."""
+    """The points to which the matrices `theta` move a regular grid over (N, C, *spatial).
+
+    Args:
+        theta: (N, 2, 3) for images, (N, 3, 4) for volumes
+        size: the size of the image that is to be sampled, (N, C, H, W) or (N, C, D, H, W)
+        align_corners: whether -1 and 1 are the centres of the corner pixels, not their edges; None
+            is False
+
+    Example:
+        >>> identity = clew.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
+        >>> F.affine_grid(identity, [1, 1, 2, 2], align_corners=True)[0, 0]
+        tensor([[-1., -1.],
+                [ 1., -1.]])
+    """
     require_tensor("affine_grid", "theta", 1, theta)
     sizes = tuple(int(n) for n in size)
     if align_corners is None:

@@ -15,7 +15,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.codegen.ufunc import over_rows
 from clew.kernels.numpy.arrays import row_by_row, widened
 from clew.ops.nn.batch_norm import (
-    PLANES,
+    ROWS,
     SHORTEST_ROW,
     affine,
     batch_normalized,
@@ -67,7 +67,21 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Mean 0 and variance 1 of each channel of each sample."""
+    """Mean 0 and variance 1 of each channel of each sample.
+
+    Args:
+        input: (N, C, ...)
+        running_mean, running_var: the running statistics, one number a channel; None keeps none
+        weight, bias: the scale and shift of each channel; None is 1 and 0
+        use_input_stats: normalise by the input itself, not by the running statistics
+        momentum: the weight of the input in their update
+        eps: what is added to the variance
+
+    Example:
+        >>> F.instance_norm(clew.tensor([[[1.0, 3.0], [10.0, 30.0]]]))
+        tensor([[[-1.0000,  1.0000],
+                 [-1.0000,  1.0000]]])
+    """
     if use_input_stats and math.prod(input._array.shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {input.shape}"
@@ -141,7 +155,7 @@ def _has_kernels(input: Array, *others: Array | None) -> bool:
     return bool(input.size) and LAYER_NORM_KERNEL.when(input) is not None
 
 
-def _planes_are_long(shape: Shape) -> bool:
+def _channels_are_long(shape: Shape) -> bool:
     """Whether a channel of a sample makes a row; otherwise the group does, as in layer_norm."""
     return math.prod(shape[2:]) >= SHORTEST_ROW
 
@@ -164,7 +178,7 @@ def _group_norm_by_rows(
 ) -> tuple[Array, Array, Array]:
     shape, small = input.shape, input.dtype.type(eps)
     groups = input.reshape(shape[0], num_groups, -1)
-    if not _planes_are_long(shape):
+    if not _channels_are_long(shape):
         factor = _along_groups(weight, 1, input, num_groups)
         offset = _along_groups(bias, 0, input, num_groups)
         out, mean, rstd = LAYER_NORM_KERNEL.ufunc(groups, factor, offset, small)
@@ -174,8 +188,8 @@ def _group_norm_by_rows(
     if weight is not None:
         scale *= weight
     shift = np.zeros(1, input.dtype) if bias is None else bias
-    planes = input.reshape(*shape[:2], -1)
-    out = PLANES.affine.ufunc(planes, _per_channel(mean, shape[1]), scale, shift)
+    rows = input.reshape(*shape[:2], -1)
+    out = ROWS.affine.ufunc(rows, _per_channel(mean, shape[1]), scale, shift)
     return out.reshape(shape), mean, rstd
 
 
@@ -195,7 +209,7 @@ def _group_norm_gradients(
     if grad is None:
         return None, None, None
     if not graph_is_wanted() and _has_kernels(input._array, grad._array, factor):
-        by_rows = _gradients_by_planes if _planes_are_long(shape) else _gradients_by_groups
+        by_rows = _gradients_by_channels if _channels_are_long(shape) else _gradients_by_groups
         return by_rows(row_by_row(grad._array), row_by_row(input._array), factor, mean, rstd, needs)
     grouped = (shape[0], num_groups, _per_group(shape, num_groups))
     return gradients(
@@ -203,14 +217,14 @@ def _group_norm_gradients(
     )
 
 
-def _gradients_by_planes(
+def _gradients_by_channels(
     g: Array, x: Array, weight: Array | None, mean: Array, rstd: Array, needs: tuple[bool, ...]
 ) -> Gradients:
-    """Sums over the planes are few numbers per channel; the rest follows from them."""
+    """The row sums of each channel; the gradients follow from them."""
     samples, channels = x.shape[:2]
-    gradient, planes = (each.reshape(samples, channels, -1) for each in (g, x))
+    gradient, rows = (each.reshape(samples, channels, -1) for each in (g, x))
     means, rstds = _per_channel(mean, channels), _per_channel(rstd, channels)
-    total, along = PLANES.gradient_sums.ufunc(gradient, planes, means)
+    total, along = ROWS.gradient_sums.ufunc(gradient, rows, means)
     along *= rstds
     of_weight = wrap(np.add.reduce(along, axis=0)) if needs[1] else None
     of_bias = wrap(np.add.reduce(total, axis=0)) if needs[2] else None
@@ -225,8 +239,8 @@ def _gradients_by_planes(
         _per_channel(np.add.reduce(each.reshape(in_groups), axis=2) / count, channels)
         for each in (total, along)
     )
-    through = PLANES.gradient.ufunc(
-        gradient, planes, means, of_g, -rstds * rstds * of_along, -rstds * of_total
+    through = ROWS.gradient.ufunc(
+        gradient, rows, means, of_g, -rstds * rstds * of_along, -rstds * of_total
     )
     return wrap(through.reshape(x.shape)), of_weight, of_bias
 
@@ -276,7 +290,18 @@ def group_norm(
     bias: Tensor | None = None,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Mean 0 and variance 1 of each group of channels of each sample."""
+    """Mean 0 and variance 1 of each group of channels of each sample.
+
+    Args:
+        input: (N, C, ...)
+        num_groups: the number of groups, which divides the number of channels
+        weight, bias: the scale and shift of each channel; None is 1 and 0
+        eps: what is added to the variance
+
+    Example:
+        >>> F.group_norm(clew.tensor([[1.0, 3.0, 10.0, 30.0]]), num_groups=2)
+        tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
     shape = input._array.shape
     if len(shape) < 2:
         raise RuntimeError(

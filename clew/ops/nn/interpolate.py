@@ -214,7 +214,24 @@ def interpolate(
     align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Resize the spatial dimensions of (N, C, ...) to a size or by a factor."""
+    """Resize the spatial dimensions of (N, C, ...) to a size or by a factor.
+
+    Args:
+        input: 1 to 3 spatial dimensions
+        size: the spatial sizes of the output
+        scale_factor: or the factor of the input's sizes
+        mode: "nearest", "nearest-exact" or "area" for all; "linear" for lines, "bilinear" and
+            "bicubic" for images, "trilinear" for volumes
+        align_corners: whether the corner pixels keep their places; for the linear and cubic modes
+        recompute_scale_factor: compute with the factor that the rounded sizes have
+        antialias: average over all pixels when an image shrinks; for "bilinear" and "bicubic"
+
+    Example:
+        >>> F.interpolate(clew.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
+        >>> F.interpolate(clew.tensor([[[1.0, 2.0]]]), size=3, mode="linear", align_corners=True)
+        tensor([[[1.0000, 1.5000, 2.0000]]])
+    """
     require_tensor("interpolate", "input", 1, input)
     antialias = bool(antialias)
     shape = input._array.shape
@@ -272,18 +289,18 @@ def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """The old name of `interpolate`."""
+    """Deprecated: the old name of `interpolate`."""
     _deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """The old name of `interpolate(mode="nearest")`."""
+    """Deprecated: the old name of `interpolate(mode="nearest")`."""
     _deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """The old name of `interpolate(mode="bilinear", align_corners=True)`."""
+    """Deprecated: the old name of `interpolate(mode="bilinear", align_corners=True)`."""
     _deprecated("upsample_bilinear")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

@@ -368,7 +368,17 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Mean 0 and variance 1 over the last dimensions, then scaled and shifted."""
+    """Mean 0 and variance 1 over the last dimensions, then scaled and shifted.
+
+    Args:
+        normalized_shape: the sizes of those dimensions
+        weight, bias: the scale and shift of each element; None is 1 and 0
+        eps: what is added to the variance
+
+    Example:
+        >>> F.layer_norm(clew.tensor([[1.0, 2.0, 3.0, 4.0]]), (4,))
+        tensor([[-1.3416, -0.4472,  0.4472,  1.3416]])
+    """
     try:
         if not _is_usual_layer_norm(input, normalized_shape, weight, bias):
             _check_layer_norm(input, normalized_shape, weight, bias)
@@ -378,7 +388,7 @@ def layer_norm(
             input, weight, bias, normalized_ndim=len(normalized_shape), eps=eps
         )
         return result[0]
-    except Exception as error:
+    except Exception as error:  # whatever it is, the call may explain it
         explain(layer_norm, (input, normalized_shape, weight, bias, eps), {}, error)
         raise
 
@@ -390,7 +400,21 @@ def layer_norm(
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
-    """Each element divided by a power of the mean square of its neighbours across channels."""
+    """Each element divided by a power of the mean square of its neighbours across channels.
+
+    The divisor is `(k + alpha * mean square) ** beta`.
+
+    Args:
+        input: (N, C, ...)
+        size: the number of channels in a window
+        alpha: the factor of the mean square
+        beta: the power
+        k: what is added to it
+
+    Example:
+        >>> F.local_response_norm(clew.ones(1, 2, 1), size=2, alpha=3.0, beta=1.0).flatten()
+        tensor([0.4000, 0.2500])
+    """
     ndim = input._array.ndim
     if ndim < 3:
         raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from clew import errors
-from clew.core.casting import KEPT, LOWER, casts
+from clew.core.casting import LOWER, UNCHANGED, casts
 from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.public import public
 from clew.core.state import State, local
@@ -16,7 +16,18 @@ from clew.ops.linalg.addmm import ADDMM
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`input @ weight.T + bias`."""
+    """`input @ weight.T + bias`.
+
+    Args:
+        input: (*, in)
+        weight: (out, in), or a vector (in)
+        bias: (out)
+
+    Example:
+        >>> weight, bias = clew.tensor([[1.0, 2.0]]), clew.tensor([10.0])
+        >>> F.linear(clew.tensor([[3.0, 4.0]]), weight, bias)
+        tensor([[21.]])
+    """
     state = local.state
     autocast = state.autocast
     if autocast is not None:
@@ -81,9 +92,20 @@ def _by_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 @public(method=False, out=False)
-@casts(KEPT)
+@casts(UNCHANGED)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`input1 @ weight[k] @ input2` for every output feature `k`."""
+    """`input1 @ weight[k] @ input2 + bias[k]` for every output feature `k`.
+
+    Args:
+        input1: (*, in1)
+        input2: (*, in2)
+        weight: (out, in1, in2)
+        bias: (out)
+
+    Example:
+        >>> F.bilinear(clew.ones(5, 2), clew.ones(5, 3), clew.ones(1, 2, 3))[0]
+        tensor([6.])
+    """
     _check_bilinear(input1, input2, weight, bias)
     *leading, in1 = input1._array.shape
     out_features, _, in2 = weight._array.shape

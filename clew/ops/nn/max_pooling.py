@@ -220,7 +220,7 @@ def max_pool1d_with_indices(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensors:  # fmt: skip
-    """Largest values of windows along the last dimension, and where they are."""
+    """Alias of `max_pool1d` with `return_indices=True`."""
     require_tensor("max_pool1d", "input", 1, input)
     width = _line_size("kernel_size", kernel_size)
     step = width if size_absent(stride) else _line_size("stride", stride)
@@ -236,7 +236,7 @@ def max_pool2d_with_indices(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensors:  # fmt: skip
-    """Largest values of windows over the last two dimensions, and where they are."""
+    """Alias of `max_pool2d` with `return_indices=True`."""
     return _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -244,7 +244,7 @@ def max_pool3d_with_indices(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensors:  # fmt: skip
-    """Largest values of windows over the last three dimensions, and where they are."""
+    """Alias of `max_pool3d` with `return_indices=True`."""
     return _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
@@ -253,7 +253,21 @@ def max_pool1d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor | Tensors:  # fmt: skip
-    """Largest values of windows along the last dimension."""
+    """Largest values of windows along the last dimension.
+
+    Args:
+        input: (N, C, L) or (C, L)
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: how far windows reach over each edge, at most half their size
+        dilation: the distance between the elements of a window
+        ceil_mode: let the last window start inside even if it ends outside
+        return_indices: return also where each maximum was
+
+    Example:
+        >>> F.max_pool1d(clew.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        tensor([[3., 2.]])
+    """
     pair = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
     return pair if return_indices else pair[0]
 
@@ -263,7 +277,22 @@ def max_pool2d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor | Tensors:  # fmt: skip
-    """Largest values of windows over the last two dimensions."""
+    """Largest values of windows over the last two dimensions.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W)
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: how far windows reach over each edge, at most half their size
+        dilation: the distance between the elements of a window
+        ceil_mode: let the last window start inside even if it ends outside
+        return_indices: return also where each maximum was
+
+    Example:
+        >>> F.max_pool2d(clew.arange(16.0).reshape(1, 4, 4), 2)
+        tensor([[[ 5.,  7.],
+                 [13., 15.]]])
+    """
     pair = _max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)
     return pair if return_indices else pair[0]
 
@@ -273,7 +302,21 @@ def max_pool3d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensor | Tensors:  # fmt: skip
-    """Largest values of windows over the last three dimensions."""
+    """Largest values of windows over the last three dimensions.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        kernel_size: the size of the windows
+        stride: the distance between windows; None is `kernel_size`
+        padding: how far windows reach over each edge, at most half their size
+        dilation: the distance between the elements of a window
+        ceil_mode: let the last window start inside even if it ends outside
+        return_indices: return also where each maximum was
+
+    Example:
+        >>> F.max_pool3d(clew.zeros(1, 8, 4, 6, 6), 2).shape
+        torch.Size([1, 8, 2, 3, 3])
+    """
     pair = _max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
     return pair if return_indices else pair[0]
 
@@ -307,7 +350,7 @@ def _adaptive_max_pool(dims: int, input: Tensor, output_size: Any) -> Tensors:
 def adaptive_max_pool1d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Tensors:
-    """Largest values of so many nearly equal windows, and where they are."""
+    """Alias of `adaptive_max_pool1d` with `return_indices=True`."""
     sizes = one_int("adaptive_max_pool1d", "output_size", output_size)
     check_line_rank("adaptive_max_pool1d", input)
     shape = input._array.shape
@@ -320,7 +363,7 @@ def adaptive_max_pool1d_with_indices(
 def adaptive_max_pool2d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Tensors:
-    """Largest values of so many nearly equal windows, and where they are."""
+    """Alias of `adaptive_max_pool2d` with `return_indices=True`."""
     return _adaptive_max_pool(2, input, output_size)
 
 
@@ -328,14 +371,24 @@ def adaptive_max_pool2d_with_indices(
 def adaptive_max_pool3d_with_indices(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Tensors:
-    """Largest values of so many nearly equal windows, and where they are."""
+    """Alias of `adaptive_max_pool3d` with `return_indices=True`."""
     return _adaptive_max_pool(3, input, output_size)
 
 
 def adaptive_max_pool1d(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Tensor | Tensors:
-    """Largest values of so many nearly equal windows along the last dimension."""
+    """Largest values of so many nearly equal windows along the last dimension.
+
+    Args:
+        input: (N, C, L) or (C, L)
+        output_size: the number of windows
+        return_indices: return also where each maximum was
+
+    Example:
+        >>> F.adaptive_max_pool1d(clew.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        tensor([[3., 2.]])
+    """
     pair = adaptive_max_pool1d_with_indices(input, output_size)
     return pair if return_indices else pair[0]
 
@@ -343,7 +396,17 @@ def adaptive_max_pool1d(
 def adaptive_max_pool2d(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Tensor | Tensors:
-    """Largest values of so many nearly equal windows; None keeps a dimension's size."""
+    """Largest values of so many nearly equal windows; None keeps a dimension's size.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W)
+        output_size: one number for both dimensions, or a pair
+        return_indices: return also where each maximum was
+
+    Example:
+        >>> F.adaptive_max_pool2d(clew.zeros(1, 8, 5, 6), (2, None)).shape
+        torch.Size([1, 8, 2, 6])
+    """
     pair = _adaptive_max_pool(2, input, output_size)
     return pair if return_indices else pair[0]
 
@@ -352,6 +415,16 @@ def adaptive_max_pool2d(
 def adaptive_max_pool3d(
     input: Tensor, output_size: Any, return_indices: bool = False
 ) -> Tensor | Tensors:
-    """Largest values of so many nearly equal windows; None keeps a dimension's size."""
+    """Largest values of so many nearly equal windows; None keeps a dimension's size.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        output_size: one number for all dimensions, or three
+        return_indices: return also where each maximum was
+
+    Example:
+        >>> F.adaptive_max_pool3d(clew.zeros(1, 8, 5, 6, 7), 2).shape
+        torch.Size([1, 8, 2, 2, 2])
+    """
     pair = _adaptive_max_pool(3, input, output_size)
     return pair if return_indices else pair[0]

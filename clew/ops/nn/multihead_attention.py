@@ -45,7 +45,38 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention of several heads over (L, N, E), or (L, E) without a batch."""
+    """Attention of several heads over (L, N, E), or (L, E) without a batch.
+
+    Returns the outputs and the attention weights. `nn.MultiheadAttention` keeps the weights.
+
+    Args:
+        query, key, value: (L, N, E), (S, N, kdim) and (S, N, vdim), or all without N
+        embed_dim_to_check: E
+        num_heads: the number of heads, which divides E
+        in_proj_weight, in_proj_bias: the projections of queries, keys and values in one, (3 E, E)
+        bias_k, bias_v: a key and value to add to every sequence, or None
+        add_zero_attn: add a key and value of zeros to every sequence
+        dropout_p: how likely attention weights are dropped while training
+        out_proj_weight, out_proj_bias: the projection of the outputs
+        training: whether anything is dropped
+        key_padding_mask: (N, S), True for keys to leave out, or what is added to their scores
+        need_weights: whether the attention weights are returned; None in their place otherwise
+        attn_mask: (L, S) or (N * heads, L, S), True for what a query must not see, or what is added
+        use_separate_proj_weight: take the next three, where sizes differ, for `in_proj_weight`
+        q_proj_weight, k_proj_weight, v_proj_weight: (E, E), (E, kdim) and (E, vdim)
+        static_k, static_v: projected keys and values, (N * heads, S, E / heads), instead of `key`'s
+        average_attn_weights: whether the weights are the mean over the heads
+        is_causal: says that `attn_mask` is the causal mask
+
+    Example:
+        >>> x, zero = clew.zeros(5, 3, 8), clew.zeros(8)
+        >>> output, weights = F.multi_head_attention_forward(
+        ...     x, x, x, 8, 2, clew.zeros(24, 8), clew.zeros(24), None, None, False, 0.0,
+        ...     clew.zeros(8, 8), zero,
+        ... )
+        >>> output.shape, weights.shape
+        (torch.Size([5, 3, 8]), torch.Size([3, 5, 5]))
+    """
     batched = _check_dims(query, key, value, key_padding_mask, attn_mask, num_heads)
     if is_causal and attn_mask is None:
         raise RuntimeError(

@@ -207,7 +207,20 @@ def _copying_pad(input: Tensor, mode: str, pads: tuple[tuple[int, int], ...]) ->
 def pad(
     input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None
 ) -> Tensor:
-    """Pad the last dimensions: `pad` lists (before, after) from the last dimension on."""
+    """Pad the last dimensions: `pad` lists (before, after) from the last dimension on.
+
+    Args:
+        pad: how much; negative numbers cut off
+        mode: "constant", "reflect", "replicate" or "circular"
+        value: the constant; None is 0
+
+    Example:
+        >>> F.pad(clew.tensor([[1.0, 2.0]]), (1, 0, 0, 1), value=7.0)
+        tensor([[7., 1., 2.],
+                [7., 7., 7.]])
+        >>> F.pad(clew.tensor([[1.0, 2.0, 3.0]]), (2, 0), mode="reflect")
+        tensor([[3., 2., 1., 2., 3.]])
+    """
     require_tensor("pad", "input", 1, input)
     if not isinstance(pad, Sequence):
         raise TypeError(

@@ -18,7 +18,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy import recurrent as kernels
 from clew.kernels.numpy.arrays import widened
 from clew.kernels.numpy.recurrent import Spans, spans
-from clew.kernels.numpy.reduce import add_up
+from clew.kernels.numpy.reduce import sum_over
 from clew.ops.linalg.matmul import times
 from clew.ops.nn.layer_norm import graph_is_wanted
 from clew.ops.nn.linear import linear
@@ -67,7 +67,7 @@ def _of_projections(
 
 def _sum_of_rows(rows: Any) -> Any:
     """Of tensors or bare arrays."""
-    found = add_up(rows, (0,), keepdim=False) if type(rows) is Array else None
+    found = sum_over(rows, (0,), keepdim=False) if type(rows) is Array else None
     return rows.sum(0) if found is None else found
 
 

@@ -113,7 +113,17 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
-    """The input divided by its root mean square over the last dimensions, then scaled."""
+    """The input divided by its root mean square over the last dimensions, then scaled.
+
+    Args:
+        normalized_shape: the sizes of those dimensions
+        weight: the scale of each element; None is 1
+        eps: what is added to the mean square; None is the dtype's smallest step at 1
+
+    Example:
+        >>> F.rms_norm(clew.tensor([[3.0, 4.0]]), (2,))
+        tensor([[0.8485, 1.1314]])
+    """
     shape = check_normalized_shape(input, normalized_shape, "rms_norm")
     check_like_normalized("weight", weight, shape)
     have = input.dtype

@@ -109,7 +109,7 @@ def fractional_max_pool2d_with_indices(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Ratio = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
 ) -> Tensors:  # fmt: skip
-    """Largest values of randomly placed windows, and where they are."""
+    """Alias of `fractional_max_pool2d` with `return_indices=True`."""
     return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -118,7 +118,7 @@ def fractional_max_pool3d_with_indices(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Ratio = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
 ) -> Tensors:  # fmt: skip
-    """Largest values of randomly placed windows, and where they are."""
+    """Alias of `fractional_max_pool3d` with `return_indices=True`."""
     return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -128,7 +128,19 @@ def fractional_max_pool2d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Ratio = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
 ) -> Tensor | Tensors:  # fmt: skip
-    """Largest values of randomly placed windows over the last two dimensions."""
+    """Largest values of randomly placed windows over the last two dimensions.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W)
+        kernel_size: the size of the windows
+        output_size: the size of the output
+        output_ratio: that size as a part of the input's; give one of the two
+        return_indices: return also where each maximum was
+
+    Example:
+        >>> F.fractional_max_pool2d(clew.randn(1, 8, 10, 10), 2, output_ratio=(0.7, 0.7)).shape
+        torch.Size([1, 8, 7, 7])
+    """
     pair = _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
     return pair if return_indices else pair[0]
 
@@ -139,7 +151,19 @@ def fractional_max_pool3d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Ratio = None,
     return_indices: bool = False, _random_samples: Tensor | None = None,
 ) -> Tensor | Tensors:  # fmt: skip
-    """Largest values of randomly placed windows over the last three dimensions."""
+    """Largest values of randomly placed windows over the last three dimensions.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W)
+        kernel_size: the size of the windows
+        output_size: the size of the output
+        output_ratio: that size as a part of the input's; give one of the two
+        return_indices: return also where each maximum was
+
+    Example:
+        >>> F.fractional_max_pool3d(clew.randn(1, 8, 5, 5, 5), 2, output_size=3).shape
+        torch.Size([1, 8, 3, 3, 3])
+    """
     pair = _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
     return pair if return_indices else pair[0]
 
@@ -250,7 +274,22 @@ def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:  # fmt: skip
-    """Put values back where `max_pool1d` found them; zero elsewhere."""
+    """Put values back where `max_pool1d` found them; zero elsewhere.
+
+    Args:
+        input: the maxima
+        indices: where each was, as the pooling returned them
+        kernel_size: the size of the windows of the pooling
+        stride: their distance; None is `kernel_size`
+        padding: what the pooling had
+        output_size: which of the possible sizes the output has
+
+    Example:
+        >>> row = clew.tensor([[1.0, 3.0, 2.0, 0.0]])
+        >>> pooled, indices = F.max_pool1d(row, 2, return_indices=True)
+        >>> F.max_unpool1d(pooled, indices, 2)
+        tensor([[0., 3., 2., 0.]])
+    """
     window = _unpool_arguments(1, input, indices, kernel_size, stride, padding)
     sizes = _unpool_size(input, *window, output_size)
     return _unpool(input.unsqueeze(-1), indices.unsqueeze(-1), (*sizes, 1)).squeeze(-1)
@@ -261,7 +300,23 @@ def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:  # fmt: skip
-    """Put values back where `max_pool2d` found them; zero elsewhere."""
+    """Put values back where `max_pool2d` found them; zero elsewhere.
+
+    Args:
+        input: the maxima
+        indices: where each was, as the pooling returned them
+        kernel_size: the size of the windows of the pooling
+        stride: their distance; None is `kernel_size`
+        padding: what the pooling had
+        output_size: which of the possible sizes the output has
+
+    Example:
+        >>> image = clew.tensor([[[1.0, 5.0], [2.0, 3.0]]])
+        >>> pooled, indices = F.max_pool2d(image, 2, return_indices=True)
+        >>> F.max_unpool2d(pooled, indices, 2)
+        tensor([[[0., 5.],
+                 [0., 0.]]])
+    """
     window = _unpool_arguments(2, input, indices, kernel_size, stride, padding)
     return _unpool(input, indices, _unpool_size(input, *window, output_size))
 
@@ -271,6 +326,20 @@ def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:  # fmt: skip
-    """Put values back where `max_pool3d` found them; zero elsewhere."""
+    """Put values back where `max_pool3d` found them; zero elsewhere.
+
+    Args:
+        input: the maxima
+        indices: where each was, as the pooling returned them
+        kernel_size: the size of the windows of the pooling
+        stride: their distance; None is `kernel_size`
+        padding: what the pooling had
+        output_size: which of the possible sizes the output has
+
+    Example:
+        >>> pooled, indices = F.max_pool3d(clew.randn(1, 8, 4, 4, 4), 2, return_indices=True)
+        >>> F.max_unpool3d(pooled, indices, 2).shape
+        torch.Size([1, 8, 4, 4, 4])
+    """
     window = _unpool_arguments(3, input, indices, kernel_size, stride, padding)
     return _unpool(input, indices, _unpool_size(input, *window, output_size))

@@ -49,18 +49,46 @@ def _check(self: Tensor, name: str, *others: Tensor) -> None:
 
 
 def apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Replace every element by what the function makes of it."""
+    """Replace every element by what a Python function makes of it. Slow: for what has no operation.
+
+    Args:
+        callable: a function from one number to one number
+
+    Example:
+        >>> clew.tensor([1., 2.]).apply_(lambda x: x * 10)
+        tensor([10., 20.])
+    """
     _check(self, "apply_")
     return _write(self, "apply_", map(callable, self._array.ravel().tolist()))
 
 
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Replace every element by what the function makes of it and another tensor's."""
+    """Replace every element by what a Python function makes of it and another tensor's element.
+
+    Args:
+        tensor: the other tensor; broadcasts to the shape of this one
+        callable: a function from two numbers to one
+
+    Example:
+        >>> clew.tensor([1., 2.]).map_(clew.tensor([5., 3.]), lambda x, y: max(x, y))
+        tensor([5., 3.])
+    """
     return _mapped(self, "map_", callable, tensor)
 
 
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
-    """Replace every element by what the function makes of it and of two other tensors'."""
+    """Replace every element by what a function makes of it and of two other tensors' elements.
+
+    Args:
+        x: the first other tensor; broadcasts to the shape of this one
+        y: the second
+        callable: a function from three numbers to one
+
+    Example:
+        >>> a = clew.tensor([1., 2.])
+        >>> a.map2_(clew.tensor([5., 3.]), clew.tensor([0., 9.]), lambda x, y, z: y if x > z else z)
+        tensor([5., 9.])
+    """
     return _mapped(self, "map2_", callable, x, y)
 
 

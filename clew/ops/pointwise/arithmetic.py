@@ -1,4 +1,4 @@
-"""Arithmetic: add, sub, mul, div, remainders, neg, abs, signs, and the operators.
+"""Arithmetic: add, sub, mul, neg, abs, and the operators. (Division is in `division.py`.)
 
 Gradients save what PyTorch's save (the inputs, not the output), so that the same programs raise
 when a saved tensor is overwritten.
@@ -15,20 +15,17 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import NUMBER, binary, operands, operator
 from clew.core.inplace import apply_inplace
-from clew.core.op import OPS, Formula
-from clew.core.public import FUNCTIONS, methods, public
+from clew.core.op import OPS
+from clew.core.public import methods, public
 from clew.core.tensor import Tensor
 from clew.ops.define import out_checks
 from clew.ops.define.deprecated_forms import sorted_out
 from clew.ops.define.rows import (
-    FLOAT,
     REAL,
     SAME_OUT,
-    NativeRow,
     Row,
     binary_in_place,
     binary_row,
-    out_form,
     require_tensors,
     unary_row,
 )
@@ -169,7 +166,21 @@ def _read_old(name: str, alpha: Any, *args: Any) -> tuple[Tensor, Tensor, Any]:
 
 @public(out=out_checks.same_or_apart)
 def add(input: Any, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
-    """`input + alpha * other`."""
+    """`input + alpha * other`.
+
+    Args:
+        input: a tensor
+        other: a tensor or a number; broadcasts with `input`
+        alpha: a factor for `other`; an integer where the result is of integers
+        old: deprecated: a factor before `other` (`add(input, alpha, other)`)
+
+    Example:
+        >>> clew.add(clew.tensor([1, 2]), clew.tensor([[10], [20]]))
+        tensor([[11, 12],
+                [21, 22]])
+        >>> clew.add(clew.tensor([1., 2.]), 10, alpha=0.5)
+        tensor([6., 7.])
+    """
     if old:
         input, other, alpha = _read_old("add", alpha, input, other, *old)
     if type(alpha) is int and alpha == 1:
@@ -179,7 +190,18 @@ def add(input: Any, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
 
 @public(out=out_checks.same_or_apart, aliases=("subtract",))
 def sub(input: Any, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
-    """`input - alpha * other`."""
+    """`input - alpha * other`.
+
+    Args:
+        input: a tensor
+        other: a tensor or a number; broadcasts with `input`
+        alpha: a factor for `other`; an integer where the result is of integers
+        old: deprecated: a factor before `other` (`sub(input, alpha, other)`)
+
+    Example:
+        >>> clew.sub(clew.tensor([5., 6.]), clew.tensor([1., 2.]), alpha=2)
+        tensor([3., 2.])
+    """
     if old:
         input, other, alpha = _read_old("sub", alpha, input, other, *old)
     if type(alpha) is int and alpha == 1:
@@ -189,7 +211,17 @@ def sub(input: Any, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
 
 @public(method=False, out=False)
 def rsub(input: Tensor, other: Any, *, alpha: complex = 1) -> Tensor:
-    """`other - alpha * input`."""
+    """`other - alpha * input`: a subtraction with its operands exchanged.
+
+    Args:
+        input: the tensor to subtract
+        other: a tensor or a number to subtract it from
+        alpha: a factor for `input`
+
+    Example:
+        >>> clew.rsub(clew.tensor([1., 2.]), 10)
+        tensor([9., 8.])
+    """
     require_tensors("rsub", input=input)
     if type(alpha) is int and alpha == 1:
         return (_rsub_tensor if isinstance(other, Tensor) else _rsub_number)(input, other)
@@ -220,180 +252,21 @@ def _sub_(self: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     return apply_inplace(SUB_SCALED, *_check_alpha(SUB, alpha, self, other), alpha=alpha)
 
 
-# -- mul and div -----------------------------------------------------------------------------
+# -- mul -----------------------------------------------------------------------------
 
 mul = binary_row(
     "mul", np.multiply, lambda g, other: g * conj(other), lambda g, self: g * conj(self),
     aliases=("multiply",), exact_numbers=True, bare=True,
+    doc="`input * other`.",
+    example=(
+        ">>> clew.mul(clew.tensor([1, 2]), clew.tensor([[10], [20]]))\n"
+        "tensor([[10, 20],\n"
+        "        [20, 40]])\n"
+        ">>> clew.mul(clew.tensor([1, 2]), 0.5)\n"
+        "tensor([0.5000, 1.0000])"
+    ),
 )  # fmt: skip
 MUL = cast(Row, OPS["mul"])
-DIV = Row(
-    "div", np.divide, inputs=("self", "other"), rule=FLOAT, exact_numbers=True,
-    bare=True,
-    grads={
-        "self": lambda g, other: g / conj(other),
-        "other": lambda g, self, other: -g * conj((self / other) / other),
-    },
-)  # fmt: skip
-_plain_div = binary(DIV)
-
-
-def refuse_zero_divisor(result: Any, other: Any) -> None:
-    """Integers have no infinity to give for a division by zero.
-
-    Called after the division, whose own complaint about shapes comes first.
-    """
-    if result.dtype.kind in "iu" and result.size and not np.asarray(other).all():
-        raise RuntimeError("ZeroDivisionError" + errors.at_user_line())
-
-
-def _floor_quotient(self: Any, other: Any) -> Any:
-    quotient = np.floor_divide(self, other)
-    refuse_zero_divisor(quotient, other)
-    return quotient
-
-
-def _truncated_quotient(self: Any, other: Any) -> Any:
-    if np.asarray(self).dtype.kind in "iu":
-        quotient = _floor_quotient(self, other)
-        # Rounding down and towards zero differ where signs differ and something remains.
-        return quotient + ((quotient < 0) & (quotient * other != self))
-    return np.trunc(np.divide(self, other))
-
-
-_ROUNDED_GRADS: dict[str, Formula] = {
-    "self": lambda g, other: zeros_of(g),
-    "other": lambda g, self, other: zeros_of(g),
-}
-DIV_FLOOR = Row(
-    "div.floor", _floor_quotient, takes="ihf", kernel="div_floor_cpu", node="DivBackward2",
-    grads=_ROUNDED_GRADS,
-)  # fmt: skip
-DIV_TRUNC = NativeRow(
-    "div.trunc", _truncated_quotient, takes="ihf", kernel="div_trunc_cpu", node="DivBackward2",
-    grads=_ROUNDED_GRADS,
-)  # fmt: skip
-floor_divide = binary_row(
-    "floor_divide", _floor_quotient, no_derivative("floor_divide"), no_derivative("floor_divide"),
-    takes="ihf", kernel="div_floor_cpu", node=NOT_IMPLEMENTED,
-)  # fmt: skip
-FUNCTIONS["floor_divide"] = out_form(floor_divide, differentiable=False)
-
-
-def _division(rounding_mode: str | None) -> Row:
-    if rounding_mode is None:
-        return DIV
-    if rounding_mode == "floor":
-        return DIV_FLOOR
-    if rounding_mode == "trunc":
-        return DIV_TRUNC
-    raise RuntimeError(
-        "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
-        f"'{rounding_mode}'" + errors.at_user_line()
-    )
-
-
-@public(aliases=("divide",))
-def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """`input / other`, rounded towards zero ("trunc") or down ("floor") if asked."""
-    if rounding_mode is None:
-        return _plain_div(input, other)
-    op = _division(rounding_mode)
-    return op(*operands(op, input, other))
-
-
-@public()
-def true_divide(input: Tensor, other: Any) -> Tensor:
-    """`input / other`; integers give the default float."""
-    return _plain_div(input, other)
-
-
-def _div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    op = _division(rounding_mode)
-    return apply_inplace(op, *operands(op, self, other))
-
-
-def _reciprocal_times(self: Tensor, other: Any) -> Any:
-    # PyTorch's `2 / x` is `x.reciprocal() * 2`: the same rounding, the same saved tensors.
-    if isinstance(other, (*NUMBER, np.ndarray)):
-        return self.reciprocal() * other
-    return NotImplemented
-
-
-# -- remainders ------------------------------------------------------------------------------
-
-
-def _remainder(self: Any, other: Any) -> Any:
-    result = np.remainder(self, other)
-    refuse_zero_divisor(result, other)
-    if result.dtype.kind == "f":
-        zero = result == 0
-        if zero.any():
-            # Nothing remains: the zero has the sign of the dividend, as from C's fmod.
-            result = np.where(zero, np.copysign(result, self), result)
-    return result
-
-
-def _fmod(self: Any, other: Any) -> Any:
-    result = np.fmod(self, other)
-    refuse_zero_divisor(result, other)
-    return result
-
-
-REMAINDER_NUMBER = Row(
-    "remainder.number", _remainder, node="RemainderBackward0", takes="ihf",
-    kernel="remainder_cpu", bare=True, grads={"self": lambda g: g},
-)  # fmt: skip
-REMAINDER_OF_NUMBER = Row(
-    "remainder.of_number", _remainder, node=NOT_IMPLEMENTED, takes="ihf",
-    kernel="remainder_cpu", grads={"other": no_derivative("remainder")},
-)  # fmt: skip
-REMAINDER = Row(
-    "remainder", _remainder, node="RemainderBackward1", takes="ihf",
-    grads={
-        "self": lambda g: g,
-        "other": lambda g, self, other: -g * self.div(other, rounding_mode="floor"),
-    },
-)  # fmt: skip
-FMOD_NUMBER = Row(
-    "fmod.number", _fmod, node="FmodBackward0", takes="ihf", kernel="fmod_cpu", bare=True,
-    grads={"self": lambda g: g},
-)  # fmt: skip
-FMOD = Row(
-    "fmod", _fmod, node="FmodBackward1", takes="ihf",
-    grads={
-        "self": lambda g: g,
-        "other": lambda g, self, other: -g * self.div(other, rounding_mode="trunc"),
-    },
-)  # fmt: skip
-
-
-@public()
-def remainder(input: Any, other: Any) -> Tensor:
-    """The remainder of a division that rounds down: it has the sign of the divisor."""
-    if not isinstance(input, Tensor):
-        op = REMAINDER_OF_NUMBER
-    else:
-        op = REMAINDER if isinstance(other, Tensor) else REMAINDER_NUMBER
-    return op(*operands(op, input, other))
-
-
-@public()
-def fmod(input: Tensor, other: Any) -> Tensor:
-    """The remainder of a division that rounds towards zero: it has the sign of the dividend."""
-    require_tensors("fmod", input=input)
-    op = FMOD if isinstance(other, Tensor) else FMOD_NUMBER
-    return op(*operands(op, input, other))
-
-
-def _remainder_(self: Tensor, other: Any) -> Tensor:
-    op = REMAINDER if isinstance(other, Tensor) else REMAINDER_NUMBER
-    return apply_inplace(op, *operands(op, self, other))
-
-
-def _fmod_(self: Tensor, other: Any) -> Tensor:
-    op = FMOD if isinstance(other, Tensor) else FMOD_NUMBER
-    return apply_inplace(op, *operands(op, self, other))
 
 
 # -- one operand -----------------------------------------------------------------------------
@@ -405,16 +278,31 @@ neg = unary_row(
         "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
         "invert a mask, use the `~` or `logical_not()` operator instead."
     )},
+    doc="The negative of each element: `-input`.",
+    example=">>> clew.neg(clew.tensor([1., -2.]))\ntensor([-1.,  2.])",
 )  # fmt: skip
 abs_ = unary_row(
     "abs", np.absolute, lambda g, self: g * self.sgn(), rule=REAL, aliases=("absolute",),
     takes="ihfc", out_text=SAME_OUT, kinks="0 at 0",
+    doc="The absolute value; of complex numbers, their distance from 0.",
+    example=(
+        ">>> clew.abs(clew.tensor([-1, 2]))\n"
+        "tensor([1, 2])\n"
+        ">>> clew.abs(clew.tensor([3 + 4j]))\n"
+        "tensor([5.])"
+    ),
 )  # fmt: skip
 
 
 @public(out=False)
 def positive(input: Tensor) -> Tensor:
-    """The tensor itself."""
+    """`+input`: the tensor itself, which must not be of bools.
+
+    Example:
+        >>> x = clew.tensor([1., -2.])
+        >>> clew.positive(x) is x
+        True
+    """
     if input.dtype is dtypes.bool_:
         raise RuntimeError(
             "The `+` operator, on a bool tensor is not supported." + errors.at_user_line()
@@ -451,18 +339,10 @@ def reflected_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor,
     return method
 
 
-_floor_divide_ = binary_in_place(cast(Row, OPS["floor_divide"]))
-
 methods(
-    add_=_add_, sub_=_sub_, subtract_=_sub_, div_=_div_, divide_=_div_, true_divide_=_div_,
-    remainder_=_remainder_, fmod_=_fmod_,
+    add_=_add_, sub_=_sub_, subtract_=_sub_,
     __add__=operator(ADD), __radd__=operator(ADD), __iadd__=binary_operator(_add_),
     __sub__=operator(SUB), __rsub__=_rsub_operator, __isub__=binary_operator(_sub_),
     __mul__=operator(MUL), __rmul__=operator(MUL), __imul__=binary_operator(binary_in_place(MUL)),
-    __truediv__=operator(DIV), __rtruediv__=_reciprocal_times, __itruediv__=binary_operator(_div_),
-    __floordiv__=binary_operator(floor_divide), __rfloordiv__=reflected_operator(floor_divide),
-    __ifloordiv__=binary_operator(_floor_divide_),
-    __mod__=binary_operator(remainder), __rmod__=reflected_operator(remainder),
-    __imod__=binary_operator(_remainder_),
     __neg__=neg, __pos__=positive, __abs__=abs_,
 )  # fmt: skip

@@ -108,7 +108,22 @@ def _quick_where(condition: Any, input: Any, other: Any) -> Tensor | None:
 
 @public(method=False, out=out_checks.same_or_apart)
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """`input` where the condition holds, else `other`; alone: the indices where it holds."""
+    """`input` where the condition holds, else `other`.
+
+    With a condition only: the indices where it holds, one tensor a dimension.
+
+    Args:
+        condition: a tensor of bools
+        input: a tensor or a number
+        other: a tensor or a number; all three broadcast
+
+    Example:
+        >>> x = clew.tensor([-1., 2., -3.])
+        >>> clew.where(x > 0, x, 0)
+        tensor([0., 2., 0.])
+        >>> clew.where(x > 0)
+        (tensor([1]),)
+    """
     quick = _quick_where(condition, input, other)
     if quick is not None:
         return quick
@@ -121,6 +136,17 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 @public(function=False, name="where")
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """The tensor's own elements where the condition holds, else those of `other`.
+
+    Args:
+        condition: a tensor of bools
+        other: a tensor or a number; all three broadcast
+
+    Example:
+        >>> x = clew.tensor([-1., 2., -3.])
+        >>> x.where(x > 0, 0)
+        tensor([0., 2., 0.])
+    """
     result: Tensor = where(condition, self, other)
     return result
 
@@ -167,6 +193,8 @@ maximum = binary_row(
     lambda g, self, other: _share(g, self, other, other < self),
     takes=REALS, refusals=_no_complex("maximum"), in_place=False, numbers=False,
     kinks="half each where equal",
+    doc="The larger of two elements; NaN if one of them is NaN.",
+    example=">>> clew.maximum(clew.tensor([1, 5]), clew.tensor([3, 4]))\ntensor([3, 5])",
 )  # fmt: skip
 minimum = binary_row(
     "minimum", np.minimum,
@@ -174,6 +202,8 @@ minimum = binary_row(
     lambda g, self, other: _share(g, self, other, other > self),
     takes=REALS, refusals=_no_complex("minimum"), in_place=False, numbers=False,
     kinks="half each where equal",
+    doc="The smaller of two elements; NaN if one of them is NaN.",
+    example=">>> clew.minimum(clew.tensor([1, 5]), clew.tensor([3, 4]))\ntensor([1, 4])",
 )  # fmt: skip
 fmax = binary_row(
     "fmax", np.fmax,
@@ -181,6 +211,11 @@ fmax = binary_row(
     lambda g, self, other: keep(~((self >= other) | other.isnan()), g),
     takes=REALS, refusals=_no_complex("fmax"), in_place=False, numbers=False,
     kinks="the first where equal",
+    doc="The larger of two elements; if one of them is NaN, the other.",
+    example=(
+        ">>> clew.fmax(clew.tensor([1., float(\"nan\")]), clew.tensor([3., 4.]))\n"
+        "tensor([3., 4.])"
+    ),
 )  # fmt: skip
 fmin = binary_row(
     "fmin", np.fmin,
@@ -188,6 +223,11 @@ fmin = binary_row(
     lambda g, self, other: keep(~((self <= other) | other.isnan()), g),
     takes=REALS, refusals=_no_complex("fmin"), in_place=False, numbers=False,
     kinks="the first where equal",
+    doc="The smaller of two elements; if one of them is NaN, the other.",
+    example=(
+        ">>> clew.fmin(clew.tensor([1., float(\"nan\")]), clew.tensor([3., 4.]))\n"
+        "tensor([1., 4.])"
+    ),
 )  # fmt: skip
 
 
@@ -303,7 +343,20 @@ def _quick_clamp(input: Tensor, min: float, max: float) -> Tensor | None:
 
 @public(inplace=True, out=False, aliases=("clip",))
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Elements limited to [min, max]; the bounds are both numbers or both tensors."""
+    """Elements limited to [min, max]. The bounds are both numbers or both tensors.
+
+    Args:
+        input: a tensor
+        min: the lower bound; None sets none
+        max: the upper bound; None sets none; where it is below `min`, the result is `max`
+
+    Example:
+        >>> x = clew.tensor([-2., 0.5, 3.])
+        >>> clew.clamp(x, min=0, max=1)
+        tensor([0.0000, 0.5000, 1.0000])
+        >>> clew.clamp(x, max=clew.tensor([0., 0., 5.]))
+        tensor([-2.,  0.,  3.])
+    """
     require_tensors("clamp", input=input)
     if type(min) in _PLAIN_BOUNDS and type(max) in _PLAIN_BOUNDS:
         quick = _quick_clamp(input, min, max)
@@ -328,7 +381,16 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
 @public(inplace=True, out=False)
 def clamp_min(input: Tensor, min: Any) -> Tensor:
-    """Elements that are at least `min`."""
+    """Elements that are at least `min`.
+
+    Args:
+        input: a tensor
+        min: the lower bound, a number or a tensor
+
+    Example:
+        >>> clew.clamp_min(clew.tensor([-2., 3.]), 0)
+        tensor([0., 3.])
+    """
     require_tensors("clamp_min", input=input)
     if isinstance(min, Tensor):
         return CLAMP_MIN(input, min)
@@ -338,7 +400,16 @@ def clamp_min(input: Tensor, min: Any) -> Tensor:
 
 @public(inplace=True, out=False)
 def clamp_max(input: Tensor, max: Any) -> Tensor:
-    """Elements that are at most `max`."""
+    """Elements that are at most `max`.
+
+    Args:
+        input: a tensor
+        max: the upper bound, a number or a tensor
+
+    Example:
+        >>> clew.clamp_max(clew.tensor([-2., 3.]), 0)
+        tensor([-2.,  0.])
+    """
     require_tensors("clamp_max", input=input)
     if isinstance(max, Tensor):
         return CLAMP_MAX(input, max)
@@ -356,6 +427,7 @@ def _bounded_form(function: Any) -> Any:
         chosen = any_dtype if any(isinstance(b, Tensor) for b in bounds) else exact
         return chosen(*args, **kwargs)
 
+    with_out.__doc__ = exact.__doc__
     return with_out
 
 
@@ -403,4 +475,6 @@ relu = unary_row(
         "b": RuntimeError("Boolean inputs not supported for relu"),
         "c": _REFUSED["c"],
     },
+    doc="The rectified linear unit: `max(input, 0)`.",
+    example=">>> clew.relu(clew.tensor([-1., 0., 2.]))\ntensor([0., 0., 2.])",
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import NUMBER
-from clew.core.public import FUNCTIONS, public
+from clew.core.public import FUNCTIONS, out_doc, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.ops.define import out_checks
@@ -35,6 +36,8 @@ hypot = binary_row(
     lambda g, self, out: g * (self / out),
     lambda g, other, out: g * (other / out),
     takes=FLOATS, numbers=False,
+    doc="The length of the hypotenuse: `sqrt(input² + other²)`, without overflow on the way.",
+    example=">>> clew.hypot(clew.tensor([3., 5.]), clew.tensor([4., 12.]))\ntensor([ 5., 13.])",
 )  # fmt: skip
 
 
@@ -49,6 +52,14 @@ atan2 = binary_row(
     lambda g, self, other: g * other * _over_square(self, other),
     lambda g, self, other: g * -self * _over_square(self, other),
     rule=FLOAT, takes=REALS, aliases=("arctan2",), numbers=False, kinks="0 at the origin",
+    doc=(
+        "The angle of the point (other, input), in [-pi, pi]: `atan(input / other)` in the "
+        "right quadrant."
+    ),
+    example=(
+        ">>> clew.atan2(clew.tensor([1., 1.]), clew.tensor([1., -1.]))\n"
+        "tensor([0.7854, 2.3562])"
+    ),
 )  # fmt: skip
 
 
@@ -68,12 +79,22 @@ logaddexp = binary_row(
     lambda g, self, other: g / conj(1 + (other - self).exp()),
     lambda g, self, other: g / conj(1 + (self - other).exp()),
     takes=INEXACT, in_place=False, numbers=False,
+    doc="`log(exp(input) + exp(other))`, without overflow on the way.",
+    example=(
+        ">>> clew.logaddexp(clew.tensor([0., 1000.]), clew.tensor([0., 1000.]))\n"
+        "tensor([6.9315e-01, 1.0007e+03])"
+    ),
 )  # fmt: skip
 logaddexp2 = binary_row(
     "logaddexp2", np.logaddexp2,
     lambda g, self, other: g / (1 + (other - self).exp2()),
     lambda g, self, other: g / (1 + (self - other).exp2()),
     takes=FLOATS, in_place=False, numbers=False,
+    doc="`log2(2**input + 2**other)`, without overflow on the way.",
+    example=(
+        ">>> clew.logaddexp2(clew.tensor([0., 1000.]), clew.tensor([0., 1000.]))\n"
+        "tensor([1.0000e+00, 1.0010e+03])"
+    ),
 )  # fmt: skip
 
 
@@ -107,7 +128,17 @@ LERP = Row(
 
 @public(inplace=True, out=False)
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """`input + weight * (end - input)`."""
+    """`input + weight * (end - input)`: a point between two tensors.
+
+    Args:
+        input: where the line starts
+        end: where it ends; of the same dtype, broadcasts with `input`
+        weight: how far to go: 0 is `input`, 1 is `end`; a number or a tensor
+
+    Example:
+        >>> clew.lerp(clew.tensor([0., 10.]), clew.tensor([10., 20.]), 0.5)
+        tensor([ 5., 15.])
+    """
     require_tensors("lerp", input=input, end=end)
     if not isinstance(weight, (Tensor, *NUMBER)):
         raise errors.wrong_argument("lerp", "weight", 3, "Tensor or Number", weight)
@@ -123,6 +154,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     return op(input, end, weight)
 
 
+@functools.wraps(lerp)
 def _lerp_function(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
     # Only among tensors with dimensions must the dtype of `out=` be that of the result.
     exact = isinstance(weight, Tensor) and weight._array.ndim > 0
@@ -131,6 +163,7 @@ def _lerp_function(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) 
     return result
 
 
+_lerp_function.__doc__ = out_doc(lerp.__doc__)
 FUNCTIONS["lerp"] = _lerp_function
 
 # The words for dtypes in PyTorch's message, which are C++'s.
@@ -175,7 +208,19 @@ ADDCDIV = Row(
 @public(inplace=True, out=out_checks.same_or_apart)
 @number_first("value")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """`input + value * tensor1 * tensor2`."""
+    """`input + value * tensor1 * tensor2`.
+
+    Args:
+        input: the tensor to add to
+        tensor1: the first factor
+        tensor2: the second factor; all three broadcast
+        value: a number to multiply the product by
+
+    Example:
+        >>> x = clew.ones(3)
+        >>> clew.addcmul(x, clew.tensor([1., 2., 3.]), clew.tensor([10.]), value=0.5)
+        tensor([ 6., 11., 16.])
+    """
     require_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
     if not fits_all(value):
         dtype = ADDCMUL.result_dtype((input, tensor1, tensor2))[1]
@@ -187,7 +232,19 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 @public(inplace=True, out=out_checks.same_or_apart)
 @number_first("value")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """`input + value * tensor1 / tensor2`."""
+    """`input + value * tensor1 / tensor2`.
+
+    Args:
+        input: the tensor to add to
+        tensor1: the dividend; dividend and divisor must not both be of integers
+        tensor2: the divisor; all three broadcast
+        value: a number to multiply the quotient by
+
+    Example:
+        >>> x = clew.ones(3)
+        >>> clew.addcdiv(x, clew.tensor([1., 2., 3.]), clew.tensor([2.]), value=10)
+        tensor([ 6., 11., 16.])
+    """
     require_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)
     if tensor1.dtype.category < dtypes.FLOAT and tensor2.dtype.category < dtypes.FLOAT:
         raise RuntimeError(
@@ -237,7 +294,19 @@ def nan_to_num(
     posinf: float | None = None,
     neginf: float | None = None,
 ) -> Tensor:
-    """NaN and infinities replaced by numbers: by default 0 and the largest finite ones."""
+    """NaN and infinities replaced by finite numbers.
+
+    Args:
+        input: a tensor
+        nan: what replaces NaN; None is 0
+        posinf: what replaces inf; None is the largest finite number of the dtype
+        neginf: what replaces -inf; None is the lowest finite number of the dtype
+
+    Example:
+        >>> x = clew.tensor([float("nan"), float("inf"), 1.])
+        >>> clew.nan_to_num(x, posinf=100.)
+        tensor([  0., 100.,   1.])
+    """
     require_tensors("nan_to_num", input=input)
     if input.dtype.is_complex and input.requires_grad and local.state.grad_enabled:
         raise RuntimeError(

@@ -25,10 +25,10 @@ from clew.ops.pointwise.arithmetic import binary_operator, zeros_of
 WHY = "bool output"
 
 
-def _comparison(name: str, forward: Any, takes: str, aliases: tuple[str, ...]) -> Any:
+def _comparison(name: str, forward: Any, takes: str, aliases: tuple[str, ...], **docs: Any) -> Any:
     function = binary_row(
         name, forward, rule=BOOL, takes=takes, aliases=aliases, in_place=False,
-        non_differentiable=WHY,
+        non_differentiable=WHY, **docs,
     )  # fmt: skip
     # The result is bool and has no history, but `x.eq_(y)` stores it in a float tensor.
     stored = Row(
@@ -43,18 +43,46 @@ def _comparison(name: str, forward: Any, takes: str, aliases: tuple[str, ...]) -
             raise errors.wrong_argument(name, "input", 1, "Tensor", input)
         return function(input, other)
 
+    compare.__doc__ = function.__doc__
     for each in (name, *aliases):
         FUNCTIONS[each] = out_form(compare, differentiable=False)
         methods(**{f"{each}_": method})
     return function
 
 
-eq = _comparison("eq", np.equal, EVERYTHING, ())
-ne = _comparison("ne", np.not_equal, EVERYTHING, ("not_equal",))
-lt = _comparison("lt", np.less, REALS, ("less",))
-le = _comparison("le", np.less_equal, REALS, ("less_equal",))
-gt = _comparison("gt", np.greater, REALS, ("greater",))
-ge = _comparison("ge", np.greater_equal, REALS, ("greater_equal",))
+eq = _comparison(
+    "eq", np.equal, EVERYTHING, (),
+    doc="Where elements are equal, as a tensor of bools; NaN equals nothing.",
+    example=(
+        ">>> clew.eq(clew.tensor([1., 2., 3.]), clew.tensor([1., 0., 3.]))\n"
+        "tensor([ True, False,  True])"
+    ),
+)  # fmt: skip
+ne = _comparison(
+    "ne", np.not_equal, EVERYTHING, ("not_equal",),
+    doc="Where elements differ, as a tensor of bools; NaN differs from everything.",
+    example=">>> clew.ne(clew.tensor([1., 2., 3.]), 2)\ntensor([ True, False,  True])",
+)  # fmt: skip
+lt = _comparison(
+    "lt", np.less, REALS, ("less",),
+    doc="Where elements of `input` are smaller, as a tensor of bools.",
+    example=">>> clew.lt(clew.tensor([1., 2., 3.]), 2)\ntensor([ True, False, False])",
+)  # fmt: skip
+le = _comparison(
+    "le", np.less_equal, REALS, ("less_equal",),
+    doc="Where elements of `input` are smaller or equal, as a tensor of bools.",
+    example=">>> clew.le(clew.tensor([1., 2., 3.]), 2)\ntensor([ True,  True, False])",
+)  # fmt: skip
+gt = _comparison(
+    "gt", np.greater, REALS, ("greater",),
+    doc="Where elements of `input` are larger, as a tensor of bools.",
+    example=">>> clew.gt(clew.tensor([1., 2., 3.]), 2)\ntensor([False, False,  True])",
+)  # fmt: skip
+ge = _comparison(
+    "ge", np.greater_equal, REALS, ("greater_equal",),
+    doc="Where elements of `input` are larger or equal, as a tensor of bools.",
+    example=">>> clew.ge(clew.tensor([1., 2., 3.]), 2)\ntensor([False,  True,  True])",
+)  # fmt: skip
 
 
 methods(
@@ -93,7 +121,19 @@ def isclose(
     atol: float = 1e-08,
     equal_nan: bool = False,
 ) -> Tensor:
-    """Where |input - other| <= atol + rtol · |other|."""
+    """Where `|input - other| <= atol + rtol * |other|`, as a tensor of bools.
+
+    Args:
+        input: a tensor
+        other: a tensor of the same dtype; broadcasts with `input`
+        rtol: the difference allowed, relative to `other`
+        atol: the difference allowed besides
+        equal_nan: whether two NaN are close
+
+    Example:
+        >>> clew.isclose(clew.tensor([1., 1.]), clew.tensor([1.000001, 1.1]))
+        tensor([ True, False])
+    """
     require_tensors("isclose", input=input, other=other)
     if input.dtype is not other.dtype:
         raise RuntimeError(
@@ -117,13 +157,36 @@ def allclose(
     atol: float = 1e-08,
     equal_nan: bool = False,
 ) -> bool:
-    """Whether all elements are close, in the sense of `isclose`."""
+    """Whether all elements are close, in the sense of `isclose`; a Python bool.
+
+    Args:
+        input: a tensor
+        other: a tensor of the same dtype; broadcasts with `input`
+        rtol: the difference allowed, relative to `other`
+        atol: the difference allowed besides
+        equal_nan: whether two NaN are close
+
+    Example:
+        >>> clew.allclose(clew.tensor([1., 2.]), clew.tensor([1., 2.000001]))
+        True
+    """
     return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
 
 
 @public(out=False)
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and the same elements."""
+    """Whether two tensors have the same shape and the same elements; a Python bool.
+
+    Args:
+        input: a tensor
+        other: a second tensor; it is not broadcast
+
+    Example:
+        >>> clew.equal(clew.tensor([1, 2]), clew.tensor([1, 2]))
+        True
+        >>> clew.equal(clew.tensor([1, 1]), clew.tensor(1))
+        False
+    """
     require_tensors("equal", input=input, other=other)
     # (NumPy's own `array_equal` takes an exception of a signal's handler for a no.)
     a, b = input._array, other._array

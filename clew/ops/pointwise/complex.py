@@ -6,6 +6,7 @@ dL/da + i dL/db, so a holomorphic step multiplies by the conjugate of its deriva
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from clew.core.mirror import CONJ as CONJ_BIT
 from clew.core.mirror import NEG as NEG_BIT
 from clew.core.mirror import bits_of, flipped, memory_behind, with_bits
 from clew.core.op import Op
-from clew.core.public import FUNCTIONS, methods, public
+from clew.core.public import FUNCTIONS, methods, out_doc, public
 from clew.core.tensor import Tensor, every_value
 from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import restride
@@ -76,7 +77,16 @@ IMAGINARY_PART: ViewOp = ViewOp(
 
 @public(method=False, out=False)
 def view_as_real(input: Tensor) -> Tensor:
-    """A real view of a complex tensor, with real and imaginary part as a last dimension."""
+    """A real view of a complex tensor, with real and imaginary part as a last dimension.
+
+    Args:
+        input: a complex tensor
+
+    Example:
+        >>> clew.view_as_real(clew.tensor([1 + 2j, 3 - 4j]))
+        tensor([[ 1.,  2.],
+                [ 3., -4.]])
+    """
     if not input.dtype.is_complex:
         raise RuntimeError(
             "view_as_real is only supported for complex tensors" + errors.at_user_line()
@@ -93,7 +103,15 @@ def view_as_real(input: Tensor) -> Tensor:
 @public(method=False, out=False)
 @casts(FLOAT32)
 def view_as_complex(input: Tensor) -> Tensor:
-    """A complex view of a real tensor, whose last dimension holds the two parts."""
+    """A complex view of a real tensor, whose last dimension holds the two parts.
+
+    Args:
+        input: a tensor of float32 or float64 with a last dimension of size 2
+
+    Example:
+        >>> clew.view_as_complex(clew.tensor([[1., 2.], [3., -4.]]))
+        tensor([1.+2.j, 3.-4.j])
+    """
     array = input._array
     problem = ""
     if input.dtype not in (dtypes.float32, dtypes.float64):
@@ -119,14 +137,30 @@ def _bits(input: Tensor) -> int:
 
 
 def real(input: Tensor) -> Tensor:
-    """The real part, as a view; a real tensor itself."""
+    """The real part, as a view; a real tensor itself.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> clew.tensor([1 + 2j, 3 - 4j]).real
+        tensor([1., 3.])
+    """
     if not input.dtype.is_complex:
         return input
     return REAL_PART(CONJ(input) if _bits(input) & CONJ_BIT else input)
 
 
 def imag(input: Tensor) -> Tensor:
-    """The imaginary part of a complex tensor, as a view."""
+    """The imaginary part of a complex tensor, as a view.
+
+    Args:
+        input: a complex tensor
+
+    Example:
+        >>> clew.tensor([1 + 2j, 3 - 4j]).imag
+        tensor([ 2., -4.])
+    """
     if not input.dtype.is_complex:
         raise RuntimeError(
             "imag is not implemented for tensors with non-complex dtypes." + errors.at_user_line()
@@ -162,40 +196,94 @@ CONJ_PHYSICAL = Op(
 
 @public(out=False)
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate, as a view; a real tensor itself."""
+    """The complex conjugate, as a view that shares memory; a real tensor itself.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> x = clew.tensor([1 + 2j, 3 - 4j])
+        >>> clew.conj(x)
+        tensor([1.-2.j, 3.+4.j])
+        >>> clew.conj(x).is_conj()
+        True
+    """
     require_tensors("conj", input=input)
     return CONJ(input) if input.dtype.is_complex else input
 
 
 @public(out=False)
 def conj_physical(input: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor itself."""
+    """The complex conjugate in memory of its own; a real tensor itself.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> clew.conj_physical(clew.tensor([1 + 2j])).is_conj()
+        False
+    """
     require_tensors("conj_physical", input=input)
     return CONJ_PHYSICAL(input) if input.dtype.is_complex else input
 
 
 @public(out=False)
 def resolve_conj(input: Tensor) -> Tensor:
-    """A copy of a conjugate view; any other tensor itself."""
+    """A copy of a conjugate view, with the conjugates in its memory; any other tensor itself.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> x = clew.tensor([1 + 2j]).conj()
+        >>> x.is_conj(), x.resolve_conj().is_conj()
+        (True, False)
+    """
     return CLONE(input, memory_format=None) if is_conj(input) else input
 
 
 @public(out=False)
 def resolve_neg(input: Tensor) -> Tensor:
-    """A copy of a negative view; any other tensor itself."""
+    """A copy of a negative view, with the negatives in its memory; any other tensor itself.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> x = clew.tensor([1 + 2j]).conj().imag
+        >>> x.is_neg(), x.resolve_neg().is_neg()
+        (True, False)
+    """
     return CLONE(input, memory_format=None) if is_neg(input) else input
 
 
 @public(out=False)
 def is_conj(input: Tensor) -> bool:
-    """Whether a tensor shows the conjugates of the numbers in its memory."""
+    """Whether a tensor shows the conjugates of the numbers in its memory.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> x = clew.tensor([1 + 2j])
+        >>> x.is_conj(), x.conj().is_conj()
+        (False, True)
+    """
     require_tensors("is_conj", input=input)
     return bool(_bits(input) & CONJ_BIT)
 
 
 @public(out=False)
 def is_neg(input: Tensor) -> bool:
-    """Whether a tensor shows the negatives of the numbers in its memory."""
+    """Whether a tensor shows the negatives of the numbers in its memory.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> clew.tensor([1 + 2j]).conj().imag.is_neg()
+        True
+    """
     require_tensors("is_neg", input=input)
     return bool(_bits(input) & NEG_BIT)
 
@@ -209,6 +297,7 @@ def _conj_physical_(self: Tensor) -> Tensor:
     return become(self, conj_physical, "conj_physical_")
 
 
+@functools.wraps(conj_physical)
 def _conj_physical_function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     if out is None:
         return conj_physical(input)
@@ -218,6 +307,7 @@ def _conj_physical_function(input: Tensor, *, out: Tensor | None = None) -> Tens
 
 methods(conj_physical_=_conj_physical_, _neg_view=_neg_view)
 FUNCTIONS["_neg_view"] = _neg_view
+_conj_physical_function.__doc__ = out_doc(conj_physical.__doc__)
 FUNCTIONS["conj_physical"] = _conj_physical_function
 
 # -- tensors made of parts -------------------------------------------------------------------
@@ -275,7 +365,16 @@ def _check_parts(name: str, first: Tensor, second: Tensor, names: tuple[str, str
 
 @public(method=False, out=False)
 def complex(real: Tensor, imag: Tensor) -> Tensor:
-    """A complex tensor from its real and imaginary part."""
+    """A complex tensor from its real and imaginary part.
+
+    Args:
+        real: the real part, a tensor of floats
+        imag: the imaginary part, of the same dtype; the two broadcast
+
+    Example:
+        >>> clew.complex(clew.tensor([1., 2.]), clew.tensor([3., 4.]))
+        tensor([1.+3.j, 2.+4.j])
+    """
     _check_parts("complex", real, imag, ("real", "imag"))
     return COMPLEX(real, imag)
 
@@ -283,7 +382,16 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
 @public(method=False, out=False)
 @casts(FLOAT32)
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    """A complex tensor from its absolute value and angle."""
+    """A complex tensor from its absolute value and angle.
+
+    Args:
+        abs: the absolute value, a tensor of floats
+        angle: the angle in radians, of the same dtype; the two broadcast
+
+    Example:
+        >>> clew.polar(clew.tensor([1., 2.]), clew.tensor([0., 0.5]))
+        tensor([1.0000+0.0000j, 1.7552+0.9589j])
+    """
     _check_parts("polar", abs, angle, ("abs", "angle"))
     return POLAR(abs, angle)
 
@@ -321,12 +429,16 @@ ANGLE = Angle("angle", _angle, rule="float", grads={"self": _grad_of_angle}, kin
 
 @public()
 def angle(input: Tensor) -> Tensor:
-    """The angle of complex numbers; 0 or pi for real ones."""
+    """The angle of complex numbers in radians; 0 or pi for real ones.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> clew.angle(clew.tensor([1 + 1j, -1j]))
+        tensor([ 0.7854, -1.5708])
+        >>> clew.angle(clew.tensor([1., -1.]))
+        tensor([0.0000, 3.1416])
+    """
     require_tensors("angle", input=input)
     return ANGLE(input)
-
-
-@public(out=False)
-def is_complex(input: Tensor) -> bool:
-    """Whether the elements are complex numbers."""
-    return input.dtype.is_complex

@@ -35,10 +35,12 @@ def _test(
     takes: str = EVERYTHING,
     out: bool = False,
     refusal: Exception | None = None,
+    **docs: Any,
 ) -> Callable[[Tensor], Tensor]:
     return unary_row(
         name, forward, rule=BOOL, takes=takes, in_place=False, out=out, non_differentiable=_BOOL,
         refusals=None if refusal is None else {"c": refusal}, out_text=BOOL_OUT,
+        **docs,
     )  # fmt: skip
 
 
@@ -51,36 +53,97 @@ def _infinite_with_sign(sign: float) -> Callable[[np.ndarray], Any]:
     return forward
 
 
-isnan = _test("isnan", np.isnan)
-isinf = _test("isinf", np.isinf)
-isfinite = _test("isfinite", np.isfinite)
+isnan = _test(
+    "isnan", np.isnan,
+    doc="Where elements are NaN, as a tensor of bools.",
+    example=">>> clew.isnan(clew.tensor([1., float(\"nan\")]))\ntensor([False,  True])",
+)  # fmt: skip
+isinf = _test(
+    "isinf", np.isinf,
+    doc="Where elements are inf or -inf, as a tensor of bools.",
+    example=(
+        ">>> clew.isinf(clew.tensor([1., float(\"inf\"), float(\"-inf\"), float(\"nan\")]))\n"
+        "tensor([False,  True,  True, False])"
+    ),
+)  # fmt: skip
+isfinite = _test(
+    "isfinite", np.isfinite,
+    doc="Where elements are neither infinite nor NaN, as a tensor of bools.",
+    example=(
+        ">>> clew.isfinite(clew.tensor([1., float(\"inf\"), float(\"nan\")]))\n"
+        "tensor([ True, False, False])"
+    ),
+)  # fmt: skip
 isposinf = _test(
     "isposinf", _infinite_with_sign(1.0), REALS, True,
     RuntimeError("isposinf does not support complex inputs."),
+    doc="Where elements are inf, as a tensor of bools.",
+    example=(
+        ">>> clew.isposinf(clew.tensor([float(\"inf\"), float(\"-inf\")]))\n"
+        "tensor([ True, False])"
+    ),
 )  # fmt: skip
 isneginf = _test(
     "isneginf", _infinite_with_sign(-1.0), REALS, True,
     RuntimeError("isneginf does not support complex inputs."),
+    doc="Where elements are -inf, as a tensor of bools.",
+    example=(
+        ">>> clew.isneginf(clew.tensor([float(\"inf\"), float(\"-inf\")]))\n"
+        "tensor([False,  True])"
+    ),
 )  # fmt: skip
-isreal = _test("isreal", lambda self: np.equal(np.imag(self), 0))
+isreal = _test(
+    "isreal", lambda self: np.equal(np.imag(self), 0),
+    doc="Where the imaginary part is 0, as a tensor of bools.",
+    example=">>> clew.isreal(clew.tensor([1 + 0j, 1 + 2j]))\ntensor([ True, False])",
+)  # fmt: skip
 
-logical_not = unary_row("logical_not", np.logical_not, rule=BOOL, non_differentiable=_BOOL)
+logical_not = unary_row(
+    "logical_not", np.logical_not, rule=BOOL, non_differentiable=_BOOL,
+    doc="Where elements are zero, as a tensor of bools.",
+    example=">>> clew.logical_not(clew.tensor([0, 1, 2]))\ntensor([ True, False, False])",
+)  # fmt: skip
 
 
-def _logical(name: str, forward: Any) -> Any:
-    return binary_row(name, forward, rule=BOOL, numbers=False, non_differentiable=_BOOL)
+def _logical(name: str, forward: Any, **docs: Any) -> Any:
+    return binary_row(name, forward, rule=BOOL, numbers=False, non_differentiable=_BOOL, **docs)
 
 
-logical_and = _logical("logical_and", np.logical_and)
-logical_or = _logical("logical_or", np.logical_or)
-logical_xor = _logical("logical_xor", np.logical_xor)
+logical_and = _logical(
+    "logical_and", np.logical_and,
+    doc="Where both elements are nonzero, as a tensor of bools.",
+    example=(
+        ">>> clew.logical_and(clew.tensor([0, 1, 2]), clew.tensor([3, 0, 4]))\n"
+        "tensor([False, False,  True])"
+    ),
+)  # fmt: skip
+logical_or = _logical(
+    "logical_or", np.logical_or,
+    doc="Where at least one of two elements is nonzero, as a tensor of bools.",
+    example=(
+        ">>> clew.logical_or(clew.tensor([0, 1, 0]), clew.tensor([3, 0, 0]))\n"
+        "tensor([ True,  True, False])"
+    ),
+)  # fmt: skip
+logical_xor = _logical(
+    "logical_xor", np.logical_xor,
+    doc="Where exactly one of two elements is nonzero, as a tensor of bools.",
+    example=(
+        ">>> clew.logical_xor(clew.tensor([0, 1, 2]), clew.tensor([3, 0, 4]))\n"
+        "tensor([ True,  True, False])"
+    ),
+)  # fmt: skip
 
 
 # -- bits ------------------------------------------------------------------------------------
 
 
-def _bitwise(name: str, forward: Any, takes: str = INTEGERS, kernel: str | None = None) -> Any:
-    return binary_row(name, forward, takes=takes, kernel=kernel, non_differentiable=_INTEGER)
+def _bitwise(
+    name: str, forward: Any, takes: str = INTEGERS, kernel: str | None = None, **docs: Any
+) -> Any:
+    return binary_row(
+        name, forward, takes=takes, kernel=kernel, non_differentiable=_INTEGER, **docs
+    )
 
 
 def _out_of_range(self: np.ndarray, other: np.ndarray) -> Any:
@@ -108,12 +171,45 @@ bitwise_not = unary_row(
     takes=INTEGERS,
     out_text=SAME_OUT,
     non_differentiable=_INTEGER,
-)
-bitwise_and = _bitwise("bitwise_and", np.bitwise_and)
-bitwise_or = _bitwise("bitwise_or", np.bitwise_or)
-bitwise_xor = _bitwise("bitwise_xor", np.bitwise_xor)
-bitwise_left_shift = _bitwise("bitwise_left_shift", _left_shift, "i", "lshift_cpu")
-bitwise_right_shift = _bitwise("bitwise_right_shift", _right_shift, "i", "rshift_cpu")
+    doc="All bits inverted: `~input`. For bools, the logical not.",
+    example=(
+        ">>> clew.bitwise_not(clew.tensor([0, 5, -1]))\n"
+        "tensor([-1, -6,  0])\n"
+        ">>> clew.bitwise_not(clew.tensor([True, False]))\n"
+        "tensor([False,  True])"
+    ),
+)  # fmt: skip
+bitwise_and = _bitwise(
+    "bitwise_and", np.bitwise_and,
+    doc="The bits that are set in both operands: `input & other`.",
+    example=">>> clew.bitwise_and(clew.tensor([0b1100, 0b1010]), 0b0110)\ntensor([4, 2])",
+)  # fmt: skip
+bitwise_or = _bitwise(
+    "bitwise_or", np.bitwise_or,
+    doc="The bits that are set in at least one operand: `input | other`.",
+    example=">>> clew.bitwise_or(clew.tensor([0b1100, 0b1010]), 0b0110)\ntensor([14, 14])",
+)  # fmt: skip
+bitwise_xor = _bitwise(
+    "bitwise_xor", np.bitwise_xor,
+    doc="The bits that are set in exactly one operand: `input ^ other`.",
+    example=">>> clew.bitwise_xor(clew.tensor([0b1100, 0b1010]), 0b0110)\ntensor([10, 12])",
+)  # fmt: skip
+bitwise_left_shift = _bitwise(
+    "bitwise_left_shift", _left_shift, "i", "lshift_cpu",
+    doc="The bits moved to the left: `input << other`, which is `input * 2**other`.",
+    example=(
+        ">>> clew.bitwise_left_shift(clew.tensor([1, 3]), clew.tensor([4, 1]))\n"
+        "tensor([16,  6])"
+    ),
+)  # fmt: skip
+bitwise_right_shift = _bitwise(
+    "bitwise_right_shift", _right_shift, "i", "rshift_cpu",
+    doc="The bits moved to the right: `input >> other`, which is `input // 2**other`.",
+    example=(
+        ">>> clew.bitwise_right_shift(clew.tensor([16, -5]), clew.tensor([2, 1]))\n"
+        "tensor([ 4, -3])"
+    ),
+)  # fmt: skip
 
 
 def _in_place(name: str) -> Callable[[Tensor, Any], Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import functools
 import math
 from typing import Any
 
@@ -14,7 +15,7 @@ from clew.core.elementwise import binary, operands
 from clew.core.inplace import apply_inplace
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
-from clew.kernels.compiled.threaded_ufuncs import LARGE_FOR, quick
+from clew.kernels.compiled.threaded_ufuncs import THRESHOLDS, threaded
 from clew.ops.define.rows import Row, out_form
 from clew.ops.pointwise.arithmetic import binary_operator, conj, reflected_operator, zeros_of
 from clew.ops.pointwise.clamping import WHERE
@@ -22,7 +23,7 @@ from clew.ops.tensor.copying import scalar_as
 
 _TAKES = "ihfc"
 # Fewer elements than these are left to NumPy anyway, which need not be looked up.
-_FEW = LARGE_FOR[np.power]
+_FEW = THRESHOLDS[np.power]
 
 
 def _raise_to(self: Any, exponent: Any) -> Any:
@@ -39,7 +40,7 @@ def _raise_tensor(self: np.ndarray, exponent: np.ndarray) -> Any:
         return _integer_power(self, exponent)
     if self.size < _FEW:
         return np.power(self, exponent)
-    return quick(np.power, self, exponent)
+    return threaded(np.power, self, exponent)
 
 
 def _integer_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
@@ -58,20 +59,20 @@ def _raise_to_number(self: np.ndarray, exponent: Any) -> Any:
     if self.dtype.kind in "iu":
         return np.power(self, exponent)
     if exponent == 2:
-        return quick(np.square, self)
+        return threaded(np.square, self)
     if exponent == 1:
         return self.copy()
     if exponent == 0.5:
-        return quick(np.sqrt, self)
+        return threaded(np.sqrt, self)
     if exponent == 3:
-        return quick(np.square, self) * self
+        return threaded(np.square, self) * self
     if exponent == -1:
-        return quick(np.reciprocal, self)
+        return threaded(np.reciprocal, self)
     if exponent == -2:
-        return quick(np.reciprocal, quick(np.square, self))
+        return threaded(np.reciprocal, threaded(np.square, self))
     if exponent == -0.5:
-        return quick(np.reciprocal, quick(np.sqrt, self))
-    return quick(np.power, self, exponent)
+        return threaded(np.reciprocal, threaded(np.sqrt, self))
+    return threaded(np.power, self, exponent)
 
 
 def _grad_of_base(g: Tensor, self: Tensor, exponent: Any) -> Tensor:
@@ -148,7 +149,18 @@ _to_number, _to_tensor = binary(POW_NUMBER), binary(POW)
 
 @public(out=False)
 def pow(input: Any, exponent: Any) -> Tensor:
-    """`input ** exponent`; either may be a number."""
+    """`input ** exponent`; either may be a number, but not both.
+
+    Args:
+        input: the base, a tensor or a number
+        exponent: a tensor or a number; broadcasts with `input`
+
+    Example:
+        >>> clew.pow(clew.tensor([1., 2., 3.]), 2)
+        tensor([1., 4., 9.])
+        >>> clew.pow(2, clew.tensor([1., 2., 3.]))
+        tensor([2., 4., 8.])
+    """
     if isinstance(input, Tensor):
         return (_to_tensor if isinstance(exponent, Tensor) else _to_number)(input, exponent)
     op = _pow_op(input, exponent)
@@ -158,6 +170,7 @@ def pow(input: Any, exponent: Any) -> Tensor:
 _pow_out_form = out_form(pow)
 
 
+@functools.wraps(pow)
 def _pow_function(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     if out is None and isinstance(input, Tensor) and isinstance(exponent, Tensor):
         return _to_tensor(input, exponent)
@@ -167,6 +180,7 @@ def _pow_function(input: Any, exponent: Any, *, out: Tensor | None = None) -> Te
     return _pow_out_form(input, exponent, out=out)
 
 
+_pow_function.__doc__ = _pow_out_form.__doc__
 FUNCTIONS["pow"] = _pow_function
 
 
@@ -177,7 +191,15 @@ def _pow_(self: Tensor, exponent: Any) -> Tensor:
 
 @public(inplace=True)
 def square(input: Tensor) -> Tensor:
-    """`input ** 2`."""
+    """`input ** 2`.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> clew.square(clew.tensor([1., -3.]))
+        tensor([1., 9.])
+    """
     return POW_NUMBER(input, 2)
 
 
@@ -197,7 +219,16 @@ def _float_power_dtype(input: Any, exponent: Any) -> dtypes.dtype:
 
 @public(out=False)
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """`input ** exponent` in double precision."""
+    """`input ** exponent` in double precision, whatever the dtypes of the operands.
+
+    Args:
+        input: the base, a tensor or a number
+        exponent: a tensor or a number; broadcasts with `input`
+
+    Example:
+        >>> clew.float_power(clew.tensor([2, 3]), -1)
+        tensor([0.5000, 0.3333], dtype=torch.float64)
+    """
     dtype = _float_power_dtype(input, exponent)
     return pow(_double(input, dtype), _double(exponent, dtype))
 

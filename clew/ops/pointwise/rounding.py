@@ -52,19 +52,27 @@ def _refused(name: str) -> dict[str, Exception]:
 floor = unary_row(
     "floor", _kept_integers(np.floor), zeros_of, takes="ihf", kernel="floor_vml_cpu",
     refusals=_refused("floor"), out_text=SAME_OUT, kinks=STEPS,
+    doc="The largest integer that is not above each element.",
+    example=">>> clew.floor(clew.tensor([1.7, -1.2]))\ntensor([ 1., -2.])",
 )  # fmt: skip
 ceil = unary_row(
     "ceil", _kept_integers(np.ceil), zeros_of, takes="ihf", kernel="ceil_vml_cpu",
     refusals=_refused("ceil"), out_text=SAME_OUT, kinks=STEPS,
+    doc="The smallest integer that is not below each element.",
+    example=">>> clew.ceil(clew.tensor([1.2, -1.7]))\ntensor([ 2., -1.])",
 )  # fmt: skip
 trunc = unary_row(
     "trunc", _kept_integers(np.trunc), zeros_of, takes="ihf", kernel="trunc_vml_cpu",
     refusals=_refused("trunc"), out_text=SAME_OUT, aliases=("fix",),
     kinks=STEPS,
+    doc="Each element without its fraction: rounded towards zero.",
+    example=">>> clew.trunc(clew.tensor([1.7, -1.7]))\ntensor([ 1., -1.])",
 )  # fmt: skip
 frac = unary_row(
     "frac", lambda self: self - np.trunc(self), lambda g: g, takes=FLOATS, out_text=SAME_OUT,
     bare=True, kinks="1 everywhere",
+    doc="The fraction of each element, with its sign: `input - trunc(input)`.",
+    example=">>> clew.frac(clew.tensor([1.5, -2.25]))\ntensor([ 0.5000, -0.2500])",
 )  # fmt: skip
 
 ROUND = Row(
@@ -90,7 +98,19 @@ ROUND_DECIMALS = Row(
 
 @public(inplace=True, out=False)
 def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
-    """The nearest integer (or multiple of 10^-decimals); halves go to the even neighbour."""
+    """The nearest integer, or multiple of 10^-decimals; halves go to the even neighbour.
+
+    Args:
+        input: a tensor
+        decimals: how many digits to keep after the point; a negative number rounds to tens,
+            hundreds
+
+    Example:
+        >>> clew.round(clew.tensor([0.5, 1.5, 2.6]))
+        tensor([0., 2., 3.])
+        >>> clew.round(clew.tensor([123.456]), decimals=-1)
+        tensor([120.])
+    """
     require_tensors("round", input=input)
     if decimals is None:
         return ROUND(input)
@@ -126,6 +146,8 @@ sign = unary_row(
         "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
         "torch.sgn instead."
     )},
+    doc="-1, 0 or 1: the sign of each element; 0 for NaN.",
+    example=">>> clew.sign(clew.tensor([-2., 0., 3.]))\ntensor([-1.,  0.,  1.])",
 )  # fmt: skip
 SGN = Row(
     "sgn", _sign, inputs=("self",), grads={"self": lambda g, self, out: zeros_of(g)},
@@ -139,7 +161,15 @@ SGN_COMPLEX = Op(
 
 @public(inplace=True, out=False)
 def sgn(input: Tensor) -> Tensor:
-    """The sign of real numbers, the direction of complex ones."""
+    """The sign of real numbers, the direction (`input / |input|`) of complex ones; 0 at 0.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> clew.sgn(clew.tensor([3 + 4j, 0j]))
+        tensor([0.6000+0.8000j, 0.0000+0.0000j])
+    """
     require_tensors("sgn", input=input)
     return (SGN_COMPLEX if input.dtype.is_complex else SGN)(input)
 
@@ -156,6 +186,8 @@ signbit = unary_row(
     refusals={"c": NotImplementedError(
         f"signbit is not implemented for complex tensors.{errors.BY_PARTS}"
     )},
+    doc="Where the sign bit is set, as a tensor of bools: for negative numbers and for -0.",
+    example=">>> clew.signbit(clew.tensor([-1., 0., -0.]))\ntensor([ True, False,  True])",
 )  # fmt: skip
 
 
@@ -176,7 +208,16 @@ COPYSIGN_NUMBER = Row(
 
 @public(inplace=True)
 def copysign(input: Tensor, other: Any) -> Tensor:
-    """The magnitude of `input` with the sign of `other`."""
+    """The magnitude of `input` with the sign of `other`.
+
+    Args:
+        input: a tensor
+        other: a tensor or a number; broadcasts with `input`
+
+    Example:
+        >>> clew.copysign(clew.tensor([1., -2.]), clew.tensor([-1., 0.]))
+        tensor([-1.,  2.])
+    """
     require_tensors("copysign", input=input)
     op = COPYSIGN if isinstance(other, Tensor) else COPYSIGN_NUMBER
     return op(input, other)
@@ -195,7 +236,16 @@ HEAVISIDE = Row(
 
 @public(inplace=True, out=False)
 def heaviside(input: Tensor, values: Tensor) -> Tensor:
-    """0 below zero, 1 above, `values` at zero."""
+    """The step function: 0 below zero, 1 above, `values` at zero.
+
+    Args:
+        input: a tensor
+        values: the result where `input` is 0; of the same dtype, broadcasts
+
+    Example:
+        >>> clew.heaviside(clew.tensor([-1.5, 0., 2.]), clew.tensor(0.5))
+        tensor([0.0000, 0.5000, 1.0000])
+    """
     require_tensors("heaviside", input=input, values=values)
     if input.dtype.is_complex or values.dtype.is_complex:
         raise RuntimeError(
@@ -230,7 +280,17 @@ NEXTAFTER = NativeRow(
 
 @public(inplace=True)
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
-    """The next representable number after `input` towards `other`."""
+    """The next representable number after `input` towards `other`.
+
+    Args:
+        input: a tensor of floats
+        other: a tensor of floats; broadcasts with `input`
+
+    Example:
+        >>> one = clew.tensor(1.)
+        >>> clew.nextafter(one, clew.tensor(2.)) - one == clew.finfo(clew.float32).eps
+        tensor(True)
+    """
     require_tensors("nextafter", input=input, other=other)
     return NEXTAFTER(input, other)
 
@@ -240,6 +300,8 @@ ldexp = binary_row(
     lambda g, other: g * conj(2.0**other),
     lambda g, out: g * conj(out) * math.log(2.0),
     rule=FLOAT, numbers=False,
+    doc="`input * 2**other`: a float from mantissa and exponent.",
+    example=">>> clew.ldexp(clew.tensor([0.5, 0.75]), clew.tensor([1, 3]))\ntensor([1., 6.])",
 )  # fmt: skip
 
 
@@ -261,7 +323,16 @@ FREXP = Op(
 
 @public()
 def frexp(input: Tensor) -> Any:
-    """`(mantissa, exponent)` with input = mantissa · 2^exponent and 0.5 <= |mantissa| < 1."""
+    """`(mantissa, exponent)` with input = mantissa · 2^exponent and 0.5 <= |mantissa| < 1.
+
+    Args:
+        input: a tensor of floats
+
+    Example:
+        >>> mantissa, exponent = clew.frexp(clew.tensor([1., 6.]))
+        >>> mantissa, exponent
+        (tensor([0.5000, 0.7500]), tensor([1, 3], dtype=torch.int32))
+    """
     require_tensors("frexp", input=input)
     if not input.dtype.is_floating_point:
         raise RuntimeError(
@@ -272,16 +343,28 @@ def frexp(input: Tensor) -> Any:
 
 # -- integers --------------------------------------------------------------------------------
 
-gcd = binary_row("gcd", np.gcd, takes="i", numbers=False, non_differentiable="integer output")
-lcm = binary_row("lcm", np.lcm, takes="i", numbers=False, non_differentiable="integer output")
+gcd = binary_row(
+    "gcd", np.gcd, takes="i", numbers=False, non_differentiable="integer output",
+    doc="The greatest common divisor.",
+    example=">>> clew.gcd(clew.tensor([12, 7]), clew.tensor([18, 3]))\ntensor([6, 1])",
+)  # fmt: skip
+lcm = binary_row(
+    "lcm", np.lcm, takes="i", numbers=False, non_differentiable="integer output",
+    doc="The least common multiple.",
+    example=">>> clew.lcm(clew.tensor([4, 7]), clew.tensor([6, 3]))\ntensor([12, 21])",
+)  # fmt: skip
 
 deg2rad = unary_row(
     "deg2rad", lambda self: self * (math.pi / 180.0), lambda g: g * (math.pi / 180.0),
     rule=FLOAT, takes=REALS, node="Deg2RadBackward0", bare=True,
     refusals={"c": RuntimeError("deg2rad is not supported for complex tensors.")},
+    doc="Degrees as radians: `input * pi / 180`.",
+    example=">>> clew.deg2rad(clew.tensor([180., 45.]))\ntensor([3.1416, 0.7854])",
 )  # fmt: skip
 rad2deg = unary_row(
     "rad2deg", lambda self: self * (180.0 / math.pi), lambda g: g * (180.0 / math.pi),
     rule=FLOAT, takes=REALS, node="Rad2DegBackward0", bare=True,
     refusals={"c": RuntimeError("rad2deg is not supported for complex tensors.")},
+    doc="Radians as degrees: `input * 180 / pi`.",
+    example=">>> clew.rad2deg(clew.tensor([clew.pi, clew.pi / 4]))\ntensor([180.,  45.])",
 )  # fmt: skip

@@ -56,40 +56,80 @@ erf = _row(
     lambda g, self: (2 / SQRT_PI) * (-(self.pow(2))).exp() * g,
     "erf_vml_cpu",
     takes_halves=True,
-)
+    doc="The error function: the integral of `2/sqrt(pi) * exp(-t²)` from 0 to `input`.",
+    example=">>> clew.erf(clew.tensor([-1., 0., 1.]))\ntensor([-0.8427,  0.0000,  0.8427])",
+)  # fmt: skip
 erfc = _row(
     "erfc", _compiled("erfc"), lambda g, self: (-2 / SQRT_PI) * (-(self.pow(2))).exp() * g,
     "erfc_vml_cpu", takes_halves=True,
+    doc="`1 - erf(input)`, which stays exact where `erf` is near 1.",
+    example=(
+        ">>> clew.erfc(clew.tensor([0., 1., 5.]))\n"
+        "tensor([1.0000e+00, 1.5730e-01, 1.5375e-12])"
+    ),
 )  # fmt: skip
 erfinv = _row(
     "erfinv", _compiled("erfinv"), lambda g, self: (SQRT_PI / 2) * self.erfinv().pow(2).exp() * g,
     "erfinv_vml_cpu", takes_halves=True,
+    doc="The inverse of the error function; infinite at -1 and 1, NaN outside.",
+    example=">>> clew.erfinv(clew.tensor([0., 0.5, 1.]))\ntensor([0.0000, 0.4769,    inf])",
 )  # fmt: skip
 erfcx = _hidden(
     "erfcx", kernel.erfcx, lambda g, self, out: (2 * self * out - 2 / SQRT_PI) * g, "erfcx_cpu",
     takes=_WIDE,
+    doc=(
+        "`exp(input²) * erfc(input)`: the complementary error function, scaled so that it "
+        "does not underflow."
+    ),
+    example=">>> clew.special.erfcx(clew.tensor([0., 1., 100.]))\ntensor([1.0000, 0.4276, 0.0056])",
 )  # fmt: skip
 ndtri = _hidden(
     "ndtri", kernel.ndtri, lambda g, out: g * math.sqrt(2 * math.pi) * (out.square() / 2).exp(),
     "ndtri_cpu", takes=_WIDE,
+    doc="The inverse of the normal distribution function: the quantile of a probability.",
+    example=(
+        ">>> clew.special.ndtri(clew.tensor([0.5, 0.975, 1.]))\n"
+        "tensor([0.0000, 1.9600,    inf])"
+    ),
 )  # fmt: skip
 log_ndtr = _hidden(
     "log_ndtr", kernel.log_ndtr,
     lambda g, self: g / erfcx(self * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
     "log_ndtr_cpu", takes=_WIDE,
+    doc="The logarithm of the normal distribution function, which stays exact far below 0.",
+    example=(
+        ">>> clew.special.log_ndtr(clew.tensor([0., -10., -100.]))\n"
+        "tensor([-6.9315e-01, -5.3231e+01, -5.0055e+03])"
+    ),
 )  # fmt: skip
 
 
 def ndtr(input: Tensor) -> Tensor:
-    """The normal distribution function."""
+    """The normal distribution function: how likely a standard normal number is below `input`.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> clew.special.ndtr(clew.tensor([-1.96, 0., 1.96]))
+        tensor([0.0250, 0.5000, 0.9750])
+    """
     require_tensors("special_ndtr", input=input)
     return (1 + erf(input * math.sqrt(0.5))) * 0.5
 
 
 # -- the gamma family ------------------------------------------------------------------------
 
-lgamma = _row("lgamma", kernel.lgamma, lambda g, self: g * self.digamma(), "lgamma_vml_cpu")
-digamma: Any = _row("digamma", kernel.digamma, lambda g, self: g * POLYGAMMA(self, n=1), "digamma")
+lgamma = _row(
+    "lgamma", kernel.lgamma, lambda g, self: g * self.digamma(), "lgamma_vml_cpu",
+    doc="The logarithm of the absolute value of the gamma function.",
+    example=">>> clew.lgamma(clew.tensor([3., 5., 0.5]))\ntensor([0.6931, 3.1781, 0.5724])",
+)  # fmt: skip
+digamma: Any = _row(
+    "digamma", kernel.digamma, lambda g, self: g * POLYGAMMA(self, n=1), "digamma",
+    doc="The derivative of `lgamma`.",
+    example=">>> clew.digamma(clew.tensor([1., 0.5]))\ntensor([-0.5772, -1.9635])",
+)  # fmt: skip
 
 
 def _polygamma(self: np.ndarray, *, n: int) -> np.ndarray:
@@ -104,7 +144,16 @@ POLYGAMMA: Row = Row(
 
 @public(method=False)
 def polygamma(n: int, input: Tensor) -> Tensor:
-    """The n-th derivative of the digamma function."""
+    """The n-th derivative of the digamma function.
+
+    Args:
+        n: which derivative; 0 is `digamma` itself
+        input: a tensor
+
+    Example:
+        >>> clew.polygamma(1, clew.tensor([1., 0.5]))
+        tensor([1.6449, 4.9348])
+    """
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n." + errors.at_user_line())
     require_tensors("polygamma", input=input)
@@ -113,6 +162,15 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 
 @public(function=False, name="polygamma", inplace=True)
 def _polygamma_method(self: Tensor, n: int) -> Tensor:
+    """The n-th derivative of the digamma function at each element.
+
+    Args:
+        n: which derivative; 0 is `digamma` itself
+
+    Example:
+        >>> clew.tensor([1., 0.5]).polygamma(1)
+        tensor([1.6449, 4.9348])
+    """
     return polygamma(n, self)
 
 
@@ -135,7 +193,16 @@ MVLGAMMA = Row("mvlgamma", _mvlgamma, rule=FLOAT, takes=REALS, grads={"self": _g
 
 @public(checked=True, inplace=True)
 def mvlgamma(input: Tensor, p: int) -> Tensor:
-    """The multivariate log-gamma function of dimension p."""
+    """The multivariate log-gamma function of dimension p.
+
+    Args:
+        input: a tensor; all elements are above `(p - 1) / 2`
+        p: the number of dimensions; 1 is `lgamma`
+
+    Example:
+        >>> clew.mvlgamma(clew.tensor([2., 3.]), p=2)
+        tensor([0.4516, 1.5502])
+    """
     require_tensors("mvlgamma", input=input)
     if input.dtype is dtypes.bool_:
         raise RuntimeError("The input tensor may not be a boolean tensor." + errors.at_user_line())
@@ -145,8 +212,9 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
 
 def _not_by_first(g: Tensor) -> Tensor:
-    raise RuntimeError(
-        "the derivative for 'self' of 'zeta' is not implemented." + errors.at_user_line()
+    raise NotImplementedError(
+        "the derivative for 'zeta' is not implemented.\n"
+        "  Only the one by `other` is: detach `input`." + errors.at_user_line()
     )
 
 
@@ -161,11 +229,20 @@ ZETA = Row(
 
 
 def zeta(input: Any, other: Any) -> Tensor:
-    """The Hurwitz zeta function."""
+    """The Hurwitz zeta function: the sum of `1 / (k + other)**input` over k = 0, 1, 2, …
+
+    Args:
+        input: the exponent, a tensor or a number
+        other: where the sum starts, a tensor or a number; 1 gives Riemann's zeta function
+
+    Example:
+        >>> clew.special.zeta(clew.tensor([2., 4.]), 1)
+        tensor([1.6449, 1.0823])
+    """
     return ZETA(*operands(ZETA, input, other))
 
 
-def _incomplete_gamma(name: str, forward: Any, sign: float) -> Any:
+def _incomplete_gamma(name: str, forward: Any, sign: float, **docs: Any) -> Any:
     def not_by_first(g: Tensor) -> Tensor:
         raise NotImplementedError(
             f"the derivative for '{name}: input' is not implemented.\n"
@@ -175,11 +252,25 @@ def _incomplete_gamma(name: str, forward: Any, sign: float) -> Any:
     def by_second(g: Tensor, self: Tensor, other: Tensor) -> Tensor:
         return g * (sign * ((self - 1) * other.log() - other - self.lgamma()).exp())
 
-    return binary_row(name, forward, not_by_first, by_second, takes=FLOATS, numbers=False)
+    return binary_row(name, forward, not_by_first, by_second, takes=FLOATS, numbers=False, **docs)
 
 
-igamma = _incomplete_gamma("igamma", incomplete_gamma.igamma, 1.0)
-igammac = _incomplete_gamma("igammac", incomplete_gamma.igammac, -1.0)
+igamma = _incomplete_gamma(
+    "igamma", incomplete_gamma.igamma, 1.0,
+    doc="The regularized lower incomplete gamma function: 0 at `other` = 0, 1 at infinity.",
+    example=(
+        ">>> clew.igamma(clew.tensor([4.]), clew.tensor([3., 4., 5.]))\n"
+        "tensor([0.3528, 0.5665, 0.7350])"
+    ),
+)  # fmt: skip
+igammac = _incomplete_gamma(
+    "igammac", incomplete_gamma.igammac, -1.0,
+    doc="The regularized upper incomplete gamma function: `1 - igamma(input, other)`.",
+    example=(
+        ">>> clew.igammac(clew.tensor([4.]), clew.tensor([3., 4., 5.]))\n"
+        "tensor([0.6472, 0.4335, 0.2650])"
+    ),
+)  # fmt: skip
 
 
 # -- Bessel functions ------------------------------------------------------------------------
@@ -200,13 +291,33 @@ def _slope_at_zero(self: Tensor, slope: Callable[[Tensor], Tensor]) -> Tensor:
     return WHERE(tiny, 0.5, slope(safe))
 
 
-i0: Any = _row("i0", kernel.i0, lambda g, self: g * i1(self), "i0_vml_cpu")
+i0: Any = _row(
+    "i0", kernel.i0, lambda g, self: g * i1(self), "i0_vml_cpu",
+    doc="The modified Bessel function of the first kind, of order 0.",
+    example=">>> clew.i0(clew.tensor([0., 1., 2.]))\ntensor([1.0000, 1.2661, 2.2796])",
+)  # fmt: skip
 i0e: Any = _hidden(
     "i0e", kernel.i0e, lambda g, self, out: g * (i1e(self) - self.sgn() * out), "i0e_cpu",
     node="SpecialI0EBackward0",
+    doc=(
+        "`i0(input) * exp(-|input|)`: the Bessel function of order 0, scaled so that it does "
+        "not overflow."
+    ),
+    example=">>> clew.special.i0e(clew.tensor([0., 1., 1000.]))\ntensor([1.0000, 0.4658, 0.0126])",
 )  # fmt: skip
-i1: Any = _hidden("i1", kernel.i1, _grad_of_i1, "i1_cpu")
-i1e: Any = _hidden("i1e", kernel.i1e, _grad_of_i1e, "i1e_cpu", node="SpecialI1EBackward0")
+i1: Any = _hidden(
+    "i1", kernel.i1, _grad_of_i1, "i1_cpu",
+    doc="The modified Bessel function of the first kind, of order 1.",
+    example=">>> clew.special.i1(clew.tensor([0., 1., 2.]))\ntensor([0.0000, 0.5652, 1.5906])",
+)  # fmt: skip
+i1e: Any = _hidden(
+    "i1e", kernel.i1e, _grad_of_i1e, "i1e_cpu", node="SpecialI1EBackward0",
+    doc=(
+        "`i1(input) * exp(-|input|)`: the Bessel function of order 1, scaled so that it does "
+        "not overflow."
+    ),
+    example=">>> clew.special.i1e(clew.tensor([0., 1., 1000.]))\ntensor([0.0000, 0.2079, 0.0126])",
+)  # fmt: skip
 
 # -- entropy terms ---------------------------------------------------------------------------
 
@@ -216,7 +327,14 @@ def _entr(self: np.ndarray) -> np.ndarray:
     return np.where(self == 0, 0, np.where(self < 0, -np.inf, inside)).astype(self.dtype)
 
 
-entr = _hidden("entr", _entr, lambda g, self: g * (-(1 + self.log())), "entr_cpu")
+entr = _hidden(
+    "entr", _entr, lambda g, self: g * (-(1 + self.log())), "entr_cpu",
+    doc="The entropy term `-input * log(input)`: 0 at 0, -inf below.",
+    example=(
+        ">>> clew.special.entr(clew.tensor([0., 0.5, 1., -1.]))\n"
+        "tensor([0.0000, 0.3466, -0.0000,   -inf])"
+    ),
+)  # fmt: skip
 
 
 def _product_with(log: Any) -> Callable[[Any, Any], Any]:
@@ -240,7 +358,7 @@ def _entropy_rows(name: str, forward: Any, pole: float, node: str) -> tuple[Row,
     """For tensors, for a number on the left, for a number on the right."""
     # Formulas are lambdas: an operation reads the names of their arguments.
     of_self = lambda g, self, other: _grad_of_factor(g, self, other, name, pole)  # noqa: E731
-    of_other = lambda g, self, other: g * self / (other - pole)  # noqa: E731
+    of_other = lambda g, self, other: g * self / (other - pole)  # noqa: E731  # as above
     kinds = (("", {"self": of_self, "other": of_other}), (".of_number", {"other": of_other}),
              (".number", {"self": of_self}))  # fmt: skip
     return tuple(
@@ -273,12 +391,30 @@ def _of_kind(rows: tuple[Row, ...], input: Any, other: Any) -> Tensor:
 
 @public(inplace=True)
 def xlogy(input: Any, other: Any) -> Tensor:
-    """`input * log(other)`, and 0 where input is 0."""
+    """`input * log(other)`, and 0 where input is 0.
+
+    Args:
+        input: a tensor or a number
+        other: a tensor or a number; broadcasts with `input`
+
+    Example:
+        >>> clew.xlogy(clew.tensor([0., 1., 2.]), clew.tensor([0., 0., 3.]))
+        tensor([0.0000,   -inf, 2.1972])
+    """
     return _of_kind(XLOGY, input, other)
 
 
 def xlog1py(input: Any, other: Any) -> Tensor:
-    """`input * log1p(other)`, and 0 where input is 0."""
+    """`input * log1p(other)`, and 0 where input is 0.
+
+    Args:
+        input: a tensor or a number
+        other: a tensor or a number; broadcasts with `input`
+
+    Example:
+        >>> clew.special.xlog1py(clew.tensor([0., 2.]), clew.tensor([-1., 3.]))
+        tensor([0.0000, 2.7726])
+    """
     return _of_kind(XLOG1PY, input, other)
 
 
@@ -310,7 +446,19 @@ LOGIT = Row(
 
 @public(inplace=True)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """log(x / (1 - x)), with x limited to [eps, 1 - eps] if eps is given."""
+    """`log(x / (1 - x))`: the inverse of the sigmoid.
+
+    Args:
+        input: a tensor of probabilities
+        eps: limits `input` to [eps, 1 - eps] first, so that the result is finite; None does not
+
+    Example:
+        >>> x = clew.tensor([0., 0.5, 0.9])
+        >>> clew.logit(x)
+        tensor([  -inf, 0.0000, 2.1972])
+        >>> clew.logit(x, eps=1e-6)
+        tensor([-13.8155,   0.0000,   2.1972])
+    """
     require_tensors("logit", input=input)
     return LOGIT(input, eps=eps)
 
@@ -326,4 +474,8 @@ def _grad_of_sinc(g: Tensor, self: Tensor) -> Tensor:
     return WHERE(self == 0, 0, slope)
 
 
-sinc = unary_row("sinc", _sinc, _grad_of_sinc, rule=FLOAT, kinks="0 at 0")
+sinc = unary_row(
+    "sinc", _sinc, _grad_of_sinc, rule=FLOAT, kinks="0 at 0",
+    doc="`sin(pi * input) / (pi * input)`, and 1 at 0.",
+    example=">>> clew.sinc(clew.tensor([0., 0.5, 1.5]))\ntensor([ 1.0000,  0.6366, -0.2122])",
+)  # fmt: skip

@@ -18,12 +18,44 @@ from clew.ops.pointwise.arithmetic import conj
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
 
-exp = unary_row("exp", np.exp, lambda g, out: g * conj(out), rule=FLOAT, bare=True)
-exp2 = unary_row("exp2", np.exp2, lambda g, out: g * conj(out) * LN2, rule=FLOAT, bare=True)
-expm1 = unary_row("expm1", np.expm1, lambda g, out: g * (conj(out) + 1), rule=FLOAT, bare=True)
-log = unary_row("log", np.log, lambda g, self: g / conj(self), rule=FLOAT, bare=True)
-log2 = unary_row("log2", np.log2, lambda g, self: g / (conj(self) * LN2), rule=FLOAT, bare=True)
-log10 = unary_row("log10", np.log10, lambda g, self: g / (conj(self) * LN10), rule=FLOAT, bare=True)
+exp = unary_row(
+    "exp", np.exp, lambda g, out: g * conj(out), rule=FLOAT, bare=True,
+    doc="e to the power of each element.",
+    example=">>> clew.exp(clew.tensor([0., 1.]))\ntensor([1.0000, 2.7183])",
+)  # fmt: skip
+exp2 = unary_row(
+    "exp2", np.exp2, lambda g, out: g * conj(out) * LN2, rule=FLOAT, bare=True,
+    doc="2 to the power of each element.",
+    example=">>> clew.exp2(clew.tensor([0., 3., -1.]))\ntensor([1.0000, 8.0000, 0.5000])",
+)  # fmt: skip
+expm1 = unary_row(
+    "expm1", np.expm1, lambda g, out: g * (conj(out) + 1), rule=FLOAT, bare=True,
+    doc="`exp(input) - 1`, which stays exact for numbers near 0.",
+    example=(
+        ">>> clew.expm1(clew.tensor([0., 1e-10]))\n"
+        "tensor([0.0000e+00, 1.0000e-10])\n"
+        ">>> clew.exp(clew.tensor([0., 1e-10])) - 1\n"
+        "tensor([0., 0.])"
+    ),
+)  # fmt: skip
+log = unary_row(
+    "log", np.log, lambda g, self: g / conj(self), rule=FLOAT, bare=True,
+    doc="The natural logarithm; -inf at 0, NaN below.",
+    example=(
+        ">>> clew.log(clew.tensor([1., 10., 0., -1.]))\n"
+        "tensor([0.0000, 2.3026,   -inf,    nan])"
+    ),
+)  # fmt: skip
+log2 = unary_row(
+    "log2", np.log2, lambda g, self: g / (conj(self) * LN2), rule=FLOAT, bare=True,
+    doc="The logarithm to base 2.",
+    example=">>> clew.log2(clew.tensor([1., 8., 0.5]))\ntensor([ 0.,  3., -1.])",
+)  # fmt: skip
+log10 = unary_row(
+    "log10", np.log10, lambda g, self: g / (conj(self) * LN10), rule=FLOAT, bare=True,
+    doc="The logarithm to base 10.",
+    example=">>> clew.log10(clew.tensor([1., 50., 0.]))\ntensor([0.0000, 1.6990,   -inf])",
+)  # fmt: skip
 log1p = unary_row(
     "log1p",
     np.log1p,
@@ -31,7 +63,14 @@ log1p = unary_row(
     rule=FLOAT,
     node="Log1PBackward0",
     bare=True,
-)
+    doc="`log(1 + input)`, which stays exact for numbers near 0.",
+    example=(
+        ">>> clew.log1p(clew.tensor([0., 1e-10]))\n"
+        "tensor([0.0000e+00, 1.0000e-10])\n"
+        ">>> clew.log(1 + clew.tensor([0., 1e-10]))\n"
+        "tensor([0., 0.])"
+    ),
+)  # fmt: skip
 
 
 _RSQRT_KERNEL = elementwise("rsqrt", 1, cost=2, half=True)(lambda x: x.rsqrt())
@@ -46,25 +85,59 @@ def _rsqrt(self: np.ndarray) -> Any:
 
 
 sqrt = unary_row(
-    "sqrt", np.sqrt, lambda g, out: g / (2 * conj(out)), rule=FLOAT, bare=True, kinks="inf at 0"
-)
+    "sqrt", np.sqrt, lambda g, out: g / (2 * conj(out)), rule=FLOAT, bare=True, kinks="inf at 0",
+    doc="The square root; NaN below 0.",
+    example=">>> clew.sqrt(clew.tensor([4., 2., -1.]))\ntensor([2.0000, 1.4142,    nan])",
+)  # fmt: skip
 rsqrt = unary_row(
-    "rsqrt", _rsqrt, lambda g, out: -0.5 * g * conj(out.pow(3)), rule=FLOAT, takes_halves=True
-)
+    "rsqrt", _rsqrt, lambda g, out: -0.5 * g * conj(out.pow(3)), rule=FLOAT, takes_halves=True,
+    doc="The reciprocal of the square root: `1 / sqrt(input)`.",
+    example=">>> clew.rsqrt(clew.tensor([4., 1., 0.]))\ntensor([0.5000, 1.0000,    inf])",
+)  # fmt: skip
 reciprocal = unary_row(
-    "reciprocal", np.reciprocal, lambda g, out: -g * conj(out * out), rule=FLOAT, bare=True
-)
+    "reciprocal", np.reciprocal, lambda g, out: -g * conj(out * out), rule=FLOAT, bare=True,
+    doc="`1 / input`.",
+    example=">>> clew.reciprocal(clew.tensor([2, 4, 0]))\ntensor([0.5000, 0.2500,    inf])",
+)  # fmt: skip
 
-sin = unary_row("sin", np.sin, lambda g, self: g * conj(self.cos()), rule=FLOAT)
-cos = unary_row("cos", np.cos, lambda g, self: g * -conj(self.sin()), rule=FLOAT)
-tan = unary_row("tan", np.tan, lambda g, out: g * conj(1 + out.pow(2)), rule=FLOAT)
+sin = unary_row(
+    "sin", np.sin, lambda g, self: g * conj(self.cos()), rule=FLOAT,
+    doc="The sine of angles in radians.",
+    example=(
+        ">>> clew.sin(clew.tensor([0., clew.pi / 6, clew.pi / 2]))\n"
+        "tensor([0.0000, 0.5000, 1.0000])"
+    ),
+)  # fmt: skip
+cos = unary_row(
+    "cos", np.cos, lambda g, self: g * -conj(self.sin()), rule=FLOAT,
+    doc="The cosine of angles in radians.",
+    example=(
+        ">>> clew.cos(clew.tensor([0., clew.pi / 3, clew.pi]))\n"
+        "tensor([ 1.0000,  0.5000, -1.0000])"
+    ),
+)  # fmt: skip
+tan = unary_row(
+    "tan", np.tan, lambda g, out: g * conj(1 + out.pow(2)), rule=FLOAT,
+    doc="The tangent of angles in radians.",
+    example=">>> clew.tan(clew.tensor([0., clew.pi / 4]))\ntensor([0., 1.])",
+)  # fmt: skip
 asin = unary_row(
     "asin", np.arcsin, lambda g, self: g * conj((1 - self * self).rsqrt()), rule=FLOAT,
     aliases=("arcsin",),
+    doc="The inverse of the sine, in [-pi/2, pi/2]; NaN outside of [-1, 1].",
+    example=(
+        ">>> clew.asin(clew.tensor([0., 0.5, 1., 2.]))\n"
+        "tensor([0.0000, 0.5236, 1.5708,    nan])"
+    ),
 )  # fmt: skip
 acos = unary_row(
     "acos", np.arccos, lambda g, self: g * -conj((1 - self * self).rsqrt()), rule=FLOAT,
     aliases=("arccos",),
+    doc="The inverse of the cosine, in [0, pi]; NaN outside of [-1, 1].",
+    example=(
+        ">>> clew.acos(clew.tensor([-1., 0., 1., 2.]))\n"
+        "tensor([3.1416, 1.5708, 0.0000,    nan])"
+    ),
 )  # fmt: skip
 atan = unary_row(
     "atan",
@@ -73,20 +146,42 @@ atan = unary_row(
     rule=FLOAT,
     bare=True,
     aliases=("arctan",),
-)
-sinh = unary_row("sinh", np.sinh, lambda g, self: g * conj(self.cosh()), rule=FLOAT)
-cosh = unary_row("cosh", np.cosh, lambda g, self: g * conj(self.sinh()), rule=FLOAT)
+    doc="The inverse of the tangent, in [-pi/2, pi/2].",
+    example=(
+        ">>> clew.atan(clew.tensor([0., 1., float(\"inf\")]))\n"
+        "tensor([0.0000, 0.7854, 1.5708])"
+    ),
+)  # fmt: skip
+sinh = unary_row(
+    "sinh", np.sinh, lambda g, self: g * conj(self.cosh()), rule=FLOAT,
+    doc="The hyperbolic sine: `(exp(input) - exp(-input)) / 2`.",
+    example=">>> clew.sinh(clew.tensor([-1., 0., 1.]))\ntensor([-1.1752,  0.0000,  1.1752])",
+)  # fmt: skip
+cosh = unary_row(
+    "cosh", np.cosh, lambda g, self: g * conj(self.sinh()), rule=FLOAT,
+    doc="The hyperbolic cosine: `(exp(input) + exp(-input)) / 2`.",
+    example=">>> clew.cosh(clew.tensor([-1., 0., 1.]))\ntensor([1.5431, 1.0000, 1.5431])",
+)  # fmt: skip
 asinh = unary_row(
     "asinh", np.arcsinh, lambda g, self: g * conj((self.pow(2) + 1).rsqrt()), rule=FLOAT,
     aliases=("arcsinh",), in_place_grad=False,
+    doc="The inverse of the hyperbolic sine.",
+    example=">>> clew.asinh(clew.tensor([0., 1., 10.]))\ntensor([0.0000, 0.8814, 2.9982])",
 )  # fmt: skip
 acosh = unary_row(
     "acosh", np.arccosh, lambda g, self: g * conj((self - 1).rsqrt() * (self + 1).rsqrt()),
     rule=FLOAT, aliases=("arccosh",), in_place_grad=False,
+    doc="The inverse of the hyperbolic cosine; NaN below 1.",
+    example=">>> clew.acosh(clew.tensor([1., 2., 0.]))\ntensor([0.0000, 1.3170,    nan])",
 )  # fmt: skip
 atanh = unary_row(
     "atanh", np.arctanh, lambda g, self: g / conj(1 - self.pow(2)), rule=FLOAT,
     aliases=("arctanh",), in_place_grad=False,
+    doc="The inverse of the hyperbolic tangent; NaN outside of [-1, 1].",
+    example=(
+        ">>> clew.atanh(clew.tensor([0., 0.5, 1., 2.]))\n"
+        "tensor([0.0000, 0.5493,    inf,    nan])"
+    ),
 )  # fmt: skip
 
 
@@ -133,7 +228,11 @@ def tanh_backward(g: Any, out: Any) -> Any:
     return _tanh_backward(g, out) if type(g) is np.ndarray else TANH_BACKWARD(g, out)
 
 
-tanh = unary_row("tanh", np.tanh, tanh_backward, rule=FLOAT, bare=True)
+tanh = unary_row(
+    "tanh", np.tanh, tanh_backward, rule=FLOAT, bare=True,
+    doc="The hyperbolic tangent, which has values between -1 and 1.",
+    example=">>> clew.tanh(clew.tensor([-1., 0., 10.]))\ntensor([-0.7616,  0.0000,  1.0000])",
+)  # fmt: skip
 
 
 def sigmoid_array(self: np.ndarray) -> np.ndarray:
@@ -170,5 +269,7 @@ def sigmoid_backward(g: Any, out: Any) -> Any:
 
 
 sigmoid = unary_row(
-    "sigmoid", sigmoid_array, sigmoid_backward, rule=FLOAT, bare=True, takes_halves=True
-)
+    "sigmoid", sigmoid_array, sigmoid_backward, rule=FLOAT, bare=True, takes_halves=True,
+    doc="The logistic function `1 / (1 + exp(-input))`, which has values between 0 and 1.",
+    example=">>> clew.sigmoid(clew.tensor([-2., 0., 2.]))\ntensor([0.1192, 0.5000, 0.8808])",
+)  # fmt: skip

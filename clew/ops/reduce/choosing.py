@@ -31,7 +31,7 @@ def chosen(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) ->
             return taken.reshape(indices.shape)
     blocks = in_blocks(self, kept, dim)
     if blocks is not None:
-        return gather_scatter.take(*blocks).reshape(indices.shape)
+        return gather_scatter.gather(*blocks).reshape(indices.shape)
     return np.take_along_axis(self, kept, dim).reshape(indices.shape)
 
 
@@ -44,7 +44,7 @@ def _put(
     kept, values = _kept(indices, dim, keepdim), _kept(grad, dim, keepdim)
     blocks = in_blocks(spread, kept, dim, values)
     if blocks is not None:
-        gather_scatter.put(*blocks)
+        gather_scatter.scatter(*blocks)
     else:
         np.put_along_axis(spread, kept, values, dim)
     return spread

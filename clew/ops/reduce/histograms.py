@@ -117,10 +117,10 @@ def _outer_edges(name: str, input: Tensor, low: float, high: float) -> tuple[flo
     return (low - 1, high + 1) if low == high else (low, high)
 
 
-def _check_bins(bins: int) -> None:
+def _check_bins(bins: int, axis: int = 0) -> None:
     if bins <= 0:
         raise RuntimeError(
-            f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0"
+            f"torch.histogram(): bins must be > 0, but got {bins} for dimension {axis}"
             + errors.at_user_line()
         )
 
@@ -184,40 +184,41 @@ def histogram(
             f"[{input._array.size}, 1] and weight with shape "
             f"{errors.shape_list(weight._array.shape)}" + errors.at_user_line()
         )
-    edges = _histogram_edges(input, bins, range)
+    edges = edges_of(input, bins, range)
     counts = HISTOGRAM(input, weight, edges=edges._array, density=density)
     return return_types.histogram(counts, edges)
 
 
-def _histogram_edges(
-    input: Tensor, bins: int | Tensor, range: tuple[float, float] | None
+def edges_of(
+    input: Tensor, bins: int | Tensor, range: tuple[float, float] | None, axis: int = 0
 ) -> Tensor:
+    """The edges of bins along an axis: given, or evenly spaced between the ends of a range."""
     if isinstance(bins, Tensor):
         if _is_of_examples(bins):
             raise vmap_errors.no_rule("histogram", "the edges of each example's bins differ")
         if bins.dtype is not input.dtype:
             raise RuntimeError(
                 "torch.histogramdd: input tensor and bins tensors should have the same dtype, but "
-                f"got input with dtype {input.dtype.name} and bins for dimension 0 with dtype "
+                f"got input with dtype {input.dtype.name} and bins for dimension {axis} with dtype "
                 f"{bins.dtype.name}" + errors.at_user_line()
             )
         return bins.detach().clone()
-    _check_bins(bins)
+    _check_bins(bins, axis)
     if range is None:
-        low, high = _data_range(input)
+        low, high = _data_range(input, axis)
     else:
         low, high = range
         if low > high:
             raise RuntimeError(
                 f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} "
-                "for dimension 0" + errors.at_user_line()
+                f"for dimension {axis}" + errors.at_user_line()
             )
     if low == high:
         low, high = low - 0.5, high + 0.5
     return wrap(_even_edges(low, high, bins, input))
 
 
-def _data_range(input: Tensor) -> tuple[float, float]:
+def _data_range(input: Tensor, axis: int) -> tuple[float, float]:
     array = input._array
     if _is_of_examples(input):
         raise vmap_errors.no_rule("histogram", "each example has a range; pass `range`")
@@ -226,7 +227,7 @@ def _data_range(input: Tensor) -> tuple[float, float]:
     low, high = float(array.min()), float(array.max())
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(
-            f"torch.histogramdd: dimension 0's range [{low:g}, {high:g}] is not finite"
+            f"torch.histogramdd: dimension {axis}'s range [{low:g}, {high:g}] is not finite"
             + errors.at_user_line()
         )
     return low, high

@@ -21,7 +21,7 @@ def _multiplied(self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtyp
     values = convert(self, accumulator_dtype(dtype))
     product = None
     if dim is None or dim == self.ndim - 1:
-        product = reduce.multiply(values, dim is None, keepdim)
+        product = reduce.prod_over(values, dim is None, keepdim)
     if product is None:
         product = fold(np.multiply, values, dim, keepdim)
     return product.astype(dtype, copy=False)
@@ -73,7 +73,7 @@ def _product_of_all(input: Tensor) -> Tensor | None:
         return None
     if state.intercept is not None or state.autocast is not None:
         return None
-    product = reduce.all_by(reduce.PROD, array)
+    product = reduce.reduce_all(reduce.PROD, array)
     return PROD_ALL.output(state, (input,), {"dtype": dtype}, product)
 
 

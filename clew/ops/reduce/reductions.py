@@ -84,7 +84,7 @@ def add_up(array: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     Low-precision floats give a float32.
     """
     if array.size > _SHORT and dims:
-        total = reduce.add_up(array, dims, keepdim)
+        total = reduce.sum_over(array, dims, keepdim)
         if total is not None:
             return total
     return fold(np.add, array, dims, keepdim, accumulator_dtype(array.dtype))
@@ -186,7 +186,7 @@ def _total(input: Tensor, op: Op) -> Tensor | None:
     if (dtype is not F32 and dtype is not F64) or state.intercept is not None or not size:
         return None
     if array.flags.c_contiguous:
-        total = reduce.all_by(reduce.SUM, array)
+        total = reduce.reduce_all(reduce.SUM, array)
     else:
         total = add_up(array, tuple(range(array.ndim)), False)
     if op is not SUM_ALL:
@@ -202,7 +202,7 @@ def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
     if (dtype is not F32 and dtype is not F64) or not array.size or state.intercept is not None:
         return None
     if array.size > _SHORT:
-        total: Any = reduce.add_up(array, dims, keepdim)
+        total: Any = reduce.sum_over(array, dims, keepdim)
     else:
         total = np.asarray(_add_all(array, dims, None, None, keepdim))
     if op is not SUM:

@@ -281,7 +281,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 # -- cummax, cummin ------------------------------------------------------------------------------
 
 
-_EXTREMES: dict[Any, cumulative_extrema.RunningExtreme] = {
+_EXTREMES: dict[Any, cumulative_extrema.CumulativeExtremum] = {
     np.maximum: cumulative_extrema.CUMMAX, np.minimum: cumulative_extrema.CUMMIN,
 }  # fmt: skip
 # With so many elements at every step it is quicker to go across.

@@ -24,11 +24,11 @@ TRANSPOSE = ViewOp(
     grads={"self": lambda g, dim0, dim1: g.swapaxes(dim0, dim1)},
     linear=True,
     bare=True,
-    moves_only=True,
+    grad_is_view=True,
 )
 T = ViewOp(
     "t", lambda self: self.T, grads={"self": lambda g: _turned(g)}, linear=True, bare=True,
-    moves_only=True,
+    grad_is_view=True,
 )  # fmt: skip
 PERMUTE = ViewOp(
     "permute",

@@ -60,7 +60,7 @@ def turn_into_view(self: Tensor, op: ViewOp, undo: Undo, **params: Any) -> Tenso
     elif self._storage is not INFERENCE:
         # Views of what it was find their place again from here.
         storage = self._storage
-        storage.turns = (*storage.turns, (storage.version, *undo))
+        storage.inplace_views = (*storage.inplace_views, (storage.version, *undo))
         storage.rewrite()
     return self
 

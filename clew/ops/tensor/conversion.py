@@ -71,6 +71,22 @@ def to(
     """The tensor in another dtype or on another device: itself when nothing changes.
 
     Forms: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`; then `non_blocking`, `copy`.
+
+    Args:
+        args: what the forms list, by position
+        device: the CPU, or None
+        dtype: the dtype to convert to
+        non_blocking: ignored: nothing is transferred
+        copy: copy also when nothing changes
+        memory_format: the order of the dimensions in memory, such as `clew.channels_last`
+        other: a tensor whose dtype to take
+
+    Example:
+        >>> x = clew.tensor([1, 2])
+        >>> x.to(clew.float64)
+        tensor([1., 2.], dtype=torch.float64)
+        >>> x.to("cpu") is x
+        True
     """
     if args:
         device, dtype, flags = read_target(args, device, dtype)
@@ -117,7 +133,11 @@ def _caster(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
         return to_dtype(self, dtype, memory_format=memory_format)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"The tensor in {dtype.name}."
+    method.__doc__ = (
+        f"The tensor in {dtype.name}: itself when it is that already.\n\n"
+        "Args:\n    memory_format: the order of the dimensions in memory; None keeps it\n\n"
+        f"Example:\n    >>> clew.tensor([0, 1]).{name}().dtype\n    torch.{dtype.name}"
+    )
     return method
 
 
@@ -139,7 +159,18 @@ LEGACY_NAMES = {
 
 
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The legacy name of the tensor's type, or the tensor converted to another type."""
+    """The legacy name of the tensor's type, or the tensor converted to another type.
+
+    Args:
+        dtype: a dtype, a legacy tensor class or its name; None asks for the name
+        non_blocking: ignored: nothing is transferred
+
+    Example:
+        >>> clew.tensor([1., 2.]).type()
+        'torch.FloatTensor'
+        >>> clew.tensor([1., 2.]).type(clew.int64)
+        tensor([1, 2])
+    """
     if dtype is None:
         return f"torch.{self.dtype.scalar_name}Tensor"
     return to_dtype(self, dtype_of_legacy(dtype))
@@ -169,35 +200,94 @@ def dtype_of_legacy(kind: Any) -> dtypes.dtype:
 def to_dense(
     self: Tensor, dtype: dtypes.dtype | None = None, *, masked_grad: bool | None = None
 ) -> Tensor:
-    """The tensor itself, all tensors being dense, in another dtype if one is given."""
+    """The tensor itself, all tensors being dense, in another dtype if one is given.
+
+    Args:
+        dtype: the dtype to convert to
+        masked_grad: ignored: it is about sparse tensors
+
+    Example:
+        >>> x = clew.tensor([1., 2.])
+        >>> x.to_dense() is x
+        True
+    """
     return self if dtype is None else to_dtype(self, dtype)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the dtype of another."""
+    """The tensor in the dtype of another.
+
+    Args:
+        other: the tensor that gives the dtype
+
+    Example:
+        >>> clew.tensor([1, 2]).type_as(clew.tensor(0.5))
+        tensor([1., 2.])
+    """
     if not isinstance(other, Tensor):
         raise errors.wrong_argument("type_as", "other", 1, "Tensor", other)
     return to_dtype(self, other.dtype)
 
 
 def cpu(self: Tensor, memory_format: format_type | None = None) -> Tensor:
-    """The tensor on the CPU, where it is."""
+    """The tensor on the CPU, where it is.
+
+    Args:
+        memory_format: the order of the dimensions in memory, such as `clew.channels_last`
+
+    Example:
+        >>> x = clew.tensor([1, 2])
+        >>> x.cpu() is x
+        True
+    """
     return to_dtype(self, self.dtype, memory_format=memory_format)
 
 
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """Raises: this build has no CUDA."""
+    """Raises: this build has no CUDA.
+
+    Args:
+        device: ignored
+        non_blocking: ignored
+
+    Example:
+        >>> try:
+        ...     clew.ones(2).cuda()
+        ... except RuntimeError as error:
+        ...     print("there is no GPU")
+        there is no GPU
+    """
     raise devices.no_such_device(device_type("cuda"))
 
 
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """Raises: memory is pinned for an accelerator, and there is none."""
+    """Raises: memory is pinned for an accelerator, and there is none.
+
+    Args:
+        device: ignored
+
+    Example:
+        >>> try:
+        ...     clew.ones(2).pin_memory()
+        ... except RuntimeError as error:
+        ...     print("there is no GPU")
+        there is no GPU
+    """
     raise cannot_pin()
 
 
 @public(method=False, out=False)
 def can_cast(from_: dtypes.dtype, to: dtypes.dtype) -> bool:
-    """Whether promotion allows storing results of one dtype in another."""
+    """Whether results of one dtype may be stored in another: not floats as integers, for one.
+
+    Args:
+        from_: the dtype of the result
+        to: the dtype of the memory
+
+    Example:
+        >>> clew.can_cast(clew.float64, clew.float32), clew.can_cast(clew.float32, clew.int64)
+        (True, False)
+    """
     return dtypes.can_cast(from_, to)
 
 

@@ -139,20 +139,51 @@ def zeros(like: Tensor, shape: tuple[int, ...] | None = None) -> Tensor:
 
 @public(out=False)
 def clone(input: Tensor, *, memory_format: format_type | None = None) -> Tensor:
-    """A copy that is part of the graph."""
+    """A copy that is part of the graph: gradients flow through it.
+
+    Args:
+        input: a tensor
+        memory_format: the order of the dimensions in memory; None keeps that of `input`
+
+    Example:
+        >>> x = clew.tensor([1., 2.])
+        >>> y = x.clone()
+        >>> y[0] = 7
+        >>> x
+        tensor([1., 2.])
+    """
     return CLONE(input, memory_format=memory_format)
 
 
 @public(function=False)
 def contiguous(self: Tensor, memory_format: format_type = contiguous_format) -> Tensor:
-    """The tensor itself when its memory is in order, else a copy that is."""
+    """The tensor itself when its memory is in order, else a copy that is.
+
+    Args:
+        memory_format: which order is meant; by default that of the dimensions
+
+    Example:
+        >>> x = clew.zeros(2, 3).t()
+        >>> x.stride(), x.contiguous().stride()
+        ((1, 3), (2, 1))
+    """
     if memory_layout.is_contiguous_in(self._array, memory_format):
         return self
     return CLONE(self, memory_format=memory_format)
 
 
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Write another tensor's values, broadcast and converted, into this one."""
+    """Write another tensor's values, broadcast and converted, into this one.
+
+    Args:
+        src: the tensor to copy from, or a number
+        non_blocking: ignored: nothing is transferred
+
+    Example:
+        >>> clew.zeros(2, 2).copy_(clew.tensor([1, 2]))
+        tensor([[1., 2.],
+                [1., 2.]])
+    """
     if not isinstance(src, Tensor):
         if not isinstance(src, NUMBER):
             raise errors.wrong_argument("copy_", "other", 1, "Tensor", src)
@@ -165,7 +196,15 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 @public(out=False)
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Set every element to one value."""
+    """Set every element to one value.
+
+    Args:
+        value: a number, or a 0-dim tensor
+
+    Example:
+        >>> clew.zeros(3).fill_(7)
+        tensor([7., 7., 7.])
+    """
     if isinstance(value, Tensor):
         if value._array.ndim:
             raise RuntimeError(
@@ -180,13 +219,27 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 @public(out=False)
 def zero_(self: Tensor) -> Tensor:
-    """Set every element to zero."""
+    """Set every element to zero.
+
+    Example:
+        >>> clew.ones(3).zero_()
+        tensor([0., 0., 0.])
+    """
     return apply_inplace(ZERO, self)
 
 
 @public(method=False, out=False)
 def fill(input: Tensor, value: Any) -> Tensor:
-    """A copy of the tensor's shape and dtype with every element set to one value."""
+    """A copy of the tensor's shape and dtype with every element set to one value.
+
+    Args:
+        input: the tensor that gives shape and dtype
+        value: a number, or a 0-dim tensor
+
+    Example:
+        >>> clew.fill(clew.zeros(3), 7)
+        tensor([7., 7., 7.])
+    """
     return fill_(clone(input), value)
 
 

@@ -18,7 +18,16 @@ from clew.ops.tensor.untyped_storage import UntypedStorage, storage_of
 
 
 def size(self: Tensor, dim: int | None = None) -> Any:
-    """The shape, or the length of one dimension."""
+    """The shape, or the length of one dimension.
+
+    Args:
+        dim: which dimension; None asks for all
+
+    Example:
+        >>> x = clew.zeros(2, 3)
+        >>> x.size(), x.size(1)
+        (torch.Size([2, 3]), 3)
+    """
     shape = self._array.shape
     if dim is None:
         return self.shape
@@ -34,31 +43,63 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 
 
 def stride(self: Tensor, dim: int | None = None) -> Any:
-    """How many elements lie between neighbours, in all dimensions or in one."""
+    """How many elements lie between neighbours in memory, in all dimensions or in one.
+
+    Args:
+        dim: which dimension; None asks for all
+
+    Example:
+        >>> x = clew.zeros(2, 3)
+        >>> x.stride(), x.t().stride(), x.stride(0)
+        ((3, 1), (1, 3), 3)
+    """
     strides = memory_layout.strides_in_elements(self._array)
     return strides if dim is None else strides[wrap_dim(dim, len(strides))]
 
 
 def dim(self: Tensor) -> int:
-    """The number of dimensions."""
+    """The number of dimensions.
+
+    Example:
+        >>> clew.zeros(2, 3).dim()
+        2
+    """
     return self._array.ndim
 
 
 @public(aliases=(), out=False)
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> clew.numel(clew.zeros(2, 3))
+        6
+    """
     if not isinstance(input, Tensor):
         raise errors.wrong_argument("numel", "input", 1, "Tensor", input)
     return input._array.size
 
 
 def element_size(self: Tensor) -> int:
-    """The bytes of one element."""
+    """The bytes of one element.
+
+    Example:
+        >>> clew.tensor(1.).element_size(), clew.tensor(1).element_size()
+        (4, 8)
+    """
     return self._array.itemsize
 
 
 def storage_offset(self: Tensor) -> int:
-    """How many elements into its storage the tensor begins."""
+    """How many elements into its storage the tensor begins.
+
+    Example:
+        >>> clew.arange(5)[2:].storage_offset()
+        2
+    """
     array = memory_behind(self._array)
     return (
         memory_layout.address(array) - memory_layout.address(memory_layout.owner_of(array))
@@ -66,22 +107,47 @@ def storage_offset(self: Tensor) -> int:
 
 
 def data_ptr(self: Tensor) -> int:
-    """The address of the first element; 0 when there is none."""
+    """The address of the first element; 0 when there is none.
+
+    Example:
+        >>> x = clew.arange(5)
+        >>> x.data_ptr() == x.view(5, 1).data_ptr(), x.data_ptr() == x.clone().data_ptr()
+        (True, False)
+    """
     return memory_layout.address(memory_behind(self._array)) if self._array.size else 0
 
 
 def is_contiguous(
     self: Tensor, memory_format: layout.memory_format = layout.contiguous_format
 ) -> bool:
-    """Whether the elements lie in memory in the order of their indices."""
+    """Whether the elements lie in memory in the order of their indices.
+
+    Args:
+        memory_format: which order is meant; by default that of the dimensions
+
+    Example:
+        >>> x = clew.zeros(2, 3)
+        >>> x.is_contiguous(), x.t().is_contiguous()
+        (True, False)
+    """
     return memory_layout.is_contiguous_in(self._array, memory_format)
+
+
+def _nbytes(self: Tensor) -> int:
+    """The bytes of all elements.
+
+    Example:
+        >>> clew.zeros(2, 3).nbytes
+        24
+    """
+    return self._array.nbytes
 
 
 methods(
     size=size, stride=stride, dim=dim, ndimension=dim, nelement=numel,
     element_size=element_size, storage_offset=storage_offset, data_ptr=data_ptr,
     is_contiguous=is_contiguous,
-    itemsize=property(element_size), nbytes=property(lambda self: self._array.nbytes),
+    itemsize=property(element_size), nbytes=property(_nbytes),
 )  # fmt: skip
 
 
@@ -96,36 +162,86 @@ def _dtype_of(function: str, input: Any) -> dtypes.dtype:
 
 @public(out=False)
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a real floating-point one."""
+    """Whether the dtype is a real floating-point one.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> clew.is_floating_point(clew.tensor(1.)), clew.is_floating_point(clew.tensor(1))
+        (True, False)
+    """
     return _dtype_of("is_floating_point", input).is_floating_point
 
 
 @public(out=False)
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is complex."""
+    """Whether the dtype is complex.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> clew.is_complex(clew.tensor(1j)), clew.is_complex(clew.tensor(1.))
+        (True, False)
+    """
     return _dtype_of("is_complex", input).is_complex
 
 
 @public(out=False)
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative numbers."""
+    """Whether the dtype has negative numbers.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> clew.tensor(1).is_signed(), clew.tensor(True).is_signed()
+        (True, False)
+    """
     return _dtype_of("is_signed", input).is_signed
 
 
 @public(out=False)
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero."""
+    """Whether the only element is not zero; tensors of several elements raise.
+
+    Args:
+        input: a tensor of one element
+
+    Example:
+        >>> clew.is_nonzero(clew.tensor([0.])), clew.is_nonzero(clew.tensor(2))
+        (False, True)
+    """
     return bool(input)
 
 
 @public(out=False)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape."""
+    """Whether two tensors have the same shape.
+
+    Args:
+        input: a tensor
+        other: a second tensor
+
+    Example:
+        >>> clew.zeros(2, 3).is_same_size(clew.zeros(3, 2))
+        False
+    """
     return input._array.shape == other._array.shape
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether both are the same piece of memory, seen alike."""
+    """Whether both are the same piece of memory, seen alike.
+
+    Args:
+        tensor: the tensor to compare with
+
+    Example:
+        >>> x = clew.zeros(2, 3)
+        >>> x.is_set_to(x.view(2, 3)), x.is_set_to(x.clone())
+        (True, False)
+    """
     mine, other = self._array, tensor._array
     return (
         mine.shape == other.shape
@@ -137,19 +253,43 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 @public(method=False, out=False)
 def is_tensor(obj: Any) -> bool:
-    """Whether an object is a tensor."""
+    """Whether an object is a tensor.
+
+    Args:
+        obj: any object
+
+    Example:
+        >>> clew.is_tensor(clew.tensor(1)), clew.is_tensor(1)
+        (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
 @public(method=False, out=False)
 def is_storage(obj: Any) -> bool:
-    """Whether an object is what `untyped_storage()` or `storage()` returns."""
+    """Whether an object is what `untyped_storage()` or `storage()` returns.
+
+    Args:
+        obj: any object
+
+    Example:
+        >>> clew.is_storage(clew.tensor(1).untyped_storage())
+        True
+    """
     return isinstance(obj, UntypedStorage | TypedStorage)
 
 
 @public(method=False, out=False)
 def typename(obj: Any) -> str:
-    """The legacy name of a tensor's type, or the full name of any other object's type."""
+    """The legacy name of a tensor's type, or the full name of any other object's type.
+
+    Args:
+        obj: any object
+
+    Example:
+        >>> clew.typename(clew.tensor([1.])), clew.typename("text")
+        ('torch.FloatTensor', 'str')
+    """
     if isinstance(obj, Tensor):
         return f"torch.{obj.dtype.scalar_name}Tensor"
     kind = obj if isinstance(obj, type) else type(obj)
@@ -162,7 +302,18 @@ def typename(obj: Any) -> str:
 
 @public(method=False, out=False)
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
-    """The dtype that arithmetic between two operands would have."""
+    """The dtype that arithmetic between two operands would have.
+
+    Args:
+        tensor1: a tensor or a number
+        tensor2: a tensor or a number
+
+    Example:
+        >>> clew.result_type(clew.tensor([1, 2]), 0.5)
+        torch.float32
+        >>> clew.result_type(clew.tensor([1.]), clew.tensor(1., dtype=clew.float64))
+        torch.float32
+    """
     promotion = dtypes.Promotion()
     for operand in (tensor1, tensor2):
         if isinstance(operand, Tensor):
@@ -215,34 +366,92 @@ def storage_type(self: Tensor) -> Any:
 
 @public(out=False)
 def get_device(input: Tensor) -> int:
-    """The index of the accelerator: -1, because the tensor is on the CPU."""
+    """The index of the accelerator: -1, because the tensor is on the CPU.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> clew.zeros(2).get_device()
+        -1
+    """
     return -1
 
 
 @public(method=False, out=False)
 def is_inference(input: Tensor) -> bool:
-    """Whether a tensor was made in inference mode."""
+    """Whether a tensor was made in inference mode.
+
+    Args:
+        input: a tensor
+
+    Example:
+        >>> with clew.inference_mode():
+        ...     x = clew.zeros(2)
+        >>> clew.is_inference(x)
+        True
+    """
     return input.is_inference()
 
 
 def dim_order(self: Tensor) -> tuple[int, ...]:
-    """The dimensions from outermost to innermost in memory."""
+    """The dimensions from outermost to innermost in memory.
+
+    Example:
+        >>> clew.zeros(2, 3, 5).permute(0, 2, 1).dim_order()
+        (0, 2, 1)
+    """
     return memory_layout.memory_order(self._array)
 
+
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Whether the memory is pinned for an accelerator: False, always.
+
+    Args:
+        device: deprecated and ignored
+
+    Example:
+        >>> clew.zeros(2).is_pinned()
+        False
+    """
+    return False
+
+
+def is_shared(self: Tensor) -> bool:
+    """Whether the tensor is in memory that other processes can share.
+
+    Example:
+        >>> clew.zeros(3).is_shared()
+        False
+    """
+    return storage_of(self).is_shared()
+
+
+def _constant(name: str, value: Any, doc: str) -> property:
+    """An attribute that is the same for all tensors."""
+    example = f"\n\nExample:\n    >>> clew.zeros(2).{name}\n    {value!r}"
+    return property(lambda self: value, doc=doc + example)
+
+
+# What PyTorch's flags ask of a tensor, and no tensor here is.
+_NEVER = {
+    "is_cuda": "on a CUDA GPU", "is_mps": "on an Apple GPU", "is_xpu": "on an Intel GPU",
+    "is_meta": "without values, on the meta device", "is_sparse": "of a sparse layout",
+    "is_sparse_csr": "of the sparse layout CSR", "is_quantized": "quantized",
+    "is_mkldnn": "in the layout of oneDNN", "is_nested": "a nested tensor",
+    "is_ipu": "on a Graphcore IPU", "is_xla": "on an XLA device", "is_vulkan": "on a Vulkan GPU",
+    "is_maia": "on a Maia device", "is_mtia": "on an MTIA device",
+}  # fmt: skip
 
 methods(
     is_set_to=is_set_to, untyped_storage=untyped_storage, storage=storage,
     _typed_storage=_typed_storage, storage_type=storage_type, dim_order=dim_order,
-    is_pinned=lambda self, device=None: False,
-    is_shared=lambda self: storage_of(self).is_shared(),
-    device=property(lambda self: CPU),
-    layout=property(lambda self: layout.strided),
+    is_pinned=is_pinned, is_shared=is_shared,
+    device=_constant("device", CPU, "Where the tensor lives: on the CPU."),
+    layout=_constant("layout", layout.strided, "How the elements are arranged: strided, always."),
+    is_cpu=_constant("is_cpu", True, "Whether the tensor is on the CPU: True, always."),
     **{
-        flag: property(lambda self: False)
-        for flag in (
-            "is_cuda", "is_mps", "is_xpu", "is_meta", "is_sparse", "is_sparse_csr", "is_quantized",
-            "is_mkldnn", "is_nested", "is_ipu", "is_xla", "is_vulkan", "is_maia", "is_mtia",
-        )
+        flag: _constant(flag, False, f"Whether the tensor is {words}: False, always.")
+        for flag, words in _NEVER.items()
     },
-    is_cpu=property(lambda self: True),
 )  # fmt: skip

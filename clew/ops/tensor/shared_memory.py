@@ -61,6 +61,11 @@ def share_memory_(self: Tensor) -> Tensor:
 
     Forked processes share it from then on; others do when they receive the tensor as an argument
     or through a queue. Views that were made before keep the old memory.
+
+    Example:
+        >>> x = clew.zeros(3).share_memory_()
+        >>> x.is_shared()
+        True
     """
     if shared_memory_of(self._array) is not None:
         return self

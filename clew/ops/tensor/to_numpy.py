@@ -74,7 +74,17 @@ def entered_from_outside(how: str, data: Any) -> NoHistory | None:
 
 
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
-    """The values as an ndarray that shares memory with the tensor."""
+    """The values as an ndarray that shares memory with the tensor.
+
+    Args:
+        force: also for tensors that require grad and for conjugate views, whose values are copied
+
+    Example:
+        >>> x = clew.zeros(3)
+        >>> x.numpy()[0] = 7
+        >>> x
+        tensor([7., 0., 0.])
+    """
     if self.requires_grad and local.state.grad_enabled and not force:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
@@ -163,7 +173,12 @@ def _check_exchange(stream: Any, dl_device: Any) -> None:
 
 
 def item(self: Tensor) -> bool | int | float | complex:
-    """The only element, as a Python number."""
+    """The only element, as a Python number.
+
+    Example:
+        >>> clew.tensor([2.5]).item()
+        2.5
+    """
     array = self._array
     if array.size != 1:
         raise RuntimeError(
@@ -176,7 +191,12 @@ def item(self: Tensor) -> bool | int | float | complex:
 
 
 def tolist(self: Tensor) -> Any:
-    """Nested lists of Python numbers; a number for a 0-dim tensor."""
+    """Nested lists of Python numbers; a number for a 0-dim tensor.
+
+    Example:
+        >>> clew.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+    """
     if self._requires_grad or self._reason is not None:
         _note_exit(self, ".tolist()")
     return self._array.tolist()

@@ -26,6 +26,9 @@ EPOCH_DEPRECATION_WARNING = (
 )
 
 
+HOW_TO = "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+
+
 class LRScheduler:
     """Sets the learning rate of every parameter group, epoch after epoch; the base of schedulers.
 
@@ -114,15 +117,17 @@ class LRScheduler:
             warnings.warn(
                 "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
                 "initialization. Please, make sure to call `optimizer.step()` before "
-                "`lr_scheduler.step()`.",
+                f"`lr_scheduler.step()`. See more details at {HOW_TO}",
                 UserWarning,
                 stacklevel=3,
             )
         elif not self.optimizer._opt_called:
             warnings.warn(
-                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. Call them in "
-                "the opposite order: `optimizer.step()` before `lr_scheduler.step()`. Otherwise "
-                "the first value of the learning rate schedule is skipped.",
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch "
+                "1.1.0 and later, you should call them in the opposite order: `optimizer.step()` "
+                "before `lr_scheduler.step()`.  Failure to do this will result in PyTorch skipping "
+                "the first value of the learning rate schedule. See more details at "
+                f"{HOW_TO}",
                 UserWarning,
                 stacklevel=3,
             )
@@ -219,10 +224,10 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """One value for each group, from a list of as many or from one for all."""
     count = len(optimizer.param_groups)
     if not isinstance(value, list | tuple):
-        return [value] * count
+        return [copied(value) for _ in range(count)]
     if len(value) != count:
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has "
             f"{len(value)} values, param_groups has {count}." + errors.at_user_line()
         )
-    return list(value)
+    return [copied(each) for each in value]

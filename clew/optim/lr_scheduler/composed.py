@@ -106,8 +106,10 @@ class SequentialLR(_ComposedLR):
         for group in optimizer.param_groups:
             set_value(group, "lr", group["initial_lr"])
         self.recursive_undo()
-        schedulers[0]._initial_step()
-        self._last_lr = schedulers[0].get_last_lr()
+        # Milestones at zero skip the schedulers before them.
+        first = schedulers[bisect_right(milestones, 0)]
+        first._initial_step()
+        self._last_lr = first.get_last_lr()
 
     def recursive_undo(self, sched: Any = None) -> None:
         """Take back the first step of every scheduler in `sched`, by default in this one."""

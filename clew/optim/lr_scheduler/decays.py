@@ -101,6 +101,21 @@ class MultiplicativeLR(_FunctionsLR):
         1.0 0.5 0.25 0.125
     """
 
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: RateFunction | Sequence[RateFunction],
+        last_epoch: int = -1,
+    ) -> None:
+        given = lr_lambda if isinstance(lr_lambda, list | tuple) else [lr_lambda]
+        for function in given:
+            if not callable(function):
+                kind = type(function).__name__
+                raise TypeError(
+                    f"lr_lambda should be a function, but got {kind}" + errors.at_user_line()
+                )
+        super().__init__(optimizer, lr_lambda, last_epoch)
+
     def get_lr(self) -> Rates:
         rates = self._current()
         if self._is_initial:

@@ -158,7 +158,7 @@ class DataLoader(Generic[_T_co]):
         # Not every dataset has a length: without one, Python's error says so.
         if shuffle:
             return RandomSampler(self.dataset, generator=generator)  # type: ignore[arg-type]
-        return SequentialSampler(self.dataset)  # type: ignore[arg-type]
+        return SequentialSampler(self.dataset)  # type: ignore[arg-type]  # as above
 
     @property
     def multiprocessing_context(self) -> BaseContext | None:
@@ -234,8 +234,9 @@ class DataLoader(Generic[_T_co]):
             warnings.warn(
                 f"This DataLoader will create {self.num_workers} worker processes in total. Our "
                 f"suggested max number of worker in current system is {processors}, which is "
-                "smaller than what this DataLoader is going to create: workers that wait for a "
-                "processor slow each other down.",
+                "smaller than what this DataLoader is going to create. Please be aware that "
+                "excessive worker creation might get DataLoader running slow or even freeze, lower "
+                "the worker number to avoid potential slowness/freeze if necessary.",
                 stacklevel=3,
             )
 

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, cast
 
+from clew import errors
 from clew.core.tensor import Tensor
 from clew.observer import active
 from clew.ops.create.random import Generator, default_generator, randperm
@@ -261,6 +262,17 @@ class Subset(Dataset[_T_co]):
     indices: Sequence[int]
 
     def __init__(self, dataset: Dataset[_T_co], indices: Sequence[int]) -> None:
+        kind = type(self)
+        if kind.__getitem__ is not Subset.__getitem__ and (
+            kind.__getitems__ is Subset.__getitems__
+        ):
+            raise NotImplementedError(
+                f"{kind.__name__} overrides __getitem__ but not __getitems__. When subclassing "
+                "Subset and overriding __getitem__, you must also override __getitems__ to ensure "
+                "DataLoader works correctly with your custom logic. A simple implementation:\n\n"
+                "def __getitems__(self, indices):\n"
+                "    return [self.__getitem__(idx) for idx in indices]" + errors.at_user_line()
+            )
         self.dataset = dataset
         self.indices = indices
         observer = active.observer

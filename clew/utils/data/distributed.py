@@ -68,7 +68,7 @@ class DistributedSampler(Sampler[_T_co]):
 
     def _order(self) -> list[int]:
         """All indices in this epoch's order, repeated or cut so that all ranks get as many."""
-        count: int = len(self.dataset)  # type: ignore[arg-type]
+        count: int = len(self.dataset)  # type: ignore[arg-type]  # as above
         if self.shuffle:
             generator = Generator().manual_seed(self.seed + self.epoch)
             indices = randperm(count, generator=generator).tolist()

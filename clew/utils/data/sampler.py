@@ -50,7 +50,7 @@ class Sampler(Generic[_T_co]):
     """
 
     def __iter__(self) -> Iterator[_T_co]:
-        raise NotImplementedError
+        raise NotImplementedError  # subclasses define it
 
 
 class SequentialSampler(Sampler[int]):

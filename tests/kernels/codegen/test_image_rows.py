@@ -1,4 +1,4 @@
-"""Kernels over lines of images, on machines with registers of any size."""
+"""Kernels over rows of images, with vectors of any width."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.oracle import assert_same
 def vectors(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Nothing compiled, and registers of so many bytes; LLVM cuts what this machine has not."""
+    """Nothing compiled, and vectors of so many bytes; LLVM splits those that are too wide."""
     monkeypatch.setenv("CLEW_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(image_rows, "vector_bytes", lambda: request.param)
     for module in (im2col_conv, depthwise, small_max_pool, winograd):
         cached: Any = module._function
         monkeypatch.setattr(module, "_function", cached.__wrapped__)
-    fresh = separable_maps.Planes(
-        "planes_again",
+    fresh = separable_maps.SeparableMap(
+        "separable_map_again",
         separable_maps._no_formula,
         separable_maps._KERNEL.signatures,
         separable_maps.CORE,

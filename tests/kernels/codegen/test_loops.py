@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.kernels.codegen.ir import F32, F64, I32, I64, position, rarely, where
+from clew.kernels.codegen.ir import F32, F64, I32, I64, position, unlikely, where
 from clew.kernels.codegen.ufunc import elementwise, over_columns, over_rows
 from clew.kernels.runtime import jit
 
@@ -36,7 +36,7 @@ def SAME(x: Any) -> Any:
 
 @over_rows("test_softmax", "(n)->(n)", half=True)
 def SOFTMAX(x: Any) -> Any:
-    weights = (x - x.row_max()).exp().keep()
+    weights = (x - x.row_max()).exp().materialize()
     return weights / weights.row_sum()
 
 
@@ -232,8 +232,8 @@ def test_a_signature_must_fit_the_formula() -> None:
 
 @elementwise("test_rare", 2)
 def RARE(x: Any, y: Any) -> Any:
-    root = rarely(x > 9.0, x.square() - 1.0, x * 3.0)
-    return rarely(root < -9.0, x.like(7.0), root + y)
+    root = unlikely(x > 9.0, x.square() - 1.0, x * 3.0)
+    return unlikely(root < -9.0, x.like(7.0), root + y)
 
 
 @settings(max_examples=60, deadline=None)

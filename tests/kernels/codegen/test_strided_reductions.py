@@ -17,7 +17,7 @@ from clew.kernels.runtime import jit
 @over_rows("strips_standard", "(n),(),(n)->(n),(),()")
 def standard(x: Any, eps: Any, weight: Any) -> Any:
     mean = x.row_mean()
-    centred = (x - mean).keep()
+    centred = (x - mean).materialize()
     rstd = 1.0 / ((centred * centred).row_mean() + eps).sqrt()
     return centred * rstd * weight, mean, rstd
 
@@ -35,7 +35,7 @@ def after_first(x: Any, shift: Any) -> Any:
 @over_rows("strips_two_kept", "(n)->(n)")
 def two_kept(x: Any) -> Any:
     """One of the kept values has no output to be kept in."""
-    lifted, root = x.exp().keep(), (x * x + 1.0).sqrt().keep()
+    lifted, root = x.exp().materialize(), (x * x + 1.0).sqrt().materialize()
     return lifted / lifted.row_sum() + root / root.row_max()
 
 

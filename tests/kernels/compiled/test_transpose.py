@@ -27,7 +27,7 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
 )
 def test_matrices(shape: tuple[int, int], dtype: type) -> None:
     array = numbers(shape, dtype).T
-    copied = transpose.turned(array)
+    copied = transpose.transposed_copy(array)
     assert copied is not None and copied.flags.c_contiguous and copied.dtype == array.dtype
     assert same_bits(copied, np.ascontiguousarray(array))
 
@@ -36,7 +36,7 @@ def test_matrices(shape: tuple[int, int], dtype: type) -> None:
 @pytest.mark.parametrize("part", [np.s_[:], np.s_[:, ::2], np.s_[..., 1:-2], np.s_[1:, 3:, :, :5]])
 def test_more_dimensions_and_parts_of_arrays(order: tuple[int, ...], part: object) -> None:
     array = numbers((9, 16, 20, 24), np.float32)[part].transpose(order)
-    copied = transpose.turned(array)
+    copied = transpose.transposed_copy(array)
     if copied is not None:
         assert same_bits(copied, np.ascontiguousarray(array))
     if part == np.s_[:] and order[-1] != 3:
@@ -53,7 +53,7 @@ def test_what_numpy_does_as_quickly_is_left_to_it() -> None:
         np.broadcast_to(np.float32(1), (200, 200)),
         numbers((400, 400), np.float32)[:, ::2].T,
     ):
-        assert transpose.turned(array) is None
+        assert transpose.transposed_copy(array) is None
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -166,7 +166,7 @@ def test_winograd(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         conv.conv_grad_input(g, w, input_shape=x.shape, padding=pad),
         conv.conv_grad_weight(g, x, weight_shape=w.shape, padding=pad),
     )
-    assert called == ["forward", "of_input", "of_weight"]
+    assert called == ["forward", "grad_input", "grad_weight"]
     exact, rounded = ([], [])
     for results, kind in ((exact, np.float64), (rounded, np.float32)):
         tx, tw = (torch.tensor(each.astype(kind), requires_grad=True) for each in (x, w))

@@ -1,4 +1,4 @@
-"""Arrays begin with a line of the cache, whoever makes, changes, and frees them, and when."""
+"""Arrays are cache-line aligned, whoever makes, changes, and frees them, and when."""
 
 import json
 import resource
@@ -12,9 +12,9 @@ import pytest
 
 import clew
 from clew.kernels.runtime import block_allocator
-from clew.kernels.runtime.aligned_allocator import HAS_LARGE_PAGES, LINE, let_go
+from clew.kernels.runtime.aligned_allocator import CACHE_LINE, IS_SUPPORTED, empty_cache
 
-pytestmark = pytest.mark.skipif(not HAS_LARGE_PAGES, reason="NumPy's own memory is used elsewhere")
+pytestmark = pytest.mark.skipif(not IS_SUPPORTED, reason="NumPy's own memory is used elsewhere")
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def compiled_code() -> None:
 
 
 def _is_aligned(array: np.ndarray) -> bool:
-    return array.ctypes.data % LINE == 0
+    return array.ctypes.data % CACHE_LINE == 0
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 100, 1025, 70_001, 3_000_000])
@@ -139,7 +139,7 @@ def test_large_arrays_get_memory_that_was_used_before() -> None:
 
 
 def test_a_block_serves_arrays_of_about_its_size() -> None:
-    let_go()
+    empty_cache()
     first = np.empty(60 * MIB, np.uint8)
     place = first.ctypes.data
     del first
@@ -158,7 +158,7 @@ def test_zeros_are_zeros_and_changed_sizes_keep_what_was_there() -> None:
 
 
 # In a new process: what was freed before may lie anywhere.
-KEPT = """
+CACHED_BLOCKS = """
 import json
 import numpy as np
 import clew
@@ -175,13 +175,13 @@ arrays = [np.full(40 * MIB, 1, np.uint8) for _ in range(12)]
 note("twelve")
 del arrays
 note("kept")
-np.full(block_allocator.MOST + MIB, 1, np.uint8)
+np.full(block_allocator.MAX_CACHED_BYTES + MIB, 1, np.uint8)
 note("kept after one that is too large")
-aligned_allocator.let_go()
+aligned_allocator.empty_cache()
 note("nothing")
 np.full(200 * MIB, 1, np.uint8)
 note("one")
-for _ in range(block_allocator.COUNT + 1):
+for _ in range(block_allocator.SLOTS + 1):
     np.full(40 * MIB, 1, np.uint8)
 note("another")
 print(json.dumps(seen))
@@ -189,9 +189,9 @@ print(json.dumps(seen))
 
 
 def test_what_is_kept_has_a_bound_and_does_not_stay_for_ever() -> None:
-    done = subprocess.run([sys.executable, "-c", KEPT], stdout=subprocess.PIPE, timeout=60)
+    done = subprocess.run([sys.executable, "-c", CACHED_BLOCKS], stdout=subprocess.PIPE, timeout=60)
     seen = json.loads(done.stdout)
-    most = block_allocator.MOST / MIB
+    most = block_allocator.MAX_CACHED_BYTES / MIB
     assert seen["twelve"] > 470
     assert most / 2 < seen["kept"] <= most
     assert seen["kept after one that is too large"] <= most

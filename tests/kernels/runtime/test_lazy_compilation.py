@@ -20,13 +20,13 @@ from clew.kernels.runtime import jit, lazy_compilation
 from clew.kernels.gemm import gemm
 
 made = []
-usual = jit.Machine.compiled
+usual = jit.Machine.cached_code
 
 def compiled(self, key, module):
     made.append((key, threading.get_ident()))
     return usual(self, key, module)
 
-jit.Machine.compiled = compiled
+jit.Machine.cached_code = compiled
 rng = np.random.default_rng(0)
 
 def check(m, k, n):
@@ -50,21 +50,21 @@ jit.set_threads(1)
 check(96, 128, 128)
 first = keys()
 assert any(key.startswith("tile6x2by0and") or key.startswith("tile6x4by0and") for key in first)
-others = ("turn", "pack_a", "gather", "copy", "spread")
+others = ("pack_b_transposed", "pack_a", "pack_b_strided", "copy_tile", "copy_strided")
 assert not any(key.startswith(others) for key in first), first
 check(96, 128, 128)
 assert keys() == first
 check(97, 101, 75)
-later = keys()[len(first):]
-assert any(key.startswith("gather") for key in later), later
-assert any(key.startswith("copy") for key in later), later
+after = keys()[len(first):]
+assert any(key.startswith("pack_b_strided") for key in after), after
+assert any(key.startswith("copy_tile") for key in after), after
 assert len(set(keys())) == len(made)
 """
     assert run(tmp_path, program) == (0, "")
 
 
 def test_threads_that_come_at_once(tmp_path: Path) -> None:
-    # Large enough for the whole team: any of its threads may be the first to need a tile.
+    # Large enough for the whole thread pool: any of its threads may be the first to need a tile.
     program = """
 jit.set_threads(4)
 others = [threading.Thread(target=check, args=(300, 400, 500)) for _ in range(3)]
@@ -76,20 +76,20 @@ assert len(set(keys())) == len(made)
     assert run(tmp_path, program) == (0, "")
 
 
-def test_late_products_are_compiled_by_the_worker_that_makes_them(tmp_path: Path) -> None:
+def test_async_products_are_compiled_by_the_worker_that_makes_them(tmp_path: Path) -> None:
     program = """
 jit.set_threads(2)
 a, b = (rng.standard_normal((200, 300)).astype(np.float32) for _ in range(2))
-late = []
-result = products.late_product(a.T, b, late)
+pending = []
+result = products.async_product(a.T, b, pending)
 deadline = time.monotonic() + 60
-while jit.machine().team.late_jobs.value and time.monotonic() < deadline:
+while jit.machine().thread_pool.pending_jobs.value and time.monotonic() < deadline:
     sum(range(1000))  # this thread never waits for the worker, so it must get Python's lock
-assert not jit.machine().team.late_jobs.value
+assert not jit.machine().thread_pool.pending_jobs.value
 assert np.allclose(result, a.T.astype(np.float64) @ b, atol=1e-3)
 assert any(thread != threading.get_ident() for _, thread in made)
-result = products.late_product(b.T[:75], a[:, :101], late)
-products.finish(late)
+result = products.async_product(b.T[:75], a[:, :101], pending)
+products.finish(pending)
 assert np.allclose(result, b.T[:75].astype(np.float64) @ a[:, :101], atol=1e-3)
 """
     assert run(tmp_path, program) == (0, "")
@@ -111,7 +111,7 @@ def test_an_error_ends_the_program(tmp_path: Path) -> None:
     # Compiled code waits for the function and cannot go on without it.
     program = """
 def broken(self, text, level=3):
-    if "define void @beside" in text: raise MemoryError("no room for it")
+    if "define void @pack_b_contiguous" in text: raise MemoryError("no room for it")
     return object_code(self, text, level)
 
 object_code, jit.Machine.object_code = jit.Machine.object_code, broken

@@ -197,13 +197,13 @@ def test_damaged_code_is_refused_and_does_no_harm(
 ) -> None:
     """Nothing is executed: only whether linking ends as it should, without much memory."""
     taken: list[tuple[int, int]] = []
-    new_memory = object_loader._memory
+    new_memory = object_loader._map_memory
 
     def counted(size: int) -> int:
         taken.append((new_memory(size), size))
         return taken[-1][0]
 
-    monkeypatch.setattr(object_loader, "_memory", counted)
+    monkeypatch.setattr(object_loader, "_map_memory", counted)
     given, _ = provided()
     random, refused = Random(0), 0
     tracemalloc.start()
@@ -235,10 +235,10 @@ def test_llvm_links_the_same_code(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = jit.machine()
     given, alive = provided()
     monkeypatch.setattr(object_loader, "link", lambda code, provided: None)
-    monkeypatch.setattr(machine, "provided", {**machine.provided, **given})
+    monkeypatch.setattr(machine, "symbols", {**machine.symbols, **given})
     names = ["start", "scaled", "table"]
     assert alive
-    loaded = machine.load(machine.code_of(SOURCE), *names)
+    loaded = machine.load(machine.compile_module(SOURCE), *names)
     check(dict(zip(names, loaded, strict=True)))
 
 

@@ -1,4 +1,4 @@
-"""The thread team: many Python threads, forks, exits, changing sizes, and never a deadlock.
+"""The thread pool: many Python threads, forks, exits, changing sizes, and never a deadlock.
 
 Programs run in processes of their own with a time limit.
 """
@@ -23,7 +23,7 @@ from clew.kernels.runtime import jit
 from clew.kernels.codegen.ufunc import elementwise, over_columns, over_rows
 
 wave = elementwise("wave", 1)(lambda x: x.exp() * 2.0)
-soft = over_rows("soft", "(n)->(n)")(lambda x: (x - x.row_max()).exp().keep())
+soft = over_rows("soft", "(n)->(n)")(lambda x: (x - x.row_max()).exp().materialize())
 sums = over_columns("sums", "(m,n)->(n)")(lambda x: x * 1.0)
 x = np.random.default_rng(0).normal(size=(300, 500)).astype(np.float32)
 
@@ -46,7 +46,7 @@ def run(program: str, before: str = "") -> None:
 
 
 def test_python_threads_at_once() -> None:
-    """One has the team, the others work alone; all get the same numbers."""
+    """One has the pool, the others run serially; all get the same numbers."""
     run("""
 jit.set_threads(3)
 failed = []
@@ -54,7 +54,7 @@ failed = []
 def work():
     try:
         check(60)
-    except BaseException as error:
+    except BaseException as error:  # the main thread looks at it
         failed.append(error)
 
 threads = [threading.Thread(target=work) for _ in range(5)]
@@ -64,9 +64,9 @@ assert not failed, failed
 """)
 
 
-def test_machines_without_a_team_give_the_same(tmp_path: Path) -> None:
+def test_machines_without_a_thread_pool_give_the_same(tmp_path: Path) -> None:
     without = "from clew.kernels.runtime import thread_pool\nthread_pool.HAS_WORKERS = False\n"
-    for name, before, workers in (("together", "", 3), ("alone", without, 0)):
+    for name, before, workers in (("threaded", "", 3), ("serial", without, 0)):
         path = str(tmp_path / name)
         run(
             f"""
@@ -78,11 +78,11 @@ with open({path!r}, "wb") as file:
 """,
             before,
         )
-    assert (tmp_path / "together").read_bytes() == (tmp_path / "alone").read_bytes() != b""
+    assert (tmp_path / "threaded").read_bytes() == (tmp_path / "serial").read_bytes() != b""
 
 
 def test_first_use_by_many_threads() -> None:
-    """LLVM, the team, and one kernel's code are all made once."""
+    """LLVM, the thread pool, and one kernel's code are all made once."""
     run("""
 made = []
 object_code = jit.Machine.load
@@ -128,7 +128,7 @@ changer.join()
 
 
 def test_many_small_jobs_on_more_threads_than_cores() -> None:
-    """Each job has few pieces: workers come late, sleep, and are woken all the time."""
+    """Each job has few chunks: workers come late, sleep, and are woken all the time."""
     run("""
 jit.set_threads(8)
 small = x[:80].copy()
@@ -141,7 +141,7 @@ def work(pause):
             assert wave.ufunc(small).tobytes() == jit_one
             if pause and turn % 50 == 0:
                 time.sleep(0.002)
-    except BaseException as error:
+    except BaseException as error:  # the main thread looks at it
         failed.append(error)
 
 threads = [threading.Thread(target=work, args=(pause,)) for pause in (False, True)]
@@ -152,7 +152,7 @@ assert not failed, failed
 
 
 def test_children_of_a_fork() -> None:
-    """They work alone at first, have a team of their own if they ask, and exit cleanly."""
+    """They have one thread at first, a pool of their own if they ask, and exit cleanly."""
     run("""
 jit.set_threads(2)
 check(3)
@@ -186,7 +186,7 @@ def work():
             if number < 20:
                 fresh = elementwise(f"fresh{number}_{os.getpid()}", 1)(lambda x: x * float(number))
                 fresh.ufunc(x)
-    except BaseException as error:
+    except BaseException as error:  # the main thread looks at it
         failed.append(error)
 
 worker = threading.Thread(target=work)
@@ -231,7 +231,7 @@ assert len(arrived) == 20, len(arrived)
 
 
 def test_workers_of_a_data_loader() -> None:
-    """Kernels in forked workers, while the parent uses its team."""
+    """Kernels in forked workers, while the parent uses its pool."""
     run("""
 jit.set_threads(2)
 check(2)
@@ -288,4 +288,4 @@ def test_the_usual_number_of_threads(
     monkeypatch: pytest.MonkeyPatch, asked: str, count: int | None
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", asked)
-    assert jit._usual_threads() == (count or len(os.sched_getaffinity(0)))
+    assert jit._default_threads() == (count or len(os.sched_getaffinity(0)))

@@ -9,6 +9,7 @@ import torch
 
 import clew
 from tests import oracle
+from tests.tensors import short_name
 
 NAN, INF = float("nan"), float("inf")
 TIES = torch.tensor([[2, 1, 2, 0, 1, 2], [0, 0, 3, 3, 1, 0]])
@@ -31,7 +32,7 @@ def _same(call: Any, *args: Any, **kwargs: Any) -> None:
 DTYPES = [torch.int64, torch.uint8, torch.bool, torch.float32, torch.bfloat16, torch.float16]
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=oracle.short_name)
+@pytest.mark.parametrize("dtype", DTYPES, ids=short_name)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dim", [0, -1])
 def test_sort_keeps_equal_elements_in_order(dtype: torch.dtype, descending: bool, dim: int) -> None:

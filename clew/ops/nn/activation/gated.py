@@ -116,7 +116,16 @@ GELU = Row(
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """`x` times the normal distribution function of `x`, exact or by tanh."""
+    """`x` times the normal distribution function of `x`, exact or by tanh.
+
+    Args:
+        input: a floating point tensor
+        approximate: "none" for the exact function, "tanh" for the approximation
+
+    Example:
+        >>> F.gelu(clew.tensor([-1.0, 1.0]))
+        tensor([-0.1587,  0.8413])
+    """
     require_tensor("gelu", input)
     if approximate not in ("none", "tanh"):
         raise RuntimeError(
@@ -178,7 +187,15 @@ SILU = Row(
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """`x * sigmoid(x)`."""
+    """`x * sigmoid(x)`, also known as swish.
+
+    Args:
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.silu(clew.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.2689,  0.0000,  0.7311])
+    """
     return run(SILU, input, inplace)
 
 
@@ -218,7 +235,15 @@ MISH = Row(
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """`x * tanh(softplus(x))`."""
+    """`x * tanh(softplus(x))`.
+
+    Args:
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.mish(clew.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.3034,  0.0000,  0.8651])
+    """
     return run(MISH, input, inplace)
 
 
@@ -249,7 +274,16 @@ GLU = Op("glu", _glu, grads={"self": _glu_gradient})
 
 @explained
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half along a dimension, times the sigmoid of the second."""
+    """The first half along a dimension, times the sigmoid of the second.
+
+    Args:
+        input: its size along `dim` is even
+        dim: the dimension that is halved
+
+    Example:
+        >>> F.glu(clew.tensor([1.0, 2.0, 0.0, 0.0]))
+        tensor([0.5000, 1.0000])
+    """
     require_tensor("glu", input)
     have = input.dtype
     if not input._array.ndim:

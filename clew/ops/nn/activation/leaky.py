@@ -81,13 +81,22 @@ LEAKY_RELU_IN_PLACE = Row(
 
 @explained
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """`x` above 0, `negative_slope * x` below."""
+    """`x` above 0, `negative_slope * x` below.
+
+    Args:
+        negative_slope: the slope below 0
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.leaky_relu(clew.tensor([-1.0, 2.0]), 0.1)
+        tensor([-0.1000,  2.0000])
+    """
     op = LEAKY_RELU_IN_PLACE if inplace else LEAKY_RELU
     return run(op, input, inplace, negative_slope=negative_slope)
 
 
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """`leaky_relu` in place."""
+    """In-place version of `leaky_relu`."""
     return leaky_relu(input, negative_slope, inplace=True)
 
 
@@ -136,7 +145,18 @@ def rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """`x` above 0; below, `x` times a slope that is random while training."""
+    """`x` above 0; below, `x` times a slope that is random while training.
+
+    Args:
+        lower: the smallest slope
+        upper: the largest slope
+        training: draw the slopes; otherwise all are the middle of the bounds
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.rrelu(clew.tensor([-1.0, 2.0]), 0.1, 0.3)
+        tensor([-0.2000,  2.0000])
+    """
     require_tensor("rrelu", input)
     require_bool("training", training)
     if lower > upper:
@@ -165,7 +185,7 @@ def rrelu(
 def rrelu_(
     input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
 ) -> Tensor:
-    """`rrelu` in place."""
+    """In-place version of `rrelu`."""
     return rrelu(input, lower, upper, training, inplace=True)
 
 
@@ -183,7 +203,15 @@ PRELU_KERNEL = Row(
 @public(out=False)
 @casts(LOWER)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """`x` above 0, `weight * x` below, with a weight for each channel or one for all."""
+    """`x` above 0, `weight * x` below, with a weight for each channel or one for all.
+
+    Args:
+        weight: one slope, or one for each channel, which is dimension 1
+
+    Example:
+        >>> clew.prelu(clew.tensor([[-1.0, -2.0]]), clew.tensor([0.25, 0.5]))
+        tensor([[-0.2500, -1.0000]])
+    """
     require_tensor("prelu", input)
     if not isinstance(weight, Tensor):
         raise errors.wrong_argument("prelu", "weight", 2, "Tensor", weight)

@@ -57,14 +57,24 @@ THRESHOLD = Row(
 
 @typed
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """`x` above the threshold, `value` up to it."""
+    """`x` above the threshold, `value` up to it.
+
+    Args:
+        threshold: the largest input that is replaced
+        value: what replaces it
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.threshold(clew.tensor([0.0, 0.5, 2.0]), 0.5, -1.0)
+        tensor([-1., -1.,  2.])
+    """
     op = THRESHOLD_IN_PLACE if inplace else THRESHOLD
     return run(op, input, inplace, threshold=threshold, value=value)
 
 
 @public(method=False, out=False)
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
-    """`threshold` in place."""
+    """In-place version of `threshold`."""
     return run(THRESHOLD_IN_PLACE, input, True, threshold=threshold, value=value)
 
 
@@ -99,7 +109,17 @@ HARDTANH = Row(
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
-    """`x` between the limits."""
+    """`x`, held between the limits.
+
+    Args:
+        min_val: the lower limit
+        max_val: the upper limit
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.hardtanh(clew.tensor([-3.0, 0.5, 2.0]))
+        tensor([-1.0000,  0.5000,  1.0000])
+    """
     require_tensor("hardtanh", input)
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val" + errors.at_user_line())
@@ -114,12 +134,20 @@ def hardtanh(
 
 
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """`hardtanh` in place."""
+    """In-place version of `hardtanh`."""
     return hardtanh(input, min_val, max_val, inplace=True)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """`x` between 0 and 6."""
+    """`x`, held between 0 and 6.
+
+    Args:
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.relu6(clew.tensor([-1.0, 3.0, 9.0]))
+        tensor([0., 3., 6.])
+    """
     require_tensor("relu6", input)
     return hardtanh(input, 0, 6, inplace)
 
@@ -147,7 +175,15 @@ HARDSIGMOID = Row(
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """A sigmoid of three straight pieces."""
+    """A sigmoid of three straight pieces: `x / 6 + 1 / 2`, held between 0 and 1.
+
+    Args:
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.hardsigmoid(clew.tensor([-4.0, 0.0, 1.5]))
+        tensor([0.0000, 0.5000, 0.7500])
+    """
     return run(HARDSIGMOID, input, inplace)
 
 
@@ -185,7 +221,15 @@ HARDSWISH = Row(
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """`x * hardsigmoid(x)`."""
+    """`x * hardsigmoid(x)`.
+
+    Args:
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.hardswish(clew.tensor([-4.0, 1.5, 4.0]))
+        tensor([-0.0000, 1.1250, 4.0000])
+    """
     return run(HARDSWISH, input, inplace)
 
 
@@ -221,7 +265,15 @@ HARDSHRINK = Row(
 
 @explained
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """`x` moved towards 0 by `lambd`."""
+    """`x`, moved towards 0 by `lambd` and not past it.
+
+    Args:
+        lambd: how far, at least 0
+
+    Example:
+        >>> F.softshrink(clew.tensor([-1.0, 0.3, 2.0]))
+        tensor([-0.5000,  0.0000,  1.5000])
+    """
     require_tensor("softshrink", input)
     if lambd < 0 and input.dtype.category == dtypes.FLOAT:
         largest = dtypes.finfo(input.dtype).max
@@ -235,17 +287,35 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 @public()
 @explained
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """`x` outside of [-lambd, lambd], 0 within."""
+    """`x` outside of [-lambd, lambd], 0 within.
+
+    Args:
+        lambd: where the zeros end
+
+    Example:
+        >>> F.hardshrink(clew.tensor([-1.0, 0.3, 0.7]))
+        tensor([-1.0000,  0.0000,  0.7000])
+    """
     return run(HARDSHRINK, input, False, lambd=lambd)
 
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """`x - tanh(x)`."""
+    """`x - tanh(x)`: next to nothing near 0.
+
+    Example:
+        >>> F.tanhshrink(clew.tensor([-1.0, 0.1, 9.0]))
+        tensor([-2.3841e-01,  3.3201e-04,  8.0000e+00])
+    """
     require_tensor("tanhshrink", input)
     return input - input.tanh()
 
 
 def softsign(input: Tensor) -> Tensor:
-    """`x / (1 + |x|)`."""
+    """`x / (1 + |x|)`: any number to one between -1 and 1.
+
+    Example:
+        >>> F.softsign(clew.tensor([-1.0, 3.0]))
+        tensor([-0.5000,  0.7500])
+    """
     require_tensor("softsign", input)
     return input / (input.abs() + 1)

@@ -51,7 +51,7 @@ def _like(result: Array, original: Array) -> Array:
 
 @over_rows("softmax", "(n)->(n)", cost=6)
 def _SOFTMAX_KERNEL(x: Any) -> Any:
-    weights = (x - x.row_max()).exp_of_negative().keep()
+    weights = (x - x.row_max()).exp_of_negative().materialize()
     return weights * (1.0 / weights.row_sum())
 
 
@@ -253,19 +253,45 @@ def _along(op: Op, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tenso
     return cast(Tensor, op(input, dim=wrapped))
 
 
-softmax = _along_rows(
-    "softmax", "exp(x) divided by its sum along a dimension.", SOFTMAX, _SOFTMAX_KERNEL
-)
-log_softmax = _along_rows(
-    "log_softmax", "The logarithm of `softmax`, computed without its underflow.",
-    LOG_SOFTMAX, _LOG_SOFTMAX_KERNEL,
-)  # fmt: skip
+_SOFTMAX_WORDS = """exp(x) divided by its sum along a dimension.
+
+Args:
+    dim: the dimension along which the results sum to 1
+    dtype: what the input is converted to first
+
+Example:
+    >>> clew.softmax(clew.tensor([[0.0, 1.0], [5.0, 5.0]]), dim=1)
+    tensor([[0.2689, 0.7311],
+            [0.5000, 0.5000]])
+"""
+_LOG_SOFTMAX_WORDS = """The logarithm of `softmax`, computed without its underflow.
+
+Args:
+    dim: the dimension along which the probabilities sum to 1
+    dtype: what the input is converted to first
+
+Example:
+    >>> clew.log_softmax(clew.tensor([0.0, 100.0]), dim=0)
+    tensor([-100.,    0.])
+"""
+softmax = _along_rows("softmax", _SOFTMAX_WORDS, SOFTMAX, _SOFTMAX_KERNEL)
+log_softmax = _along_rows("log_softmax", _LOG_SOFTMAX_WORDS, LOG_SOFTMAX, _LOG_SOFTMAX_KERNEL)
 
 
 def functional_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:
-    """exp(x) divided by its sum along a dimension."""
+    """exp(x) divided by its sum along a dimension.
+
+    Args:
+        dim: the dimension along which the results sum to 1; None, deprecated, chooses by rank
+        dtype: what the input is converted to first
+
+    Example:
+        >>> F.softmax(clew.tensor([[0.0, 1.0], [5.0, 5.0]]), dim=1)
+        tensor([[0.2689, 0.7311],
+                [0.5000, 0.5000]])
+    """
     if dim is None:
         dim = _implicit_dim("softmax", input._array.ndim)
     return softmax(input, dim, dtype)
@@ -274,7 +300,16 @@ def functional_softmax(
 def functional_log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:
-    """The logarithm of `softmax`, computed without its underflow."""
+    """The logarithm of `softmax`, computed without its underflow.
+
+    Args:
+        dim: the dimension along which the probabilities sum to 1; None, deprecated, chooses by rank
+        dtype: what the input is converted to first
+
+    Example:
+        >>> F.log_softmax(clew.tensor([0.0, 100.0]), dim=0)
+        tensor([-100.,    0.])
+    """
     if dim is None:
         dim = _implicit_dim("log_softmax", input._array.ndim)
     return log_softmax(input, dim, dtype)
@@ -283,7 +318,19 @@ def functional_log_softmax(
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
-    """A sample that is nearly one-hot; `hard` makes it so, with the gradient of the soft one."""
+    """A sample that is nearly one-hot, with a gradient for the logits.
+
+    Args:
+        logits: log-probabilities, which need not be normalized
+        tau: the temperature; the lower, the closer to one-hot
+        hard: make the sample one-hot, with the gradient of the soft one
+        eps: deprecated; it changes nothing
+        dim: the dimension of the classes
+
+    Example:
+        >>> F.gumbel_softmax(clew.tensor([0.0, 100.0, 0.0]), hard=True)
+        tensor([0., 1., 0.])
+    """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     gumbels = -empty_like(logits).exponential_().log()
@@ -298,7 +345,16 @@ def gumbel_softmax(
 def softmin(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:
-    """`softmax` of the negated input."""
+    """`softmax` of the negated input.
+
+    Args:
+        dim: the dimension along which the results sum to 1; None, deprecated, chooses by rank
+        dtype: what the input is converted to first
+
+    Example:
+        >>> F.softmin(clew.tensor([1.0, 2.0]), dim=0)
+        tensor([0.7311, 0.2689])
+    """
     if dim is None:
         dim = _implicit_dim("softmin", input._array.ndim)
     return softmax(-input, dim, dtype)

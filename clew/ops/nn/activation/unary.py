@@ -76,7 +76,7 @@ def run_quickly(op: Row, input: Tensor, params: dict[str, Any]) -> Tensor:
 
 
 def relu_(input: Tensor) -> Tensor:
-    """`relu` in place."""
+    """In-place version of `relu`."""
     require_tensor("relu_", input)
     return apply_inplace(OPS["relu"], input)
 
@@ -157,13 +157,22 @@ CELU, CELU_IN_PLACE = _elu_row("celu", "Celu", False), _elu_row("celu_on_result"
 
 @explained
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """`x` above 0, `alpha * (exp(x) - 1)` below."""
+    """`x` above 0, `alpha * (exp(x) - 1)` below.
+
+    Args:
+        alpha: minus the value far below 0
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.elu(clew.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+    """
     op = ELU_IN_PLACE if inplace else ELU
     return run(op, input, inplace, alpha=alpha, scale=1.0, input_scale=1.0)
 
 
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """`elu` in place."""
+    """In-place version of `elu`."""
     return elu(input, alpha, inplace=True)
 
 
@@ -173,14 +182,22 @@ def _plain_selu(input: Tensor) -> Tensor:
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """The elu whose fixed point has mean 0 and variance 1."""
+    """The elu whose fixed point has mean 0 and variance 1.
+
+    Args:
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.selu(clew.tensor([-1.0, 1.0]))
+        tensor([-1.1113,  1.0507])
+    """
     op = ELU_IN_PLACE if inplace else ELU
     return run(op, input, inplace, "selu", alpha=SELU_ALPHA, scale=SELU_SCALE, input_scale=1.0)
 
 
 @public(method=False, out=False)
 def selu_(input: Tensor) -> Tensor:
-    """`selu` in place."""
+    """In-place version of `selu`."""
     return selu(input, inplace=True)
 
 
@@ -191,7 +208,16 @@ def _plain_celu(input: Tensor, alpha: float = 1.0) -> Tensor:
 
 @explained
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """`x` above 0, `alpha * (exp(x / alpha) - 1)` below."""
+    """`x` above 0, `alpha * (exp(x / alpha) - 1)` below.
+
+    Args:
+        alpha: minus the value far below 0
+        inplace: overwrite `input`
+
+    Example:
+        >>> F.celu(clew.tensor([-1.0, 2.0]), alpha=2.0)
+        tensor([-0.7869,  2.0000])
+    """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU" + errors.at_user_line())
     op = CELU_IN_PLACE if inplace else CELU
@@ -200,7 +226,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @public(method=False, out=False)
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """`celu` in place."""
+    """In-place version of `celu`."""
     return celu(input, alpha, inplace=True)
 
 
@@ -265,7 +291,16 @@ SOFTPLUS = Row(
 def softplus(
     input: Tensor, beta: float = _USUAL_BETA, threshold: float = _USUAL_THRESHOLD
 ) -> Tensor:
-    """`log(1 + exp(beta * x)) / beta`; a straight line above the threshold."""
+    """`log(1 + exp(beta * x)) / beta`; a straight line above the threshold.
+
+    Args:
+        beta: how sharp the bend at 0 is
+        threshold: the `beta * x` from which on the result is `x`
+
+    Example:
+        >>> F.softplus(clew.tensor([-1.0, 0.0, 30.0]))
+        tensor([ 0.3133,  0.6931, 30.0000])
+    """
     require_tensor("softplus", input)
     return run_quickly(SOFTPLUS, input, {"beta": beta, "threshold": threshold})
 
@@ -303,5 +338,10 @@ LOG_SIGMOID = Row(
 
 
 def logsigmoid(input: Tensor) -> Tensor:
-    """`log(sigmoid(x))`."""
+    """`log(sigmoid(x))`, computed without the sigmoid's underflow.
+
+    Example:
+        >>> F.logsigmoid(clew.tensor([-200.0, 0.0]))
+        tensor([-200.0000,   -0.6931])
+    """
     return run(LOG_SIGMOID, input, False)

@@ -224,7 +224,20 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Minus the score of the target class."""
+    """Minus the score of the target class, which is a log-probability as a rule.
+
+    Args:
+        input: scores (N, C, *) or (C)
+        target: class indices (N, *) or ()
+        weight: a factor for each class
+        size_average, reduce: deprecated; see `reduction`
+        ignore_index: a target that takes no part
+        reduction: "mean", weighted by class; "sum"; or "none": each of the losses
+
+    Example:
+        >>> F.nll_loss(clew.tensor([[-0.1, -2.0], [-1.0, -0.5]]), clew.tensor([0, 0]))
+        tensor(0.5500)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     return _nll(input, target, weight, reduction, ignore_index)
 
@@ -275,7 +288,7 @@ def _CROSS_ENTROPY_KERNEL(x: Any, target: Any) -> Any:
     """The logarithms of softmax, and minus the one of the target's class."""
     shifted = x - x.row_max()
     rest = shifted.exp_of_negative().row_sum().log()
-    of_target = where(position(I32).equals(target.convert(I32)), shifted, 0.0)
+    of_target = where(position(I32).eq(target.convert(I32)), shifted, 0.0)
     return shifted - rest, rest - of_target.row_sum()
 
 
@@ -313,7 +326,22 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """The cross entropy of `softmax(input)` and the target: class indices or probabilities."""
+    """The cross entropy of `softmax(input)` and the target: class indices or probabilities.
+
+    Args:
+        input: scores (N, C, *) or (C)
+        target: class indices (N, *) or (), or probabilities of the input's shape
+        weight: a factor for each class
+        size_average, reduce: deprecated; see `reduction`
+        ignore_index: a class index that takes no part
+        reduction: "mean", weighted by class; "sum"; or "none": each of the losses
+        label_smoothing: how much of the target goes to all classes alike, from 0 to 1
+
+    Example:
+        >>> scores = clew.tensor([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0]])
+        >>> F.cross_entropy(scores, clew.tensor([0, 1]))
+        tensor(0.2395)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     require_tensors("cross_entropy_loss", input=input, target=target)
     if input._array.shape == target._array.shape:
@@ -425,7 +453,16 @@ def linear_cross_entropy(
     """`cross_entropy` of `linear(input, linear_weight, linear_bias)`.
 
     A weight of more than two dimensions gives scores (N, C, d1, ...) from inputs (N, features).
-    `options` say how PyTorch may split the work; here it is done in one piece.
+
+    Args:
+        input: (N, features)
+        linear_weight, linear_bias: of the linear layer
+        target, weight, reduction, ignore_index, label_smoothing: as in `cross_entropy`
+        options: how PyTorch may split the work; here it is done in one piece
+
+    Example:
+        >>> F.linear_cross_entropy(clew.zeros(4, 8), clew.zeros(3, 8), clew.tensor([0, 1, 2, 0]))
+        tensor(1.0986)
     """
     *out_shape, features = linear_weight._array.shape
     if input._array.shape[-1] != features:

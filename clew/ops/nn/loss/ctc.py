@@ -201,7 +201,22 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Minus the log probability of each target under all its alignments with the input."""
+    """Minus the log probability of each target under all its alignments with the input.
+
+    Args:
+        log_probs: log-probabilities (T, N, C) or (T, C)
+        targets: labels (N, S), or of all samples in one row
+        input_lengths, target_lengths: the length of each sample's input and target
+        blank: the class that stands for no label
+        reduction: "mean": each loss divided by the length of its target, then the mean over the
+            batch; "sum"; or "none"
+        zero_infinity: make losses of targets that are too long for their input 0, not infinite
+
+    Example:
+        >>> log_probs = clew.full((2, 1, 2), 0.5).log()
+        >>> F.ctc_loss(log_probs, clew.tensor([[1]]), (2,), (1,)).exp()
+        tensor(1.3333)
+    """
     check_reduction(reduction)
     batched = log_probs._array.ndim == 3
     scores = log_probs if batched else log_probs.unsqueeze(1)

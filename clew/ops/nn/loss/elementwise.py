@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-import math
-import warnings
-
 import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.arguments import explained, typed
+from clew.core.arguments import explained
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
-from clew.core.tensor import Tensor, every_value
+from clew.core.tensor import Tensor
 from clew.kernels.numpy.arrays import widened
-from clew.ops.nn.activation.unary import logsigmoid, run_kernel
+from clew.ops.nn.activation.unary import run_kernel
 from clew.ops.nn.loss.checks import (
-    check_factor,
     check_pair,
     paired,
     require_float,
-    require_same_shape,
 )
 from clew.ops.nn.loss.kernels import (
-    BCE_OF_LOGITS,
-    BCE_OF_PROBABILITIES,
-    BCE_SLOPE,
     SMOOTH,
-    SMOOTH_SLOPE,
+    SMOOTH_DERIVATIVE,
     SQUARES,
+)
+
+# Pickles name these functions here.
+from clew.ops.nn.loss.likelihood import (  # noqa: F401
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    gaussian_nll_loss,
+    kl_div,
+    poisson_nll_loss,
 )
 from clew.ops.nn.loss.reduction import (
     asked_reduction,
     check_reduction,
-    legacy_reduction,
     reduce_loss,
     reduced,
     spread,
 )
 from clew.ops.shape.views import broadcast_tensors
-from clew.source import user_stacklevel
 
 Array = np.ndarray
 
@@ -84,7 +83,18 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The squared difference."""
+    """The squared difference.
+
+    Args:
+        target: it broadcasts with the input, with a warning
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        weight: a factor for each loss; "mean" divides by their sum
+
+    Example:
+        >>> F.mse_loss(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 5.0]))
+        tensor(4.5000)
+    """
     check_pair("mse_loss", input, target)
     reduction = asked_reduction(size_average, reduce, reduction)
     x, y = paired(input, target)
@@ -104,7 +114,18 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The absolute difference."""
+    """The absolute difference.
+
+    Args:
+        target: it broadcasts with the input, with a warning
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        weight: a factor for each loss; "mean" divides by their sum
+
+    Example:
+        >>> F.l1_loss(clew.tensor([1.0, 2.0]), clew.tensor([1.0, 5.0]))
+        tensor(1.5000)
+    """
     check_pair("l1_loss", input, target)
     reduction = asked_reduction(size_average, reduce, reduction)
     x, y = broadcast_tensors(input, target)
@@ -123,8 +144,8 @@ def _smooth_l1(self: Array, target: Array, *, reduction: str, beta: float) -> Ar
 def _smooth_l1_gradient(
     g: Tensor, self: Tensor, target: Tensor, reduction: str, beta: float
 ) -> Tensor:
-    slope = SMOOTH_SLOPE(self, target, scale=beta, limit=1.0)
-    return slope * spread(g, reduction, self._array.size)
+    derivative = SMOOTH_DERIVATIVE(self, target, scale=beta, limit=1.0)
+    return derivative * spread(g, reduction, self._array.size)
 
 
 SMOOTH_L1_LOSS = Op(
@@ -148,7 +169,18 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """Squared below `beta`, absolute above, joined smoothly."""
+    """Squared below `beta`, absolute above, joined smoothly.
+
+    Args:
+        target: it broadcasts with the input, with a warning
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        beta: where the one passes into the other
+
+    Example:
+        >>> F.smooth_l1_loss(clew.tensor([0.5, 3.0]), clew.zeros(2), reduction="none")
+        tensor([0.1250, 2.5000])
+    """
     check_pair("smooth_l1_loss", input, target)
     reduction = asked_reduction(size_average, reduce, reduction)
     if beta < 0:
@@ -172,8 +204,8 @@ def _huber(self: Array, target: Array, *, reduction: str, delta: float) -> Array
 def _huber_gradient(
     g: Tensor, self: Tensor, target: Tensor, reduction: str, delta: float
 ) -> Tensor:
-    slope = SMOOTH_SLOPE(self, target, scale=1.0, limit=delta)
-    return slope * spread(g, reduction, self._array.size)
+    derivative = SMOOTH_DERIVATIVE(self, target, scale=1.0, limit=delta)
+    return derivative * spread(g, reduction, self._array.size)
 
 
 HUBER_LOSS = Op(
@@ -196,7 +228,18 @@ def huber_loss(
     delta: float = 1.0,
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Squared below `delta`, absolute above."""
+    """Squared below `delta`, absolute above: `delta` times `smooth_l1_loss`.
+
+    Args:
+        target: it broadcasts with the input, with a warning
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        delta: where the one passes into the other
+        weight: a factor for each loss; "mean" divides by their sum
+
+    Example:
+        >>> F.huber_loss(clew.tensor([0.5, 3.0]), clew.zeros(2), reduction="none", delta=2.0)
+        tensor([0.1250, 4.0000])
+    """
     check_pair("huber_loss", input, target)
     check_reduction(reduction)
     if delta <= 0:
@@ -212,263 +255,3 @@ def huber_loss(
         return _weighted(losses, input, weight, reduction)
     result: Tensor = HUBER_LOSS(x, y, reduction=reduction, delta=delta)
     return result if result.dtype is input.dtype else result.to(input.dtype)
-
-
-# -- binary cross entropy ------------------------------------------------------------------
-
-
-def _bce(self: Array, target: Array, weight: Array | None, *, reduction: str) -> Array:
-    x = widened(self)
-    # NaN is outside, too.
-    if x.size and not (x.min() >= 0 and x.max() <= 1):
-        raise RuntimeError(
-            "all elements of input should be between 0 and 1" + errors.at_user_line()
-        )
-    losses = run_kernel(BCE_OF_PROBABILITIES, x, widened(target))
-    if weight is not None:
-        losses *= widened(weight)
-    return reduced(losses, reduction, self.dtype)
-
-
-def _bce_gradient(
-    g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: str
-) -> Tensor:
-    result = BCE_SLOPE(self, target) * spread(g, reduction, self._array.size)
-    return result if weight is None else result * weight
-
-
-def _bce_target_gradient(g: Tensor, self: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
-    slope = (1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)
-    result = slope * spread(g, reduction, self._array.size)
-    return result if weight is None else result * weight
-
-
-BCE = Op(
-    "binary_cross_entropy", _bce,
-    grads={"self": _bce_gradient, "target": _bce_target_gradient},
-)  # fmt: skip
-
-
-@typed
-@casts(FLOAT32)
-def binary_cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """The cross entropy of probabilities of two classes."""
-    reduction = asked_reduction(size_average, reduce, reduction)
-    if input._array.shape != target._array.shape:
-        raise ValueError(
-            f"Using a target size ({target.shape}) that is different to the input size "
-            f"({input.shape}) is deprecated. Please ensure they have the same size."
-            + errors.at_user_line()
-        )
-    require_float("binary_cross_entropy", input)
-    if weight is not None:
-        check_factor("binary_cross_entropy", weight, input)
-        weight = weight.expand(input._array.shape)
-    for other in (target, weight):
-        if other is not None and other.dtype is not input.dtype:
-            raise RuntimeError(
-                f"Found dtype {other.dtype.scalar_name} but expected {input.dtype.scalar_name}"
-                + errors.at_user_line()
-            )
-    result: Tensor = BCE(input, target, weight, reduction=reduction)
-    return result
-
-
-def _logits_losses(self: Array, target: Array, pos_weight: Array | None) -> Array:
-    kernel = BCE_OF_LOGITS.when(self) if self.dtype is target.dtype else None
-    if kernel is not None and pos_weight is None:
-        losses: Array = kernel(self, target)
-        return losses
-    # Low precision is rounded after each step, as PyTorch does it.
-    wide = widened(self)
-    tail = (np.log1p(np.exp(-np.abs(wide))) + np.maximum(-wide, 0)).astype(self.dtype, copy=False)
-    if pos_weight is not None:
-        tail = tail * ((pos_weight - 1) * target + 1)
-    return np.asarray((1 - target) * self + tail)
-
-
-def _bce_with_logits(
-    self: Array, target: Array, weight: Array | None, pos_weight: Array | None, *, reduction: str
-) -> Array:
-    losses = _logits_losses(self, target, pos_weight)
-    if weight is not None:
-        losses = losses * weight
-    return reduced(losses, reduction, losses.dtype)
-
-
-def _logits_gradient(
-    g: Tensor,
-    self: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    pos_weight: Tensor | None,
-    reduction: str,
-) -> Tensor:
-    if pos_weight is None:
-        slope = self.sigmoid() - target
-    else:
-        wanted = pos_weight * target
-        slope = (wanted + 1 - target) * self.sigmoid() - wanted
-    result = slope * spread(g, reduction, self._array.size)
-    return result if weight is None else result * weight
-
-
-def _logits_target_gradient(
-    g: Tensor, self: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str
-) -> Tensor:
-    if pos_weight is None:
-        slope = -self
-    else:
-        slope = logsigmoid(-self) - pos_weight * logsigmoid(self)
-    result = slope * spread(g, reduction, self._array.size)
-    return result if weight is None else result * weight
-
-
-BCE_WITH_LOGITS = Op(
-    "binary_cross_entropy_with_logits", _bce_with_logits,
-    grads={"self": _logits_gradient, "target": _logits_target_gradient},
-)  # fmt: skip
-
-
-@typed
-@casts(FLOAT32)
-def binary_cross_entropy_with_logits(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    pos_weight: Tensor | None = None,
-) -> Tensor:
-    """`binary_cross_entropy` of `sigmoid(input)`, computed without overflow."""
-    reduction = asked_reduction(size_average, reduce, reduction)
-    if input._array.shape != target._array.shape:
-        raise ValueError(
-            f"Target size ({target.shape}) must be the same as input size ({input.shape})"
-            + errors.at_user_line()
-        )
-    require_float("log_sigmoid_cpu", input)
-    if target.dtype.category < dtypes.FLOAT:
-        raise errors.in_place_dtype(input.dtype.scalar_name, target.dtype.scalar_name)
-    for vector in (pos_weight, weight):
-        if vector is not None:
-            check_factor("binary_cross_entropy_with_logits", vector, input)
-    result: Tensor = BCE_WITH_LOGITS(input, target, weight, pos_weight, reduction=reduction)
-    # PyTorch writes into a tensor made from the target, so the loss has the target's dtype.
-    return result if input.dtype is target.dtype else result.to(target.dtype)
-
-
-# -- divergences and likelihoods -----------------------------------------------------------
-
-
-@typed
-@casts(FLOAT32)
-def kl_div(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-    log_target: bool = False,
-) -> Tensor:
-    """The Kullback-Leibler divergence of log-probabilities `input` from `target`."""
-    legacy = size_average is not None or reduce is not None
-    reduction = legacy_reduction(size_average, reduce, reduction)
-    if reduction == "mean" and not legacy:
-        warnings.warn(
-            "reduction: 'mean' divides the total loss by both the batch size and the support size."
-            "'batchmean' divides only by the batch size, and aligns with the KL div math "
-            "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
-            "release.",
-            stacklevel=user_stacklevel(),
-        )
-    if reduction != "batchmean":
-        check_reduction(reduction)
-    if min(input.dtype.category, target.dtype.category) < dtypes.FLOAT:
-        raise RuntimeError("kl_div: Integral inputs not supported." + errors.at_user_line())
-    if input.dtype.is_complex:
-        raise RuntimeError("kl_div: Complex inputs not supported." + errors.at_user_line())
-    require_same_shape("kl_div", input, target)
-    if log_target:
-        losses = target.exp() * (target - input)
-    else:
-        losses = target.xlogy(target) - target * input
-    if reduction != "batchmean":
-        return reduce_loss(losses, reduction)
-    total: Tensor = losses.sum()
-    return total / input._array.shape[0] if input._array.ndim else total
-
-
-@typed
-@casts(FLOAT32)
-def poisson_nll_loss(
-    input: Tensor,
-    target: Tensor,
-    log_input: bool = True,
-    full: bool = False,
-    size_average: bool | None = None,
-    eps: float = 1e-8,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """The negative log likelihood of counts under a Poisson distribution."""
-    reduction = asked_reduction(size_average, reduce, reduction)
-    require_same_shape("poisson_nll_loss", input, target)
-    if log_input:
-        losses = input.exp() - target * input
-    else:
-        losses = input - target * (input + eps).log()
-    if full:
-        # Stirling's approximation of log(target!), which counts only above 1.
-        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
-        losses = losses + stirling.masked_fill(target <= 1, 0)
-    return reduce_loss(losses, reduction)
-
-
-@typed
-def gaussian_nll_loss(
-    input: Tensor,
-    target: Tensor | float,
-    var: Tensor | float,
-    full: bool | int = False,
-    eps: float = 1e-6,
-    reduction: str = "mean",
-) -> Tensor:
-    """The negative log likelihood of `target` under normal distributions."""
-    if isinstance(var, (int, float)):
-        if var < 0:
-            raise ValueError("var has negative entry/entries" + errors.at_user_line())
-        variance = float(var) * input.new_ones(input._array.shape)
-    else:
-        if (every_value(var) < 0).any():
-            raise ValueError("var has negative entry/entries" + errors.at_user_line())
-        variance = _fitting_variance(var, input)
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(reduction + " is not valid" + errors.at_user_line())
-    if isinstance(target, Tensor):
-        require_same_shape("gaussian_nll_loss", input, target)
-    bounded = variance.clone()
-    bounded.detach().clamp_(min=eps)
-    losses = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
-    if full:
-        losses = losses + 0.5 * math.log(2 * math.pi)
-    return reduce_loss(losses, reduction)
-
-
-def _fitting_variance(var: Tensor, input: Tensor) -> Tensor:
-    """A variance of the input's shape, or with its last dimension missing or of size 1."""
-    have, wanted = var._array.shape, input._array.shape
-    if have == wanted or have == (*wanted[:-1], 1):
-        return var
-    if have == wanted[:-1]:
-        expanded: Tensor = var.unsqueeze(-1)
-        return expanded
-    raise ValueError("var is of incorrect size" + errors.at_user_line())

@@ -1,4 +1,4 @@
-"""Elementwise losses as compiled kernels, and their slopes, which backward multiplies by."""
+"""Elementwise losses as compiled kernels, and their derivatives, which backward multiplies by."""
 
 from __future__ import annotations
 
@@ -27,32 +27,34 @@ def SMOOTH(x: Any, y: Any, border: Any, curvature: Any, slope: Any) -> Any:
     return choose(size < border, size * size * curvature, (size - border * 0.5) * slope)
 
 
-@elementwise("smooth_difference_slope", 4, scalars=(2, 3))
-def _SMOOTH_SLOPE(x: Any, y: Any, scale: Any, limit: Any) -> Any:
+@elementwise("smooth_difference_derivative", 4, scalars=(2, 3))
+def _SMOOTH_DERIVATIVE(x: Any, y: Any, scale: Any, limit: Any) -> Any:
     return ((x - y) / scale).clamp(-limit, limit)
 
 
-def _smooth_bend(g: Tensor, self: Tensor, target: Tensor, scale: float, limit: float) -> Tensor:
+def _smooth_second_derivative(
+    g: Tensor, self: Tensor, target: Tensor, scale: float, limit: float
+) -> Tensor:
     # None at the border, nor where the difference is not a number.
     return (g / scale).masked_fill(~(((self - target) / scale).abs() < limit), 0)
 
 
-SMOOTH_SLOPE = Row(
+SMOOTH_DERIVATIVE = Row(
     "_smooth_loss_slope",
     lambda self, target, *, scale, limit: run_kernel(
-        _SMOOTH_SLOPE, self, target, numbers=(scale, limit)
+        _SMOOTH_DERIVATIVE, self, target, numbers=(scale, limit)
     ),
     grads={
-        "self": _smooth_bend,
+        "self": _smooth_second_derivative,
         "target": lambda g, self, target, scale, limit: (
-            -_smooth_bend(g, self, target, scale, limit)
+            -_smooth_second_derivative(g, self, target, scale, limit)
         ),
     },
 )
 
 # -- binary cross entropy ------------------------------------------------------------------
 
-# What a slope's denominator is at least, as in PyTorch.
+# The least denominator of a derivative, as in PyTorch.
 _LEAST = 1e-12
 
 
@@ -63,20 +65,20 @@ def BCE_OF_PROBABILITIES(x: Any, target: Any) -> Any:
     return (target - 1.0) * miss - target * hit
 
 
-_BCE_SLOPE = elementwise("binary_cross_entropy_slope", 2)(
+_BCE_DERIVATIVE = elementwise("binary_cross_entropy_derivative", 2)(
     lambda x, target: (x - target) / (x * (1.0 - x)).maximum(_LEAST)
 )
 
 
-def _bce_bend(g: Tensor, self: Tensor, target: Tensor) -> Tensor:
+def _bce_second_derivative(g: Tensor, self: Tensor, target: Tensor) -> Tensor:
     return g * (self * self - 2 * self * target + target) / (self * (1 - self) + _LEAST) ** 2
 
 
-BCE_SLOPE = Row(
+BCE_DERIVATIVE = Row(
     "_binary_cross_entropy_slope",
-    lambda self, target: run_kernel(_BCE_SLOPE, self, target),
+    lambda self, target: run_kernel(_BCE_DERIVATIVE, self, target),
     grads={
-        "self": _bce_bend,
+        "self": _bce_second_derivative,
         "target": lambda g, self: -g / (self * (1 - self)).clamp_min(_LEAST),
     },
 )

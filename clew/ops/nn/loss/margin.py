@@ -11,11 +11,17 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
-from clew.core.tensor import Tensor, every_value
+from clew.core.tensor import Tensor
 from clew.kernels.numpy.arrays import widened
 from clew.ops.nn.activation.unary import logsigmoid
 from clew.ops.nn.distance import pairwise_distance
 from clew.ops.nn.loss.checks import require_same_shape
+
+# Pickles name these functions here.
+from clew.ops.nn.loss.multi_margin import (  # noqa: F401
+    multi_margin_loss,
+    multilabel_margin_loss,
+)
 from clew.ops.nn.loss.reduction import (
     asked_reduction,
     reduce_loss,
@@ -41,7 +47,19 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The input where the target is 1; what it lacks of the margin where the target is -1."""
+    """The input where the target is 1; what it lacks of the margin where the target is -1.
+
+    Args:
+        input: distances, as a rule
+        target: 1 or -1, of the input's shape
+        margin: the distance that pairs with target -1 should have
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> F.hinge_embedding_loss(clew.tensor([0.3, 0.3]), clew.tensor([1, -1]), reduction="none")
+        tensor([0.3000, 0.7000])
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     require_same_shape("hinge_embedding_loss", input, target)
     lacking = (margin - input).clamp_min(0)
@@ -61,7 +79,20 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """What the first input lacks of being larger (target 1) or smaller (-1) by the margin."""
+    """What the first input lacks of being larger (target 1) or smaller (-1) by the margin.
+
+    Args:
+        input1, input2: the two inputs
+        target: 1 or -1
+        margin: how much larger or smaller it should be
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> first, second = clew.tensor([1.0, 1.0]), clew.tensor([0.0, 2.0])
+        >>> F.margin_ranking_loss(first, second, clew.tensor([1, 1]), margin=0.5)
+        tensor(0.7500)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     if not input1._array.ndim == input2._array.ndim == target._array.ndim:
         raise RuntimeError(
@@ -83,7 +114,20 @@ def cosine_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """1 - cos where the target is 1; what cos exceeds the margin by where it is -1."""
+    """1 - cos where the target is 1; what cos exceeds the margin by where it is -1.
+
+    Args:
+        input1, input2: vectors (N, D) or (D)
+        target: 1 or -1, (N) or ()
+        margin: the cosine that pairs with target -1 may have
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> first, second = clew.tensor([[1.0, 0.0]]), clew.tensor([[1.0, 1.0]])
+        >>> F.cosine_embedding_loss(first, second, clew.tensor([1]))
+        tensor(0.2929)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     _check_cosine(input1._array.shape, input2._array.shape, target._array.ndim)
     dim = target._array.ndim
@@ -136,7 +180,22 @@ def triplet_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """What the negative lacks of being further from the anchor than the positive by the margin."""
+    """What the negative lacks of being further from the anchor than the positive by the margin.
+
+    Args:
+        anchor, positive, negative: vectors (N, D) or (D)
+        margin: how much further it should be
+        p: the order of the norm
+        eps: what is added to every difference, so that the gradient is finite
+        swap: take the positive in place of the anchor where it is nearer to the negative
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> near, far = clew.tensor([[0.0, 1.0]]), clew.tensor([[0.0, 1.5]])
+        >>> F.triplet_margin_loss(clew.zeros(1, 2), near, far)
+        tensor(0.5000)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     _check_triplet(margin, anchor, positive, negative)
 
@@ -156,7 +215,22 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """`triplet_margin_loss` with any distance."""
+    """`triplet_margin_loss` with any distance.
+
+    Args:
+        anchor, positive, negative: what the distance takes
+        distance_function: of two tensors; None is `pairwise_distance`
+        margin: how much further the negative should be
+        swap: take the positive in place of the anchor where it is nearer to the negative
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> near, far = clew.tensor([[0.0, 1.0]]), clew.tensor([[0.0, 1.5]])
+        >>> F.triplet_margin_with_distance_loss(
+        ...     clew.zeros(1, 2), near, far, distance_function=lambda x, y: (x - y).abs().sum(1)
+        ... )
+        tensor(0.5000)
+    """
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction" + errors.at_user_line())
     _check_triplet(margin, anchor, positive, negative)
@@ -204,7 +278,17 @@ def soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """log(1 + exp(-target * input)) for targets of 1 and -1."""
+    """log(1 + exp(-target * input)) for targets of 1 and -1.
+
+    Args:
+        target: 1 or -1, of the input's shape
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> F.soft_margin_loss(clew.tensor([2.0, -2.0]), clew.tensor([1.0, -1.0]))
+        tensor(0.1269)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     if target.requires_grad:
         raise RuntimeError(
@@ -232,7 +316,19 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over classes of the cross entropy of each class against its absence."""
+    """The mean over classes of the cross entropy of each class against its absence.
+
+    Args:
+        input: scores (N, C)
+        target: 1 for the classes that hold and 0 for the others, (N, C)
+        weight: a factor for each class
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> F.multilabel_soft_margin_loss(clew.tensor([[2.0, -2.0]]), clew.tensor([[1.0, 0.0]]))
+        tensor(0.1269)
+    """
     reduction = asked_reduction(size_average, reduce, reduction)
     if isinstance(target, Tensor):
         require_same_shape("multilabel_soft_margin_loss", input, target)
@@ -241,222 +337,3 @@ def multilabel_soft_margin_loss(
         losses = losses * weight
     class_dim = input._array.ndim - 1
     return reduce_loss(losses.sum(class_dim) / input._array.shape[class_dim], reduction)
-
-
-# -- margins over classes ------------------------------------------------------------------
-
-
-def _rows(array: Array) -> Array:
-    return array.reshape(1, -1) if array.ndim < 2 else array
-
-
-def _margins(
-    self: Array, target: Array, weight: Array | None, p: int, margin: float
-) -> tuple[Array, Array, Array]:
-    """What each class lacks of the margin below the target class, and the weight of each row."""
-    x, t = _rows(widened(self)), target.reshape(-1)
-    if t.size and (t.min() < 0 or t.max() >= x.shape[1]):
-        raise RuntimeError("target out of range" + errors.at_user_line())
-    own = np.take_along_axis(x, t[:, None], 1)
-    lacking = np.maximum(margin - own + x, 0)
-    np.put_along_axis(lacking, t[:, None], 0, 1)
-    weights = np.ones((t.size, 1), x.dtype) if weight is None else widened(weight)[t][:, None]
-    return lacking, weights / x.shape[1], t
-
-
-def _multi_margin(
-    self: Array, target: Array, weight: Array | None, *, p: int, margin: float, reduction: str
-) -> Array:
-    lacking, weights, _ = _margins(self, target, weight, p, margin)
-    losses = ((lacking if p == 1 else lacking * lacking) * weights).sum(axis=1)
-    if reduction == "none":
-        return losses.astype(self.dtype, copy=False).reshape(target.shape)
-    return reduced(losses, reduction, self.dtype)
-
-
-def _multi_margin_slope(
-    self: Array, target: Array, weight: Array | None, *, p: int, margin: float
-) -> Array:
-    """The derivative of each row's loss."""
-    lacking, weights, t = _margins(self, target, weight, p, margin)
-    slope = (lacking > 0) * weights if p == 1 else 2 * lacking * weights
-    np.put_along_axis(slope, t[:, None], -slope.sum(axis=1, keepdims=True), 1)
-    return slope.astype(self.dtype, copy=False).reshape(self.shape)
-
-
-def _no_second_derivative(name: str) -> Callable[[Tensor], Tensor]:
-    """A formula that refuses, as PyTorch does."""
-
-    def formula(g: Tensor) -> Tensor:
-        raise RuntimeError(
-            f"derivative for aten::{name} is not implemented" + errors.at_user_line()
-        )
-
-    return formula
-
-
-MULTI_MARGIN_SLOPE = Op(
-    "multi_margin_slope", _multi_margin_slope,
-    grads={"self": _no_second_derivative("multi_margin_loss_backward")},
-)  # fmt: skip
-
-
-def _multi_margin_gradient(
-    g: Tensor,
-    self: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    p: int,
-    margin: float,
-    reduction: str,
-) -> Tensor:
-    slope: Tensor = MULTI_MARGIN_SLOPE(self, target, weight, p=p, margin=margin)
-    each = spread(g, reduction, max(target._array.size, 1))
-    return slope * (each.reshape(-1, 1) if reduction == "none" and self._array.ndim == 2 else each)
-
-
-MULTI_MARGIN_LOSS = Op("multi_margin_loss", _multi_margin, grads={"self": _multi_margin_gradient})
-
-
-@typed
-@casts(FLOAT32)
-def multi_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    p: float = 1,
-    margin: float = 1.0,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """What the target's score lacks of exceeding every other score by the margin."""
-    reduction = asked_reduction(size_average, reduce, reduction)
-    if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported" + errors.at_user_line())
-    _check_multi_margin(input, target, weight)
-    result: Tensor = MULTI_MARGIN_LOSS(
-        input, target, weight, p=p, margin=margin, reduction=reduction
-    )
-    return result
-
-
-def _check_multi_margin(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
-    shape, wanted = input._array.shape, target._array.shape
-    if weight is not None and weight.ndim != 1:
-        raise ValueError("weight must be one-dimensional" + errors.at_user_line())
-    if len(shape) > 2 or 0 in shape[1:]:
-        raise RuntimeError(
-            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-            f"{errors.shape_list(shape)}" + errors.at_user_line()
-        )
-    batch = shape[0] if len(shape) == 2 else 1
-    if len(wanted) > 1 or target._array.size != batch:
-        raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
-            f"samples (batch size). Expected target size [{batch}], but got "
-            f"{errors.shape_list(wanted)}. Input has shape {errors.shape_list(shape)}."
-            + errors.at_user_line()
-        )
-    classes = shape[-1] if shape else 1
-    if weight is not None and weight._array.size != classes:
-        raise RuntimeError(
-            f"inconsistent weight size, expected {classes} but got "
-            f"{errors.shape_list(weight._array.shape)}" + errors.at_user_line()
-        )
-    if input.dtype.category != dtypes.FLOAT:
-        raise errors.no_kernel("multi_margin_loss_cpu_kernel", input.dtype)
-    for other, expected in ((target, dtypes.int64), (weight, input.dtype)):
-        if other is not None and other.dtype is not expected:
-            raise RuntimeError(
-                f"expected scalar type {expected.scalar_name} but found {other.dtype.scalar_name}"
-                + errors.at_user_line()
-            )
-
-
-def _label_gaps(self: Array, target: Array) -> tuple[Array, Array, Array]:
-    """What each label lacks of exceeding each other class: by row, place in the list, and class.
-
-    A row of the target lists labels up to the first -1. Also the labels, and the rows of scores.
-    """
-    x, t = _rows(widened(self)), _rows(target)
-    listed = np.logical_and.accumulate(t >= 0, axis=1)
-    is_label = np.zeros(x.shape, bool)
-    row, column = np.nonzero(listed)
-    is_label[row, t[row, column]] = True
-    own = np.take_along_axis(x, np.where(listed, t, 0), 1)
-    gaps = np.maximum(1 - own[:, :, None] + x[:, None, :], 0)
-    gaps *= listed[:, :, None]
-    gaps *= ~is_label[:, None, :]
-    return gaps, np.where(listed, t, 0), x
-
-
-def _multilabel_margin(self: Array, target: Array, *, reduction: str) -> Array:
-    gaps, _, x = _label_gaps(self, target)
-    losses = gaps.sum(axis=(1, 2)) / max(x.shape[1], 1)
-    if reduction == "none":
-        return losses.astype(self.dtype, copy=False).reshape(self.shape[:-1])
-    return reduced(losses, reduction, self.dtype)
-
-
-def _multilabel_slope(self: Array, target: Array) -> Array:
-    gaps, labels, x = _label_gaps(self, target)
-    lacking = (gaps > 0).astype(x.dtype)
-    slope = lacking.sum(axis=1)
-    rows = np.broadcast_to(np.arange(x.shape[0])[:, None], labels.shape)
-    np.subtract.at(slope, (rows, labels), lacking.sum(axis=2))
-    return (slope / max(x.shape[1], 1)).astype(self.dtype, copy=False).reshape(self.shape)
-
-
-MULTILABEL_SLOPE = Op(
-    "multilabel_margin_slope", _multilabel_slope,
-    grads={"self": _no_second_derivative("multilabel_margin_loss_backward")},
-)  # fmt: skip
-
-
-def _multilabel_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: str) -> Tensor:
-    slope: Tensor = MULTILABEL_SLOPE(self, target)
-    rows = self._array.shape[0] if self._array.ndim == 2 else 1
-    each = spread(g, reduction, max(rows, 1))
-    return slope * (each.reshape(-1, 1) if reduction == "none" and self._array.ndim == 2 else each)
-
-
-MULTILABEL_MARGIN_LOSS = Op(
-    "multilabel_margin_loss", _multilabel_margin, grads={"self": _multilabel_gradient}
-)
-
-
-@typed
-@casts(FLOAT32)
-def multilabel_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    size_average: bool | None = None,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """What each label's score lacks of exceeding that of every other class by 1."""
-    reduction = asked_reduction(size_average, reduce, reduction)
-    shape = input._array.shape
-    if len(shape) > 2 or 0 in shape[1:]:
-        raise RuntimeError(
-            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-            f"{errors.shape_list(shape)}" + errors.at_user_line()
-        )
-    if target._array.shape != shape:
-        raise RuntimeError(
-            f"inconsistent target size: {errors.shape_list(target._array.shape)} for input of "
-            f"size: {errors.shape_list(shape)}" + errors.at_user_line()
-        )
-    labels = every_value(target)
-    if labels.size and (labels.min() < -1 or labels.max() >= (shape[-1] if shape else 1)):
-        raise RuntimeError("argument #2 'target' is out of range" + errors.at_user_line())
-    if input.dtype.category != dtypes.FLOAT:
-        raise errors.no_kernel("multilabel_margin_loss_forward_out_frame", input.dtype)
-    if target.dtype is not dtypes.int64:
-        raise RuntimeError(
-            f"expected scalar type Long but found {target.dtype.scalar_name}"
-            + errors.at_user_line()
-        )
-    result: Tensor = MULTILABEL_MARGIN_LOSS(input, target, reduction=reduction)
-    return result

@@ -139,7 +139,7 @@ def _file_with(buffers: list[memoryview]) -> int:
             while len(buffer):
                 count = os.pwrite(file, buffer, place)
                 buffer, place = buffer[count:], place + count
-    except BaseException:
+    except BaseException:  # an interrupt too leaves no open file
         os.close(file)
         raise
     return file

@@ -43,7 +43,7 @@ class _BaseDatasetFetcher:
         self.drop_last = drop_last
 
     def fetch(self, possibly_batched_index: Any) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError  # one for each kind of dataset
 
 
 class _IterableDatasetFetcher(_BaseDatasetFetcher):

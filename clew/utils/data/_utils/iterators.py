@@ -65,7 +65,7 @@ class _BaseDataLoaderIter:
         return next(self._sampler_iter)
 
     def _next_data(self) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError  # one process and many have their own
 
     def __next__(self) -> Any:
         data = self._next_data()
@@ -281,5 +281,5 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 def _value(message: Message, worker: int) -> Any:
     try:
         return message.value()
-    except Exception as error:
+    except Exception as error:  # unpickling runs the program's code
         return ExceptionWrapper(error, f"while reading a batch of DataLoader worker {worker}")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import signal
 import time
+import warnings
 import weakref
 from multiprocessing import connection
 from typing import Any
 
+from clew.source import user_stacklevel
 from clew.utils.data._utils.channel import Channel, Message
 from clew.utils.data._utils.worker import (
     MP_STATUS_CHECK_INTERVAL,
@@ -35,7 +38,7 @@ class Workers:
         try:
             for task in tasks:
                 self._start(context, task)
-        except BaseException:
+        except BaseException:  # an interrupt too leaves no process
             self.close()
             raise
 
@@ -47,6 +50,15 @@ class Workers:
         process = context.Process(target=_worker_loop, args=(task, far, inherited), daemon=True)
         try:
             process.start()
+        except (TypeError, AttributeError, pickle.PicklingError):
+            warnings.warn(
+                "Got pickle error when attempting to start a worker Process. This might be because "
+                "the worker Process arguments are not picklable. The start method "
+                f"'{context.get_start_method()}' pickles the dataset, collate_fn and "
+                "worker_init_fn; multiprocessing.set_start_method('fork') does not.",
+                stacklevel=user_stacklevel(),
+            )
+            raise
         finally:
             # Only the worker may hold its end: then the end of the worker is the end of the file.
             far.close()
@@ -127,10 +139,9 @@ def _end(owner: int, processes: list[Any], channels: list[Channel]) -> None:
             process.join()
         raise
     finally:
+        # The processes are joined by now; whoever holds them may still ask whether they live.
         for channel in channels:
             channel.close()
-    for process in processes:
-        process.close()
 
 
 def _ask_to_end(processes: list[Any], channels: list[Channel]) -> None:

@@ -80,7 +80,7 @@ class ExceptionWrapper:
             raise KeyError(_KeyErrorMessage(text))
         try:
             error = self.exc_type(text)
-        except Exception:
+        except Exception:  # the type's constructor is the program's own
             raise RuntimeError(text) from None
         raise error
 
@@ -214,7 +214,7 @@ class _Answers:
         try:
             self.task.start()
             self.fetcher = self.task.create_fetcher()
-        except Exception as error:
+        except Exception as error:  # the main process raises it
             self.init_error = ExceptionWrapper(error, self.task.where)
         while (request := inbox.get()) is not None:
             epoch, number, index = request
@@ -233,7 +233,7 @@ class _Answers:
             return self.init_error
         try:
             return self.fetcher.fetch(index.value())
-        except Exception as error:
+        except Exception as error:  # the main process raises it
             if isinstance(error, StopIteration) and self.task.dataset_kind == _DatasetKind.Iterable:
                 self.exhausted = True
                 return Exhausted()
@@ -244,7 +244,7 @@ class _Answers:
             self.channel.send(epoch, number, value)
         except OSError:
             raise
-        except Exception as error:
+        except Exception as error:  # pickling runs the program's code
             if isinstance(value, ExceptionWrapper):
                 # An exception type that cannot be sent: its text can.
                 value.exc_type = RuntimeError

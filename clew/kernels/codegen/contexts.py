@@ -1,0 +1,27 @@
+"""Calls of hand-written kernels: a context of arrays and sizes, and the compiled function."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from clew.kernels.runtime import jit
+
+Array = np.ndarray
+
+
+def context_of(arrays: Iterable[Array], sizes: Iterable[int]) -> Array:
+    """The words that `IRBuilder.load_context` loads: addresses of arrays, then sizes."""
+    return np.array([*(each.ctypes.data for each in arrays), *sizes], np.int64)
+
+
+def compiled(key: str, module: Callable[[], str], name: str, integers: int = 2) -> Any:
+    """A function of a module, which takes the address of a context and some integers.
+
+    By default these are the number of tasks and the grain (`loops.end_module`).
+    """
+    signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * integers)
+    return signature(jit.machine().function(key, module, name))

@@ -1,0 +1,122 @@
+"""segment_reduce: sums, means, ... of consecutive parts of a dimension."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.public import public
+from clew.core.tensor import Tensor, wrap
+from clew.ops.index.gather_scatter import scatter_reduce
+
+Array = np.ndarray
+
+# The reduction of `scatter_reduce`, and what a reduction of nothing gives.
+_KINDS = {
+    "sum": ("sum", 0.0),
+    "mean": ("sum", 0.0),
+    "max": ("amax", -math.inf),
+    "amax": ("amax", -math.inf),
+    "min": ("amin", math.inf),
+    "amin": ("amin", math.inf),
+    "prod": ("prod", 1.0),
+}
+
+
+@public(checked=True, method=False, out=False)
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: int = 0,
+    unsafe: bool = False,
+    initial: float | None = None,
+) -> Tensor:
+    """Reduces consecutive segments of a dimension, one result for each.
+
+    Args:
+        data: the tensor
+        reduce: "sum", "mean", "max", "min" or "prod"
+        lengths: the lengths of the segments along `axis`; with more dimensions, those of each row
+        indices: not supported, in PyTorch neither
+        offsets: instead of `lengths`: where segments begin, and at last where the last one ends
+        axis: the dimension; it is the last one of `lengths`
+        unsafe: do not check that lengths are valid
+        initial: what each reduction starts with; without it sums start with 0, and so on
+
+    Example:
+        >>> clew.segment_reduce(clew.tensor([1., 2., 3.]), "sum", lengths=clew.tensor([2, 1]))
+        tensor([3., 3.])
+    """
+    if not isinstance(reduce, str):
+        raise errors.wrong_argument("segment_reduce", "reduce", 2, "str", reduce)
+    if reduce not in _KINDS:
+        raise _failure(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
+    if indices is not None:
+        raise _failure("segment_reduce(): indices based reduction is not supported yet.")
+    given = lengths if lengths is not None else offsets
+    if given is None:
+        raise _failure("segment_reduce(): Either lengths or offsets must be defined.")
+    axis = axis % (data._array.ndim or 1)
+    if axis != given._array.ndim - 1:
+        which = "lengths" if lengths is not None else "offsets"
+        raise _failure(
+            f"segment_reduce(): Expected axis to be the last dimension of {which} but got {axis}."
+        )
+    if given.dtype not in (dtypes.int32, dtypes.int64):
+        raise errors.no_kernel("_segment_reduce_lengths_cpu_kernel1", given.dtype)
+    edges = given._array.astype(np.int64)
+    if lengths is not None:
+        if not unsafe:
+            _check_lengths(edges, data._array.shape[axis])
+        edges = np.concatenate([np.zeros_like(edges[..., :1]), edges.cumsum(-1)], -1)
+    if data.dtype.category != dtypes.FLOAT:
+        raise errors.no_kernel("_segment_reduce_cpu", data.dtype)
+    return _reduced(data, reduce, edges, axis, initial)
+
+
+def _check_lengths(lengths: Array, size: int) -> None:
+    if (lengths < 0).any():
+        raise _failure("lengths contains negative value!")
+    if (lengths.sum(-1) != size).any():
+        raise _failure(
+            "segment_reduce(): Expected all rows of lengths along axis to sum to "
+            "data.size(lengths.dim()-1) when !unsafe."
+        )
+
+
+def _reduced(data: Tensor, reduce: str, edges: Array, axis: int, initial: float | None) -> Tensor:
+    shape = data._array.shape
+    count = edges.shape[-1] - 1
+    positions = np.arange(shape[axis])
+    # For each position, how many segments have ended there; what lies outside goes to one more.
+    places = (positions[:, None] >= edges[..., None, 1:]).sum(-1)
+    places = np.where(positions < edges[..., :1], count, places)
+    trailing = shape[axis + 1 :]
+    index = wrap(
+        np.broadcast_to(places.reshape(*places.shape, *(1,) * len(trailing)), shape).copy()
+    )
+    kind, identity = _KINDS[reduce]
+    first = np.full(
+        (*shape[:axis], count + 1, *trailing), identity if initial is None else initial,
+        data._array.dtype,
+    )  # fmt: skip
+    result = scatter_reduce(wrap(first), axis, index, data, kind).narrow(axis, 0, count)
+    if reduce != "mean":
+        return result
+    lengths = np.diff(edges, axis=-1).reshape(*edges.shape[:-1], count, *(1,) * len(trailing))
+    if initial is not None:
+        lengths = np.maximum(lengths, 1)
+    return result / wrap(lengths.astype(data._array.dtype))
+
+
+def _failure(text: str) -> RuntimeError:
+    return RuntimeError(text + errors.at_user_line())

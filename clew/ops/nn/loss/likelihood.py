@@ -1,0 +1,356 @@
+"""Losses from likelihoods: binary cross entropy, divergence, Poisson and normal distributions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
+from clew.core.arguments import typed
+from clew.core.casting import FLOAT32, casts
+from clew.core.op import Op
+from clew.core.tensor import Tensor, every_value
+from clew.kernels.numpy.arrays import widened
+from clew.ops.nn.activation.unary import logsigmoid, run_kernel
+from clew.ops.nn.loss.checks import (
+    check_factor,
+    require_float,
+    require_same_shape,
+)
+from clew.ops.nn.loss.kernels import (
+    BCE_DERIVATIVE,
+    BCE_OF_LOGITS,
+    BCE_OF_PROBABILITIES,
+)
+from clew.ops.nn.loss.reduction import (
+    asked_reduction,
+    check_reduction,
+    legacy_reduction,
+    reduce_loss,
+    reduced,
+    spread,
+)
+from clew.source import user_stacklevel
+
+Array = np.ndarray
+
+
+def _bce(self: Array, target: Array, weight: Array | None, *, reduction: str) -> Array:
+    x = widened(self)
+    # NaN is outside, too.
+    if x.size and not (x.min() >= 0 and x.max() <= 1):
+        raise RuntimeError(
+            "all elements of input should be between 0 and 1" + errors.at_user_line()
+        )
+    losses = run_kernel(BCE_OF_PROBABILITIES, x, widened(target))
+    if weight is not None:
+        losses *= widened(weight)
+    return reduced(losses, reduction, self.dtype)
+
+
+def _bce_gradient(
+    g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: str
+) -> Tensor:
+    result = BCE_DERIVATIVE(self, target) * spread(g, reduction, self._array.size)
+    return result if weight is None else result * weight
+
+
+def _bce_target_gradient(g: Tensor, self: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+    derivative = (1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)
+    result = derivative * spread(g, reduction, self._array.size)
+    return result if weight is None else result * weight
+
+
+BCE = Op(
+    "binary_cross_entropy", _bce,
+    grads={"self": _bce_gradient, "target": _bce_target_gradient},
+)  # fmt: skip
+
+
+@typed
+@casts(FLOAT32)
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The cross entropy of probabilities of two classes.
+
+    Args:
+        input: probabilities from 0 to 1
+        target: of the input's shape
+        weight: a factor for each loss, which broadcasts
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> F.binary_cross_entropy(clew.tensor([0.9, 0.2]), clew.tensor([1.0, 0.0]))
+        tensor(0.1643)
+    """
+    reduction = asked_reduction(size_average, reduce, reduction)
+    if input._array.shape != target._array.shape:
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size "
+            f"({input.shape}) is deprecated. Please ensure they have the same size."
+            + errors.at_user_line()
+        )
+    require_float("binary_cross_entropy", input)
+    if weight is not None:
+        check_factor("binary_cross_entropy", weight, input)
+        weight = weight.expand(input._array.shape)
+    for other in (target, weight):
+        if other is not None and other.dtype is not input.dtype:
+            raise RuntimeError(
+                f"Found dtype {other.dtype.scalar_name} but expected {input.dtype.scalar_name}"
+                + errors.at_user_line()
+            )
+    result: Tensor = BCE(input, target, weight, reduction=reduction)
+    return result
+
+
+def _logits_losses(self: Array, target: Array, pos_weight: Array | None) -> Array:
+    kernel = BCE_OF_LOGITS.when(self) if self.dtype is target.dtype else None
+    if kernel is not None and pos_weight is None:
+        losses: Array = kernel(self, target)
+        return losses
+    # Low precision is rounded after each step, as PyTorch does it.
+    wide = widened(self)
+    tail = (np.log1p(np.exp(-np.abs(wide))) + np.maximum(-wide, 0)).astype(self.dtype, copy=False)
+    if pos_weight is not None:
+        tail = tail * ((pos_weight - 1) * target + 1)
+    return np.asarray((1 - target) * self + tail)
+
+
+def _bce_with_logits(
+    self: Array, target: Array, weight: Array | None, pos_weight: Array | None, *, reduction: str
+) -> Array:
+    losses = _logits_losses(self, target, pos_weight)
+    if weight is not None:
+        losses = losses * weight
+    return reduced(losses, reduction, losses.dtype)
+
+
+def _logits_gradient(
+    g: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Tensor | None,
+    reduction: str,
+) -> Tensor:
+    if pos_weight is None:
+        derivative = self.sigmoid() - target
+    else:
+        wanted = pos_weight * target
+        derivative = (wanted + 1 - target) * self.sigmoid() - wanted
+    result = derivative * spread(g, reduction, self._array.size)
+    return result if weight is None else result * weight
+
+
+def _logits_target_gradient(
+    g: Tensor, self: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str
+) -> Tensor:
+    if pos_weight is None:
+        derivative = -self
+    else:
+        derivative = logsigmoid(-self) - pos_weight * logsigmoid(self)
+    result = derivative * spread(g, reduction, self._array.size)
+    return result if weight is None else result * weight
+
+
+BCE_WITH_LOGITS = Op(
+    "binary_cross_entropy_with_logits", _bce_with_logits,
+    grads={"self": _logits_gradient, "target": _logits_target_gradient},
+)  # fmt: skip
+
+
+@typed
+@casts(FLOAT32)
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """`binary_cross_entropy` of `sigmoid(input)`, computed without overflow.
+
+    Args:
+        target: of the input's shape
+        weight: a factor for each loss, which broadcasts
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+        pos_weight: a factor for the targets that are 1, such as how much rarer they are
+
+    Example:
+        >>> F.binary_cross_entropy_with_logits(clew.tensor([100.0, -1.0]), clew.tensor([1.0, 0.0]))
+        tensor(0.1566)
+    """
+    reduction = asked_reduction(size_average, reduce, reduction)
+    if input._array.shape != target._array.shape:
+        raise ValueError(
+            f"Target size ({target.shape}) must be the same as input size ({input.shape})"
+            + errors.at_user_line()
+        )
+    require_float("log_sigmoid_cpu", input)
+    if target.dtype.category < dtypes.FLOAT:
+        raise errors.in_place_dtype(input.dtype.scalar_name, target.dtype.scalar_name)
+    for vector in (pos_weight, weight):
+        if vector is not None:
+            check_factor("binary_cross_entropy_with_logits", vector, input)
+    result: Tensor = BCE_WITH_LOGITS(input, target, weight, pos_weight, reduction=reduction)
+    # PyTorch writes into a tensor made from the target, so the loss has the target's dtype.
+    return result if input.dtype is target.dtype else result.to(target.dtype)
+
+
+@typed
+@casts(FLOAT32)
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """The Kullback-Leibler divergence of log-probabilities `input` from `target`.
+
+    Args:
+        target: probabilities
+        size_average, reduce: deprecated; see `reduction`
+        reduction: "mean", "sum", "none", or "batchmean": the sum divided by the batch, which is the
+            divergence
+        log_target: whether the target is log-probabilities, too
+
+    Example:
+        >>> guess = clew.log_softmax(clew.tensor([[0.0, 1.0]]), dim=1)
+        >>> F.kl_div(guess, clew.tensor([[0.5, 0.5]]), reduction="batchmean")
+        tensor(0.1201)
+    """
+    legacy = size_average is not None or reduce is not None
+    reduction = legacy_reduction(size_average, reduce, reduction)
+    if reduction == "mean" and not legacy:
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math "
+            "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
+            "release.",
+            stacklevel=user_stacklevel(),
+        )
+    if reduction != "batchmean":
+        check_reduction(reduction)
+    if min(input.dtype.category, target.dtype.category) < dtypes.FLOAT:
+        raise RuntimeError("kl_div: Integral inputs not supported." + errors.at_user_line())
+    if input.dtype.is_complex:
+        raise RuntimeError("kl_div: Complex inputs not supported." + errors.at_user_line())
+    require_same_shape("kl_div", input, target)
+    if log_target:
+        losses = target.exp() * (target - input)
+    else:
+        losses = target.xlogy(target) - target * input
+    if reduction != "batchmean":
+        return reduce_loss(losses, reduction)
+    total: Tensor = losses.sum()
+    return total / input._array.shape[0] if input._array.ndim else total
+
+
+@typed
+@casts(FLOAT32)
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log likelihood of counts under a Poisson distribution.
+
+    Args:
+        input: the rates, or their logarithms
+        target: the counts
+        log_input: whether the input is the logarithm of the rate
+        full: add Stirling's approximation of the term that depends on the target alone
+        size_average, reduce: deprecated; see `reduction`
+        eps: what is added to the rate before its logarithm, if `log_input` is False
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> F.poisson_nll_loss(clew.tensor([0.0, 1.0]), clew.tensor([1.0, 3.0]))
+        tensor(0.3591)
+    """
+    reduction = asked_reduction(size_average, reduce, reduction)
+    require_same_shape("poisson_nll_loss", input, target)
+    if log_input:
+        losses = input.exp() - target * input
+    else:
+        losses = input - target * (input + eps).log()
+    if full:
+        # Stirling's approximation of log(target!), which counts only above 1.
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        losses = losses + stirling.masked_fill(target <= 1, 0)
+    return reduce_loss(losses, reduction)
+
+
+@typed
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor | float,
+    var: Tensor | float,
+    full: bool | int = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log likelihood of `target` under normal distributions.
+
+    Args:
+        input: the means
+        target: of the input's shape
+        var: the variances, of the input's shape or with a last dimension of 1
+        full: add the constant, half the logarithm of 2 pi
+        eps: a lower bound for the variances
+        reduction: "mean" or "sum" of all losses, or "none": each of them
+
+    Example:
+        >>> F.gaussian_nll_loss(clew.tensor([0.0, 1.0]), clew.tensor([1.0, 1.0]), clew.ones(2))
+        tensor(0.2500)
+    """
+    if isinstance(var, (int, float)):
+        if var < 0:
+            raise ValueError("var has negative entry/entries" + errors.at_user_line())
+        variance = float(var) * input.new_ones(input._array.shape)
+    else:
+        if (every_value(var) < 0).any():
+            raise ValueError("var has negative entry/entries" + errors.at_user_line())
+        variance = _fitting_variance(var, input)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(reduction + " is not valid" + errors.at_user_line())
+    if isinstance(target, Tensor):
+        require_same_shape("gaussian_nll_loss", input, target)
+    bounded = variance.clone()
+    bounded.detach().clamp_(min=eps)
+    losses = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
+    if full:
+        losses = losses + 0.5 * math.log(2 * math.pi)
+    return reduce_loss(losses, reduction)
+
+
+def _fitting_variance(var: Tensor, input: Tensor) -> Tensor:
+    """A variance of the input's shape, or with its last dimension missing or of size 1."""
+    have, wanted = var._array.shape, input._array.shape
+    if have == wanted or have == (*wanted[:-1], 1):
+        return var
+    if have == wanted[:-1]:
+        expanded: Tensor = var.unsqueeze(-1)
+        return expanded
+    raise ValueError("var is of incorrect size" + errors.at_user_line())

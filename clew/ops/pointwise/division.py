@@ -1,0 +1,269 @@
+"""Division: div in its roundings, floor_divide, remainders, and the operators.
+
+Gradients save what PyTorch's save (the inputs, not the output), so that the same programs raise
+when a saved tensor is overwritten.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from clew import errors
+from clew.core.elementwise import NUMBER, binary, operands, operator
+from clew.core.inplace import apply_inplace
+from clew.core.op import OPS, Formula
+from clew.core.public import FUNCTIONS, methods, public
+from clew.core.tensor import Tensor
+from clew.ops.define.rows import (
+    FLOAT,
+    NativeRow,
+    Row,
+    binary_in_place,
+    binary_row,
+    out_form,
+    require_tensors,
+)
+from clew.ops.pointwise.arithmetic import (
+    NOT_IMPLEMENTED,
+    binary_operator,
+    conj,
+    no_derivative,
+    reflected_operator,
+    zeros_of,
+)
+
+DIV = Row(
+    "div", np.divide, inputs=("self", "other"), rule=FLOAT, exact_numbers=True,
+    bare=True,
+    grads={
+        "self": lambda g, other: g / conj(other),
+        "other": lambda g, self, other: -g * conj((self / other) / other),
+    },
+)  # fmt: skip
+_plain_div = binary(DIV)
+
+
+def refuse_zero_divisor(result: Any, other: Any) -> None:
+    """Integers have no infinity to give for a division by zero.
+
+    Called after the division, whose own complaint about shapes comes first.
+    """
+    if result.dtype.kind in "iu" and result.size and not np.asarray(other).all():
+        raise RuntimeError("ZeroDivisionError" + errors.at_user_line())
+
+
+def _floor_quotient(self: Any, other: Any) -> Any:
+    quotient = np.floor_divide(self, other)
+    refuse_zero_divisor(quotient, other)
+    return quotient
+
+
+def _truncated_quotient(self: Any, other: Any) -> Any:
+    if np.asarray(self).dtype.kind in "iu":
+        quotient = _floor_quotient(self, other)
+        # Rounding down and towards zero differ where signs differ and something remains.
+        return quotient + ((quotient < 0) & (quotient * other != self))
+    return np.trunc(np.divide(self, other))
+
+
+_ROUNDED_GRADS: dict[str, Formula] = {
+    "self": lambda g, other: zeros_of(g),
+    "other": lambda g, self, other: zeros_of(g),
+}
+DIV_FLOOR = Row(
+    "div.floor", _floor_quotient, takes="ihf", kernel="div_floor_cpu", node="DivBackward2",
+    grads=_ROUNDED_GRADS,
+)  # fmt: skip
+DIV_TRUNC = NativeRow(
+    "div.trunc", _truncated_quotient, takes="ihf", kernel="div_trunc_cpu", node="DivBackward2",
+    grads=_ROUNDED_GRADS,
+)  # fmt: skip
+floor_divide = binary_row(
+    "floor_divide", _floor_quotient, no_derivative("floor_divide"), no_derivative("floor_divide"),
+    takes="ihf", kernel="div_floor_cpu", node=NOT_IMPLEMENTED,
+    doc="`input / other` rounded down, in the dtype of the operands.",
+    example=(
+        ">>> clew.floor_divide(clew.tensor([7, -7]), 2)\n"
+        "tensor([ 3, -4])\n"
+        ">>> clew.floor_divide(clew.tensor([7., -7.]), 2)\n"
+        "tensor([ 3., -4.])"
+    ),
+)  # fmt: skip
+FUNCTIONS["floor_divide"] = out_form(floor_divide, differentiable=False)
+
+
+def _division(rounding_mode: str | None) -> Row:
+    if rounding_mode is None:
+        return DIV
+    if rounding_mode == "floor":
+        return DIV_FLOOR
+    if rounding_mode == "trunc":
+        return DIV_TRUNC
+    raise RuntimeError(
+        "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+        f"'{rounding_mode}'" + errors.at_user_line()
+    )
+
+
+@public(aliases=("divide",))
+def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """`input / other`, rounded if asked. Without rounding, integers give the default float.
+
+    Args:
+        input: the dividend, a tensor
+        other: the divisor, a tensor or a number; broadcasts with `input`
+        rounding_mode: None: as it is; "trunc": towards zero; "floor": down
+
+    Example:
+        >>> clew.div(clew.tensor([7, -7]), 2)
+        tensor([ 3.5000, -3.5000])
+        >>> clew.div(clew.tensor([7, -7]), 2, rounding_mode="trunc")
+        tensor([ 3, -3])
+        >>> clew.div(clew.tensor([7, -7]), 2, rounding_mode="floor")
+        tensor([ 3, -4])
+    """
+    if rounding_mode is None:
+        return _plain_div(input, other)
+    op = _division(rounding_mode)
+    return op(*operands(op, input, other))
+
+
+@public()
+def true_divide(input: Tensor, other: Any) -> Tensor:
+    """`input / other`; integers give the default float.
+
+    Args:
+        input: the dividend, a tensor
+        other: the divisor, a tensor or a number; broadcasts with `input`
+
+    Example:
+        >>> clew.true_divide(clew.tensor([1, 2]), 4)
+        tensor([0.2500, 0.5000])
+    """
+    return _plain_div(input, other)
+
+
+def _div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    op = _division(rounding_mode)
+    return apply_inplace(op, *operands(op, self, other))
+
+
+def _reciprocal_times(self: Tensor, other: Any) -> Any:
+    # PyTorch's `2 / x` is `x.reciprocal() * 2`: the same rounding, the same saved tensors.
+    if isinstance(other, (*NUMBER, np.ndarray)):
+        return self.reciprocal() * other
+    return NotImplemented
+
+
+# -- remainders ------------------------------------------------------------------------------
+
+
+def _remainder(self: Any, other: Any) -> Any:
+    result = np.remainder(self, other)
+    refuse_zero_divisor(result, other)
+    if result.dtype.kind == "f":
+        zero = result == 0
+        if zero.any():
+            # Nothing remains: the zero has the sign of the dividend, as from C's fmod.
+            result = np.where(zero, np.copysign(result, self), result)
+    return result
+
+
+def _fmod(self: Any, other: Any) -> Any:
+    result = np.fmod(self, other)
+    refuse_zero_divisor(result, other)
+    return result
+
+
+REMAINDER_NUMBER = Row(
+    "remainder.number", _remainder, node="RemainderBackward0", takes="ihf",
+    kernel="remainder_cpu", bare=True, grads={"self": lambda g: g},
+)  # fmt: skip
+REMAINDER_OF_NUMBER = Row(
+    "remainder.of_number", _remainder, node=NOT_IMPLEMENTED, takes="ihf",
+    kernel="remainder_cpu", grads={"other": no_derivative("remainder")},
+)  # fmt: skip
+REMAINDER = Row(
+    "remainder", _remainder, node="RemainderBackward1", takes="ihf",
+    grads={
+        "self": lambda g: g,
+        "other": lambda g, self, other: -g * self.div(other, rounding_mode="floor"),
+    },
+)  # fmt: skip
+FMOD_NUMBER = Row(
+    "fmod.number", _fmod, node="FmodBackward0", takes="ihf", kernel="fmod_cpu", bare=True,
+    grads={"self": lambda g: g},
+)  # fmt: skip
+FMOD = Row(
+    "fmod", _fmod, node="FmodBackward1", takes="ihf",
+    grads={
+        "self": lambda g: g,
+        "other": lambda g, self, other: -g * self.div(other, rounding_mode="trunc"),
+    },
+)  # fmt: skip
+
+
+@public()
+def remainder(input: Any, other: Any) -> Tensor:
+    """The remainder of a division that rounds down, as Python's `%`.
+
+    It has the sign of the divisor.
+
+    Args:
+        input: the dividend, a tensor or a number
+        other: the divisor, a tensor or a number; broadcasts with `input`
+
+    Example:
+        >>> clew.remainder(clew.tensor([-3., -1., 1., 3.]), 2)
+        tensor([1., 1., 1., 1.])
+    """
+    if not isinstance(input, Tensor):
+        op = REMAINDER_OF_NUMBER
+    else:
+        op = REMAINDER if isinstance(other, Tensor) else REMAINDER_NUMBER
+    return op(*operands(op, input, other))
+
+
+@public()
+def fmod(input: Tensor, other: Any) -> Tensor:
+    """The remainder of a division that rounds towards zero, as C's `%`.
+
+    It has the sign of the dividend.
+
+    Args:
+        input: the dividend, a tensor
+        other: the divisor, a tensor or a number; broadcasts with `input`
+
+    Example:
+        >>> clew.fmod(clew.tensor([-3., -1., 1., 3.]), 2)
+        tensor([-1., -1.,  1.,  1.])
+    """
+    require_tensors("fmod", input=input)
+    op = FMOD if isinstance(other, Tensor) else FMOD_NUMBER
+    return op(*operands(op, input, other))
+
+
+def _remainder_(self: Tensor, other: Any) -> Tensor:
+    op = REMAINDER if isinstance(other, Tensor) else REMAINDER_NUMBER
+    return apply_inplace(op, *operands(op, self, other))
+
+
+def _fmod_(self: Tensor, other: Any) -> Tensor:
+    op = FMOD if isinstance(other, Tensor) else FMOD_NUMBER
+    return apply_inplace(op, *operands(op, self, other))
+
+
+# -- operators -------------------------------------------------------------------------------
+
+_floor_divide_ = binary_in_place(cast(Row, OPS["floor_divide"]))
+
+methods(
+    div_=_div_, divide_=_div_, true_divide_=_div_, remainder_=_remainder_, fmod_=_fmod_,
+    __truediv__=operator(DIV), __rtruediv__=_reciprocal_times, __itruediv__=binary_operator(_div_),
+    __floordiv__=binary_operator(floor_divide), __rfloordiv__=reflected_operator(floor_divide),
+    __ifloordiv__=binary_operator(_floor_divide_),
+    __mod__=binary_operator(remainder), __rmod__=reflected_operator(remainder),
+    __imod__=binary_operator(_remainder_),
+)  # fmt: skip

@@ -1,0 +1,57 @@
+"""Options of loading that a program or the environment sets, under both libraries."""
+
+from __future__ import annotations
+
+import io
+import mmap
+from typing import Any
+
+import pytest
+
+from tests.twice import raised, twice
+
+
+def saved_module(torch: Any) -> io.BytesIO:
+    file = io.BytesIO()
+    torch.save(torch.nn.Linear(2, 2), file)
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize(
+    "name", ["TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"]
+)
+def test_the_environment_overrules(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "1")
+
+    @twice
+    def compare(torch: Any) -> Any:
+        def kind(**options: Any) -> str:
+            return type(torch.load(saved_module(torch), **options)).__name__
+
+        return [
+            raised(kind, words=4),
+            raised(lambda: kind(weights_only=False), words=4),
+            raised(lambda: kind(weights_only=True), words=4),
+        ]
+
+    compare()
+
+
+@twice
+def test_options_are_kept(torch: Any) -> Any:
+    options = torch.serialization
+    before = options.get_default_mmap_options()
+    with options.set_default_mmap_options(mmap.MAP_SHARED):
+        inside = options.get_default_mmap_options()
+    options.set_crc32_options(False)
+    crc = options.get_crc32_options()
+    options.set_crc32_options(True)
+    options.set_default_load_endianness(options.LoadEndianness.LITTLE)
+    order = options.get_default_load_endianness().name
+    options.set_default_load_endianness(None)
+    return [
+        before, inside, options.get_default_mmap_options(), crc, order,
+        raised(options.set_default_mmap_options, -1, words=6),
+        raised(options.set_default_load_endianness, "little", words=6),
+    ]  # fmt: skip
