@@ -16,6 +16,7 @@ def test_out_that_shares_a_part_of_an_input(lib: Any) -> Any:
             args = [memory[:4]] * (2 if name in ("add", "mul", "maximum", "pow", "eq") else 1)
             args += [0] if name == "cumsum" else []
             out = memory[start : start + 4]
+            # The function is called before the loop goes on.
             seen.append(outcome(lambda: getattr(lib, name)(*args, out=out).shape))  # noqa: B023
     matrix = lib.ones(3, 3)
     memory = lib.ones(12)

@@ -60,7 +60,14 @@ def mapped_file(filename: Any, shared: bool, nbytes: int) -> np.ndarray:
     if not nbytes:
         return np.empty(0, np.uint8)
     flags = os.O_RDWR | os.O_CREAT if shared else os.O_RDONLY
-    file = os.open(filename, flags, 0o600)
+    try:
+        file = os.open(filename, flags, 0o600)
+    except OSError as error:
+        mode = "read-write" if shared else "read-only"
+        raise RuntimeError(
+            f"unable to open file <{os.fspath(filename)}> in {mode} mode: {error.strerror} "
+            f"({error.errno})" + errors.at_user_line()
+        ) from None
     try:
         length = os.fstat(file).st_size
         if length < nbytes:
