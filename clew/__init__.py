@@ -18,6 +18,7 @@ from clew import ops as _ops
 # isort: on
 import math as _math
 from importlib import import_module as _import_module
+from types import FunctionType as _FunctionType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
@@ -39,6 +40,8 @@ from clew.backend.allocation import tune_malloc as _tune_malloc
 from clew.backend.device import device, get_default_device, set_default_device
 from clew.backend.dtypes import ALIASES as _ALIASES
 from clew.backend.dtypes import ALL_DTYPES as _ALL_DTYPES
+from clew.backend.dtypes import FLOAT8 as _FLOAT8
+from clew.backend.dtypes import complex32 as _complex32
 from clew.backend.dtypes import (
     dtype,
     finfo,
@@ -99,23 +102,34 @@ _IN_PLACE = (
 
 globals().update({name: getattr(Tensor, name) for name in _IN_PLACE})
 globals().update(_FUNCTIONS)
-globals().update({d.name: d for d in _ALL_DTYPES}, **_ALIASES)
+for _name, _function in _FUNCTIONS.items():
+    # Pickles find a function by its module and name.
+    if isinstance(_function, _FunctionType) and _function.__module__ != __name__:
+        _function.__module__, _function.__qualname__ = __name__, _name
+globals().update({d.name: d for d in (*_ALL_DTYPES, *_FLOAT8, _complex32)}, **_ALIASES)
 
 # Sub-packages that are imported when they are first asked for, so that `import clew` is quick.
 _LAZY = frozenset(
     {
-        "_C", "__config__", "_dynamo", "_inductor", "_utils", "accelerator", "amp", "backends",
-        "compiler", "cpu", "cuda", "distributed", "distributions", "doctor", "fft", "func", "fx",
-        "hub", "jit", "linalg", "mps", "multiprocessing", "nn", "optim", "overrides", "profiler",
-        "quasirandom", "serialization", "signal", "special", "storage", "testing",
-        "torch_version", "types", "utils", "xpu",
+        "_C", "__config__", "__future__", "_dynamo", "_inductor", "_utils", "accelerator",
+        "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions",
+        "doctor", "fft", "func", "fx", "hub", "jit", "linalg", "mps", "multiprocessing",
+        "nn", "optim", "overrides", "profiler", "quasirandom", "serialization", "signal",
+        "special", "storage", "testing", "torch_version", "types", "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {
     "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
-    "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory",
+    "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory", "GradScaler": "amp",
     "cond": "_higher_order_ops", "while_loop": "_higher_order_ops",
 } | dict.fromkeys(
+    (
+        "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage",
+        "ComplexFloatStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage",
+        "LongStorage", "ShortStorage", "Storage", "TypedStorage", "UntypedStorage",
+    ),
+    "storage",
+) | dict.fromkeys(
     (
         "autocast", "autocast_decrement_nesting", "autocast_increment_nesting",
         "clear_autocast_cache", "get_autocast_cpu_dtype", "get_autocast_dtype",

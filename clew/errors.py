@@ -11,13 +11,13 @@ import math
 import re
 import warnings
 from collections.abc import Sequence
-from types import CodeType
-from typing import TYPE_CHECKING, Any
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from clew.observer import active
-from clew.source import describe, user_where
+from clew.source import INTERNAL_PACKAGES, _getframe, describe, user_stacklevel, user_where
 
 if TYPE_CHECKING:
     from clew.backend.dtypes import dtype as DType
@@ -385,6 +385,41 @@ def not_differentiable(op: str, argument: str, why: str) -> RuntimeError:
     return RuntimeError(
         f"the derivative for '{argument}' of '{op}' is not implemented: {why}" + at_user_line()
     )
+
+
+class Warnings:
+    """Whether warnings that a process gives once are given each time."""
+
+    always = False
+    given: ClassVar[set[str]] = set()
+
+
+def warn_once(text: str) -> None:
+    """Warn at the user's line, once in a process unless `set_warn_always` says otherwise."""
+    if Warnings.always or text not in Warnings.given:
+        Warnings.given.add(text)
+        warnings.warn(text, stacklevel=user_stacklevel())
+
+
+# Where functions are wrapped, which then say themselves which argument is wrong.
+_WRAPPING = ("clew.core.public", "clew.core.arguments")
+
+
+def not_an_int(value: object) -> TypeError:
+    """A dimension that is no integer, named as the method has it that the user called."""
+    frames: list[FrameType] = []
+    frame: FrameType | None = _getframe(1)
+    while frame is not None and frame.f_globals.get("__package__") in INTERNAL_PACKAGES:
+        frames.append(frame)
+        frame = frame.f_back
+    wrapped = not frames or frames[-1].f_globals["__name__"] in _WRAPPING
+    for frame in [] if wrapped else frames[:0:-1]:
+        code = frame.f_code
+        for position, name in enumerate(code.co_varnames[: code.co_argcount]):
+            if frame.f_locals[name] is value and code.co_name not in ("wrap_dim", "function"):
+                return wrong_argument(code.co_name, name, position, "int", value)
+    # The wrapper around a function knows its arguments, and says the rest.
+    return TypeError(f"argument 'dim' must be int, not {type(value).__name__}" + at_user_line())
 
 
 def wrong_argument(

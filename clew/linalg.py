@@ -30,7 +30,7 @@ def _checked(function: _Function) -> _Function:
 
 
 def _exact(function: _Function) -> _Function:
-    return _out_form(_typed(function), _EXACT_OUT)
+    return _out_form(_typed(function), _EXACT_OUT, elementwise=False)
 
 
 # Each function takes out=, except for the views.
@@ -72,7 +72,7 @@ vander = _typed(_matrix_norms.vander)
 vecdot = _checked(_matrix_norms.vecdot)
 cross = _checked(_matrix_norms.linalg_cross)
 diagonal = _typed(_matrix_norms.diagonal)
-matmul = _out_form(_matmul.matmul, _EXACT_OUT)
+matmul = _out_form(_matmul.matmul, _EXACT_OUT, elementwise=False)
 multi_dot = _with_out(_products.multi_dot)
 householder_product = _checked(_reflections.householder_product)
 

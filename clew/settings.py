@@ -2,25 +2,24 @@
 
 Compiled kernels and the BLAS library that NumPy brings for matrix products share the work on large
 arrays among as many threads as are set here; at first what OMP_NUM_THREADS says, or the number of
-cores. All operations are deterministic, and float32 products have float32's precision: settings of
-these are kept, and change nothing.
+cores. All operations are deterministic: asking for it only fills memory that nobody has written to.
+float32 products have float32's precision: settings of that are kept, and change nothing.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
 from typing import Any
 
 from clew import errors
+from clew.backend.determinism import Determinism
 from clew.kernels.runtime import jit
 
 
 class _Settings:
     interop_threads = 1
-    deterministic = False
-    warn_only = False
     precision = "highest"
-    warn_always = False
 
 
 def get_num_threads() -> int:
@@ -46,9 +45,10 @@ def set_num_threads(int: int) -> None:
         1
         >>> clew.set_num_threads(before)
     """
-    jit.set_threads(_positive("set_num_threads", int))
+    count = _positive("set_num_threads", int)
+    jit.set_threads(count)
     for library in _blas_libraries():
-        library.set_num_threads(int)
+        library.set_num_threads(count)
 
 
 @functools.cache
@@ -82,7 +82,14 @@ def set_num_interop_threads(int: int) -> None:
     _Settings.interop_threads = _positive("set_num_interop_threads", int)
 
 
-def _positive(function: str, count: int) -> int:
+def _positive(function: str, count: Any) -> int:
+    if not hasattr(type(count), "__index__") or isinstance(count, bool):
+        raise RuntimeError(
+            f"{function} expects an int, but got {type(count).__name__}" + errors.at_user_line()
+        )
+    count = operator.index(count)
+    if abs(count) >> 63:
+        raise ValueError("Overflow when unpacking long long" + errors.at_user_line())
     if count <= 0:
         raise RuntimeError(
             f"{function} expects a positive integer: got {count}" + errors.at_user_line()
@@ -103,8 +110,16 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         True
         >>> clew.use_deterministic_algorithms(False)
     """
-    _Settings.deterministic = bool(mode)
-    _Settings.warn_only = bool(mode and warn_only)
+    name = "_set_deterministic_algorithms"
+    if not isinstance(mode, bool):
+        raise errors.wrong_argument(name, "mode", 1, "bool", mode)
+    if not isinstance(warn_only, bool):
+        raise TypeError(
+            f"{name}(): argument 'warn_only' must be bool, not {type(warn_only).__name__}"
+            + errors.at_user_line()
+        )
+    Determinism.enabled = mode
+    Determinism.warn_only = warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -114,7 +129,7 @@ def are_deterministic_algorithms_enabled() -> bool:
         >>> clew.are_deterministic_algorithms_enabled()
         False
     """
-    return _Settings.deterministic
+    return Determinism.enabled
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
@@ -124,7 +139,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
         >>> clew.is_deterministic_algorithms_warn_only_enabled()
         False
     """
-    return _Settings.warn_only
+    return Determinism.warn_only
 
 
 _DEBUG_MODES = ("default", "warn", "error")
@@ -153,7 +168,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
             f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
             + errors.at_user_line()
         )
-    use_deterministic_algorithms(level > 0, warn_only=level == 1)
+    use_deterministic_algorithms(bool(level > 0), warn_only=bool(level == 1))
 
 
 def get_deterministic_debug_mode() -> int:
@@ -163,7 +178,36 @@ def get_deterministic_debug_mode() -> int:
         >>> clew.get_deterministic_debug_mode()
         0
     """
-    return int(_Settings.deterministic) * (1 if _Settings.warn_only else 2)
+    return int(Determinism.enabled) * (1 if Determinism.warn_only else 2)
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Let warnings that a process gives once be given each time.
+
+    Args:
+        b: whether to
+
+    Example:
+        >>> clew.set_warn_always(True)
+        >>> clew.is_warn_always_enabled()
+        True
+        >>> clew.set_warn_always(False)
+    """
+    if not isinstance(b, bool):
+        raise TypeError(
+            f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}" + errors.at_user_line()
+        )
+    errors.Warnings.always = b
+
+
+def is_warn_always_enabled() -> bool:
+    """Whether warnings that a process gives once are given each time.
+
+    Example:
+        >>> clew.is_warn_always_enabled()
+        False
+    """
+    return errors.Warnings.always
 
 
 def set_flush_denormal(mode: bool) -> bool:
@@ -206,30 +250,3 @@ def get_float32_matmul_precision() -> str:
         'highest'
     """
     return _Settings.precision
-
-
-def set_warn_always(b: bool) -> None:
-    """Ask that warnings appear every time, not only once.
-
-    Args:
-        b: whether they should
-
-    clew warns through Python's `warnings`, whose filters decide how often; the flag is kept.
-
-    Example:
-        >>> clew.set_warn_always(True)
-        >>> clew.is_warn_always_enabled()
-        True
-        >>> clew.set_warn_always(False)
-    """
-    _Settings.warn_always = bool(b)
-
-
-def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` has set.
-
-    Example:
-        >>> clew.is_warn_always_enabled()
-        False
-    """
-    return _Settings.warn_always

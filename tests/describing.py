@@ -48,7 +48,8 @@ def _described(value: Any, seen: dict[int, int]) -> str:
     if isinstance(value, list | tuple):
         return name + "(" + ", ".join(_described(item, seen) for item in value) + ")"
     if hasattr(value, "data_ptr"):
-        return f"storage of {len(value)}"
+        # Asking a typed storage itself for its length warns.
+        return f"storage of {len(getattr(value, '_untyped_storage', value))} bytes"
     made_from = kind.__reduce__ is not object.__reduce__
     state = value.__reduce__()[1:] if made_from else value.__getstate__()
     return f"{name}<{repr(value) if state is None else _described(state, seen)}>"

@@ -82,9 +82,13 @@ def twice(scenario: Callable[[Any], Any]) -> Callable[[], None]:
 def _observe(scenario: Callable[[Any], Any], module: Any) -> tuple[Any, list[str]]:
     module.manual_seed(0)
     torch.set_warn_always(True)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = scenario(module)
+    clew.set_warn_always(True)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = scenario(module)
+    finally:
+        clew.set_warn_always(False)
     seen = {f"{w.category.__name__}: {' '.join(str(w.message).split()[:5])}" for w in caught}
     return result, sorted(text for text in seen if not any(part in text for part in TORCH_ONLY))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -26,13 +28,13 @@ class OptState(Enum):
     STEPPED = 2
 
 
+@dataclass
 class _Progress:
     """The state of one optimizer since the last update."""
 
-    def __init__(self) -> None:
-        self.stage = OptState.READY
-        # Whether a gradient was inf or NaN; None when there was no gradient to look at.
-        self.found_inf: bool | None = None
+    stage: OptState = OptState.READY
+    # Whether a gradient was inf or NaN; None when there was no gradient to look at.
+    found_inf: bool | None = None
 
 
 def _refresh_per_optimizer_state() -> _Progress:
@@ -194,6 +196,8 @@ class GradScaler:
         progress = self._progress(optimizer)
         if progress.stage is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            return self._step_of_scaling(optimizer, progress, args, kwargs)
         if progress.stage is OptState.READY:
             self.unscale_(optimizer)
         if progress.found_inf is None:
@@ -205,6 +209,42 @@ class GradScaler:
         result = None if progress.found_inf else optimizer.step(*args, **kwargs)
         progress.stage = OptState.STEPPED
         return result
+
+    def _step_of_scaling(
+        self, optimizer: Any, progress: _Progress, args: Any, kwargs: dict[str, Any]
+    ) -> Any:
+        """A step of an optimizer that unscales gradients and looks for overflows itself."""
+        takes_scaler = "grad_scaler" in inspect.signature(optimizer.step).parameters
+        scale, _ = self._check_scale_growth_tracker("step")
+        if takes_scaler:
+            warnings.warn(
+                "GradScaler is going to stop passing itself as a keyword argument to the passed "
+                "optimizer. In the near future GradScaler registers `grad_scale: Tensor` and "
+                "`found_inf: Tensor` to the passed optimizer and let the optimizer use them "
+                "directly.",
+                FutureWarning,
+                stacklevel=user_stacklevel(),
+            )
+            kwargs = {**kwargs, "grad_scaler": self}
+        else:
+            given = getattr(optimizer, "grad_scale", 1)
+            is_unscaled = progress.stage is OptState.UNSCALED
+            optimizer.grad_scale = None if is_unscaled else scale * given
+            if progress.found_inf is None:
+                progress.found_inf = self._has_overflow(optimizer)
+            optimizer.found_inf = full((), float(bool(progress.found_inf)), dtype=dtypes.float32)
+        result = optimizer.step(*args, **kwargs)
+        progress.stage = OptState.STEPPED
+        if not takes_scaler:
+            del optimizer.grad_scale, optimizer.found_inf
+        return result
+
+    @no_grad()
+    def _has_overflow(self, optimizer: Any) -> bool | None:
+        """Whether a gradient is not finite; None if there is none."""
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"]]
+        looked = [not bool(grad.isfinite().all()) for grad in grads if grad is not None]
+        return any(looked) if looked else None
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Shrink the scale after an overflow, let it grow after enough finite steps, or set it."""

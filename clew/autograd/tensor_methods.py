@@ -10,6 +10,7 @@ from typing import Any
 from clew import errors
 from clew.autograd.backward import backward as run_backward
 from clew.autograd.backward import inside_transform
+from clew.autograd.swapping import module_load
 from clew.backend import dtypes
 from clew.core.hooks import Hooks, RemovableHandle
 from clew.core.node import AccumulateGrad, edge_of, live_edge, retain
@@ -423,6 +424,7 @@ def _is_view(self: Tensor) -> bool:
 methods(
     _is_view=_is_view,
     backward=backward,
+    module_load=module_load,
     requires_grad_=requires_grad_,
     retain_grad=retain_grad,
     register_hook=register_hook,

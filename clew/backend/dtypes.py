@@ -20,7 +20,7 @@ _SCALAR_NAMES = {
     "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int",
     "int64": "Long", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
     "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
-    "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "complex64": "ComplexFloat", "complex128": "ComplexDouble", "complex32": "ComplexHalf",
 }  # fmt: skip
 
 
@@ -42,8 +42,8 @@ class dtype:
         self.category = category
         self.order = order
         self.itemsize = self.np.itemsize
-        self.scalar_name = _SCALAR_NAMES[name]
-        self.is_signed = not (name.startswith("uint") or name == "bool")
+        self.scalar_name = _SCALAR_NAMES.get(name) or name.capitalize()
+        self.is_signed = not (name.startswith("uint") or name in ("bool", "float8_e8m0fnu"))
 
     @property
     def is_floating_point(self) -> bool:
@@ -54,10 +54,15 @@ class dtype:
         return self.category == COMPLEX
 
     def to_real(self) -> dtype:
+        """The dtype of the real part."""
         return _REAL_OF.get(self, self)
 
     def to_complex(self) -> dtype:
-        return _COMPLEX_OF.get(self, self)
+        """The complex dtype whose parts have this one."""
+        found = complex32 if self is float16 else complex_of(self)
+        if not found.is_complex:
+            raise RuntimeError(f"Unknown Complex ScalarType for {self.scalar_name}")
+        return found
 
     def __repr__(self) -> str:
         # PyTorch's spelling: programs compare and print it, and `import clew as torch` is the norm.
@@ -71,6 +76,23 @@ class dtype:
 
     def __copy__(self) -> dtype:
         return self
+
+
+class _Nameable(dtype):
+    """A dtype that there are no tensors of: NumPy has no arrays of its elements."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, itemsize: int, category: int, order: int) -> None:
+        self.name, self.scalar_name = name, _SCALAR_NAMES[name]
+        self.category, self.order, self.itemsize, self.is_signed = category, order, itemsize, True
+
+    @property
+    def np(self) -> Any:
+        raise NotImplementedError(
+            f"there are no tensors of torch.{self.name} in clew, because NumPy has no such "
+            "numbers. Use torch.complex64."
+        )
 
 
 bool_ = dtype("bool", np.bool_, BOOL, 0)
@@ -89,6 +111,16 @@ float64 = dtype("float64", np.float64, FLOAT, 12)
 complex64 = dtype("complex64", np.complex64, COMPLEX, 13)
 complex128 = dtype("complex128", np.complex128, COMPLEX, 14)
 
+complex32 = _Nameable("complex32", 4, COMPLEX, 12)
+
+# Numbers of eight bits, for storing: they are computed in float32.
+FLOAT8 = tuple(
+    dtype(name, getattr(ml_dtypes, name), FLOAT, 0)
+    for name in (
+        "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
+    )
+)  # fmt: skip
+float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu = FLOAT8
 ALL_DTYPES = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
     float16, bfloat16, float32, float64, complex64, complex128,
@@ -96,16 +128,17 @@ ALL_DTYPES = (
 # PyTorch's other names for them.
 ALIASES = {
     "short": int16, "int": int32, "long": int64, "half": float16, "float": float32,
-    "double": float64, "cfloat": complex64, "cdouble": complex128,
+    "double": float64, "cfloat": complex64, "cdouble": complex128, "chalf": complex32,
 }  # fmt: skip
-BY_NUMPY: dict[np.dtype, dtype] = {d.np: d for d in ALL_DTYPES}
+BY_NUMPY: dict[np.dtype, dtype] = {d.np: d for d in (*ALL_DTYPES, *FLOAT8)}
 
 _WIDE_UNSIGNED = frozenset({uint16, uint32, uint64})
-_REAL_OF = {complex64: float32, complex128: float64}
+_REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
 _COMPLEX_OF = {float16: complex64, bfloat16: complex64, float32: complex64, float64: complex128}
 
 # Low-precision types are computed in float32 and rounded once at the end.
-LOW_PRECISION = frozenset({float16.np, bfloat16.np})
+HALVES = frozenset({float16.np, bfloat16.np})
+LOW_PRECISION = HALVES | {d.np for d in FLOAT8}
 
 _default_dtype = float32
 
@@ -137,7 +170,14 @@ def set_default_dtype(d: dtype) -> None:
         raise TypeError(f"invalid dtype object: {d!r}")
     if d.category != FLOAT:
         raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
+    if d in FLOAT8:
+        raise TypeError(f"couldn't find storage object {d.scalar_name}Storage")
     _default_dtype = d
+
+
+def complex_of(d: dtype) -> dtype:
+    """The complex dtype to compute in beside numbers of a dtype: itself, if there is none."""
+    return _COMPLEX_OF.get(d, d)
 
 
 def default_complex() -> dtype:
@@ -171,6 +211,11 @@ def promote_types(a: dtype, b: dtype) -> dtype:
     """
     if a is b:
         return a
+    if a in FLOAT8 or b in FLOAT8:
+        raise RuntimeError(
+            "Promotion for Float8 Types is not supported, attempted to promote "
+            f"{a.scalar_name} and {b.scalar_name}"
+        )
     if (a in _WIDE_UNSIGNED or b in _WIDE_UNSIGNED) and FLOAT not in (a.category, b.category):
         raise RuntimeError(
             f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
@@ -180,6 +225,8 @@ def promote_types(a: dtype, b: dtype) -> dtype:
         low, high = (a, b) if a.category < b.category else (b, a)
         if high.category == COMPLEX and low is float64:
             return complex128
+        if high is complex32 and low in (float32, bfloat16):
+            return complex64
         return high
     return _promote_same_category(a, b)
 
@@ -190,7 +237,7 @@ def _promote_same_category(a: dtype, b: dtype) -> dtype:
             return float32
         return a if a.order > b.order else b
     if a.category == COMPLEX:
-        return complex128
+        return a if a.order > b.order else b
     if {a, b} == {uint8, int8}:
         return int16
     return a if a.order > b.order else b
@@ -239,7 +286,7 @@ class Promotion:
                 result = candidate
             elif candidate.category > result.category:
                 # Beside floats, a complex value that counts less takes their precision.
-                result = result.to_complex() if result.category == FLOAT else candidate
+                result = complex_of(result) if result.category == FLOAT else candidate
         if result is None:
             raise ValueError("nothing to promote")
         return result
@@ -269,14 +316,20 @@ class finfo:
                 f"'{self._dtype.name}'"
             )
         real = self._dtype.to_real()
-        info: Any = ml_dtypes.finfo(real.np) if real is bfloat16 else np.finfo(real.np)
+        of_ml = real is bfloat16 or real in FLOAT8
+        info: Any = ml_dtypes.finfo(real.np) if of_ml else np.finfo(real.np)
         self.bits = real.itemsize * 8
         self.eps = float(info.eps)
         self.max = float(info.max)
         self.min = float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = 10.0 ** -int(info.precision)
+        self.resolution = 1.0 if real in FLOAT8 else 10.0 ** -int(info.precision)
         self.dtype = real.name
+
+    __hash__ = None  # type: ignore[assignment]  # as PyTorch's, they are compared only
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and self._dtype is other._dtype
 
     def __repr__(self) -> str:
         return (

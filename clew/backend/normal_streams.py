@@ -38,6 +38,8 @@ def scale_and_shift(values: Float64Array, scale: float, shift: float) -> Float64
     product = values * scale
     if shift == 0.0:
         return product
+    if math.isinf(shift):
+        return product + shift
     # Dekker's product and Knuth's sum recover what the two roundings lost.
     high, low = _split(values)
     scale_high, scale_low = _split(np.asarray(scale, np.float64))
@@ -121,7 +123,8 @@ def normal_blocks_float64(generator: Generator, n: int, mean: float, std: float)
     out = _box_muller_float64(uniforms[: whole + tail], mean, std)
     if tail:
         out[n - BLOCK : n] = out[whole:].copy()
-    return out[:n]
+        return out[:n].copy()
+    return out
 
 
 def _box_muller_float64(uniforms: Float64Array, mean: float, std: float) -> Float64Array:
@@ -146,9 +149,11 @@ def normal_blocks_float32(
     words = generator.random32(drawn + tail)
     words[whole : whole + tail] = words[drawn:]
     word_rows = words[: whole + tail].reshape(-1, BLOCK)
-    rows = np.empty(word_rows.shape, np.float32)
-    engine().normals(word_rows, single(mean), single(std), rows)
-    out = rows.ravel()
+    out = np.empty(n, np.float32)
+    rows = out[:whole].reshape(-1, BLOCK)
+    engine().normals(word_rows[: len(rows)], single(mean), single(std), rows)
     if tail:
-        out[n - BLOCK : n] = rows[-1].copy()
-    return out[:n]
+        engine().normals(
+            word_rows[-1:], single(mean), single(std), out[n - BLOCK :].reshape(1, BLOCK)
+        )
+    return out

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,8 @@ _UNCHECKED = {
     "antialias", "inplace", "mode", "padding_mode", "recompute_scale_factor", "reduce", "reduction",
     "return_indices", "size_average",
 }  # fmt: skip
+# Python's own words for a call without an argument that it needs.
+_LACKING = re.compile(r"([\w.]+)\(\) missing (\d+) required positional arguments?: ('.*)")
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -76,6 +79,13 @@ def explain(
 ) -> None:
     """Something went wrong inside: if an argument's type was to blame, say that instead."""
     text, _, user_line = str(error).partition("\n")
+    lacking = _LACKING.match(text) if isinstance(error, TypeError) else None
+    if lacking is not None and lacking[1].rpartition(".")[2] == function.__name__:
+        names = ", ".join(f'"{name}"' for name in re.findall(r"'(\w+)'", lacking[3]))
+        raise TypeError(
+            f"{function.__name__}() missing {lacking[2]} required positional arguments: {names}"
+            + errors.at_user_line()
+        ) from None
     # clew's own words end with the user's line; what begins with the argument names no function.
     is_said = "()" in text or (user_line and not text.startswith("argument '"))
     if not (isinstance(error, TypeError) and is_said):

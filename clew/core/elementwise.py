@@ -15,6 +15,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Formula, Op
+from clew.core.result_layout import laid_out
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.compiled.threaded_ufuncs import THREADED, THRESHOLD, THRESHOLDS
@@ -83,7 +84,7 @@ class Elementwise(Op):
             ) from None
         if out.dtype is not result.np:
             out = converted(np.asarray(out), result.np)
-        return out
+        return laid_out(arrays, out) if out.ndim > 2 else out
 
     def prepared(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The inputs as they take part in type promotion."""
@@ -109,7 +110,7 @@ class Elementwise(Op):
                 return None
         function: Any = self.forward
         if dtype is not F32 and dtype is not F64:
-            if dtype not in dtypes.LOW_PRECISION or (numbers and not self._round(arrays, dtype)):
+            if dtype not in dtypes.HALVES or (numbers and not self._round(arrays, dtype)):
                 return None
             if self.threaded is not None and not params:
                 function = self.threaded.when(np.empty((), dtype))
@@ -121,7 +122,9 @@ class Elementwise(Op):
             out = function(*arrays, **params)
         except ValueError as error:
             raise self._explain(inputs, error) from None
-        return out if out.dtype is dtype else np.asarray(out).astype(dtype)
+        if out.dtype is not dtype:
+            out = np.asarray(out).astype(dtype)
+        return laid_out(arrays, out) if out.ndim > 2 else out
 
     def _round(self, arrays: list[Any], dtype: np.dtype) -> bool:
         """Put numbers as a low-precision type has them into the list; False if they do not fit."""
@@ -215,8 +218,12 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
         if (dtype is not F32 and dtype is not F64) or state.intercept is not None:
             return op(input)
         if threaded is not None and array.size >= large:
-            return op.output(state, (input,), NO_PARAMS, threaded.when(array)(array))
-        return op.output(state, (input,), NO_PARAMS, forward(array))
+            result = threaded.when(array)(array)
+        else:
+            result = forward(array)
+        if result.ndim > 2 and result.strides != array.strides:
+            result = laid_out((array,), result)
+        return op.output(state, (input,), NO_PARAMS, result)
 
     return _named(function, op.name)
 
@@ -255,6 +262,8 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
                 result = forward(array, right)
         except (ValueError, OverflowError):
             return op(input, other)  # the usual way finds the words for it
+        if result.ndim > 2 and result.strides != array.strides:
+            result = laid_out((array, right), result)
         return op.output(state, (input, other), NO_PARAMS, result)
 
     return _named(function, op.name)
@@ -263,6 +272,10 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
 def operator(op: Elementwise) -> Callable[[Any, Any], Any]:
     """The dunder method of an operation: operands of unknown types are left to the other side."""
     return binary(op, is_operator=True)
+
+
+# PyTorch's arithmetic takes two numbers for tensors without dimensions.
+_OF_NUMBERS = frozenset({"add", "sub", "mul", "div"})
 
 
 def operands(op: Op, *values: Any) -> tuple[Any, ...]:
@@ -278,6 +291,8 @@ def operands(op: Op, *values: Any) -> tuple[Any, ...]:
                 op.name, op.inputs[position], position + 1, "Tensor or Number", value
             )
     if not has_tensor:
+        if op.name in _OF_NUMBERS:
+            return tuple(wrap(np.array(v, dtypes.scalar_dtype(v).np)) for v in values)
         raise errors.wrong_argument(op.name, op.inputs[0], 1, "Tensor", values[0])
     return values
 

@@ -114,6 +114,7 @@ def expose(storage: Storage, array: np.ndarray, writer: str) -> np.ndarray:
     outside = over_memory_of(array)
     if storage is INFERENCE:
         return outside
+    storage.is_resizable = False
     is_data = isinstance(storage, DataStorage)
     if isinstance(storage, DataStorage):
         storage = storage.origin()

@@ -182,6 +182,26 @@ def check_overlap(inputs: tuple[Any, ...]) -> None:
             raise errors.partial_overlap()
 
 
+def keep_apart(target: Tensor, *others: Any) -> None:
+    """Refuse to write to memory that is read for the places, or the values, to write."""
+    for other in others:
+        if isinstance(other, Tensor) and (
+            is_same_memory(target._array, other._array)
+            or partly_overlap(target._array, other._array)
+        ):
+            raise errors.partial_overlap()
+
+
+def is_same_memory(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays are the same elements in the same order."""
+    return a is b or (
+        a.size > 0
+        and a.ctypes.data == b.ctypes.data
+        and a.shape == b.shape
+        and a.strides == b.strides
+    )
+
+
 def partly_overlap(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two gapless arrays share some of their memory without being the same."""
     if not (is_gapless(a) and is_gapless(b)) or not a.size or not b.size:

@@ -19,6 +19,7 @@ from clew.backend import dtypes
 from clew.core.arguments import explain, explained, typed
 from clew.core.casting import without_autocast
 from clew.core.inplace import become, bump_version, repeats_memory
+from clew.core.result_layout import laid_out
 from clew.core.state import local
 from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, tangents_of
@@ -192,10 +193,15 @@ def deliver(result: Tensor, out: Tensor, function: str) -> Tensor:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape "
                 f"{errors.shape_list(out._array.shape)}, which does not match the required output "
-                f"shape {errors.shape_list(result._array.shape)}.",
+                f"shape {errors.shape_list(result._array.shape)}. This behavior is deprecated, and "
+                "in a future PyTorch release outputs will not be resized unless they have zero "
+                "elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
+                "zero elements with t.resize_(0).",
                 stacklevel=4,
             )
-        out._array = np.empty(result._array.shape, out._array.dtype)
+        # In the result's order in memory.
+        made = np.empty_like(result._array, out._array.dtype)
+        out._array = laid_out((result._array,), made) if made.ndim > 2 else made
     np.copyto(out._array, result._array, casting="unsafe")
     bump_version(out, "out=")
     return out

@@ -38,6 +38,11 @@ class Storage:
     # The run of a transform that it was made in; 0 outside of all.
     made_in: int = 0
 
+    # The object that programs know as the storage, once one has asked for it.
+    untyped: Any = None
+    # Whether the memory may be replaced by a larger one: not after an array of it was handed out.
+    is_resizable: bool = True
+
     def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         """Note a write, by whom and on which line of the user's program."""
         self.version += 1

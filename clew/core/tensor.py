@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from clew.core.op import Op
 
 _new = object.__new__
+# A Size of what is a tuple of ints already.
+_sized = tuple.__new__
 _ndarray = np.ndarray
 
 
@@ -215,7 +217,7 @@ class Tensor:
             >>> clew.zeros(2, 3).shape
             torch.Size([2, 3])
         """
-        return Size(self._array.shape)
+        return _sized(Size, self._array.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:

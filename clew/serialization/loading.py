@@ -20,7 +20,8 @@ from clew import errors
 from clew.backend.device import _TYPES as DEVICE_TYPES
 from clew.backend.device import device
 from clew.core.mirror import reflect
-from clew.ops.tensor.info import StorageView
+from clew.ops.tensor.typed_storage import TypedStorage
+from clew.ops.tensor.untyped_storage import UntypedStorage
 from clew.serialization import allowed, making
 from clew.serialization.archive import ArchiveReader, is_archive, read_fully
 from clew.serialization.options import default_byte_order, weights_only_by_environment
@@ -102,12 +103,12 @@ def _restorer(map_location: Locations) -> Callable[[LoadedStorage, str], LoadedS
 
     def by_function(storage: LoadedStorage, location: str) -> LoadedStorage:
         try:
-            result = function(storage, location)
+            result = function(storage._untyped_storage, location)
         except Exception as error:  # the function is the program's own
             raise _FromUser(error) from error
         if result is None:
             return default_restore_location(storage, location)
-        if not isinstance(result, StorageView):
+        if not isinstance(result, UntypedStorage | TypedStorage):
             raise _FromUser(
                 TypeError(
                     "map_location should return a storage or None, got "

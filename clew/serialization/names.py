@@ -147,6 +147,6 @@ def is_op(value: Any) -> bool:
     """Whether something is one of the functions of the ops, under its public name."""
     return (
         isinstance(value, types.FunctionType)
-        and value.__module__.startswith(("clew.ops.", "clew.core."))
+        and value.__module__ == "clew"
         and vars(importlib.import_module("clew")).get(value.__name__) is value
     )

@@ -17,13 +17,15 @@ from typing import IO, Any, ClassVar
 import numpy as np
 
 from clew import errors
-from clew.backend.dtypes import BY_NUMPY, uint8
+from clew.backend.dtypes import uint8
 from clew.backend.layout import layout
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.tensor import Tensor
 from clew.nn.parameter import Parameter, is_lazy
 from clew.ops.define import memory_layout
-from clew.ops.tensor.info import StorageView
+from clew.ops.tensor.storage_memory import bytes_of
+from clew.ops.tensor.typed_storage import TypedStorage
+from clew.ops.tensor.untyped_storage import UntypedStorage
 from clew.serialization import allowed, making, names, storages
 from clew.serialization.archive import ALIGNMENT, ArchiveWriter, write_fully
 from clew.serialization.atomic import replacing
@@ -43,20 +45,11 @@ class _Storage:
         self.owner = owner
         self.kind = kind
         self.key = key
-        self.bytes = _bytes_of(owner)
+        self.bytes = bytes_of(owner)
 
     @property
     def count(self) -> int:
         return len(self.bytes) // self.kind.itemsize
-
-
-def _bytes_of(owner: np.ndarray) -> np.ndarray:
-    """All memory from an array's first byte to its last, without a copy."""
-    if owner.flags.c_contiguous:
-        return owner.reshape(-1).view(np.uint8)
-    start, end = np.lib.array_utils.byte_bounds(owner)
-    first = np.lib.stride_tricks.as_strided(owner, (1,), (owner.itemsize,)).view(np.uint8)
-    return np.lib.stride_tricks.as_strided(first, (end - start,), (1,))
 
 
 # The pickler that is written in Python: it asks before it writes a name. Type checkers know only
@@ -79,10 +72,11 @@ class _Pickler(_Base):
         return list(self._by_owner.values())
 
     def persistent_id(self, obj: Any) -> Any:
-        if isinstance(obj, StorageView):
-            dtype = BY_NUMPY[obj._array.dtype]
-            is_typed = obj._itemsize > 1 and dtype in OF_DTYPE
-            obj = self._storage(obj._array, OF_DTYPE[dtype] if is_typed else self._untyped)
+        if isinstance(obj, TypedStorage):
+            kind = OF_DTYPE.get(obj._dtype, self._untyped)
+            obj = self._storage(obj._untyped_storage._owner, kind)
+        elif isinstance(obj, UntypedStorage):
+            obj = self._storage(obj._owner, self._untyped)
         if not isinstance(obj, _Storage):
             return None
         identity = ("storage", obj.kind, obj.key, "cpu", obj.count)

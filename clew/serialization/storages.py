@@ -10,7 +10,8 @@ from clew.backend import dtypes
 from clew.core.mirror import CONJ, NEG, with_bits
 from clew.core.tensor import Tensor, alias, retyped, wrap
 from clew.nn.parameter import Parameter
-from clew.ops.tensor.info import StorageView
+from clew.ops.tensor.typed_storage import TypedStorage
+from clew.ops.tensor.untyped_storage import storage_of
 
 
 class StorageType:
@@ -29,8 +30,8 @@ class StorageType:
 
 
 UNTYPED = StorageType("torch.storage.UntypedStorage", None)
-# These three have no typed storages in PyTorch: their tensors lie over bytes.
-WITHOUT_TYPE = frozenset({dtypes.uint16, dtypes.uint32, dtypes.uint64})
+# These have no typed storages in PyTorch: their tensors lie over bytes.
+WITHOUT_TYPE = frozenset({dtypes.uint16, dtypes.uint32, dtypes.uint64, *dtypes.FLOAT8})
 OF_DTYPE: dict[dtypes.dtype, StorageType] = {
     dtype: StorageType(f"torch.{dtype.scalar_name}Storage", dtype)
     for dtype in dtypes.ALL_DTYPES
@@ -38,19 +39,18 @@ OF_DTYPE: dict[dtypes.dtype, StorageType] = {
 }
 
 
-class LoadedStorage(StorageView):
+class LoadedStorage(TypedStorage):
     """A storage read from a file; the tensors of the file that share it are made over it."""
 
     def __init__(self, array: np.ndarray, kind: StorageType) -> None:
         self.bytes = array
         self.whole = wrap(array if kind.dtype is None else array.view(kind.dtype.np))
-        super().__init__(self.whole, typed=kind.dtype is not None)
+        super().__init__(
+            wrap_storage=storage_of(self.whole), dtype=kind.dtype or dtypes.uint8, _internal=True
+        )
         self.kind = kind
         # The bytes of copies that were made of it.
         self.copied = 0
-
-    def cpu(self) -> LoadedStorage:
-        return self
 
 
 def swapped(array: np.ndarray, kind: StorageType) -> np.ndarray:

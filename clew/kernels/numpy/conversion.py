@@ -12,6 +12,7 @@ from clew.kernels.codegen.ufunc import OnBits
 
 _F16, _F32, _BITS = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.uint16)
 _BF16 = np.dtype(ml_dtypes.bfloat16)
+_E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
 
 
 def _kernel(name: str, have: str, want: str) -> OnBits:
@@ -26,6 +27,13 @@ _KERNELS: dict[tuple[Any, Any], OnBits] = {
 }
 
 
+def saturated(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Values that a dtype without infinities holds: the largest for all that are larger."""
+    if dtype is not _E4M3 or array.dtype.kind == "b":
+        return array
+    return np.clip(array.real.astype(np.float32), -448.0, 448.0)
+
+
 def converted(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """A copy of an array in another dtype; the array itself if it has the dtype."""
     have = array.dtype
@@ -33,7 +41,7 @@ def converted(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return array
     kernel = _KERNELS.get((have, dtype))
     if kernel is None:
-        return array.astype(dtype)
+        return saturated(array, dtype).astype(dtype)
     if have is _BF16:
         array = array.view(_BITS)
     result = np.asarray(kernel.when(array)(array))

@@ -7,11 +7,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew import errors
+from clew.__future__ import (
+    get_overwrite_module_params_on_conversion,
+    get_swap_module_params_on_conversion,
+)
 from clew.autograd.mode import no_grad
+from clew.autograd.swapping import swap_tensors
 from clew.backend import dtypes
 from clew.backend.device import check_device, no_such_device
 from clew.backend.device import device as device_type
 from clew.core.tensor import Tensor
+from clew.nn.parameter import Parameter
 from clew.ops.create.constants import empty_like
 from clew.ops.tensor.conversion import read_target
 
@@ -35,19 +41,43 @@ class ConversionMethods:
         if recurse:
             for child in self.children():
                 child._apply(fn)
-        for parameter in self._parameters.values():
-            if parameter is None:
-                continue
-            with no_grad():
-                parameter.data = fn(parameter)
-            grad = parameter._grad
-            if grad is not None:
-                with no_grad():
-                    grad.data = fn(grad)
+        for name, parameter in self._parameters.items():
+            if parameter is not None:
+                self._convert_parameter(name, parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _convert_parameter(self, name: str, parameter: Any, fn: Convert) -> None:
+        """Let a parameter have, be or be replaced by `fn` of it, and its gradient likewise."""
+        with no_grad():
+            converted = fn(parameter)
+        grad = parameter._grad
+        swaps = get_swap_module_params_on_conversion()
+        overwrites = not swaps and get_overwrite_module_params_on_conversion()
+        if swaps:
+            where = f"{type(self).__name__}.{name}"
+            _swap(parameter, Parameter(converted, parameter.requires_grad), where)
+        elif overwrites:
+            parameter = Parameter(converted, parameter.requires_grad)
+            self._parameters[name] = parameter
+        else:
+            with no_grad():
+                parameter.data = converted
+        if grad is None:
+            return
+        with no_grad():
+            converted = fn(grad)
+        if swaps:
+            converted.requires_grad_(grad.requires_grad)
+            _swap(grad, converted, f"{where}.grad")
+            parameter.grad = grad
+        elif overwrites:
+            parameter.grad = converted.requires_grad_(grad.requires_grad)
+        else:
+            with no_grad():
+                grad.data = converted
 
     def to(
         self: Self,
@@ -127,6 +157,13 @@ class ConversionMethods:
     def share_memory(self: Self) -> Self:
         """Share all tensors' memory with threads."""
         return self._apply(lambda t: t.share_memory_())
+
+
+def _swap(tensor: Tensor, other: Tensor, where: str) -> None:
+    try:
+        swap_tensors(tensor, other)
+    except Exception as error:
+        raise RuntimeError(f"_apply(): Couldn't swap {where}") from error
 
 
 def _refuse(kind: str) -> Convert:

@@ -8,7 +8,9 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from clew.__future__ import get_swap_module_params_on_conversion
 from clew.autograd.mode import no_grad
+from clew.autograd.swapping import swap_tensors
 from clew.core.hooks import RemovableHandle
 from clew.core.tensor import Tensor
 from clew.nn.modules.hooks import Hook, HookDict, _WrappedHook, add_hook
@@ -227,13 +229,16 @@ class StateMethods:
                 )
         try:
             with no_grad():
-                if assign:
+                if get_swap_module_params_on_conversion():
+                    _swap_for_loaded(tensor, given, assign)
+                elif assign:
                     setattr(self, name, _like_registered(given, tensor))
                 else:
                     tensor.copy_(given)
         except Exception as error:
+            doing = "swapping" if get_swap_module_params_on_conversion() else "copying"
             return (
-                f'While copying the parameter named "{key}", whose dimensions in the model are '
+                f'While {doing} the parameter named "{key}", whose dimensions in the model are '
                 f"{tensor.size()} and whose dimensions in the checkpoint are {given.size()}, an "
                 f"exception occurred : {error.args}."
             )
@@ -277,6 +282,17 @@ class StateMethods:
 
 def _overrides(module: StateMethods, method: str) -> bool:
     return getattr(type(module), method) is not getattr(StateMethods, method)
+
+
+def _swap_for_loaded(tensor: Tensor, given: Tensor, assign: bool) -> None:
+    """Let a tensor become what it makes itself of a loaded one."""
+    loaded = tensor.module_load(given, assign=assign)
+    if loaded is given or loaded is tensor:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning "
+            "one of the inputs in module_load"
+        )
+    swap_tensors(tensor, _like_registered(loaded, tensor))
 
 
 def _like_registered(given: Tensor, tensor: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.backend.determinism import fill_unwritten
 from clew.backend.layout import memory_format as format_type
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
@@ -105,7 +106,8 @@ def empty(
     """
     shape = read_size("empty", sizes, size)
     kind = float_dtype("empty", dtype, out).np
-    return made("empty", memory_layout.empty_in_format(shape, kind, memory_format), options, out)
+    array = fill_unwritten(memory_layout.empty_in_format(shape, kind, memory_format))
+    return made("empty", array, options, out)
 
 
 @public(method=False, out=False)
@@ -182,9 +184,8 @@ def empty_like(
         >>> clew.empty_like(clew.ones(2, 3)).shape
         torch.Size([2, 3])
     """
-    return made(
-        "empty_like", array_like("empty_like", input, dtype, memory_format), options, like=input
-    )
+    array = fill_unwritten(array_like("empty_like", input, dtype, memory_format))
+    return made("empty_like", array, options, like=input)
 
 
 @public(method=False, out=False)
@@ -281,9 +282,8 @@ def new_empty(
         torch.int64
     """
     kind = read_dtype("new_empty", dtype) or self.dtype
-    return made(
-        "new_empty", np.empty(read_size("new_empty", sizes, size), kind.np), options, like=self
-    )
+    array = fill_unwritten(np.empty(read_size("new_empty", sizes, size), kind.np))
+    return made("new_empty", array, options, like=self)
 
 
 def new_zeros(
@@ -404,8 +404,8 @@ def empty_strided(
         )
     kind = float_dtype("empty_strided", dtype, None).np
     reach = 1 + sum((n - 1) * step for n, step in zip(shape, steps)) if 0 not in shape else 0
-    held = np.empty(reach, kind)
-    array = np.lib.stride_tricks.as_strided(held, shape, [s * kind.itemsize for s in steps])
+    held = fill_unwritten(np.empty(reach, kind))
+    array: np.ndarray = np.ndarray(shape, kind, held, 0, [s * kind.itemsize for s in steps])
     return made("empty_strided", array, options)
 
 
@@ -436,4 +436,5 @@ def empty_permuted(
     if sorted(order) != list(range(len(shape))):
         raise RuntimeError("Duplicate dim not allowed in physical_layout" + errors.at_user_line())
     kind = float_dtype("empty_permuted", dtype, None)
-    return made("empty_permuted", memory_layout.empty_in_order(shape, order, kind.np), options)
+    array = fill_unwritten(memory_layout.empty_in_order(shape, order, kind.np))
+    return made("empty_permuted", array, options)

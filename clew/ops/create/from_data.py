@@ -14,6 +14,7 @@ from clew.core.exposure import expose_source, over_memory_of
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
 from clew.observer import active
+from clew.ops.create.from_memory import from_dlpack, frombuffer
 from clew.ops.create.nested_data import array_from_data, checked_ndarray
 from clew.ops.define.dims import require_bool
 from clew.ops.define.options import (
@@ -25,7 +26,9 @@ from clew.ops.define.options import (
 )
 from clew.ops.tensor.conversion import to_dtype
 from clew.ops.tensor.copying import scalar_as
-from clew.ops.tensor.to_numpy import entered_from_outside, refuse_bits
+from clew.ops.tensor.to_numpy import entered_from_outside
+from clew.ops.tensor.typed_storage import TypedStorage, tensor_over
+from clew.ops.tensor.untyped_storage import UntypedStorage
 
 Dtype = dtypes.dtype | None
 
@@ -72,7 +75,11 @@ def _copied(
     check_device(device)
     if pin_memory:
         raise cannot_pin()
-    result = wrap(array_from_data(data, read_dtype(function, dtype)))
+    kind = read_dtype(function, dtype)
+    if isinstance(data, UntypedStorage | TypedStorage):
+        result = tensor_over(data, kind or _dtype_over(data))
+    else:
+        result = wrap(array_from_data(data, kind))
     result._reason = entered_from_outside(f"{function}()", data)
     require_bool("requires_grad", requires_grad)
     if requires_grad:
@@ -81,6 +88,12 @@ def _copied(
     if observer is not None:
         observer.tensor_made(result)
     return result
+
+
+def _dtype_over(storage: UntypedStorage | TypedStorage) -> dtypes.dtype:
+    """The dtype of a tensor over a storage where none is given, as PyTorch has it."""
+    is_filled = isinstance(storage, UntypedStorage) and storage.nbytes() > 0
+    return dtypes.int64 if is_filled else dtypes.get_default_dtype()
 
 
 def new_tensor(
@@ -254,102 +267,6 @@ def _alias(obj: Any, dtype: dtypes.dtype | None) -> Tensor | None:
     if isinstance(obj, (bytes, bytearray, memoryview)):
         return frombuffer(obj, dtype=dtype or dtypes.get_default_dtype())
     return None
-
-
-@public(method=False, out=False)
-def frombuffer(
-    buffer: Any,
-    *,
-    dtype: dtypes.dtype,
-    count: int = -1,
-    offset: int = 0,
-    requires_grad: bool = False,
-) -> Tensor:
-    """A 1-dim tensor over the memory of an object that has Python's buffer protocol.
-
-    Args:
-        buffer: the object, such as a bytearray
-        dtype: the dtype of the elements
-        count: how many elements; -1 takes all
-        offset: how many bytes to skip at the beginning
-        requires_grad: whether autograd records what is done with it
-
-    Example:
-        >>> clew.frombuffer(bytearray([1, 0, 2, 0]), dtype=clew.int16)
-        tensor([1, 2], dtype=torch.int16)
-    """
-    try:
-        view = memoryview(buffer)
-    except TypeError:
-        raise ValueError(
-            "object does not implement Python buffer protocol." + errors.at_user_line()
-        ) from None
-    kind = read_dtype("frombuffer", dtype) or dtypes.get_default_dtype()
-    if view.readonly:
-        warnings.warn(
-            "The given buffer is not writable, and PyTorch does not support non-writable tensors. "
-            "This means you can write to the underlying (supposedly non-writable) buffer using the "
-            "tensor: here NumPy will refuse the write.",
-            stacklevel=2,
-        )
-    _check_buffer(view.nbytes, kind.itemsize, count, offset)
-    array = np.frombuffer(buffer, kind.np, count, offset)
-    result = wrap(array)
-    if requires_grad:
-        require_grad(result)
-    return result
-
-
-def _check_buffer(length: int, itemsize: int, count: int, offset: int) -> None:
-    text = None
-    if length == 0 or count == 0:
-        text = f"both buffer length ({length}) and count ({count}) must not be 0"
-    elif not 0 <= offset < length:
-        text = (
-            f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
-            f"({length} bytes) minus 1"
-        )
-    elif count > 0 and offset + count * itemsize > length:
-        text = (
-            f"requested buffer length ({count} * {itemsize} bytes) after offset ({offset} bytes) "
-            f"must not be greater than actual buffer length ({length} bytes)"
-        )
-    elif count < 0 and (length - offset) % itemsize:
-        text = (
-            f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a "
-            f"multiple of element size ({itemsize})"
-        )
-    if text is not None:
-        raise ValueError(text + errors.at_user_line())
-
-
-@public(method=False, out=False)
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor that shares memory with any object that has the DLPack protocol.
-
-    Args:
-        ext_tensor: an object with `__dlpack__`, such as an ndarray
-        device: the CPU, or None
-        copy: True: copy; False: raise where a copy is needed; None: copy where needed
-
-    Example:
-        >>> import numpy as np
-        >>> clew.from_dlpack(np.arange(3.))
-        tensor([0., 1., 2.], dtype=torch.float64)
-    """
-    check_device(device)
-    if not hasattr(ext_tensor, "__dlpack__"):
-        raise RuntimeError(
-            "from_dlpack received an invalid capsule: it takes an object that has __dlpack__, got "
-            f"{type(ext_tensor).__name__}" + errors.at_user_line()
-        )
-    if isinstance(ext_tensor, Tensor):
-        refuse_bits(ext_tensor)
-        ext_tensor = ext_tensor.detach().numpy()
-    array = np.from_dlpack(ext_tensor, copy=copy)
-    result = wrap(array)
-    result._reason = entered_from_outside("from_dlpack()", array)
-    return result
 
 
 def _array_wrap(

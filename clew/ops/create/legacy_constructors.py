@@ -14,6 +14,8 @@ from clew.core.tensor import Size, Tensor, alias, retyped, wrap
 from clew.ops.create.nested_data import array_from_data
 from clew.ops.define.options import checked_size
 from clew.ops.tensor.conversion import LEGACY_NAMES, dtype_of_legacy
+from clew.ops.tensor.typed_storage import TypedStorage, tensor_over
+from clew.ops.tensor.untyped_storage import UntypedStorage
 
 
 def _construct(args: tuple[Any, ...], dtype: dtypes.dtype, any_dtype: bool = False) -> Tensor:
@@ -28,6 +30,8 @@ def _construct(args: tuple[Any, ...], dtype: dtypes.dtype, any_dtype: bool = Fal
                 + errors.at_user_line()
             )
         return alias(first)
+    if len(args) == 1 and isinstance(first, UntypedStorage | TypedStorage):
+        return tensor_over(first, dtype)
     if len(args) == 1 and isinstance(first, Size):
         return wrap(np.empty(checked_size("new", first), dtype.np))
     if all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in args):
@@ -67,6 +71,13 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
         >>> type(clew.zeros(2).as_subclass(Image)).__name__
         'Image'
     """
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})" + errors.at_user_line())
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
+            "possible. Make sure your class inherits from Tensor." + errors.at_user_line()
+        )
     result = retyped(self, cls)
     result._requires_grad = self.requires_grad
     result._node, result._output_nr, result._view = self._node, self._output_nr, self._view
@@ -80,13 +91,14 @@ def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) 
     return result
 
 
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+def new(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
     """A tensor of this one's dtype, from sizes or from data.
 
     `new_tensor` and `new_empty` say which.
 
     Args:
         args: sizes, or one sequence of data
+        size: the sizes, by name
         device: the CPU, or None
 
     Example:
@@ -94,6 +106,8 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
         tensor([1., 2.])
     """
     check_device(device)
+    if size is not None:
+        args = (Size(checked_size("new", size)),)
     return _construct(args, self.dtype)
 
 
@@ -108,6 +122,14 @@ class TensorType(type):
 
     dtype: dtypes.dtype
     is_cuda = False
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> TensorType:
+        if bases:
+            raise TypeError(
+                f"type 'torch.{bases[0].__name__}' is not an acceptable base type. Derive from "
+                "torch.Tensor." + errors.at_user_line()
+            )
+        return super().__new__(mcs, name, bases, namespace)
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
         check_device(device)
@@ -169,6 +191,10 @@ def set_default_tensor_type(t: Any) -> None:
         >>> clew.get_default_dtype()
         torch.float32
     """
+    errors.warn_once(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives."
+    )
     kind = dtype_of_legacy(t)
     if not kind.is_floating_point:
         raise TypeError(

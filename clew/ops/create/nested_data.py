@@ -11,6 +11,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
+from clew.ops.create.from_memory import from_dlpack
 from clew.ops.define.options import checked_number
 
 _NUMBERS = frozenset((bool, int, float, complex))
@@ -104,6 +105,12 @@ def array_from_data(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
         dlpack_or_array = _from_protocols(data)
         if dlpack_or_array is not None:
             return array_from_data(dlpack_or_array, dtype)
+    if isinstance(data, list) and data and isinstance(data[0], np.ndarray) and data[0].ndim:
+        errors.warn_once(
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider "
+            "converting the list to a single numpy.ndarray with numpy.array() before converting to "
+            "a tensor."
+        )
     shape, elements = _flatten(data)
     if elements and isinstance(elements[0], str):
         raise ValueError("too many dimensions 'str'" + errors.at_user_line())
@@ -114,7 +121,7 @@ def array_from_data(data: Any, dtype: dtypes.dtype | None) -> np.ndarray:
 def _from_protocols(data: Any) -> np.ndarray | None:
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return np.asarray(data)
-    return None
+    return from_dlpack(data)._array if hasattr(data, "__dlpack__") else None
 
 
 def _to_array(elements: list[Any], dtype: dtypes.dtype) -> np.ndarray:
@@ -170,6 +177,11 @@ def checked_ndarray(array: np.ndarray) -> dtypes.dtype:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion "
             "between byte orders is currently not supported." + errors.at_user_line()
+        )
+    if any(stride % array.itemsize for stride in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+            "array to reallocate the memory." + errors.at_user_line()
         )
     if any(stride < 0 for stride in array.strides):
         raise ValueError(

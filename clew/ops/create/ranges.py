@@ -84,7 +84,14 @@ def arange(
     if kind is None:
         integers = not any(map(_is_floating, given))
         kind = dtypes.int64 if integers else dtypes.get_default_dtype()
-    return made("arange", _arange_array(first, last, stride, kind), options, out)
+    return _delivered("arange", _arange_array(first, last, stride, kind), options, out)
+
+
+def _delivered(function: str, numbers: np.ndarray, options: Options, out: Tensor | None) -> Tensor:
+    """The tensor of some numbers; an `out=` for as many of them keeps its shape."""
+    if out is not None and out._array.size == numbers.size:
+        numbers = numbers.reshape(out._array.shape)
+    return made(function, numbers, options, out)
 
 
 def _is_floating(bound: Any) -> bool:
@@ -173,7 +180,7 @@ def range(
     count = math.floor((last - first) / stride) + 1
     if kind.category == dtypes.INTEGER:
         first, stride = int(first), int(stride)
-    return made("range", (np.arange(count) * stride + first).astype(kind.np), options, out)
+    return _delivered("range", (np.arange(count) * stride + first).astype(kind.np), options, out)
 
 
 # -- evenly spaced ---------------------------------------------------------------------------
@@ -265,7 +272,7 @@ def linspace(
     first, last = _end_points("linspace", start, end)
     kind = _spaced_dtype("linspace", dtype, out, (first, last))
     points = _spaced("linspace", first, last, steps, kind)
-    return made("linspace", points.astype(kind.np, copy=False), options, out)
+    return _delivered("linspace", points.astype(kind.np, copy=False), options, out)
 
 
 @public(method=False, out=False)
@@ -300,7 +307,7 @@ def logspace(
     kind = _spaced_dtype("logspace", dtype, out, (first, last))
     exponents = _spaced("logspace", first, last, steps, kind)
     points = np.power(exponents.dtype.type(base), exponents)
-    return made("logspace", points.astype(kind.np, copy=False), options, out)
+    return _delivered("logspace", points.astype(kind.np, copy=False), options, out)
 
 
 # -- identity and index grids ----------------------------------------------------------------

@@ -61,9 +61,7 @@ def require_bool(name: str, value: Any) -> None:
 
 def _integer(dim: Any) -> int:
     if not hasattr(type(dim), "__index__") or isinstance(dim, bool):
-        raise TypeError(
-            f"argument 'dim' must be int, not {type(dim).__name__}" + errors.at_user_line()
-        )
+        raise errors.not_an_int(dim)
     return operator.index(dim)
 
 

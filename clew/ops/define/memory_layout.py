@@ -129,6 +129,15 @@ def _channels_last_order(array: np.ndarray) -> tuple[int, ...] | None:
     return None
 
 
+def format_of(array: np.ndarray) -> memory_format:
+    """The memory format that an array is in."""
+    if array.flags.c_contiguous:
+        return contiguous_format
+    order = _channels_last_order(array)
+    found = [each for each, known in _CHANNELS_LAST.items() if known == order]
+    return found[0] if found else contiguous_format
+
+
 def strides_in_elements(array: np.ndarray) -> tuple[int, ...]:
     """Strides as PyTorch counts them; a new array without elements has none in NumPy."""
     if array.size or 0 not in array.strides:

@@ -27,6 +27,7 @@ class Options(TypedDict, total=False):
 
 
 _KNOWN = frozenset(Options.__annotations__)
+_ALL = slice(None)
 # Bytes of a tensor that will hardly be used without compiled code.
 _LARGE = 1 << 14
 _PYTHON_TYPES: dict[Any, dtypes.dtype] = {
@@ -91,18 +92,23 @@ def read_size(function: str, sizes: tuple[Any, ...], size: Any = None) -> tuple[
         raise TypeError(
             f'{function}() missing 1 required positional arguments: "size"' + errors.at_user_line()
         )
-    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
-        sizes = tuple(sizes[0])
-    return checked_size(function, sizes)
+    is_listed = len(sizes) == 1 and isinstance(sizes[0], (tuple, list))
+    if is_listed:
+        # A list of the user's own class may iterate as it likes.
+        given = sizes[0]
+        sizes = tuple(list.__getitem__(given, _ALL) if isinstance(given, list) else given)
+    return checked_size(function, sizes, is_listed)
 
 
-def checked_size(function: str, sizes: Any) -> tuple[int, ...]:
+def checked_size(function: str, sizes: Any, is_listed: bool = True) -> tuple[int, ...]:
     if not isinstance(sizes, (tuple, list)):
         raise errors.wrong_argument(function, "size", 1, "tuple of ints", sizes)
     try:
         shape = tuple(map(operator.index, sizes))
     except TypeError:
-        shape = tuple(_read_extent(function, position, n) for position, n in enumerate(sizes))
+        shape = tuple(
+            _read_extent(function, position, n, is_listed) for position, n in enumerate(sizes)
+        )
     if not shape or min(shape) >= 0:
         return shape
     for n in shape:
@@ -117,14 +123,23 @@ def checked_size(function: str, sizes: Any) -> tuple[int, ...]:
     return shape
 
 
-def _read_extent(function: str, position: int, n: Any) -> int:
+def _read_extent(function: str, position: int, n: Any, is_listed: bool) -> int:
     try:
         return operator.index(n)
     except TypeError:
-        raise TypeError(
-            f"{function}(): argument 'size' (position {position + 1}) must be tuple of ints, not "
-            f"{type(n).__name__}" + errors.at_user_line()
-        ) from None
+        kind = type(n).__name__
+        words = " (position 1) must be tuple of ints, "
+        if position:
+            words = (
+                f' failed to unpack the object at pos {position + 1} with error "type must be '
+                f'tuple of ints,but got {kind}"'
+            )
+        elif is_listed:
+            words += f"but found element of type {kind} at pos 0"
+        else:
+            words += f"not {kind}"
+        text = f"{function}(): argument 'size'{words}"
+        raise TypeError(text + errors.at_user_line()) from None
 
 
 def made(

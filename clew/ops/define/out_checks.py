@@ -12,6 +12,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.inplace import check_overlap
 from clew.core.tensor import Tensor
 
 # PyTorch's C++ names of dtypes, as its messages about `out=` have them.
@@ -86,6 +87,18 @@ def pair_of_input_dtype(args: Args, kwargs: Kwargs, out: tuple[Tensor, Tensor]) 
         _require([*args, *kwargs.values()][0].dtype, each, expected_dtype)
 
 
+def scanned_pair(args: Args, kwargs: Kwargs, out: tuple[Tensor, Tensor]) -> None:
+    """The values of a running extremum have the dtype of the input, the indices int64."""
+    _require([*args, *kwargs.values()][0].dtype, out[0], scan_words)
+    _require(dtypes.int64, out[1], scan_words)
+
+
+def same_or_apart(args: Args, kwargs: Kwargs, out: Any) -> None:
+    """`out` may be an input, but must not share a part of its memory."""
+    for each in out if isinstance(out, (tuple, list)) else (out,):
+        check_overlap((each, *args, *kwargs.values()))
+
+
 def own_memory(args: Args, kwargs: Kwargs, out: Any) -> None:
     """The two tensors given as `out=` must not share memory with the input."""
     for each in out if isinstance(out, (tuple, list)) and args else ():
@@ -97,6 +110,7 @@ def decides_dtype(args: Args, kwargs: Kwargs, out: Tensor) -> None:
     if kwargs.get("dtype") is not None:
         _require(kwargs["dtype"], out, expected_dtype)
     kwargs["dtype"] = out.dtype
+    same_or_apart(args, {}, out)
 
 
 def long_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:

@@ -22,7 +22,7 @@ from clew.core.elementwise import (
     operands,
     unary,
 )
-from clew.core.inplace import apply_inplace
+from clew.core.inplace import apply_inplace, check_overlap
 from clew.core.op import Formula, camel
 from clew.core.public import FUNCTIONS, deliver, methods, out_doc, refuse_history
 from clew.core.tensor import Tensor, wrap
@@ -341,12 +341,16 @@ BOOL_OUT = "{name} does not support non-boolean outputs."
 
 
 def out_form(
-    implementation: Callable[..., Any], text: str = "", differentiable: bool = True
+    implementation: Callable[..., Any],
+    text: str = "",
+    differentiable: bool = True,
+    elementwise: bool = True,
 ) -> Callable[..., Any]:
     """The same function with an `out=` argument.
 
     With a `text`, the dtype of `out` must be that of the result. Functions that are not
-    differentiable themselves do not mind inputs with history: what there is goes to `out`.
+    differentiable themselves do not mind inputs with history: what there is goes to `out`. For
+    those that are `elementwise`, `out` must not share a part of an input's memory.
     """
 
     @functools.wraps(implementation)
@@ -359,6 +363,8 @@ def out_form(
                 raise
         if differentiable:
             refuse_history(args, kwargs, out)
+        if elementwise:
+            check_overlap((out, *args))
         result = without_autocast(implementation, *args, **kwargs)
         if text and out.dtype is not result.dtype:
             words = {

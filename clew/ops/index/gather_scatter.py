@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import errors
-from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
@@ -450,7 +449,7 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
         src: the values to add
     """
     dim = _check_scatter(self, dim, index, src)
-    return apply_inplace(SCATTER_ADD, self, index, src, dim=dim)
+    return run_in_place((SCATTER_ADD, (self, index, src), {"dim": dim}))
 
 
 @public(checked=True, inplace=True)

@@ -95,7 +95,7 @@ def _as_tuple(index: Any) -> tuple[Any, ...]:
 def _is_tuple_like(index: list[Any]) -> bool:
     """A short list that holds more than numbers stands for a tuple, as in old NumPy."""
     return len(index) < 32 and any(
-        isinstance(each, (slice, type(None), type(...), Tensor, list, tuple, np.ndarray))
+        isinstance(each, (slice, type(None), type(...), Tensor, list, tuple, range, np.ndarray))
         for each in index
     )
 
@@ -261,9 +261,13 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Any) -> None:
     if not isinstance(value, Tensor):
         value = wrap(scalar_as(value, current._array.dtype))
-    check_put_dtype(current, value)
     tensors, pattern = split_indices(advanced)
     value = _without_leading_ones(value, current._array.ndim)
+    if value._array.dtype is not current._array.dtype:
+        # What is wrong with the shapes is said first.
+        bare = current.detach(), value.detach().to(current.dtype)
+        index_put_op(len(tensors))(*bare, *tensors, pattern=pattern, accumulate=False)
+        check_put_dtype(current, value)
     apply_inplace(
         index_put_op(len(tensors)), current, value, *tensors, pattern=pattern, accumulate=False
     )
@@ -313,7 +317,12 @@ def _contains(self: Tensor, element: Any) -> bool:
     )
 
 
+def _refuse_deletion(self: Tensor, index: Any) -> None:
+    raise TypeError("Tensor does not support deleting items" + errors.at_user_line())
+
+
 methods(
+    __delitem__=_refuse_deletion,
     __getitem__=getitem, __setitem__=setitem, __len__=_length, __iter__=_iterate,
     __contains__=_contains,
 )  # fmt: skip

@@ -7,6 +7,7 @@ saved, and overwriting it before backward is noticed.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,13 +15,14 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.inplace import apply_inplace
+from clew.core.inplace import apply_inplace, keep_apart
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy import scatter
 from clew.ops.index.writing import WritingOp
 from clew.ops.shape.slicing import formula
+from clew.source import user_stacklevel
 
 Shape = tuple[int, ...]
 Pattern = tuple[bool, ...]
@@ -184,6 +186,11 @@ def split_indices(advanced: Sequence[Tensor | None]) -> tuple[list[Tensor], Patt
 def _put_arguments(
     self: Tensor, indices: Any, values: Tensor
 ) -> tuple[list[Tensor], Pattern, Tensor]:
+    if not len(indices):
+        raise RuntimeError(
+            "index_put: there must be an index: to write all elements, use copy_"
+            + errors.at_user_line()
+        )
     if len(indices) > self._array.ndim:
         raise IndexError(
             f"too many indices for tensor of dimension {self._array.ndim} (got {len(indices)})"
@@ -191,6 +198,12 @@ def _put_arguments(
         )
     check_put_dtype(self, values)
     tensors, pattern = split_indices([each for each in indices])
+    if any(each._array.dtype == np.uint8 for each in tensors):
+        warnings.warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+            "instead.",
+            stacklevel=user_stacklevel(),
+        )
     masks = [wrap(t._array.astype(np.bool_)) if t._array.dtype == np.uint8 else t for t in tensors]
     return masks, pattern, values
 
@@ -235,6 +248,7 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         accumulate: add instead, and add several times where an index repeats
     """
     tensors, pattern, values = _put_arguments(self, indices, values)
+    keep_apart(self, values, *tensors)
     return apply_inplace(
         index_put_op(len(tensors)), self, values, *tensors, pattern=pattern, accumulate=accumulate
     )

@@ -191,8 +191,20 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
             f"{places.size} value(s)" + errors.at_user_line()
         )
     if _is_outside(index, _rows_of(input, dim)):
-        raise IndexError("index out of range in self" + errors.at_user_line())
+        raise _outside(input, dim, index)
     return INDEX_SELECT(input, index, dim=dim)
+
+
+def _outside(input: Tensor, dim: int, index: Tensor) -> Exception:
+    """PyTorch's error for an index that there is no row for: it has three."""
+    n, where = _rows_of(input, dim), errors.at_user_line()
+    if input._array.ndim > 1 and not n:
+        return RuntimeError("index_select(): self indexing axis dim should be positive" + where)
+    if input._array.ndim > 1 and (dim or not input._array.size):
+        wrong = next(i for i in every_value(index).ravel().tolist() if not 0 <= i < n)
+        text = f"INDICES element is out of DATA bounds, id={wrong} axis_dim={n}"
+        return RuntimeError(text + where)
+    return IndexError("index out of range in self" + where)
 
 
 def _check_sources(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor) -> None:

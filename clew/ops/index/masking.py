@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.define import out_checks
-from clew.ops.define.dims import require_bool, shape_argument
+from clew.ops.define.dims import is_int, require_bool, shape_argument
 from clew.ops.define.rows import require_tensors
 from clew.ops.index.writing import Call, run, run_in_place
 from clew.ops.pointwise.clamping import chosen
@@ -189,7 +190,7 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
         mask: of bools; broadcasts to the tensor's shape
         value: a number, or a tensor of no dimensions
     """
-    return run_in_place(_masked_fill_call(self, mask, value))
+    return run_in_place(_masked_fill_call(self, mask, value), may_alias=True)
 
 
 @public(checked=True, out=out_checks.input_dtype(out_checks.same_scalar_type("masked_select")))
@@ -286,9 +287,21 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         >>> clew.unravel_index(clew.tensor([0, 5]), (2, 3))
         (tensor([0, 1]), tensor([0, 2]))
     """
-    sizes = shape_argument((shape,))
+    if isinstance(shape, Tensor) or not isinstance(shape, (int, np.integer, Sequence)):
+        raise TypeError(
+            "expected 'shape' to be int or sequence of ints, but got "
+            f"{type(shape).__name__}" + errors.at_user_line()
+        )
+    listed = shape if isinstance(shape, Sequence) else (shape,)
+    for n in listed:
+        if not is_int(n):
+            raise TypeError(
+                f"expected 'shape' sequence to only contain ints, but got {type(n).__name__}"
+                + errors.at_user_line()
+            )
+    sizes = shape_argument((tuple(listed),))
     if indices._array.dtype.kind not in "iu":
-        raise ValueError(
+        raise TypeError(
             "expected 'indices' to be integer dtype, but got torch."
             f"{indices.dtype.name}" + errors.at_user_line()
         )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.inplace import apply_inplace
+from clew.core.inplace import apply_inplace, keep_apart
 from clew.core.op import Op
 from clew.core.tensor import Tensor
 
@@ -53,7 +53,9 @@ def run(call: Call) -> Tensor:
     return result
 
 
-def run_in_place(call: Call) -> Tensor:
-    """The in-place form of a prepared call."""
+def run_in_place(call: Call, may_alias: bool = False) -> Tensor:
+    """The in-place form of a prepared call; mostly the tensor must not be an index or a source."""
     op, inputs, params = call
+    if not may_alias:
+        keep_apart(*inputs)
     return apply_inplace(op, *inputs, **params)

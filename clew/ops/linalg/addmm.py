@@ -408,4 +408,9 @@ def baddbmm(
     return BADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)
 
 
-FUNCTIONS.update({each.__name__: out_form(each, EXACT_OUT) for each in (addmm, addmv, baddbmm)})
+FUNCTIONS.update(
+    {
+        each.__name__: out_form(each, EXACT_OUT, elementwise=False)
+        for each in (addmm, addmv, baddbmm)
+    }
+)

@@ -404,13 +404,16 @@ def _reflected_matmul(self: Tensor, other: Any) -> Any:
     return NotImplemented
 
 
-FUNCTIONS.update({each.__name__: out_form(each, EXACT_OUT) for each in (mm, bmm, matmul)})
+FUNCTIONS.update(
+    {each.__name__: out_form(each, EXACT_OUT, elementwise=False) for each in (mm, bmm, matmul)}
+)
 FUNCTIONS["mv"] = out_form(
     mv,
     "addmv input tensors must have the same dtype, but got {found}, {expected}, and {expected}",
+    elementwise=False,
 )
 for _each in (dot, vdot):
     FUNCTIONS[_each.__name__] = out_form(
-        _each, "result dtype {found} does not match input dtype {expected}"
+        _each, "result dtype {found} does not match input dtype {expected}", elementwise=False
     )
 methods(__matmul__=_matmul_operator, __rmatmul__=_reflected_matmul)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.elementwise import NUMBER
 from clew.core.inplace import check_write, store
 from clew.core.public import methods
 from clew.core.state import local
@@ -15,9 +16,21 @@ from clew.core.tensor import Tensor
 
 
 def _write(self: Tensor, name: str, values: Any) -> Tensor:
+    if self._array.dtype.kind != "b":
+        values = map(_number, values)
     array = np.fromiter(values, self._array.dtype, self._array.size)
     store(self, array.reshape(self._array.shape), name)
     return self
+
+
+def _number(value: Any) -> Any:
+    """NumPy would read numbers out of text."""
+    if not isinstance(value, (*NUMBER, Tensor)):
+        raise TypeError(
+            f"'{type(value).__name__}' object cannot be interpreted as a number: must be real "
+            f"number, not {type(value).__name__}" + errors.at_user_line()
+        )
+    return value
 
 
 def _check(self: Tensor, name: str, *others: Tensor) -> None:

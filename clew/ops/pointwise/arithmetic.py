@@ -18,6 +18,7 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import OPS
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
+from clew.ops.define import out_checks
 from clew.ops.define.deprecated_forms import sorted_out
 from clew.ops.define.rows import (
     REAL,
@@ -163,8 +164,8 @@ def _read_old(name: str, alpha: Any, *args: Any) -> tuple[Tensor, Tensor, Any]:
     return input, other, given["alpha"]
 
 
-@public()
-def add(input: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
+@public(out=out_checks.same_or_apart)
+def add(input: Any, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     """`input + alpha * other`.
 
     Args:
@@ -187,8 +188,8 @@ def add(input: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     return ADD_SCALED(*_check_alpha(ADD, alpha, input, other), alpha=alpha)
 
 
-@public(aliases=("subtract",))
-def sub(input: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
+@public(out=out_checks.same_or_apart, aliases=("subtract",))
+def sub(input: Any, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     """`input - alpha * other`.
 
     Args:

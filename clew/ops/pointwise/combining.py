@@ -14,6 +14,7 @@ from clew.core.elementwise import NUMBER
 from clew.core.public import FUNCTIONS, out_doc, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.ops.define import out_checks
 from clew.ops.define.deprecated_forms import number_first
 from clew.ops.define.rows import (
     FLOAT,
@@ -204,7 +205,7 @@ ADDCDIV = Row(
 )  # fmt: skip
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.same_or_apart)
 @number_first("value")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`.
@@ -228,7 +229,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     return ADDCMUL(input, tensor1, tensor2, value=value)
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.same_or_apart)
 @number_first("value")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`.

@@ -40,7 +40,7 @@ def _pairs(self: np.ndarray) -> np.ndarray:
 
 
 def _from_pairs(self: np.ndarray) -> np.ndarray:
-    dtype = dtypes.BY_NUMPY[self.dtype].to_complex().np
+    dtype = dtypes.complex_of(dtypes.BY_NUMPY[self.dtype]).np
     shape = self.shape[:-1]
     if not self.size:
         return np.empty(shape, dtype)
@@ -314,7 +314,7 @@ FUNCTIONS["conj_physical"] = _conj_physical_function
 
 
 def _complex(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
-    dtype = dtypes.BY_NUMPY[real.dtype].to_complex().np
+    dtype = dtypes.complex_of(dtypes.BY_NUMPY[real.dtype]).np
     result = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtype)
     result.real = real
     result.imag = imag

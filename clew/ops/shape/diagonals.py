@@ -126,7 +126,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
         raise RuntimeError(
             f"diagonal dimensions cannot be identical {dim1}, {dim2}" + errors.at_user_line()
         )
-    return DIAG_EMBED(input, offset=offset, dim1=first, dim2=second)
+    return DIAG_EMBED(input, offset=int(offset), dim1=first, dim2=second)
 
 
 @public(out=out_checks.input_dtype(may_alias=True))

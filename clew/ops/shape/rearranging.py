@@ -13,7 +13,7 @@ import numpy as np
 from clew import errors
 from clew.backend.layout import contiguous_format
 from clew.core.op import Op
-from clew.core.public import public
+from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.define.dims import numpy_names, shape_argument, wrap_dim
 from clew.ops.define.rows import require_tensors
@@ -65,6 +65,14 @@ def flip(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
                 f"dim {dim} appears multiple times in the list of dims" + errors.at_user_line()
             )
     return FLIP(input, dims=wrapped if ndim else ())
+
+
+def _reversed(self: Tensor) -> Tensor:
+    """`reversed(x)`: the elements of the first dimension from the last to the first."""
+    return flip(self, 0) if self._array.ndim else self
+
+
+methods(__reversed__=_reversed)
 
 
 @public(out=False)

@@ -362,11 +362,16 @@ def tensor_split(
 
 
 def _split_tensor(given: Tensor) -> Any:
-    if given._array.dtype != np.int64 or given._array.ndim > 1:
+    if given._array.ndim > 1:
         raise RuntimeError(
             "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
-            "one-dimensional tensor, of dtype long, but got a tensor with "
-            f"{given._array.ndim} dims" + errors.at_user_line()
+            f"one-dimensional tensor, but got a tensor with {given._array.ndim} dims"
+            + errors.at_user_line()
+        )
+    if given._array.dtype != np.int64:
+        raise RuntimeError(
+            "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+            f"{given.dtype.scalar_name}" + errors.at_user_line()
         )
     return given._array.tolist()
 

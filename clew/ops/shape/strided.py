@@ -20,6 +20,7 @@ from clew.ops.define.dims import shape_argument, wrap_dim
 from clew.ops.tensor.copying import zeros
 
 Shape = tuple[int, ...]
+_MOST = (1 << 63) - 1
 
 
 # -- windows -------------------------------------------------------------------------------
@@ -219,6 +220,11 @@ def strided_part(
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}" + errors.at_user_line())
     part = Geometry(size, stride, offset)
+    if (part.last() + 1) * input._array.itemsize > _MOST:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={errors.shape_list(size)} and "
+            f"strides={errors.shape_list(stride)}" + errors.at_user_line()
+        )
     itemsize = input._array.itemsize
     available = owner_of(memory_behind(input._array)).nbytes // itemsize
     if 0 not in size and part.last() >= available:

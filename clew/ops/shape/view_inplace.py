@@ -1,21 +1,16 @@
-"""In-place forms that change a tensor's shape and not its elements: squeeze_, t_, resize_, set_."""
+"""In-place forms that change a tensor's shape and not its elements: squeeze_, t_, as_strided_."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from clew import errors
 from clew.core.inplace import bump_version, check_write
-from clew.core.node import AccumulateGrad
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE
-from clew.core.tensor import Tensor, tangents_of, wrap
+from clew.core.tensor import Tensor, tangents_of
 from clew.core.view_op import ViewOp
-from clew.kernels.numpy.strides import owner_of, restride
-from clew.ops.define.dims import shape_argument, wrap_dim
+from clew.ops.define.dims import wrap_dim
 from clew.ops.shape import squeezing, transposing, views
 from clew.ops.shape.strided import AS_STRIDED, strided_part
 
@@ -165,92 +160,7 @@ def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None
     return turn_into_view(self, AS_STRIDED_, undo, part=part, whole=whole)
 
 
-# -- size and memory -----------------------------------------------------------------------
-
-
-def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = None) -> Tensor:
-    """Give this tensor another size; its memory grows when it must.
-
-    The elements stay in memory as they are; the values of new ones are not defined.
-
-    Args:
-        size: the new shape: a tuple, or as arguments of their own
-        memory_format: ignored; the result is contiguous
-
-    Example:
-        >>> clew.tensor([[1, 2], [3, 4]]).resize_(3)
-        tensor([1, 2, 3])
-    """
-    shape = shape_argument(args, size)
-    if self.requires_grad and not local.state.inference:
-        raise RuntimeError("cannot resize variables that require grad" + errors.at_user_line())
-    array = self._array
-    if array.shape == shape:
-        return self
-    count = int(np.prod(shape))
-    owner = owner_of(array)
-    if owner.nbytes < count * array.itemsize:
-        grown = np.zeros(count, array.dtype)
-        kept = array.reshape(-1) if array.flags.c_contiguous else owner.reshape(-1)
-        grown[: kept.size] = kept
-        self._array = grown.reshape(shape)
-    else:
-        strides = np.empty(shape, np.bool_).strides
-        self._array = restride(array, shape, tuple(s * array.itemsize for s in strides))
-    bump_version(self, "resize_")
-    return self
-
-
-@public(out=False)
-def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Give this tensor the size of another; see `resize_`.
-
-    Args:
-        the_template: the tensor whose size it gets
-        memory_format: ignored; the result is contiguous
-
-    Example:
-        >>> clew.tensor([[1, 2], [3, 4]]).resize_as_(clew.zeros(3))
-        tensor([1, 2, 3])
-    """
-    return resize_(self, the_template._array.shape, memory_format=memory_format)
-
-
-def set_(self: Tensor, source: Tensor | None = None) -> Tensor:
-    """Let this tensor share another's memory, size and strides.
-
-    Args:
-        source: the other tensor, of the same dtype; without one this tensor becomes empty
-
-    Example:
-        >>> x, y = clew.zeros(2), clew.tensor([1., 2., 3.])
-        >>> x.set_(y)
-        tensor([1., 2., 3.])
-        >>> x.data_ptr() == y.data_ptr()
-        True
-    """
-    refuse_leaf(self, "set_")
-    if self.requires_grad and not self.is_leaf:
-        raise RuntimeError(
-            "set_ is only supported on tensors without a history" + errors.at_user_line()
-        )
-    if source is None:
-        source = wrap(np.empty(0, self._array.dtype))
-    if source._array.dtype is not self._array.dtype:
-        raise RuntimeError(
-            f"Could not set tensor of type {source.dtype.name} to a tensor of type "
-            f"{self.dtype.name}" + errors.at_user_line()
-        )
-    # As with `.data`, the version counter stays with the tensor.
-    self._array = source._array
-    if isinstance(self._node, AccumulateGrad):
-        # Graphs made before lead to the data that the leaf had then.
-        self._node = self._node.anew(self)
-    bump_version(self, "set_")
-    return self
-
-
 methods(
     squeeze_=squeeze_, unsqueeze_=unsqueeze_, transpose_=transpose_, swapaxes_=swapaxes_,
-    swapdims_=transpose_, t_=t_, resize_=resize_, set_=set_,
+    swapdims_=transpose_, t_=t_,
 )  # fmt: skip

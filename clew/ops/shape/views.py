@@ -56,7 +56,9 @@ def same_elements(array: np.ndarray, shape: Shape, strides: Shape) -> np.ndarray
 
 def _expanded(self: np.ndarray, *, shape: Shape) -> np.ndarray:
     extra = len(shape) - self.ndim
-    strides = [0] * extra
+    # New dimensions of size 1 are no repetition: they reach over all that is behind them.
+    behind = self.shape[0] * self.strides[0] if self.ndim else self.itemsize
+    strides = [behind if n == 1 else 0 for n in shape[:extra]]
     for stride, size, wanted in zip(self.strides, self.shape, shape[extra:], strict=True):
         strides.append(stride if size == wanted else 0)
     return same_elements(self, shape, tuple(strides))
@@ -269,10 +271,24 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty" + errors.at_user_line())
     if not shape:
-        return view(input, sizes)
+        raise RuntimeError(
+            "unflatten got an unexpected error:\nDimension specified as "
+            f"{dim} but tensor has no dimensions" + errors.at_user_line()
+        )
+    if sizes.count(-1) > 1:
+        raise RuntimeError(
+            "unflatten got an unexpected error:\nonly one dimension can be inferred"
+            + errors.at_user_line()
+        )
     known = 1
     for n in sizes:
         known *= abs(n) if n == -1 else n
+    if -1 in sizes and not known:
+        raise RuntimeError(
+            "unflatten got an unexpected error:\ncannot reshape tensor of 0 elements into shape "
+            f"{errors.shape_list(sizes)} because the unspecified dimension size -1 can be any "
+            "value and is ambiguous" + errors.at_user_line()
+        )
     if sizes.count(-1) == 1 and known and shape[dim] % known == 0:
         sizes = infer_shape(sizes, shape[dim])
     elif -1 in sizes or known != shape[dim]:
@@ -399,13 +415,18 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """
     result: list[int] = []
     for position, shape in enumerate(shapes):
+        if not isinstance(shape, Sequence) and not hasattr(type(shape), "__index__"):
+            raise RuntimeError(
+                "Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
+                f"{shape}" + errors.at_user_line()
+            )
         sizes = [operator.index(shape)] if not isinstance(shape, Sequence) else list(shape)
         result = [1] * (len(sizes) - len(result)) + result
         for back, n in enumerate(reversed(sizes), 1):
             if n < 0:
-                raise RuntimeError(
-                    f"Trying to create tensor with negative dimension ({n}): ({n})"
-                    + errors.at_user_line()
+                raise ValueError(
+                    f"Attempting to broadcast a dimension with negative length! It is {n} in "
+                    f"{tuple(sizes)}" + errors.at_user_line()
                 )
             if n != 1 and result[-back] not in (1, n):
                 raise RuntimeError(

@@ -103,7 +103,7 @@ def _promoted(input: Tensor, to_complex: bool) -> Tensor:
         raise RuntimeError(f"Unsupported dtype {dtype.scalar_name}" + errors.at_user_line())
     wanted = dtypes.get_default_dtype() if dtype.category < dtypes.FLOAT else dtype
     if to_complex:
-        wanted = wanted.to_complex()
+        wanted = dtypes.complex_of(wanted)
     return input if wanted is dtype else input.to(wanted)
 
 

@@ -147,7 +147,23 @@ _CASTS = {
     "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
     "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
 }  # fmt: skip
-methods(**{name: _caster(name, dtype) for name, dtype in _CASTS.items()})
+
+
+def chalf(self: Tensor, memory_format: format_type | None = None) -> Tensor:
+    """Raises: there are no tensors of complex32, because NumPy has no such numbers.
+
+    Args:
+        memory_format: the order of the dimensions in memory
+
+    Example:
+        >>> clew.tensor([0, 1]).chalf()
+        Traceback (most recent call last):
+        NotImplementedError: there are no tensors of torch.complex32 in clew, ...
+    """
+    return to_dtype(self, dtypes.complex32, memory_format=memory_format)
+
+
+methods(chalf=chalf, **{name: _caster(name, dtype) for name, dtype in _CASTS.items()})
 
 LEGACY_NAMES = {
     "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
@@ -180,6 +196,8 @@ def dtype_of_legacy(kind: Any) -> dtypes.dtype:
     """The dtype that a dtype, a legacy tensor class or its name stands for."""
     if isinstance(kind, dtypes.dtype):
         return kind
+    if kind is Tensor:
+        return dtypes.get_default_dtype()
     if getattr(kind, "is_cuda", False) or str(kind).startswith("torch.cuda."):
         raise devices.no_such_device(device_type("cuda"))
     if isinstance(kind, str):

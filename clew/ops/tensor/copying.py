@@ -18,6 +18,7 @@ from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.arrays import row_by_row
+from clew.kernels.numpy.conversion import saturated
 from clew.ops.define import memory_layout, vmap_errors
 
 NARROW_FLOATS = frozenset({*dtypes.LOW_PRECISION, np.dtype(np.float32)})
@@ -31,7 +32,7 @@ def convert(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
         warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=6)
         array = array.real
     with np.errstate(all="ignore"):
-        return array.astype(dtype)
+        return saturated(array, dtype).astype(dtype)
 
 
 def _copied(self: np.ndarray, src: np.ndarray) -> np.ndarray:

@@ -7,13 +7,14 @@ from typing import Any
 from clew import errors
 from clew.backend import dtypes, layout
 from clew.backend.device import CPU
-from clew.backend.device import device as device_type
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.public import methods, public
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.ops.define import memory_layout, vmap_errors
 from clew.ops.define.dims import wrap_dim
-from clew.ops.tensor.shared_memory import shared_memory_of
+from clew.ops.tensor.legacy_storages import LEGACY_CLASSES
+from clew.ops.tensor.typed_storage import TypedStorage, typed, warn_of_removal
+from clew.ops.tensor.untyped_storage import UntypedStorage, storage_of
 
 
 def size(self: Tensor, dim: int | None = None) -> Any:
@@ -29,7 +30,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     """
     shape = self._array.shape
     if dim is None:
-        return Size(shape)
+        return self.shape
     if not shape:
         raise (
             errors.dimension_out_of_range(dim, 0)
@@ -277,7 +278,7 @@ def is_storage(obj: Any) -> bool:
         >>> clew.is_storage(clew.tensor(1).untyped_storage())
         True
     """
-    return isinstance(obj, StorageView)
+    return isinstance(obj, UntypedStorage | TypedStorage)
 
 
 @public(method=False, out=False)
@@ -327,65 +328,42 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
 # -- storage ---------------------------------------------------------------------------------
 
 
-class StorageView:
-    """The memory that a tensor and its views share, for programs that ask about it."""
-
-    def __init__(self, tensor: Tensor, typed: bool) -> None:
-        self._array = memory_behind(tensor._array)
-        self._memory = memory_layout.owner_of(self._array)
-        self._itemsize = tensor._array.itemsize if typed else 1
-        self._shared = tensor._storage
-
-    def data_ptr(self) -> int:
-        """The address of the memory."""
-        return memory_layout.address(self._memory) if self._memory.nbytes else 0
-
-    def nbytes(self) -> int:
-        """The size of the memory in bytes."""
-        return max(self._memory.nbytes, self._array.nbytes)
-
-    def size(self) -> int:
-        """The number of elements (of bytes, for an untyped storage)."""
-        return self.nbytes() // self._itemsize
-
-    def element_size(self) -> int:
-        return self._itemsize
-
-    def is_shared(self) -> bool:
-        return shared_memory_of(self._memory) is not None
-
-    @property
-    def device(self) -> device_type:
-        return CPU
-
-    def __len__(self) -> int:
-        return self.size()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StorageView) and self._shared is other._shared
-
-    def __hash__(self) -> int:
-        return hash(id(self._shared))
-
-
-def untyped_storage(self: Tensor) -> StorageView:
-    """The memory that the tensor and its views share, counted in bytes.
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The memory, counted in bytes.
 
     Example:
-        >>> clew.arange(5)[2:].untyped_storage().nbytes()
-        40
+        >>> clew.ones(3).untyped_storage().nbytes()
+        12
     """
-    return StorageView(self, typed=False)
+    return storage_of(self)
 
 
-def storage(self: Tensor) -> StorageView:
-    """The memory that the tensor and its views share, counted in elements.
+def _typed_storage(self: Tensor) -> TypedStorage:
+    """The memory, counted in elements, without a warning."""
+    return typed(storage_of(self), self.dtype)
+
+
+def storage(self: Tensor) -> TypedStorage:
+    """The memory, counted in elements. Deprecated: use `untyped_storage`.
 
     Example:
-        >>> clew.arange(5)[2:].storage().size()
-        5
+        >>> import warnings
+        >>> warnings.simplefilter("ignore")
+        >>> clew.ones(3).storage().size()
+        3
     """
-    return StorageView(self, typed=True)
+    warn_of_removal()
+    return _typed_storage(self)
+
+
+def storage_type(self: Tensor) -> Any:
+    """The legacy class of the typed storage.
+
+    Example:
+        >>> clew.ones(3).storage_type()
+        <class 'torch.FloatStorage'>
+    """
+    return LEGACY_CLASSES.get(f"{self.dtype.scalar_name}Storage", TypedStorage)
 
 
 @public(out=False)
@@ -441,6 +419,16 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
     return False
 
 
+def is_shared(self: Tensor) -> bool:
+    """Whether the tensor is in memory that other processes can share.
+
+    Example:
+        >>> clew.zeros(3).is_shared()
+        False
+    """
+    return storage_of(self).is_shared()
+
+
 def _constant(name: str, value: Any, doc: str) -> property:
     """An attribute that is the same for all tensors."""
     example = f"\n\nExample:\n    >>> clew.zeros(2).{name}\n    {value!r}"
@@ -458,8 +446,9 @@ _NEVER = {
 }  # fmt: skip
 
 methods(
-    is_set_to=is_set_to, untyped_storage=untyped_storage, storage=storage, dim_order=dim_order,
-    is_pinned=is_pinned,
+    is_set_to=is_set_to, untyped_storage=untyped_storage, storage=storage,
+    _typed_storage=_typed_storage, storage_type=storage_type, dim_order=dim_order,
+    is_pinned=is_pinned, is_shared=is_shared,
     device=_constant("device", CPU, "Where the tensor lives: on the CPU."),
     layout=_constant("layout", layout.strided, "How the elements are arranged: strided, always."),
     is_cpu=_constant("is_cpu", True, "Whether the tensor is on the CPU: True, always."),

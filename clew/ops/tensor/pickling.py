@@ -14,6 +14,7 @@ from clew.core.mirror import bits_of, memory_behind, with_bits
 from clew.core.public import methods
 from clew.core.tensor import Tensor, alias, retyped, wrap
 from clew.ops.define import memory_layout
+from clew.ops.tensor.untyped_storage import copied_memory
 
 
 def _rebuild(
@@ -86,10 +87,7 @@ def _copied_memory(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if bits_of(array):
         return wrap(memory_layout.copy_in_format(array, array.dtype))
     owner = memory_layout.owner_of(array)
-    key = id(self._storage)
-    if key not in memo:
-        memo[key] = wrap(owner.ravel(order="K").view(np.uint8).copy())
-    whole: Tensor = memo[key]
+    whole = copied_memory(owner, memo)
     copied = np.ndarray(
         array.shape,
         array.dtype,

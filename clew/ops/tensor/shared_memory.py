@@ -11,7 +11,6 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.mirror import memory_behind
 from clew.core.public import methods
 from clew.core.tensor import Tensor, retyped, wrap
 from clew.ops.define import memory_layout
@@ -147,14 +146,4 @@ def _rebuild_shared(
     return result
 
 
-def is_shared(self: Tensor) -> bool:
-    """Whether the tensor is in memory that other processes can share.
-
-    Example:
-        >>> clew.zeros(3).is_shared()
-        False
-    """
-    return shared_memory_of(memory_behind(self._array)) is not None
-
-
-methods(share_memory_=share_memory_, is_shared=is_shared)
+methods(share_memory_=share_memory_)

@@ -18,6 +18,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.backend.device import check_device
 from clew.core.exposure import expose
 from clew.core.mirror import CONJ, bits_of
 from clew.core.public import methods
@@ -96,8 +97,10 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
             f"Can't call numpy() on Tensor that has {what[0]} bit set. Use "
             f"tensor.resolve_{what[1]}().numpy() instead." + errors.at_user_line()
         )
-    if self._array.dtype is dtypes.bfloat16.np:
-        raise TypeError("Got unsupported ScalarType BFloat16" + errors.at_user_line())
+    if self.dtype is dtypes.bfloat16 or self.dtype in dtypes.FLOAT8:
+        raise TypeError(
+            f"Got unsupported ScalarType {self.dtype.scalar_name}" + errors.at_user_line()
+        )
     _note_exit(self, ".numpy()")
     if bits:
         return self._array.copy()
@@ -143,9 +146,27 @@ def _dlpack(
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     refuse_bits(self)
-    return self.numpy().__dlpack__(
-        stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
-    )
+    _check_exchange(stream, dl_device)
+    return self.numpy().__dlpack__(max_version=max_version, copy=copy)
+
+
+# By their numbers in DLPack: the kinds of devices that PyTorch knows.
+_EXCHANGED = {1: "cpu", 2: "cuda", 3: "cpu", 10: "cuda", 14: "xpu"}
+
+
+def _check_exchange(stream: Any, dl_device: Any) -> None:
+    """Refuse streams, which the CPU has none of, and other devices."""
+    if stream is not None and type(stream) is not int:
+        raise TypeError("stream must be ``int`` or ``none``" + errors.at_user_line())
+    if stream is not None and stream != -1:
+        raise AssertionError("stream should be None on cpu." + errors.at_user_line())
+    if dl_device is not None:
+        kind = _EXCHANGED.get(int(dl_device[0]))
+        if kind is None:
+            raise BufferError(
+                f"Unsupported device_type: {int(dl_device[0])}" + errors.at_user_line()
+            )
+        check_device(kind)
 
 
 # -- to Python -------------------------------------------------------------------------------
@@ -182,6 +203,11 @@ def tolist(self: Tensor) -> Any:
 
 
 def _only_element(self: Tensor) -> Any:
+    if self._requires_grad and local.state.grad_enabled:
+        errors.warn_once(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+            "behavior.\nConsider using tensor.detach() first."
+        )
     if self._array.size != 1:
         raise ValueError(
             "only one element tensors can be converted to Python scalars" + errors.at_user_line()

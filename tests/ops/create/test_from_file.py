@@ -40,9 +40,9 @@ def test_a_shared_file_is_extended(tmp_path: Path) -> None:
     assert path.stat().st_size == 16
 
 
-@pytest.mark.parametrize("arguments", [(False, 40), (False, 4)])
+@pytest.mark.parametrize("arguments", [(False, 40), (False, 4), (True, 4)])
 def test_what_is_refused(tmp_path: Path, arguments: tuple[Any, ...]) -> None:
-    path = tmp_path / "numbers"
+    path = tmp_path / "missing" / "numbers" if arguments[0] else tmp_path / "numbers"
     if arguments[1] == 40:
         path.write_bytes(b"abc")
     _, expected = oracle.outcome(torch.from_file, str(path), *arguments)

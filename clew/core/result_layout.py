@@ -1,0 +1,76 @@
+"""The order of a result's dimensions in memory, where operands lie in memory in different orders.
+
+NumPy takes the order that suits all operands best, PyTorch that of the first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from clew.kernels.numpy.strides import restride
+
+
+def laid_out(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
+    """The result of an elementwise operation with its dimensions in PyTorch's order in memory."""
+    arrays = [each for each in operands if isinstance(each, np.ndarray) and each.ndim]
+    if not arrays or not result.size:
+        return result
+    wanted = _strides_in(_order(arrays, result.shape), result)
+    strides = result.strides
+    if wanted == strides:
+        return result
+    if all(n == 1 or a == b for n, a, b in zip(result.shape, wanted, strides, strict=True)):
+        # Only dimensions of size 1 differ: the elements are where they should be.
+        return restride(result, result.shape, wanted)
+    copied = np.ndarray(result.shape, result.dtype, np.empty(result.size, result.dtype), 0, wanted)
+    copied[...] = result
+    return copied
+
+
+def _order(arrays: Sequence[np.ndarray], shape: tuple[int, ...]) -> list[int]:
+    """The dimensions from innermost to outermost, by the first operand that can tell two apart."""
+    all_strides = [_broadcast_strides(each, shape) for each in arrays]
+    order = list(range(len(shape)))[::-1]
+    for start in range(1, len(order)):
+        current = start
+        for earlier in range(start - 1, -1, -1):
+            said = _compare(order[earlier], order[current], all_strides, shape)
+            if said < 0:
+                break
+            if said > 0:
+                order[earlier], order[current] = order[current], order[earlier]
+                current = earlier
+    return order
+
+
+def _compare(inner: int, outer: int, all_strides: Any, shape: tuple[int, ...]) -> int:
+    """1 if two dimensions should be exchanged, -1 if they are in order, 0 if nobody can tell."""
+    for strides in all_strides:
+        if strides[inner] == 0 or strides[outer] == 0:
+            continue
+        if strides[inner] != strides[outer]:
+            return 1 if strides[inner] > strides[outer] else -1
+        if shape[inner] > shape[outer]:
+            return 1
+    return 0
+
+
+def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
+    missing = len(shape) - array.ndim
+    own = [
+        0 if n == 1 != wanted else stride
+        for n, wanted, stride in zip(array.shape, shape[missing:], array.strides, strict=True)
+    ]
+    return (*[0] * missing, *own)
+
+
+def _strides_in(order: list[int], result: np.ndarray) -> tuple[int, ...]:
+    strides = [0] * result.ndim
+    step = result.itemsize
+    for dim in order:
+        strides[dim] = step
+        step *= result.shape[dim]
+    return tuple(strides)
