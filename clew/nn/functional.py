@@ -44,9 +44,6 @@ from clew.ops.nn.average_pooling import (
     avg_pool1d,
     avg_pool2d,
     avg_pool3d,
-    lp_pool1d,
-    lp_pool2d,
-    lp_pool3d,
 )
 from clew.ops.nn.batch_norm import batch_norm
 from clew.ops.nn.convolution import (
@@ -127,6 +124,7 @@ from clew.ops.nn.multihead_attention import multi_head_attention_forward
 from clew.ops.nn.padding import (
     pad,
 )
+from clew.ops.nn.power_pooling import lp_pool1d, lp_pool2d, lp_pool3d
 from clew.ops.nn.rms_norm import rms_norm
 from clew.ops.nn.unpooling import (
     fractional_max_pool2d,

@@ -42,14 +42,12 @@ _KERNEL = Windows(
 
 def max_of_windows(
     x: Array, rows: tuple[Array, Array], columns: tuple[Array, Array]
-) -> tuple[Array, Array] | None:
+) -> tuple[Array, Array]:
     """The largest value of each window and where it is in its plane; the first, or the last NaN.
 
-    `rows` and `columns` say where windows begin and end. None for dtypes that are not compiled for.
+    x is float32 or float64; `rows` and `columns` say where windows begin and end.
     """
     ufunc = _KERNEL.when(x)
-    if ufunc is None:
-        return None
     x = np.ascontiguousarray(x)
     values, index = ufunc(x.reshape(-1, *x.shape[-2:]), *rows, *columns)
     shape = (*x.shape[:-2], *values.shape[-2:])

@@ -17,7 +17,10 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import max_pool as kernel
+from clew.ops.define.memory_layout import channels_last_order, in_order
 from clew.ops.nn.average_pooling import (
+    Order,
+    check_adaptive_gradient,
     check_adaptive_input,
     check_line_rank,
     one_int,
@@ -28,6 +31,7 @@ from clew.ops.nn.spatial import (
     batch_axis,
     check_pool_rank,
     check_pool_sizes,
+    check_room,
     failure,
     integers,
     keeps_format,
@@ -40,6 +44,8 @@ from clew.ops.nn.spatial import (
 Array = np.ndarray
 Pair = tuple[Array, Array]
 Tensors = tuple[Tensor, Tensor]
+# What an index takes in memory.
+INDEX_BYTES = 8
 
 
 # -- picking and scattering --------------------------------------------------------------------
@@ -51,12 +57,18 @@ def _picked(self: Array, indices: Array, *, spatial: Shape) -> Array:
     return batch.reshape(indices.shape)
 
 
-def _scattered(grad_output: Array, indices: Array, *, spatial: Shape, unique: bool) -> Array:
+@located
+def _scattered(
+    grad_output: Array, indices: Array, *, spatial: Shape, unique: bool, order: Order = None,
+    adaptive: bool = False,
+) -> Array:  # fmt: skip
     dims = len(spatial)
+    if adaptive:
+        check_adaptive_gradient(f"adaptive_max_pool{dims}d", grad_output, dims)
     batch = kernel.scatter_by_index(
         batch_axis(grad_output, dims), batch_axis(indices, dims), spatial=spatial, unique=unique
     )
-    return batch.reshape(*grad_output.shape[:-dims], *spatial)
+    return in_order(batch.reshape(*grad_output.shape[:-dims], *spatial), order)
 
 
 PICK: Op = Op(
@@ -73,19 +85,29 @@ SCATTER: Op = Op(
 
 def _pooled_op(name: str, forward: Any, dims: int, node: str, windows: bool = False) -> Op:
     """An operation that gives values and indices; as in PyTorch it saves its input too."""
+    adaptive = name.startswith("adaptive")
 
     def plain(g: tuple[Tensor, ...], self: Tensor, out1: Tensor) -> Tensor:
-        result: Tensor = SCATTER(g[0], out1, spatial=self._array.shape[-dims:], unique=False)
+        result: Tensor = SCATTER(
+            g[0], out1, spatial=self._array.shape[-dims:], unique=False, adaptive=adaptive,
+            order=channels_last_order(self._array),
+        )  # fmt: skip
         return result
 
     def windowed(
         g: tuple[Tensor, ...], self: Tensor, out1: Tensor, kernel_size: Shape, stride: Shape,
-        dilation: Shape,
+        padding: Shape, dilation: Shape, ceil_mode: bool,
     ) -> Tensor:  # fmt: skip
+        spatial = self._array.shape[-dims:]
         apart = all(
             s >= d * (k - 1) + 1 for k, s, d in zip(kernel_size, stride, dilation, strict=True)
         )
-        result: Tensor = SCATTER(g[0], out1, spatial=self._array.shape[-dims:], unique=apart)
+        grad, index = g[0], out1
+        if kernel.has_empty_windows(spatial, kernel_size, stride, padding, dilation, ceil_mode):
+            # What lies wholly in the padding has no element that a gradient could go to.
+            grad, index, apart = grad.masked_fill(index < 0, 0.0), index.clamp(min=0), False
+        order = channels_last_order(self._array)
+        result: Tensor = SCATTER(grad, index, spatial=spatial, unique=apart, order=order)
         return result
 
     return Op(
@@ -174,10 +196,11 @@ _LINE_WORDS = {
     "padding": "an int, list of ints, or tuple of ints",
     "dilation": "an int, list of ints or tuple of ints",
 }
+_LINE_POSITIONS = {name: position for position, name in enumerate(_LINE_WORDS, 2)}
 
 
 def _line_size(argument: str, value: Any) -> int:
-    values = integers("max_pool1d", argument, value)
+    values = integers("max_pool1d", argument, value, _LINE_POSITIONS[argument])
     if len(values) != 1:
         raise failure(
             f"max_pool1d() {argument} must be {_LINE_WORDS[argument]} of size 1 but got size "
@@ -327,7 +350,7 @@ def max_pool3d(
 def _adaptive_max_pool(dims: int, input: Tensor, output_size: Any) -> Tensors:
     name = f"adaptive_max_pool{dims}d"
     require_tensor(name, "input", 1, input)
-    sizes = integers(name, "output_size", size_or_default(output_size, input._array.shape))
+    sizes = integers(name, "output_size", size_or_default(output_size, input._array.shape), 2)
     if type(output_size) is int:
         sizes = sizes * dims
     check_adaptive_input(name, dims, input, colon=":")
@@ -342,6 +365,7 @@ def _adaptive_max_pool(dims: int, input: Tensor, output_size: Any) -> Tensors:
         )
     if not input.dtype.is_floating_point:
         raise errors.no_kernel(name if dims == 2 else f"{name}_cpu", input.dtype)
+    check_room((*input._array.shape[:-dims], *sizes), INDEX_BYTES)
     result: Tensors = ADAPTIVE_MAX[dims](input, output_size=sizes)
     return result
 
