@@ -142,7 +142,7 @@ def _deepest(
     """Maxima over planes that have been reduced, (N, C, D, rows, columns), and their indices."""
     plane = values.shape[3:]
     across = np.arange(prod(plane))
-    flat = values.reshape(*values.shape[:3], -1)
+    flat = values.reshape(*values.shape[:3], prod(plane))
     best, where = max_of_windows(flat, depths, (across, across + 1))
     shape = (*best.shape[:3], *plane)
     # Where a maximum is among the planes' maxima, and where that was in its plane.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from math import prod
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def max_of_windows(
     """
     ufunc = _KERNEL.when(x)
     x = np.ascontiguousarray(x)
-    values, index = ufunc(x.reshape(-1, *x.shape[-2:]), *rows, *columns)
+    values, index = ufunc(x.reshape(prod(x.shape[:-2]), *x.shape[-2:]), *rows, *columns)
     shape = (*x.shape[:-2], *values.shape[-2:])
     return values.reshape(shape), index.reshape(shape)
 

@@ -119,6 +119,13 @@ def in_order(array: np.ndarray, order: tuple[int, ...] | None) -> np.ndarray:
     return laid_out.transpose(np.argsort(order))
 
 
+def has_format(array: np.ndarray, wanted: memory_format) -> bool:
+    """Whether `to` leaves an array as it is: its strides must be those of the format."""
+    if not is_contiguous_in(array, wanted):
+        return False
+    return (wanted is contiguous_format) == (channels_last_order(array) is None)
+
+
 def joined_in_memory(arrays: Sequence[np.ndarray], result: np.ndarray) -> np.ndarray:
     """A result of joining arrays: row by row in memory unless channels are last in all of them."""
     if result.flags.c_contiguous or all(channels_last_order(each) for each in arrays):

@@ -19,7 +19,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import average_pool as kernel
-from clew.ops.define.memory_layout import channels_last_order, in_order
+from clew.ops.define.memory_layout import in_order
 from clew.ops.nn.spatial import (
     Shape,
     batch_axis,
@@ -27,8 +27,8 @@ from clew.ops.nn.spatial import (
     check_pool_sizes,
     check_room,
     failure,
+    images_order,
     integers,
-    keeps_format,
     located,
     pool_sizes,
     require_tensor,
@@ -43,7 +43,6 @@ _known_sizes = functools.lru_cache(maxsize=256)(pool_sizes)
 _check_known = functools.lru_cache(maxsize=256)(check_pool_sizes)
 
 
-@keeps_format
 @located
 def _averaged(
     self: Array, *, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
@@ -56,7 +55,7 @@ def _averaged(
     }  # fmt: skip
     average = _integer_average if self.dtype.kind == "i" else kernel.avg_pool
     result: Array = average(batch, divisor_override=divisor_override, **options)
-    return result if batch is self else result[0]
+    return in_order(result, images_order(self)) if batch is self else result[0]
 
 
 def _integer_average(x: Array, *, divisor_override: int | None, **options: Any) -> Array:
@@ -93,7 +92,7 @@ def _of_average(
     result: Tensor = ADJOINTS[len(kernel_size)](
         g, input_shape=self._array.shape, kernel_size=kernel_size, stride=stride, padding=padding,
         ceil_mode=ceil_mode, count_include_pad=count_include_pad,
-        divisor_override=divisor_override, order=channels_last_order(self._array),
+        divisor_override=divisor_override, order=images_order(self._array),
     )  # fmt: skip
     return result
 
@@ -139,12 +138,11 @@ def check_adaptive_gradient(name: str, grad: Array, dims: int) -> None:
             )
 
 
-@keeps_format
 @located
 def _adaptive(self: Array, *, output_size: Shape) -> Array:
     batch = batch_axis(self, len(output_size))
     result: Array = kernel.adaptive_avg_pool(batch, output_size=output_size)
-    return result if batch is self else result[0]
+    return in_order(result, images_order(self)) if batch is self else result[0]
 
 
 @located
@@ -164,7 +162,7 @@ ADAPTIVE: dict[int, Op] = {
         grads={
             "self": lambda g, self, output_size: ADAPTIVE_ADJOINTS[len(output_size)](
                 g, input_shape=self._array.shape, dims=len(output_size),
-                order=channels_last_order(self._array),
+                order=images_order(self._array),
             )
         },
         node=f"AdaptiveAvgPool{dims}DBackward0",
@@ -320,15 +318,17 @@ def avg_pool3d(
     )  # fmt: skip
 
 
-def check_adaptive_input(name: str, dims: int, input: Tensor, colon: str = "") -> None:
-    """Rank of the input, and that only its batch may be empty."""
+def check_adaptive_input(
+    name: str, dims: int, input: Tensor, colon: str = "", images_without_channels: bool = False
+) -> None:
+    """Rank of the input, and that only its batch may be empty; of some also the channels."""
     shape = input._array.shape
     if len(shape) not in (dims + 1, dims + 2):
         raise failure(
             f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got{colon} "
             f"{errors.shape_list(shape)}"
         )
-    first = len(shape) - dims
+    first = len(shape) - dims if images_without_channels else 1
     for dim in range(first, len(shape)):
         if shape[dim] == 0:
             raise failure(
@@ -354,7 +354,7 @@ def _adaptive_average(dims: int, input: Tensor, output_size: Any) -> Tensor:
     # A single window is a mean, which takes inputs of any rank that has the dimensions.
     if set(sizes) == {1}:
         return input.mean(tuple(range(-1, -dims - 1, -1)), keepdim=True)
-    check_adaptive_input(name, dims, input)
+    check_adaptive_input(name, dims, input, images_without_channels=dims == 2)
     if not input.dtype.is_floating_point:
         raise errors.no_kernel(name if dims == 2 else "adaptive_avg_pool3d_cpu", input.dtype)
     check_room((*input._array.shape[:-dims], *sizes), input._array.itemsize)

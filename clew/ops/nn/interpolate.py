@@ -53,6 +53,7 @@ def _rounded(values: Array) -> Array:
     return np.clip(np.floor(values + np.float32(0.5)), 0, 255)
 
 
+@keeps_format
 @located
 def _resized_adjoint(
     grad_output: Array, *, input_shape: Shape, mode: str, align_corners: bool, scales: Scales,

@@ -66,13 +66,13 @@ def integers(function: str, name: str, value: Any, position: int | None = None) 
     result = []
     for element, item in enumerate(value if listed else (value,)):
         try:
-            # A bool is an int to Python, but no size.
-            number = operator.index(None if isinstance(item, bool) else item)
+            number = operator.index(item)
         except TypeError:
+            number = None
+        # A bool is an int to Python, but no size.
+        if number is None or isinstance(item, bool):
             where = element if listed else -1
-            raise errors.wrong_argument(
-                function, name, position, "tuple of ints", value, where
-            ) from None
+            raise errors.wrong_argument(function, name, position, "tuple of ints", value, where)
         if not -_INT64 <= number < _INT64:
             raise ValueError(
                 f"Overflow when unpacking long long: '{name}' of {function} is {number}"
@@ -103,6 +103,11 @@ def unbatched(result: Tensor, was_batched: bool) -> Tensor:
 def batch_axis(array: np.ndarray, dims: int) -> np.ndarray:
     """The array as (N, C, *spatial), where the batch dimension may be missing."""
     return array[None] if array.ndim == dims + 1 else array
+
+
+def images_order(array: np.ndarray) -> tuple[int, ...] | None:
+    """The order in memory of (N, C, H, W) with channels last, which pooling keeps; or None."""
+    return channels_last_order(array) if array.ndim == 4 else None
 
 
 def check_room(shape: Sequence[int], itemsize: int) -> None:

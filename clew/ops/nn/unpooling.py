@@ -15,13 +15,14 @@ from clew.core.op import Op
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import max_pool as kernel
 from clew.ops.create.random import rand
+from clew.ops.define.memory_layout import in_order
 from clew.ops.nn.max_pooling import FRACTIONAL_MAX, PICK, Tensors
 from clew.ops.nn.spatial import (
     Shape,
     batch_axis,
     failure,
+    images_order,
     integers,
-    keeps_format,
     located,
     require_tensor,
 )
@@ -202,14 +203,14 @@ def fractional_max_pool3d(
 # -- unpooling ---------------------------------------------------------------------------------
 
 
-@keeps_format
 @located
 def _unpooled(self: Array, indices: Array, *, output_size: Shape) -> Array:
     dims = len(output_size)
     batch = kernel.max_unpool(
         batch_axis(self, dims), batch_axis(indices, dims), spatial=output_size
     )
-    return batch.reshape(*self.shape[:-dims], *output_size)
+    result = batch.reshape(*self.shape[:-dims], *output_size)
+    return in_order(result, images_order(self)) if dims == 2 else result
 
 
 UNPOOL = {

@@ -51,7 +51,7 @@ def to_dtype(
     if self._array.dtype is dtype.np and not copy:
         if memory_format is None or memory_format is preserve_format:
             return self
-        if memory_layout.is_contiguous_in(self._array, memory_format):
+        if memory_layout.has_format(self._array, memory_format):
             return self
     if memory_format is None:
         return TO_COPY(self, dtype=dtype.np)
