@@ -139,7 +139,7 @@ def _added(
 def _copying_op(name: str, node: str) -> Op:
     def of_input(g: Tensor, self: Tensor, mode: str, pads: Pads) -> Tensor:
         spatial = self._array.shape[-len(pads) :]
-        order = channels_last_order(self._array)
+        order = None if mode == "circular" else channels_last_order(self._array)
         result: Tensor = adjoint(g, mode=mode, pads=pads, spatial=spatial, order=order)
         return result
 

@@ -75,7 +75,7 @@ def integers(function: str, name: str, value: Any, position: int | None = None) 
             raise errors.wrong_argument(function, name, position, "tuple of ints", value, where)
         if not -_INT64 <= number < _INT64:
             raise ValueError(
-                f"Overflow when unpacking long long: '{name}' of {function} is {number}"
+                f"Overflow when unpacking long long\n  '{name}' of {function} is {number}"
                 + errors.at_user_line()
             )
         result.append(number)
@@ -137,7 +137,7 @@ def _per_axis(name: str, what: str, value: Any, dims: int) -> Shape:
     if len(values) in (1, dims):
         if not all(-_INT32 <= size < _INT32 for size in values):
             raise failure(
-                f"value cannot be converted to type int without overflow: {what} of {name} is "
+                f"value cannot be converted to type int without overflow\n  {what} of {name} is "
                 f"{list(values)}"
             )
         return values if len(values) == dims else values * dims

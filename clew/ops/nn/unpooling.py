@@ -69,7 +69,7 @@ def _ratios(name: str, dims: int, ratio: Any) -> Sequence[float]:
     """One part for each dimension; in two dimensions, as in PyTorch, both must be given."""
     if dims == 3 and not isinstance(ratio, Sequence):
         return (ratio,) * dims
-    if len(ratio) > dims:
+    if dims == 2 and len(ratio) > dims:
         raise ValueError(
             f"{name} requires output_ratio to either be a single Int or tuple of Ints."
             + errors.at_user_line()
