@@ -431,10 +431,16 @@ class _Check:
             if not output.requires_grad:
                 continue
             rows = [_random_like(self.rng, output._array) for _ in range(3)]
+            # What inputs retain of a batch has no meaning after it.
+            retained = [value._grad for value in tensors]
+            for value in tensors:
+                value._grad = None
             batched = grad(
                 output, tensors, wrap(np.stack(rows)), retain_graph=True, allow_unused=True,
                 is_grads_batched=True,
             )  # fmt: skip
+            for value, kept in zip(tensors, retained, strict=True):
+                value._grad = kept
             for number, row in enumerate(rows):
                 for many, one in zip(batched, self._vjp(output, tensors, row), strict=True):
                     if one is not None and not np.allclose(many._array[number], one._array):
