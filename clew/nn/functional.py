@@ -7,6 +7,7 @@ from __future__ import annotations
 from clew.core.inplace import apply_inplace
 from clew.core.op import OPS
 from clew.core.tensor import Tensor
+from clew.nn import grad
 from clew.ops.nn.activation.gated import gelu, glu, mish, silu
 from clew.ops.nn.activation.leaky import leaky_relu, leaky_relu_, prelu, rrelu, rrelu_
 from clew.ops.nn.activation.piecewise import (
