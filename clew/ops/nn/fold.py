@@ -14,7 +14,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import im2col as kernel
 from clew.ops.define.dims import is_int
-from clew.ops.nn.spatial import Shape, failure, integers, require_tensor
+from clew.ops.nn.spatial import Shape, failure, integers, keeps_format, require_tensor
 
 Array = np.ndarray
 
@@ -200,6 +200,7 @@ def fold(
 # -- between channels and space ----------------------------------------------------------------
 
 
+@keeps_format
 def _spread(self: Array, *, upscale_factor: int) -> Array:
     r = upscale_factor
     *lead, channels, height, width = self.shape
@@ -209,6 +210,7 @@ def _spread(self: Array, *, upscale_factor: int) -> Array:
     return blocks.transpose(order).reshape(*lead, channels // (r * r), height * r, width * r)
 
 
+@keeps_format
 def _gathered(self: Array, *, downscale_factor: int) -> Array:
     r = downscale_factor
     *lead, channels, height, width = self.shape
@@ -263,6 +265,11 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """
     factor = _read_factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
     channels, square = input._array.shape[-3], factor * factor
+    if square >= 2**63:
+        raise ValueError(
+            f"upscale factor is too large, (upscale_factor)^2 overflowed: upscale_factor={factor}"
+            + errors.at_user_line()
+        )
     if channels % square:
         raise failure(
             f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the "
@@ -295,6 +302,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return result
 
 
+@keeps_format
 def _shuffled(self: Array, *, groups: int) -> Array:
     batch, channels, *space = self.shape
     split = self.reshape(batch, groups, channels // groups, *space)
