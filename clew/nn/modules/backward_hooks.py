@@ -120,8 +120,8 @@ def _through_one_node(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[in
     for place, tensor in zip(places, handed, strict=True):
         result[place] = tensor
     # A named tuple stays one.
-    make = type(values)._make if hasattr(values, "_fields") else tuple
-    return make(result), places, node
+    made = type(values)(*result) if hasattr(values, "_fields") else tuple(result)
+    return made, places, node
 
 
 def _spread(grads: Sequence[Any], places: list[int], count: int) -> tuple[Any, ...]:

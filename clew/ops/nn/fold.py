@@ -104,6 +104,14 @@ def _counts(sizes: Shape, window: dict[str, Shape]) -> Shape:
     )
 
 
+def _check_area(kernels: Shape) -> None:
+    if prod(kernels) >= 2**63:
+        raise failure(
+            f"Given kernel_width = {kernels[1]} and kernel_height = {kernels[0]} the product of "
+            "kernel_width and kernel_height overflowed"
+        )
+
+
 def unfold(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
@@ -133,6 +141,7 @@ def unfold(
             f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other "
             f"non-zero dimensions for input, but got: {errors.shape_list(shape)}"
         )
+    _check_area(window["kernel_size"])
     counts = _counts(shape[-2:], window)
     if min(counts) < 1:
         raise failure(
@@ -180,12 +189,19 @@ def fold(
             f"non-zero dimensions for input, but got: {errors.shape_list(shape)}"
         )
     kernels, counts = window["kernel_size"], _counts(sizes, window)
+    _check_area(kernels)
     if shape[-2] % prod(kernels):
         raise failure(
             f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
             f"but got input.size(1)={shape[-2]} and kernel_size={kernels}."
         )
-    if shape[-1] != prod(counts) or min(counts) < 1:
+    if min(counts) < 1:
+        raise failure(
+            f"Given output_size={sizes}, kernel_size={kernels}, dilation={window['dilation']}, "
+            f"padding={window['padding']}, stride={window['stride']}, calculated shape of the "
+            f"array of sliding blocks as {counts}, which is too small (non-positive)"
+        )
+    if shape[-1] != prod(counts):
         raise failure(
             f"Given output_size={sizes}, kernel_size={kernels}, dilation={window['dilation']}, "
             f"padding={window['padding']}, stride={window['stride']}, expected size of input's "
@@ -319,7 +335,7 @@ CHANNEL_SHUFFLE: Op = Op(
 )  # fmt: skip
 
 
-@public(method=False, out=False)
+@public(method=False, out=False, aliases=("native_channel_shuffle",))
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Divide the channels into groups and interleave them.
 

@@ -343,7 +343,12 @@ def _joined_heads(out: Tensor, length: int, batch: int, heads: int) -> Tensor:
 
 
 def _weighted(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, probability: float, batch: int,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    probability: float,
+    batch: int,
     heads: int,
 ) -> tuple[Tensor, Tensor]:
     """The result and the attention weights, which the caller wants to see."""

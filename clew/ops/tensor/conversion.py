@@ -115,7 +115,8 @@ def read_target(args: tuple[Any, ...], device: Any, dtype: Any) -> tuple[Any, An
     if first is None or isinstance(first, (str, device_type, int)):
         if rest and (rest[0] is None or isinstance(rest[0], (dtypes.dtype, type))):
             return first, rest[0], rest[1:]
-        return first, dtype, rest
+        if not rest:
+            return first, dtype, rest
     raise _bad_to_arguments(args)
 
 
