@@ -108,6 +108,11 @@ def multi_head_attention_forward(
         q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
     attn_mask = _with_batch(attn_mask, length, key._array.shape[0], batch * num_heads)
     if bias_k is not None and bias_v is not None:
+        for name, static in (("key", static_k), ("value", static_v)):
+            if static is not None:
+                raise AssertionError(
+                    f"bias cannot be added to static {name}." + errors.at_user_line()
+                )
         k, v = cat([k, bias_k.repeat(1, batch, 1)]), cat([v, bias_v.repeat(1, batch, 1)])
         attn_mask, key_padding_mask = _one_wider(attn_mask), _one_wider(key_padding_mask)
     count, head_width = batch * num_heads, width // num_heads
@@ -170,6 +175,13 @@ def _check_dims(
             f"For {kind} ({ndim}-D) `query`, expected `attn_mask` to be `None`, 2-D or "
             f"3-D but found {mask._array.ndim}-D tensor instead" + errors.at_user_line()
         )
+    if not batched and mask is not None and mask._array.ndim == 3:
+        expected = (num_heads, query._array.shape[0], key._array.shape[0])
+        if mask._array.shape != expected:
+            raise AssertionError(
+                f"Expected `attn_mask` shape to be {expected} but got {mask.shape}"
+                + errors.at_user_line()
+            )
     return batched
 
 
