@@ -15,7 +15,13 @@ import numpy as np
 from clew.kernels.codegen.builder import TYPES
 from clew.kernels.numpy.arrays import Array, are_below, at, is_inexact, widened
 from clew.kernels.numpy.im2col import Sizes, expand
-from clew.kernels.numpy.separable import adaptive_bounds, check_adaptive, pick
+from clew.kernels.numpy.separable import (
+    LONG_WINDOW,
+    adaptive_bounds,
+    check_adaptive,
+    pick,
+    window_slices,
+)
 from clew.kernels.pool import max_pool as native
 from clew.kernels.pool.adaptive_max_pool import max_of_windows
 
@@ -130,10 +136,35 @@ def adaptive_max_pool(x: Array, *, output_size: Sizes) -> tuple[Array, Array]:
     sizes = expand(output_size, len(spatial), "output_size")
     check_adaptive(spatial, sizes)
     bounds = [adaptive_bounds(*axis) for axis in zip(spatial, sizes, strict=True)]
+    if 0 not in sizes and prod(spatial) >= LONG_WINDOW * prod(sizes):
+        values, index = _of_long_windows(widened(x), bounds)
+        return values.astype(x.dtype, copy=False), index
     values, index = max_of_windows(widened(x), *bounds[-2:])
     if len(spatial) == 3:
         values, index = _deepest(values, index, bounds[0], spatial)
     return values.astype(x.dtype, copy=False), index
+
+
+def _of_long_windows(x: Array, bounds: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Maxima window by window, and flat indices: NumPy compares many elements at once."""
+    spatial, sizes = x.shape[2:], tuple(len(start) for start, _ in bounds)
+    values = np.empty((*x.shape[:2], *sizes), x.dtype)
+    index = np.empty(values.shape, np.int64)
+    for place in np.ndindex(*sizes):
+        corner = [int(start[n]) for n, (start, _) in zip(place, bounds, strict=True)]
+        part = x[window_slices(place, bounds)]
+        flat = part.reshape(*x.shape[:2], prod(part.shape[2:]))
+        where = flat.argmax(-1)
+        best = np.take_along_axis(flat, where[..., None], axis=-1)[..., 0]
+        lost = np.isnan(best)
+        if lost.any():
+            last = flat.shape[-1] - 1 - np.isnan(flat[..., ::-1]).argmax(-1)
+            where = np.where(lost, last, where)
+        inner = np.unravel_index(where, part.shape[2:])
+        moved = tuple(each + first for each, first in zip(inner, corner, strict=True))
+        values[at(..., *place)] = best
+        index[at(..., *place)] = np.ravel_multi_index(moved, spatial)
+    return values, index
 
 
 def _deepest(

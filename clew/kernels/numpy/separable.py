@@ -7,6 +7,7 @@ too, so that the adjoint of `apply_table` is `apply_table` with the transposed o
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from clew.kernels.pool import separable_maps as native
 # on other axes, where it copies whole runs.
 _DENSE_RATIO_LAST = 32
 _DENSE_RATIO_OTHER = 4
+# Elements of an adaptive window from which on windows are handled one by one, by whole slices.
+LONG_WINDOW = 1 << 11
 
 
 class AxisTable:
@@ -98,6 +101,12 @@ def adaptive_bounds(size: int, count: int) -> tuple[Array, Array]:
     """First and past-the-last input position of `count` nearly equal windows that cover all."""
     steps = np.arange(count)
     return steps * size // count, -(-(steps + 1) * size // count)
+
+
+def window_slices(place: Sequence[int], bounds: Sequence[tuple[Array, Array]]) -> Any:
+    """The index of one adaptive window in (N, C, *spatial)."""
+    spans = [slice(int(b[n]), int(e[n])) for n, (b, e) in zip(place, bounds, strict=True)]
+    return at(..., *spans)
 
 
 def check_adaptive(spatial: Sequence[int], sizes: Sequence[int]) -> None:

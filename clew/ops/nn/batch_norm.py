@@ -375,6 +375,11 @@ def batch_norm_update_stats(
         >>> mean
         tensor([1.])
     """
+    if not input._array.size:
+        raise RuntimeError(
+            "input tensor must have at least one element, but got input_sizes = "
+            f"{errors.shape_list(input._array.shape)}" + errors.at_user_line()
+        )
     array = input.detach()
     dims = (0, *range(2, array._array.ndim))
     mean, variance = array.mean(dims), array.var(dims, correction=0)
