@@ -235,7 +235,7 @@ def tangent_size(shape: Sequence[int], tangent: Sequence[int]) -> RuntimeError:
 
 def operation_name(node: Node) -> str:
     """The operation of a node as PyTorch's messages name it: `Add`, `Sum1`."""
-    return re.sub(r"Backward0?", "", node.name().rpartition("::")[2])
+    return re.sub(r"Backward0?(\d*)$", r"\1", node.name().rpartition("::")[2])
 
 
 def forbidden_view(view: View, tensor: Tensor, what: str) -> RuntimeError:

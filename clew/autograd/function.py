@@ -262,7 +262,7 @@ def _check_marks(ctx: FunctionCtx, tensors: list[Tensor], outputs: tuple[Any, ..
                 raise RuntimeError(function_errors.dirty_not_input(ctx))
             warnings.warn(function_errors.dirty_not_input(ctx), stacklevel=3)
     for tensor in ctx.non_differentiable:
-        if not _shares(tensor, [out for out in outputs if isinstance(out, Tensor)]):
+        if not _is_among(tensor, outputs):
             function_errors.warn_marked_not_output(ctx)
 
 
@@ -310,7 +310,7 @@ def _connect(
     ctx._differentiable = tuple(
         isinstance(out, Tensor)
         and is_differentiable(out)
-        and not _shares(out, ctx.non_differentiable)
+        and not _is_among(out, ctx.non_differentiable)
         for out in outputs
     )
     if ctx._is_pure_view and (len(outputs) > 1 or len(inputs) > 1):
@@ -324,7 +324,7 @@ def _connect(
             if recorded and isinstance(out, list | dict):
                 _warn_of_container(ctx, out)
             connected.append(out)
-        elif _is_among(out, ctx.dirty_tensors) and not _shares(out, ctx.non_differentiable):
+        elif _is_among(out, ctx.dirty_tensors) and not _is_among(out, ctx.non_differentiable):
             if recorded and len(outputs) > 1 and out._view is not None:
                 raise function_errors.dirty_view_among_others(ctx)
             connected.append(_connect_dirty(ctx, out, number, recorded, state))
@@ -371,7 +371,7 @@ def _connect_output(
         # Returned twice: one tensor, which is the last of the outputs.
         out._output_nr = number
         return out
-    marked = _shares(out, ctx.non_differentiable)
+    marked = _is_among(out, ctx.non_differentiable)
     if marked and _is_among(out, inputs):
         return out.detach()
     has_history = out._requires_grad and (out._view is None or not out._view.borrows)
@@ -411,10 +411,6 @@ def _view_of_input(tensor: Tensor) -> Tensor:
         return tensor.view_as(tensor)
     finally:
         state.grad_enabled = grad_enabled
-
-
-def _shares(tensor: Tensor, group: Sequence[Tensor]) -> bool:
-    return any(tensor is t or tensor._array is t._array for t in group)
 
 
 def _pack_saved(

@@ -22,10 +22,10 @@ class RemovableHandle:
 
     def __init__(self, hooks: OrderedDict[int, Any]) -> None:
         self.id = RemovableHandle._next_id()
-        self._hooks = weakref.ref(hooks)
+        self.hooks_dict_ref = weakref.ref(hooks)
 
     def remove(self) -> None:
-        hooks = self._hooks()
+        hooks = self.hooks_dict_ref()
         if hooks is not None:
             hooks.pop(self.id, None)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from clew.core.inplace import apply_inplace
 from clew.core.op import OPS
 from clew.core.tensor import Tensor
+from clew.nn import grad
 from clew.ops.nn.activation.gated import gelu, glu, mish, silu
 from clew.ops.nn.activation.leaky import leaky_relu, leaky_relu_, prelu, rrelu, rrelu_
 from clew.ops.nn.activation.piecewise import (
@@ -44,9 +45,6 @@ from clew.ops.nn.average_pooling import (
     avg_pool1d,
     avg_pool2d,
     avg_pool3d,
-    lp_pool1d,
-    lp_pool2d,
-    lp_pool3d,
 )
 from clew.ops.nn.batch_norm import batch_norm
 from clew.ops.nn.convolution import (
@@ -127,6 +125,7 @@ from clew.ops.nn.multihead_attention import multi_head_attention_forward
 from clew.ops.nn.padding import (
     pad,
 )
+from clew.ops.nn.power_pooling import lp_pool1d, lp_pool2d, lp_pool3d
 from clew.ops.nn.rms_norm import rms_norm
 from clew.ops.nn.unpooling import (
     fractional_max_pool2d,

@@ -174,7 +174,8 @@ class UninitializedTensorMixin(Tensor):
         kind = self._kind if dtype is None else dtype
         del self._kind
         self.__class__ = self.cls_to_become  # type: ignore[assignment]  # same layout
-        self._array = np.empty(tuple(shape), kind.np)  # type: ignore[misc]  # now a slot again
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        self._array = np.empty(sizes, kind.np)  # type: ignore[misc]  # now a slot again
         self._storage = INFERENCE if local.state.inference else local.state.new_storage()
 
     def is_floating_point(self) -> bool:

@@ -1,4 +1,4 @@
-"""Average pooling over the spatial axes of (N, C, *S), fixed and adaptive, with adjoints.
+"""Average pooling over the spatial axes of (N, C, *S), hashable and adaptive, with adjoints.
 
 Every average is a product of averages along single axes, also where the divisor varies at the
 border, and is applied as one `AxisTable` per axis.
@@ -6,13 +6,21 @@ border, and is applied as one `AxisTable` per axis.
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
-from clew.kernels.numpy.arrays import Array, is_inexact
+from clew.kernels.numpy.arrays import Array, at, is_inexact, widened
 from clew.kernels.numpy.im2col import Sizes, expand, hashable
 from clew.kernels.numpy.max_pool import pool_output_shape, pool_parameters
-from clew.kernels.numpy.separable import AxisTable, adaptive_bounds, apply_tables, check_adaptive
+from clew.kernels.numpy.separable import (
+    LONG_WINDOW,
+    AxisTable,
+    adaptive_bounds,
+    apply_tables,
+    check_adaptive,
+    window_slices,
+)
 
 
 def avg_pool(
@@ -60,8 +68,23 @@ def adaptive_avg_pool(x: Array, *, output_size: Sizes) -> Array:
 def adaptive_avg_pool_adjoint(g: Array, *, input_shape: Sequence[int]) -> Array:
     """Adjoint of `adaptive_avg_pool` from input (N, C, *S) to g's spatial sizes."""
     _check_dtype(g, "adaptive_avg_pool")
-    tables = _adaptive_tables(input_shape, g.shape[2:])
+    spatial, sizes = tuple(input_shape[2:]), g.shape[2:]
+    if prod(spatial) >= LONG_WINDOW * prod(sizes):
+        return _over_long_windows(g, spatial)
+    tables = _adaptive_tables(input_shape, sizes)
     return apply_tables(g, [table.transposed for table in tables])
+
+
+def _over_long_windows(g: Array, spatial: tuple[int, ...]) -> Array:
+    """Each window's gradient, spread evenly over it."""
+    bounds = [adaptive_bounds(n, count) for n, count in zip(spatial, g.shape[2:], strict=True)]
+    wide = widened(g)
+    out = np.zeros((*g.shape[:2], *spatial), wide.dtype)
+    for place in np.ndindex(*g.shape[2:]):
+        window = out[window_slices(place, bounds)]
+        share = wide[at(..., *place)] / prod(window.shape[2:])
+        window += share.reshape(*g.shape[:2], *(1,) * len(spatial))
+    return out.astype(g.dtype, copy=False)
 
 
 def _check_dtype(array: Array, name: str) -> None:
@@ -84,12 +107,12 @@ def _avg_tables(
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     # An overriding divisor divides once: on the first axis, while the others only sum.
-    fixed: list[int | None] = [None] * len(spatial)
+    hashable: list[int | None] = [None] * len(spatial)
     if divisor_override is not None:
-        fixed = [divisor_override, *(1,) * (len(spatial) - 1)]
+        hashable = [divisor_override, *(1,) * (len(spatial) - 1)]
     return [
         _avg_table(*axis, count_include_pad, divisor)
-        for *axis, divisor in zip(spatial, counts, kernel, steps, pads, fixed, strict=True)
+        for *axis, divisor in zip(spatial, counts, kernel, steps, pads, hashable, strict=True)
     ]
 
 

@@ -380,7 +380,8 @@ def _column_tiles(
                 buffer = np.empty(view.size, x.dtype)
             columns = buffer[: view.size].reshape(view.shape)
             np.copyto(columns, view)
-        yield (images, rows), columns.reshape(groups, depth // groups, -1)
+        places = prod(view.shape[dims + 1 :])
+        yield (images, rows), columns.reshape(groups, depth // groups, places)
 
 
 def _padded_images(x: Array, images: slice, window: Window, scratch: Array) -> Array:

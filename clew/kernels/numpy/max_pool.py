@@ -5,6 +5,7 @@ Once the indices are known the pooling is linear: it is `gather_by_index`, whose
 `scatter_by_index`, and each of the two is the other's derivative. Averages are in `average_pool`.
 """
 
+import functools
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
@@ -12,9 +13,15 @@ from math import prod
 import numpy as np
 
 from clew.kernels.codegen.builder import TYPES
-from clew.kernels.numpy.arrays import Array, at, is_inexact, widened
+from clew.kernels.numpy.arrays import Array, are_below, at, is_inexact, widened
 from clew.kernels.numpy.im2col import Sizes, expand
-from clew.kernels.numpy.separable import adaptive_bounds, check_adaptive, pick
+from clew.kernels.numpy.separable import (
+    LONG_WINDOW,
+    adaptive_bounds,
+    check_adaptive,
+    pick,
+    window_slices,
+)
 from clew.kernels.pool import max_pool as native
 from clew.kernels.pool.adaptive_max_pool import adaptive_max
 
@@ -87,14 +94,16 @@ def max_pool(
 ) -> tuple[Array, Array]:
     """Largest value of every window, and its flat index in the spatial volume (int64).
 
-    The first of equal values is chosen; the last NaN, where a window has any.
+    The first of equal values is chosen; the last NaN, where a window has any. A window that lies
+    wholly in the padding has the lowest value there is, and index -1.
     """
     spatial, kernel, steps, pads = pool_parameters(x.shape, kernel_size, stride, padding)
     spacing = expand(dilation, len(spatial), "dilation")
     counts = pool_output_shape(spatial, kernel, steps, pads, spacing, ceil_mode)
-    if len(spatial) == 2 and x.dtype in TYPES and x.size >= _COMPILED_FROM:
-        return native.max_pool(x, counts, kernel, steps, pads, spacing)
     axes = list(zip(spatial, counts, kernel, steps, pads, spacing, strict=True))
+    some_empty = has_empty_windows(spatial, kernel, steps, pads, spacing, ceil_mode)
+    if len(spatial) == 2 and x.dtype in TYPES and x.size >= _COMPILED_FROM and not some_empty:
+        return native.max_pool(x, counts, kernel, steps, pads, spacing)
     inside = [_window_positions(*axis) for axis in axes]
     rooms = [_room(*axis) for axis in axes]
     if not any(map(any, rooms)):
@@ -103,7 +112,22 @@ def max_pool(
     # chosen all values are as low, and it stands for the window's first element inside.
     padded = _with_border(x, rooms)
     whole = [where + low for where, (low, _) in zip(map(_unclipped, axes), rooms, strict=True)]
-    return _max_over(x, padded, whole, inside)
+    values, index = _max_over(x, padded, whole, inside)
+    if some_empty:
+        empty = [_empty_windows(*axis) for axis in axes]
+        index[..., functools.reduce(np.logical_or.outer, empty)] = -1
+    return values, index
+
+
+def has_empty_windows(
+    spatial: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
+) -> bool:
+    """Whether some window of a pooling lies wholly in the padding."""
+    if all(d * (k - 1) < n for n, k, d in zip(spatial, kernel, dilation, strict=True)):
+        return False
+    counts = pool_output_shape(spatial, kernel, stride, padding, dilation, ceil_mode)
+    axes = zip(spatial, counts, kernel, stride, padding, dilation, strict=True)
+    return any(_empty_windows(*axis).any() for axis in axes)
 
 
 def adaptive_max_pool(x: Array, *, output_size: Sizes) -> tuple[Array, Array]:
@@ -112,16 +136,50 @@ def adaptive_max_pool(x: Array, *, output_size: Sizes) -> tuple[Array, Array]:
     sizes = expand(output_size, len(spatial), "output_size")
     check_adaptive(spatial, sizes)
     bounds = [adaptive_bounds(*axis) for axis in zip(spatial, sizes, strict=True)]
-    if len(spatial) == 2:
-        compiled = adaptive_max(x, *bounds)
-        if compiled is not None:
-            return compiled
-    positions = []
-    for start, stop in bounds:
-        longest = int((stop - start).max(initial=1))
-        taps = np.arange(longest)[:, None]
-        positions.append(np.minimum(start + taps, stop - 1))
-    return _max_over(x, widened(x), positions, positions)
+    if 0 not in sizes and prod(spatial) >= LONG_WINDOW * prod(sizes):
+        values, index = _of_long_windows(widened(x), bounds)
+        return values.astype(x.dtype, copy=False), index
+    values, index = adaptive_max(widened(x), *bounds[-2:])
+    if len(spatial) == 3:
+        values, index = _deepest(values, index, bounds[0], spatial)
+    return values.astype(x.dtype, copy=False), index
+
+
+def _of_long_windows(x: Array, bounds: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Maxima window by window, and flat indices: NumPy compares many elements at once."""
+    spatial, sizes = x.shape[2:], tuple(len(start) for start, _ in bounds)
+    values = np.empty((*x.shape[:2], *sizes), x.dtype)
+    index = np.empty(values.shape, np.int64)
+    for place in np.ndindex(*sizes):
+        corner = [int(start[n]) for n, (start, _) in zip(place, bounds, strict=True)]
+        part = x[window_slices(place, bounds)]
+        flat = part.reshape(*x.shape[:2], prod(part.shape[2:]))
+        where = flat.argmax(-1)
+        best = np.take_along_axis(flat, where[..., None], axis=-1)[..., 0]
+        lost = np.isnan(best)
+        if lost.any():
+            last = flat.shape[-1] - 1 - np.isnan(flat[..., ::-1]).argmax(-1)
+            where = np.where(lost, last, where)
+        inner = np.unravel_index(where, part.shape[2:])
+        moved = tuple(each + first for each, first in zip(inner, corner, strict=True))
+        values[at(..., *place)] = best
+        index[at(..., *place)] = np.ravel_multi_index(moved, spatial)
+    return values, index
+
+
+def _deepest(
+    values: Array, index: Array, depths: tuple[Array, Array], spatial: Shape
+) -> tuple[Array, Array]:
+    """Maxima over planes that have been reduced, (N, C, D, rows, columns), and their indices."""
+    plane = values.shape[3:]
+    across = np.arange(prod(plane))
+    flat = values.reshape(*values.shape[:3], prod(plane))
+    best, where = adaptive_max(flat, depths, (across, across + 1))
+    shape = (*best.shape[:3], *plane)
+    # Where a maximum is among the planes' maxima, and where that was in its plane.
+    depth = where // max(prod(plane), 1)
+    inner = np.take_along_axis(index.reshape(flat.shape), depth, axis=2)
+    return best.reshape(shape), (depth * prod(spatial[1:]) + inner).reshape(shape)
 
 
 def _unclipped(axis: tuple[int, ...]) -> Array:
@@ -160,15 +218,23 @@ def _window_positions(
     changes neither the maximum nor which of equals comes first.
     """
     start = np.arange(count) * stride - padding
+    taps = np.clip(np.arange(kernel)[:, None], *_taps_inside(start, size, kernel, dilation))
+    return np.clip(start + taps * dilation, 0, size - 1)
+
+
+def _taps_inside(start: Array, size: int, kernel: int, dilation: int) -> tuple[Array, Array]:
+    """The first and the last tap of each window that lies in the input."""
     first = np.maximum(0, -(start // dilation))
-    last = np.minimum(kernel - 1, (size - 1 - start) // dilation)
-    if (last < first).any():
-        raise RuntimeError(
-            f"a window of max pooling lies wholly in the padding (input size {size}, "
-            f"kernel_size={kernel}, padding={padding}, dilation={dilation})"
-        )
-    taps = np.clip(np.arange(kernel)[:, None], first, last)
-    return start + taps * dilation
+    return first, np.minimum(kernel - 1, (size - 1 - start) // dilation)
+
+
+@lru_cache(maxsize=256)
+def _empty_windows(
+    size: int, count: int, kernel: int, stride: int, padding: int, dilation: int
+) -> Array:
+    """Which windows have no tap in the input."""
+    first, last = _taps_inside(np.arange(count) * stride - padding, size, kernel, dilation)
+    return last < first
 
 
 def _max_over(
@@ -247,6 +313,7 @@ def fractional_max_pool(
     counts = expand(output_size, dims, "output_size")
     ordered = samples[..., ::-1] if dims == 2 else samples
     flat_index = np.zeros((*x.shape[:2], *(1,) * (2 * dims)), np.int64)
+    ordered = ordered[: x.shape[0]]
     for axis, (size, count, width) in enumerate(zip(spatial, counts, kernel, strict=True)):
         if count + width - 1 > size:
             raise RuntimeError(
@@ -263,8 +330,8 @@ def fractional_max_pool(
 
 def _fractional_starts(sample: Array, size: int, count: int, width: int) -> Array:
     last = np.full((*sample.shape, 1), size - width, np.int64)
-    if count == 1:
-        return last
+    if count <= 1:
+        return last[..., :count]
     alpha = sample.dtype.type(size - width) / sample.dtype.type(count - 1)
     steps = np.arange(count - 1).astype(sample.dtype)
     moved = ((steps + sample[..., None]) * alpha).astype(np.int64)
@@ -318,8 +385,8 @@ def max_unpool(x: Array, indices: Array, *, spatial: Sequence[int]) -> Array:
     `scatter_by_index`, and `gather_by_index` is its adjoint.
     """
     planes, volume = x.shape[0] * x.shape[1], prod(spatial)
-    if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= volume):
-        wrong = indices.min() if indices.min() < 0 else indices.max()
+    if not are_below(indices, volume):
+        wrong = indices[(indices < 0) | (indices >= volume)].flat[0]
         raise RuntimeError(
             f"Found an invalid max index: {wrong} (output volumes are of size "
             f"{'x'.join(map(str, spatial))})"

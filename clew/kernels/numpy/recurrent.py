@@ -169,7 +169,7 @@ def _step_stride(steps: Spans) -> int:
 
 def _gate_by_gate(rows: Array) -> Array:
     """(rows, 4 * size) as (4, rows, size), over the same memory."""
-    return rows.reshape(len(rows), 4, -1).swapaxes(0, 1)
+    return rows.reshape(len(rows), 4, rows.shape[1] // 4).swapaxes(0, 1)
 
 
 def lstm_backward(

@@ -7,6 +7,7 @@ too, so that the adjoint of `apply_table` is `apply_table` with the transposed o
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from clew.kernels.pool import separable_maps as native
 # on other axes, where it copies whole runs.
 _DENSE_RATIO_LAST = 32
 _DENSE_RATIO_OTHER = 4
+# Elements of an adaptive window from which on windows are handled one by one, by whole slices.
+LONG_WINDOW = 1 << 11
 
 
 class AxisTable:
@@ -100,6 +103,12 @@ def adaptive_bounds(size: int, count: int) -> tuple[Array, Array]:
     return steps * size // count, -(-(steps + 1) * size // count)
 
 
+def window_slices(place: Sequence[int], bounds: Sequence[tuple[Array, Array]]) -> Any:
+    """The index of one adaptive window in (N, C, *spatial)."""
+    spans = [slice(int(b[n]), int(e[n])) for n, (b, e) in zip(place, bounds, strict=True)]
+    return at(..., *spans)
+
+
 def check_adaptive(spatial: Sequence[int], sizes: Sequence[int]) -> None:
     """Raise where an adaptive window would be empty."""
     if min(sizes) < 0:
@@ -113,10 +122,11 @@ def check_adaptive(spatial: Sequence[int], sizes: Sequence[int]) -> None:
 
 def apply_tables(x: Array, tables: Sequence[AxisTable]) -> Array:
     """Map the trailing axes of x, one table for each."""
-    wide = widened(x)
+    # What only copies elements is as quick without a kernel, and as exact in any dtype.
+    copies = all(table.is_selection for table in tables)
+    wide = x if copies else widened(x)
     axis = -1
-    # Copies are as fast without a kernel.
-    if not all(table.is_selection for table in tables):
+    if not copies:
         mapped = _map_last_axes(wide, tables)
         if mapped is not None:
             wide, tables, axis = mapped, tables[:-2], -3

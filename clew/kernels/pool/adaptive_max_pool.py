@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from math import prod
 
 import numpy as np
 
@@ -43,16 +44,14 @@ _KERNEL = AdaptiveMax(
 
 def adaptive_max(
     x: Array, rows: tuple[Array, Array], columns: tuple[Array, Array]
-) -> tuple[Array, Array] | None:
-    """The maximum of each window and its flat index: the first of equal values, the last NaN.
+) -> tuple[Array, Array]:
+    """The largest value of each window and where it is in its plane; the first, or the last NaN.
 
-    `rows` and `columns` are the begin and end of windows. None for dtypes without a kernel.
+    x is float32 or float64; `rows` and `columns` say where windows begin and end.
     """
     ufunc = _KERNEL.when(x)
-    if ufunc is None:
-        return None
     x = np.ascontiguousarray(x)
-    values, index = ufunc(x.reshape(-1, *x.shape[-2:]), *rows, *columns)
+    values, index = ufunc(x.reshape(prod(x.shape[:-2]), *x.shape[-2:]), *rows, *columns)
     shape = (*x.shape[:-2], *values.shape[-2:])
     return values.reshape(shape), index.reshape(shape)
 

@@ -7,8 +7,9 @@ import enum
 from collections.abc import Iterator, Sequence
 
 from clew import errors
+from clew.nn.attention import bias
 
-__all__ = ["SDPBackend", "sdpa_kernel"]
+__all__ = ["SDPBackend", "bias", "sdpa_kernel"]
 
 
 class SDPBackend(enum.Enum):

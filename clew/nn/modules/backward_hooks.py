@@ -122,7 +122,9 @@ def _through_one_node(values: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[in
     result = list(values)
     for place, tensor in zip(places, handed, strict=True):
         result[place] = tensor
-    return tuple(result), places, node
+    # A named tuple stays one.
+    made = type(values)(*result) if hasattr(values, "_fields") else tuple(result)
+    return made, places, node
 
 
 def _spread(grads: Sequence[Any], places: list[int], count: int) -> tuple[Any, ...]:

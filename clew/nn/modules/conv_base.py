@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import errors
+from clew.autograd.mode import no_grad
 from clew.backend.dtypes import dtype as DType
 from clew.core.tensor import Tensor
 from clew.nn import init
 from clew.nn.modules.module import Module
 from clew.nn.modules.utils import _reverse_repeat_tuple
-from clew.nn.parameter import Parameter
+from clew.nn.parameter import Parameter, is_lazy
 from clew.ops.create.constants import empty
 
 _PADDING_WORDS = {"same", "valid"}
@@ -95,7 +96,14 @@ class _ConvNd(Module):
 
     def reset_parameters(self) -> None:
         """Draw weight and bias anew, evenly from ±1/sqrt(inputs of one output)."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        weight = self.weight
+        if weight.is_contiguous() or is_lazy(weight):
+            init.kaiming_uniform_(weight, a=math.sqrt(5))
+        else:
+            # The numbers depend on the seed alone, not on the format in memory.
+            drawn = init.kaiming_uniform_(empty(weight.shape, dtype=weight.dtype), a=math.sqrt(5))
+            with no_grad():
+                weight.copy_(drawn)
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
             if fan_in != 0:

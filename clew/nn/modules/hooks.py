@@ -36,14 +36,14 @@ class HookHandle(RemovableHandle):
 
     def __getstate__(self) -> Any:
         # PyTorch's form.
-        state = self._hooks(), self.id
+        state = self.hooks_dict_ref(), self.id
         return (*state, tuple(reference() for reference in self._notes)) if self._notes else state
 
     def __setstate__(self, state: Any) -> None:
         # A copied module's handle removes the hook from the copy. Weak references to nothing
         # cannot be made, so what was gone is replaced by something that will be.
         hooks, self.id, notes = state if len(state) == 3 else (*state, ())
-        self._hooks = weakref.ref(OrderedDict() if hooks is None else hooks)
+        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
         self._notes = tuple(weakref.ref(note) for note in notes if note is not None)
 
 

@@ -55,6 +55,10 @@ class _InstanceNorm(_NormBase):
         )  # fmt: skip
         return result if batched else result.squeeze(0)
 
+    def _get_no_batch_dim(self) -> int:
+        """How many dimensions an input without a batch has."""
+        return self._input_dims[0]
+
     def _check_channels(self, input: Tensor, dim: int) -> None:
         have = input.shape[dim]
         if have == self.num_features:

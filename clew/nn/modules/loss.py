@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from clew import errors
 from clew.core.tensor import Tensor
 from clew.nn import functional as F
 from clew.nn.modules.loss_base import _Loss, _WeightedLoss
@@ -142,6 +143,10 @@ class HuberLoss(_Loss):
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
+        if not isinstance(delta, (float, int)):
+            raise TypeError(
+                f"delta must be a float or int, got: {type(delta)}" + errors.at_user_line()
+            )
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:

@@ -320,8 +320,8 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
     def _set_buffer(self, name: str, value: Tensor | None) -> None:
         """Assign to a buffer: a `Buffer` says itself whether it is saved."""
         if isinstance(value, Buffer):
-            _remove_elsewhere(self, name, "_buffers")
-            self.register_buffer(name, value, value.persistent)
+            # A subclass may take no third argument, as long as none is needed.
+            self.register_buffer(name, value, *(() if value.persistent else (False,)))
         else:
             self._buffers[name] = seen_by_hooks(
                 _global_buffer_registration_hooks, self, name, value

@@ -239,6 +239,10 @@ class _FractionalMaxPool(Module):
         super().__init__()
         each = _ntuple(self._spatial_dims)
         self.kernel_size = each(kernel_size)
+        if any(width < 1 for width in self.kernel_size):
+            raise ValueError(
+                f"kernel_size must be greater than 0, but got {kernel_size}" + errors.at_user_line()
+            )
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = None if output_size is None else each(output_size)

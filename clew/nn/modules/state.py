@@ -227,6 +227,8 @@ class StateMethods:
                     f"size mismatch for {key}: copying a param with shape {given.shape} from "
                     f"checkpoint, the shape in current model is {tensor.shape}."
                 )
+        elif is_lazy(given):
+            return ""  # both wait for their shape
         try:
             with no_grad():
                 if get_swap_module_params_on_conversion():

@@ -235,6 +235,8 @@ def pad_packed_sequence(
                 [4, 5, 0]]), tensor([3, 2]))
     """
     batch_sizes = sequence.batch_sizes._array
+    if not batch_sizes.size:
+        raise RuntimeError("batch_sizes can not be empty" + errors.at_user_line())
     length, batch = len(batch_sizes), int(batch_sizes[0])
     if total_length is not None:
         if total_length < length:

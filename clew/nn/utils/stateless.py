@@ -124,10 +124,11 @@ class _reparametrize_module:
 
     def __enter__(self) -> None:
         module = self._module
-        owned: list[tuple[str, Tensor]] = [
-            *module.named_parameters(remove_duplicate=False),
-            *module.named_buffers(remove_duplicate=False),
-        ]
+        owned: list[tuple[str, Tensor]] = []
+        if self._tie_weights or self._strict:
+            # The names have no end in a module that contains itself; for the rest that is no harm.
+            owned += module.named_parameters(remove_duplicate=False)
+            owned += module.named_buffers(remove_duplicate=False)
         wanted = _untied(self._given, owned) if self._tie_weights else dict(self._given)
         if self._strict:
             _require_exactly(module, wanted, [name for name, _ in owned])
@@ -186,8 +187,8 @@ def _untied(given: Tensors, owned: list[tuple[str, Tensor]]) -> Tensors:
 def _require_exactly(module: Module, wanted: Tensors, names: list[str]) -> None:
     problems = ""
     for kind, keys in (
-        ("Unexpected", [name for name in wanted if name not in names]),
-        ("Missing", [name for name in names if name not in wanted]),
+        ("Unexpected", sorted(set(wanted).difference(names))),
+        ("Missing", sorted(set(names).difference(wanted))),
     ):
         if keys:
             problems += f"\n\t{kind} key(s): " + ", ".join(f"'{key}'" for key in keys) + "."

@@ -20,6 +20,7 @@ from clew.kernels.numpy.arrays import row_by_row
 
 # For each channels-last format: its dimensions from outermost to innermost in memory.
 _CHANNELS_LAST = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
+_ORDERS = {len(order): order for order in _CHANNELS_LAST.values()}
 
 
 def memory_order(array: np.ndarray) -> tuple[int, ...]:
@@ -107,33 +108,56 @@ def _order_of(wanted: memory_format, ndim: int) -> tuple[int, ...]:
     return order
 
 
-def in_format_of(source: np.ndarray, result: np.ndarray) -> np.ndarray:
-    """A result with channels last in memory where its source has them there."""
-    order = _channels_last_order(source)
-    if order is None or result.ndim != source.ndim:
-        return result
-    return row_by_row(result.transpose(order)).transpose(np.argsort(order))
+def in_order(array: np.ndarray, order: tuple[int, ...] | None) -> np.ndarray:
+    """The array with its dimensions in the given order in memory; None leaves it as it is."""
+    if order is None or array.ndim != len(order):
+        return array
+    laid_out = row_by_row(array.transpose(order))
+    if 1 in laid_out.shape:
+        # Along a dimension of one element NumPy keeps any stride: in the new order it has its own.
+        laid_out = laid_out.reshape(-1).reshape(laid_out.shape)
+    return laid_out.transpose(np.argsort(order))
+
+
+def has_format(array: np.ndarray, wanted: memory_format) -> bool:
+    """Whether `to` leaves an array as it is: its strides must be those of the format."""
+    if not is_contiguous_in(array, wanted):
+        return False
+    return (wanted is contiguous_format) == (channels_last_order(array) is None)
 
 
 def joined_in_memory(arrays: Sequence[np.ndarray], result: np.ndarray) -> np.ndarray:
     """A result of joining arrays: row by row in memory unless channels are last in all of them."""
-    if result.flags.c_contiguous or all(_channels_last_order(each) for each in arrays):
+    if result.flags.c_contiguous or all(channels_last_order(each) for each in arrays):
         return result
     return row_by_row(result)
 
 
-def _channels_last_order(array: np.ndarray) -> tuple[int, ...] | None:
-    for order in _CHANNELS_LAST.values():
-        if array.ndim == len(order) and array.transpose(order).flags.c_contiguous:
-            return order
-    return None
+def channels_last_order(array: np.ndarray) -> tuple[int, ...] | None:
+    """The order of a channels-last format if the strides follow it, also with gaps; or None.
+
+    Strides decide where sizes of one leave open which format it is, as in PyTorch.
+    """
+    order = _ORDERS.get(array.ndim)
+    if order is None:
+        return None
+    shape, strides = array.shape, array.strides
+    channel = strides[1]
+    if channel <= 0 or channel > strides[-1] or 0 in shape:
+        return None
+    least = 0
+    for dim in reversed(order):
+        if strides[dim] < least or (dim == 0 and least == channel):
+            return None
+        least = strides[dim] * shape[dim]
+    return order
 
 
 def format_of(array: np.ndarray) -> memory_format:
     """The memory format that an array is in."""
     if array.flags.c_contiguous:
         return contiguous_format
-    order = _channels_last_order(array)
+    order = channels_last_order(array)
     found = [each for each, known in _CHANNELS_LAST.items() if known == order]
     return found[0] if found else contiguous_format
 

@@ -44,7 +44,7 @@ def _cdist(x1: Array, x2: Array, *, p: float, by_product: bool) -> Array:
 
 def _norms(sizes: Array, p: float) -> Array:
     if p == 0:
-        return np.asarray(np.count_nonzero(sizes, axis=-1))
+        return np.asarray(np.sign(sizes).sum(-1))
     if p == 1:
         return np.asarray(sizes.sum(-1))
     if math.isinf(p):

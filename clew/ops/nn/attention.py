@@ -23,6 +23,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, tangent_of, wrap
 from clew.ops.define.dims import require_bool
 from clew.ops.nn.activation.softmax import SAFE_SOFTMAX, SOFTMAX_BACKWARD
+from clew.ops.nn.attention_bias import CausalBias
 from clew.ops.nn.attention_blocks import Dropout, attention, gradients
 from clew.ops.nn.dropout import check_probability, drop
 from clew.ops.nn.layer_norm import graph_is_wanted
@@ -151,6 +152,8 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = _with_repeated_heads(query, key, value)
     factor = 1 / math.sqrt(query._array.shape[-1] or 1) if scale is None else scale
+    if is_causal and isinstance(attn_mask, CausalBias):
+        raise ValueError("CausalBias should not be used with causal=True" + errors.at_user_line())
     if _is_usual(query, key, value, attn_mask, dropout_p):
         return _fused(query, key, value, attn_mask, is_causal, factor, 0.0)
     if is_causal and attn_mask is not None:

@@ -1,4 +1,4 @@
-"""Average pooling, fixed and adaptive, and power-average pooling.
+"""Average pooling, fixed and adaptive.
 
 An average is linear, and its adjoint is an operation whose gradient is the average again.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,14 +19,16 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import average_pool as kernel
+from clew.ops.define.memory_layout import in_order
 from clew.ops.nn.spatial import (
     Shape,
     batch_axis,
     check_pool_rank,
     check_pool_sizes,
+    check_room,
     failure,
+    images_order,
     integers,
-    keeps_format,
     located,
     pool_sizes,
     require_tensor,
@@ -35,12 +36,13 @@ from clew.ops.nn.spatial import (
 )
 
 Array = np.ndarray
+# The order in memory of a gradient, as its input has it; None is row by row.
+Order = tuple[int, ...] | None
 # A network asks for the same few again and again.
 _known_sizes = functools.lru_cache(maxsize=256)(pool_sizes)
 _check_known = functools.lru_cache(maxsize=256)(check_pool_sizes)
 
 
-@keeps_format
 @located
 def _averaged(
     self: Array, *, kernel_size: Shape, stride: Shape, padding: Shape, ceil_mode: bool,
@@ -53,7 +55,7 @@ def _averaged(
     }  # fmt: skip
     average = _integer_average if self.dtype.kind == "i" else kernel.avg_pool
     result: Array = average(batch, divisor_override=divisor_override, **options)
-    return result if batch is self else result[0]
+    return in_order(result, images_order(self)) if batch is self else result[0]
 
 
 def _integer_average(x: Array, *, divisor_override: int | None, **options: Any) -> Array:
@@ -71,7 +73,7 @@ def _integer_average(x: Array, *, divisor_override: int | None, **options: Any) 
 @located
 def _averaged_adjoint(
     grad_output: Array, *, input_shape: Shape, kernel_size: Shape, stride: Shape, padding: Shape,
-    ceil_mode: bool, count_include_pad: bool, divisor_override: int | None,
+    ceil_mode: bool, count_include_pad: bool, divisor_override: int | None, order: Order = None,
 ) -> Array:  # fmt: skip
     batch = batch_axis(grad_output, len(kernel_size))
     result: Array = kernel.avg_pool_adjoint(
@@ -79,7 +81,7 @@ def _averaged_adjoint(
         stride=stride, padding=padding, ceil_mode=ceil_mode, count_include_pad=count_include_pad,
         divisor_override=divisor_override,
     )  # fmt: skip
-    return result if batch is grad_output else result[0]
+    return in_order(result if batch is grad_output else result[0], order)
 
 
 # As in PyTorch the input is saved, although only its shape is used.
@@ -90,7 +92,7 @@ def _of_average(
     result: Tensor = ADJOINTS[len(kernel_size)](
         g, input_shape=self._array.shape, kernel_size=kernel_size, stride=stride, padding=padding,
         ceil_mode=ceil_mode, count_include_pad=count_include_pad,
-        divisor_override=divisor_override,
+        divisor_override=divisor_override, order=images_order(self._array),
     )  # fmt: skip
     return result
 
@@ -125,20 +127,33 @@ ADJOINTS = {
 # -- adaptive ----------------------------------------------------------------------------------
 
 
-@keeps_format
+def check_adaptive_gradient(name: str, grad: Array, dims: int) -> None:
+    """Nothing can be sent back from a result without elements: PyTorch refuses, too."""
+    for dim in range(grad.ndim - dims, grad.ndim):
+        if grad.shape[dim] == 0:
+            raise RuntimeError(
+                f"{name}_backward(): Expected grad_output to have non-zero size for non-batch "
+                f"dimensions, but grad_output has sizes {errors.shape_list(grad.shape)} with "
+                f"dimension {dim} being empty"
+            )
+
+
 @located
 def _adaptive(self: Array, *, output_size: Shape) -> Array:
     batch = batch_axis(self, len(output_size))
     result: Array = kernel.adaptive_avg_pool(batch, output_size=output_size)
-    return result if batch is self else result[0]
+    return in_order(result, images_order(self)) if batch is self else result[0]
 
 
 @located
-def _adaptive_adjoint(grad_output: Array, *, input_shape: Shape, dims: int) -> Array:
+def _adaptive_adjoint(
+    grad_output: Array, *, input_shape: Shape, dims: int, order: Order = None
+) -> Array:
+    check_adaptive_gradient(f"adaptive_avg_pool{dims}d", grad_output, dims)
     batch = batch_axis(grad_output, dims)
     shape = (1, *input_shape)[-batch.ndim :]
     result: Array = kernel.adaptive_avg_pool_adjoint(batch, input_shape=shape)
-    return result if batch is grad_output else result[0]
+    return in_order(result if batch is grad_output else result[0], order)
 
 
 ADAPTIVE: dict[int, Op] = {
@@ -146,7 +161,8 @@ ADAPTIVE: dict[int, Op] = {
         f"_adaptive_avg_pool{dims}d", _adaptive, linear=True,
         grads={
             "self": lambda g, self, output_size: ADAPTIVE_ADJOINTS[len(output_size)](
-                g, input_shape=self._array.shape, dims=len(output_size)
+                g, input_shape=self._array.shape, dims=len(output_size),
+                order=images_order(self._array),
             )
         },
         node=f"AdaptiveAvgPool{dims}DBackward0",
@@ -170,6 +186,16 @@ ADAPTIVE_ADJOINTS: dict[int, Op] = {
 # -- functions ---------------------------------------------------------------------------------
 
 
+def _check_volume(spatial: Shape, kernels: Shape) -> None:
+    """An average over a volume may not reach beyond it on both sides."""
+    if any(width > size for width, size in zip(kernels, spatial, strict=True)):
+        sizes, widths = (
+            " ".join(f"{letter}: {n}" for letter, n in zip(letters, each, strict=True))
+            for letters, each in (("THW", spatial), (("kT", "kH", "kW"), kernels))
+        )
+        raise failure(f"input image ({sizes}) smaller than kernel size ({widths})")
+
+
 def _average(
     name: str, dims: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any,
     ceil_mode: bool, count_include_pad: bool, divisor_override: int | None,
@@ -180,6 +206,8 @@ def _average(
     plain = all(value is None or type(value) is int for value in given)
     kernels, steps, pads, _ = (_known_sizes if plain else pool_sizes)(name, dims, *given)
     check_pool_rank(name, dims, input)
+    if dims == 3 and min(kernels) > 0:
+        _check_volume(input._array.shape[-3:], kernels)
     _check_known(dims, input._array.shape, kernels, steps, pads, (1,) * dims, bool(ceil_mode))
     if divisor_override == 0:
         raise failure("divisor must be not zero")
@@ -192,9 +220,12 @@ def _average(
     return result
 
 
+_POSITIONS = {"kernel_size": 2, "stride": 3, "padding": 4, "output_size": 2}
+
+
 def one_int(name: str, argument: str, value: Any) -> Shape:
     """The single entry that an argument of a one-dimensional pooling may have."""
-    values = integers(name, argument, value)
+    values = integers(name, argument, value, _POSITIONS[argument])
     if len(values) != 1:
         raise failure(f"{name}() argument '{argument}' should contain one int (got {len(values)})")
     return values
@@ -299,15 +330,17 @@ def avg_pool3d(
     )  # fmt: skip
 
 
-def check_adaptive_input(name: str, dims: int, input: Tensor, colon: str = "") -> None:
-    """Rank of the input, and that only its batch may be empty."""
+def check_adaptive_input(
+    name: str, dims: int, input: Tensor, colon: str = "", images_without_channels: bool = False
+) -> None:
+    """Rank of the input, and that only its batch may be empty; of some also the channels."""
     shape = input._array.shape
     if len(shape) not in (dims + 1, dims + 2):
         raise failure(
             f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got{colon} "
             f"{errors.shape_list(shape)}"
         )
-    first = len(shape) - dims
+    first = len(shape) - dims if images_without_channels else 1
     for dim in range(first, len(shape)):
         if shape[dim] == 0:
             raise failure(
@@ -319,7 +352,7 @@ def check_adaptive_input(name: str, dims: int, input: Tensor, colon: str = "") -
 def _adaptive_average(dims: int, input: Tensor, output_size: Any) -> Tensor:
     name = f"adaptive_avg_pool{dims}d"
     require_tensor(name, "input", 1, input)
-    sizes = integers(name, "output_size", size_or_default(output_size, input._array.shape))
+    sizes = integers(name, "output_size", size_or_default(output_size, input._array.shape), 2)
     if type(output_size) is int:
         sizes = sizes * dims
     if len(sizes) != dims:
@@ -333,9 +366,10 @@ def _adaptive_average(dims: int, input: Tensor, output_size: Any) -> Tensor:
     # A single window is a mean, which takes inputs of any rank that has the dimensions.
     if set(sizes) == {1}:
         return input.mean(tuple(range(-1, -dims - 1, -1)), keepdim=True)
-    check_adaptive_input(name, dims, input)
+    check_adaptive_input(name, dims, input, images_without_channels=dims == 2)
     if not input.dtype.is_floating_point:
         raise errors.no_kernel(name if dims == 2 else "adaptive_avg_pool3d_cpu", input.dtype)
+    check_room((*input._array.shape[:-dims], *sizes), input._array.itemsize)
     result: Tensor = ADAPTIVE[dims](input, output_size=sizes)
     return result
 
@@ -384,76 +418,3 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
         torch.Size([1, 8, 2, 6, 1])
     """
     return _adaptive_average(3, input, output_size)
-
-
-# -- power averages ----------------------------------------------------------------------------
-
-
-def _root(averages: Tensor, norm_type: float, elements: int) -> Tensor:
-    # The sign and relu only matter for odd powers of negative averages.
-    return (averages.sign() * averages.abs().relu()).mul(elements).pow(1.0 / norm_type)
-
-
-@typed
-def lp_pool1d(
-    input: Tensor, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
-    """(sum of x ** p) ** (1 / p) over windows along the last dimension.
-
-    Args:
-        input: (N, C, L) or (C, L)
-        norm_type: the order p of the norm
-        kernel_size: the size of the windows
-        stride: the distance between windows; None is `kernel_size`
-        ceil_mode: let the last window start inside even if it ends outside
-
-    Example:
-        >>> F.lp_pool1d(clew.tensor([[3.0, 4.0, 0.0, 1.0]]), 2, 2)
-        tensor([[5., 1.]])
-    """
-    averages = avg_pool1d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
-    return _root(averages, norm_type, prod(integers("lp_pool1d", "kernel_size", kernel_size)))
-
-
-@typed
-def lp_pool2d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
-    """(sum of x ** p) ** (1 / p) over windows of the last two dimensions.
-
-    Args:
-        input: (N, C, H, W) or (C, H, W)
-        norm_type: the order p of the norm
-        kernel_size: the size of the windows
-        stride: the distance between windows; None is `kernel_size`
-        ceil_mode: let the last window start inside even if it ends outside
-
-    Example:
-        >>> F.lp_pool2d(clew.tensor([[[3.0, 4.0]]]), 2, (1, 2))
-        tensor([[[5.]]])
-    """
-    averages = avg_pool2d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
-    kernels = pool_sizes("lp_pool2d", 2, kernel_size, stride, 0)[0]
-    return _root(averages, norm_type, prod(kernels))
-
-
-@typed
-def lp_pool3d(
-    input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Tensor:
-    """(sum of x ** p) ** (1 / p) over windows of the last three dimensions.
-
-    Args:
-        input: (N, C, D, H, W) or (C, D, H, W)
-        norm_type: the order p of the norm
-        kernel_size: the size of the windows
-        stride: the distance between windows; None is `kernel_size`
-        ceil_mode: let the last window start inside even if it ends outside
-
-    Example:
-        >>> F.lp_pool3d(clew.ones(1, 8, 4, 4, 4), 2, 2).shape
-        torch.Size([1, 8, 2, 2, 2])
-    """
-    averages = avg_pool3d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
-    kernels = pool_sizes("lp_pool3d", 3, kernel_size, stride, 0)[0]
-    return _root(averages, norm_type, prod(kernels))

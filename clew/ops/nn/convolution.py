@@ -180,6 +180,32 @@ CONVOLUTION_TRANSPOSE_BIAS = Op(
 )
 
 
+def gradient_options(
+    dims: int, input_size: Shape, weight_size: Shape, grad_output: Tensor, operand: Tensor,
+    stride: Any, padding: Any, dilation: Any, groups: int,
+) -> dict[str, Any]:  # fmt: skip
+    """The parameters of a convolution whose gradient is asked for, after a look at all sizes."""
+    given = {"stride": stride, "padding": padding, "dilation": dilation}
+    options: dict[str, Any] = {
+        name: _per_axis(name, integers(f"conv{dims}d", name, value), dims)
+        for name, value in given.items()
+    }
+    options["groups"] = groups
+    _check_ranks(input_size, weight_size)
+    expected = located(conv_output_shape)(input_size, weight_size, **options)
+    if expected != grad_output._array.shape:
+        raise failure(
+            f"Expected grad_output to have the size of the output, {errors.shape_list(expected)}, "
+            f"but got {errors.shape_list(grad_output._array.shape)}"
+        )
+    if operand._array.dtype != grad_output._array.dtype:
+        raise failure(
+            f"expected scalar type {grad_output.dtype.scalar_name} but found "
+            f"{operand.dtype.scalar_name}"
+        )
+    return options
+
+
 # -- checks ------------------------------------------------------------------------------------
 
 
@@ -202,18 +228,23 @@ def _check_rank(function: str, input: Tensor, dims: int) -> None:
         )
 
 
-def _check_operands(
-    input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool
-) -> None:
-    """Ranks, bias and dtypes, as far as the kernels do not look at them themselves."""
-    shape, size = weight._array.shape, input._array.shape
-    groups = operator.index(groups)
+def _check_ranks(size: Shape, shape: Shape) -> None:
+    """Input and weight must have as many dimensions."""
     if len(shape) != len(size):
         raise failure(
             f"Expected {len(shape)}-dimensional input for {len(shape)}-dimensional weight "
             f"{errors.shape_list(shape)}, but got {len(size)}-dimensional input of size "
             f"{errors.shape_list(size)} instead"
         )
+
+
+def _check_operands(
+    input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool
+) -> None:
+    """Ranks, bias and dtypes, as far as the kernels do not look at them themselves."""
+    shape, size = weight._array.shape, input._array.shape
+    groups = operator.index(groups)
+    _check_ranks(size, shape)
     if bias is not None:
         _check_bias(input, shape, bias, groups, transposed)
     if weight._array.dtype != input._array.dtype:

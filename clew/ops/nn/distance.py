@@ -69,6 +69,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
             "expected common dtype to be floating point, yet common dtype is "
             f"{common.scalar_name}" + errors.at_user_line()
         )
+    if eps < 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}" + errors.at_user_line())
     first, second = broadcast_tensors(x1.to(common), x2.to(common))
     wrapped = wrap_dim(dim, first._array.ndim)
     result: Tensor = (_unit(first, wrapped, eps) * _unit(second, wrapped, eps)).sum(wrapped)
@@ -120,7 +122,7 @@ def _pdist(self: Array, *, p: float) -> Array:
     if not size.shape[1]:
         return np.zeros(size.shape[0], self.dtype)
     if p == 0:
-        distance = np.count_nonzero(size, axis=1)
+        distance = np.sign(size).sum(axis=1)
     elif p == 1:
         distance = size.sum(axis=1)
     elif math.isinf(p):

@@ -175,13 +175,17 @@ def embedding_bag(
     if padding_idx is not None:
         padding = _bag_padding(padding_idx, weight._array.shape[0])
     indices, starts = _bags(input, offsets)
+    # The bags of a matrix end where its rows do.
+    include_last_offset = include_last_offset and input._array.ndim == 1
+    # PyTorch's two kernels differ in where the last bag ends, and in the words of an error.
+    fused = mode != "max" and padding_idx is None and weight.dtype is not dtypes.float64
     _check_mode(mode, scale_grad_by_freq, sparse)
     check_indices(indices, "embedding_bag")
-    _check_values(indices, starts, weight, include_last_offset)
+    _check_values(indices, starts, weight, include_last_offset, fused)
     # Where the bags of each example of a vmap end at a place of its own, the rest is one bag more.
     has_rest = include_last_offset and every_value(starts) is not starts._array
     if include_last_offset and not has_rest:
-        last = int(starts._array[-1])
+        last = _last_end(starts._array) if fused else indices._array.size
         indices, starts = indices.narrow(0, 0, last), starts.narrow(0, 0, starts._array.size - 1)
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights.reshape(-1).narrow(0, 0, last)
@@ -195,6 +199,18 @@ def embedding_bag(
     )  # fmt: skip
     bags = result[0]
     return bags.narrow(0, 0, starts._array.size - 1) if has_rest else bags
+
+
+def _last_end(starts: Array) -> int:
+    """Where the last bag ends, by the last of the offsets."""
+    last = int(starts[-1])
+    if last < starts[-2:][0]:
+        raise RuntimeError(
+            "Your input appears to be incorrect: the last offset value should be the size of the "
+            f"indices tensor, but it seems not to be the case. It is {last}, and the last bag "
+            f"starts at {starts[-2]}" + errors.at_user_line()
+        )
+    return last
 
 
 def _bag_padding(padding_idx: int, rows: int) -> int:
@@ -270,7 +286,7 @@ def _check_mode(mode: str, scale_grad_by_freq: bool, sparse: bool) -> None:
 
 
 def _check_values(
-    indices: Tensor, offsets: Tensor, weight: Tensor, include_last_offset: bool
+    indices: Tensor, offsets: Tensor, weight: Tensor, include_last_offset: bool, fused: bool
 ) -> None:
     if weight.dtype.category != dtypes.FLOAT:
         raise RuntimeError(
@@ -281,7 +297,7 @@ def _check_values(
     values, rows = every_value(indices).reshape(-1), weight._array.shape[0]
     starts = every_value(offsets)
     bad = np.flatnonzero((values < 0) | (values >= rows))
-    if bad.size and weight.dtype is dtypes.float64:
+    if bad.size and not fused:
         raise RuntimeError(
             "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
             f"{values[bad[0]]}" + errors.at_user_line()

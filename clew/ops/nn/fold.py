@@ -14,7 +14,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import im2col as kernel
 from clew.ops.define.dims import is_int
-from clew.ops.nn.spatial import Shape, failure, integers, require_tensor
+from clew.ops.nn.spatial import Shape, failure, integers, keeps_format, require_tensor
 
 Array = np.ndarray
 
@@ -104,6 +104,14 @@ def _counts(sizes: Shape, window: dict[str, Shape]) -> Shape:
     )
 
 
+def _check_area(kernels: Shape) -> None:
+    if prod(kernels) >= 2**63:
+        raise failure(
+            f"Given kernel_width = {kernels[1]} and kernel_height = {kernels[0]} the product of "
+            "kernel_width and kernel_height overflowed"
+        )
+
+
 def unfold(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
@@ -133,6 +141,7 @@ def unfold(
             f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other "
             f"non-zero dimensions for input, but got: {errors.shape_list(shape)}"
         )
+    _check_area(window["kernel_size"])
     counts = _counts(shape[-2:], window)
     if min(counts) < 1:
         raise failure(
@@ -180,12 +189,19 @@ def fold(
             f"non-zero dimensions for input, but got: {errors.shape_list(shape)}"
         )
     kernels, counts = window["kernel_size"], _counts(sizes, window)
+    _check_area(kernels)
     if shape[-2] % prod(kernels):
         raise failure(
             f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, "
             f"but got input.size(1)={shape[-2]} and kernel_size={kernels}."
         )
-    if shape[-1] != prod(counts) or min(counts) < 1:
+    if min(counts) < 1:
+        raise failure(
+            f"Given output_size={sizes}, kernel_size={kernels}, dilation={window['dilation']}, "
+            f"padding={window['padding']}, stride={window['stride']}, calculated shape of the "
+            f"array of sliding blocks as {counts}, which is too small (non-positive)"
+        )
+    if shape[-1] != prod(counts):
         raise failure(
             f"Given output_size={sizes}, kernel_size={kernels}, dilation={window['dilation']}, "
             f"padding={window['padding']}, stride={window['stride']}, expected size of input's "
@@ -200,6 +216,7 @@ def fold(
 # -- between channels and space ----------------------------------------------------------------
 
 
+@keeps_format
 def _spread(self: Array, *, upscale_factor: int) -> Array:
     r = upscale_factor
     *lead, channels, height, width = self.shape
@@ -209,6 +226,7 @@ def _spread(self: Array, *, upscale_factor: int) -> Array:
     return blocks.transpose(order).reshape(*lead, channels // (r * r), height * r, width * r)
 
 
+@keeps_format
 def _gathered(self: Array, *, downscale_factor: int) -> Array:
     r = downscale_factor
     *lead, channels, height, width = self.shape
@@ -263,6 +281,11 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """
     factor = _read_factor("pixel_shuffle", "upscale_factor", input, upscale_factor)
     channels, square = input._array.shape[-3], factor * factor
+    if square >= 2**63:
+        raise ValueError(
+            f"upscale factor is too large, (upscale_factor)^2 overflowed: upscale_factor={factor}"
+            + errors.at_user_line()
+        )
     if channels % square:
         raise failure(
             f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the "
@@ -295,6 +318,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return result
 
 
+@keeps_format
 def _shuffled(self: Array, *, groups: int) -> Array:
     batch, channels, *space = self.shape
     split = self.reshape(batch, groups, channels // groups, *space)
@@ -311,7 +335,7 @@ CHANNEL_SHUFFLE: Op = Op(
 )  # fmt: skip
 
 
-@public(method=False, out=False)
+@public(method=False, out=False, aliases=("native_channel_shuffle",))
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """Divide the channels into groups and interleave them.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.public import public
@@ -110,9 +111,12 @@ def _instance_normalized(
     n, c, *rest = input._array.shape
     # Every channel of every sample becomes a channel of one sample.
     flat = input.contiguous().view(1, n * c, *rest)
-    means, variances, weights, biases = (
-        None if vector is None else vector.repeat(n)
-        for vector in (running_mean, running_var, weight, bias)
+    weights, biases = (None if vector is None else vector.repeat(n) for vector in (weight, bias))
+    # The running statistics may have a dtype of their own.
+    exact = input.dtype.np not in dtypes.LOW_PRECISION
+    means, variances = (
+        None if vector is None else vector.to(input.dtype if exact else vector.dtype).repeat(n)
+        for vector in (running_mean, running_var)
     )
     out = batch_normalized(flat, means, variances, weights, biases, use_input_stats, momentum, eps)
     for running, latest in ((running_mean, means), (running_var, variances)):

@@ -53,6 +53,7 @@ def _rounded(values: Array) -> Array:
     return np.clip(np.floor(values + np.float32(0.5)), 0, 255)
 
 
+@keeps_format
 @located
 def _resized_adjoint(
     grad_output: Array, *, input_shape: Shape, mode: str, align_corners: bool, scales: Scales,
@@ -271,6 +272,11 @@ def _read_target(
     if scale_factor is None:
         raise ValueError("either size or scale_factor should be defined" + errors.at_user_line())
     scales = _read_scales(scale_factor, spatial)
+    if not all(abs(n * scale) < 2**63 for n, scale in zip(spatial, scales, strict=True)):
+        raise failure(
+            "value cannot be converted to type int64_t without overflow\n"
+            f"  The sizes {spatial} times {scales} are no sizes"
+        )
     sizes = kernel.interpolate_output_size(spatial, scales)
     return sizes, None if recompute_scale_factor else scales
 

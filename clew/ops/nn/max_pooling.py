@@ -17,7 +17,10 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import max_pool as kernel
+from clew.ops.define.memory_layout import channels_last_order, in_order
 from clew.ops.nn.average_pooling import (
+    Order,
+    check_adaptive_gradient,
     check_adaptive_input,
     check_line_rank,
     one_int,
@@ -28,9 +31,10 @@ from clew.ops.nn.spatial import (
     batch_axis,
     check_pool_rank,
     check_pool_sizes,
+    check_room,
     failure,
+    images_order,
     integers,
-    keeps_format,
     located,
     pool_sizes,
     require_tensor,
@@ -40,6 +44,8 @@ from clew.ops.nn.spatial import (
 Array = np.ndarray
 Pair = tuple[Array, Array]
 Tensors = tuple[Tensor, Tensor]
+# What an index takes in memory.
+INDEX_BYTES = 8
 
 
 # -- picking and scattering --------------------------------------------------------------------
@@ -51,12 +57,18 @@ def _picked(self: Array, indices: Array, *, spatial: Shape) -> Array:
     return batch.reshape(indices.shape)
 
 
-def _scattered(grad_output: Array, indices: Array, *, spatial: Shape, unique: bool) -> Array:
+@located
+def _scattered(
+    grad_output: Array, indices: Array, *, spatial: Shape, unique: bool, order: Order = None,
+    adaptive: bool = False,
+) -> Array:  # fmt: skip
     dims = len(spatial)
+    if adaptive:
+        check_adaptive_gradient(f"adaptive_max_pool{dims}d", grad_output, dims)
     batch = kernel.scatter_by_index(
         batch_axis(grad_output, dims), batch_axis(indices, dims), spatial=spatial, unique=unique
     )
-    return batch.reshape(*grad_output.shape[:-dims], *spatial)
+    return in_order(batch.reshape(*grad_output.shape[:-dims], *spatial), order)
 
 
 PICK: Op = Op(
@@ -73,19 +85,29 @@ SCATTER: Op = Op(
 
 def _pooled_op(name: str, forward: Any, dims: int, node: str, windows: bool = False) -> Op:
     """An operation that gives values and indices; as in PyTorch it saves its input too."""
+    adaptive = name.startswith("adaptive")
 
     def plain(g: tuple[Tensor, ...], self: Tensor, out1: Tensor) -> Tensor:
-        result: Tensor = SCATTER(g[0], out1, spatial=self._array.shape[-dims:], unique=False)
+        result: Tensor = SCATTER(
+            g[0], out1, spatial=self._array.shape[-dims:], unique=False, adaptive=adaptive,
+            order=images_order(self._array) if adaptive and dims == 2 else None,
+        )  # fmt: skip
         return result
 
     def windowed(
         g: tuple[Tensor, ...], self: Tensor, out1: Tensor, kernel_size: Shape, stride: Shape,
-        dilation: Shape,
+        padding: Shape, dilation: Shape, ceil_mode: bool,
     ) -> Tensor:  # fmt: skip
+        spatial = self._array.shape[-dims:]
         apart = all(
             s >= d * (k - 1) + 1 for k, s, d in zip(kernel_size, stride, dilation, strict=True)
         )
-        result: Tensor = SCATTER(g[0], out1, spatial=self._array.shape[-dims:], unique=apart)
+        grad, index = g[0], out1
+        if kernel.has_empty_windows(spatial, kernel_size, stride, padding, dilation, ceil_mode):
+            # What lies wholly in the padding has no element that a gradient could go to.
+            grad, index, apart = grad.masked_fill(index < 0, 0.0), index.clamp(min=0), False
+        order = channels_last_order(self._array) if self._array.ndim == dims + 2 else None
+        result: Tensor = SCATTER(grad, index, spatial=spatial, unique=apart, order=order)
         return result
 
     return Op(
@@ -94,7 +116,6 @@ def _pooled_op(name: str, forward: Any, dims: int, node: str, windows: bool = Fa
     )  # fmt: skip
 
 
-@keeps_format
 @located
 def _max_pooled(
     self: Array, *, kernel_size: Shape, stride: Shape, padding: Shape, dilation: Shape,
@@ -105,15 +126,28 @@ def _max_pooled(
         batch, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
         ceil_mode=ceil_mode,
     )  # fmt: skip
-    return (values, indices) if batch is self else (values[0], indices[0])
+    if batch is self:
+        order = channels_last_order(self)
+        return in_order(values, order), in_order(indices, order)
+    # Of single ones only volumes keep their format.
+    order = (1, 2, 3, 0) if _is_volume_with_channels_last(self) else None
+    return in_order(values[0], order), in_order(indices[0], order)
 
 
-@keeps_format
+def _is_volume_with_channels_last(array: Array) -> bool:
+    if array.ndim != 4 or array.flags.c_contiguous:
+        return False
+    return array.transpose(1, 2, 3, 0).flags.c_contiguous
+
+
 @located
 def _adaptive_max(self: Array, *, output_size: Shape) -> Pair:
     batch = batch_axis(self, len(output_size))
     values, indices = kernel.adaptive_max_pool(batch, output_size=output_size)
-    return (values, indices) if batch is self else (values[0], indices[0])
+    if batch is not self:
+        return values[0], indices[0]
+    order = images_order(self)
+    return in_order(values, order), in_order(indices, order)
 
 
 @located
@@ -174,10 +208,11 @@ _LINE_WORDS = {
     "padding": "an int, list of ints, or tuple of ints",
     "dilation": "an int, list of ints or tuple of ints",
 }
+_LINE_POSITIONS = {name: position for position, name in enumerate(_LINE_WORDS, 2)}
 
 
 def _line_size(argument: str, value: Any) -> int:
-    values = integers("max_pool1d", argument, value)
+    values = integers("max_pool1d", argument, value, _LINE_POSITIONS[argument])
     if len(values) != 1:
         raise failure(
             f"max_pool1d() {argument} must be {_LINE_WORDS[argument]} of size 1 but got size "
@@ -187,8 +222,9 @@ def _line_size(argument: str, value: Any) -> int:
 
 
 def _check_line(
-    input: Tensor, kernel_size: int, stride: int, padding: int, dilation: int, ceil_mode: bool
-) -> None:
+    input: Tensor, kernel_size: int, stride: int, padding: int, dilation: int, ceil_mode: bool,
+    with_indices: bool,
+) -> None:  # fmt: skip
     shape = input._array.shape
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise failure(
@@ -209,10 +245,25 @@ def _check_line(
     count = kernel.pool_output_size(
         shape[-1], kernel_size, stride, padding, dilation, bool(ceil_mode)
     )
-    if count < 1:
+    if count < 1 and not with_indices:
         raise failure(f"max_pool1d() Invalid computed output size: {count}")
     if not input.dtype.is_floating_point:
         raise errors.no_kernel("max_pool1d_impl", input.dtype)
+
+
+def _max_pool1d(
+    input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
+    with_indices: bool,
+) -> Tensors:  # fmt: skip
+    require_tensor("max_pool1d", "input", 1, input)
+    width = _line_size("kernel_size", kernel_size)
+    step = width if size_absent(stride) else _line_size("stride", stride)
+    pad, spacing = _line_size("padding", padding), _line_size("dilation", dilation)
+    _check_line(input, width, step, pad, spacing, ceil_mode, with_indices)
+    values, indices = _max_pool(
+        2, input.unsqueeze(-2), (1, width), (1, step), (0, pad), (1, spacing), ceil_mode
+    )
+    return values.squeeze(-2), indices.squeeze(-2)
 
 
 @public(method=False, out=False)
@@ -221,15 +272,7 @@ def max_pool1d_with_indices(
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Tensors:  # fmt: skip
     """Alias of `max_pool1d` with `return_indices=True`."""
-    require_tensor("max_pool1d", "input", 1, input)
-    width = _line_size("kernel_size", kernel_size)
-    step = width if size_absent(stride) else _line_size("stride", stride)
-    pad, spacing = _line_size("padding", padding), _line_size("dilation", dilation)
-    _check_line(input, width, step, pad, spacing, ceil_mode)
-    values, indices = _max_pool(
-        2, input.unsqueeze(-2), (1, width), (1, step), (0, pad), (1, spacing), ceil_mode
-    )
-    return values.squeeze(-2), indices.squeeze(-2)
+    return _max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
 
 def max_pool2d_with_indices(
@@ -268,7 +311,8 @@ def max_pool1d(
         >>> F.max_pool1d(clew.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
         tensor([[3., 2.]])
     """
-    pair = max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    # As in PyTorch the words of an error depend on whether indices are asked for.
+    pair = _max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
     return pair if return_indices else pair[0]
 
 
@@ -327,7 +371,7 @@ def max_pool3d(
 def _adaptive_max_pool(dims: int, input: Tensor, output_size: Any) -> Tensors:
     name = f"adaptive_max_pool{dims}d"
     require_tensor(name, "input", 1, input)
-    sizes = integers(name, "output_size", size_or_default(output_size, input._array.shape))
+    sizes = integers(name, "output_size", size_or_default(output_size, input._array.shape), 2)
     if type(output_size) is int:
         sizes = sizes * dims
     check_adaptive_input(name, dims, input, colon=":")
@@ -342,6 +386,7 @@ def _adaptive_max_pool(dims: int, input: Tensor, output_size: Any) -> Tensors:
         )
     if not input.dtype.is_floating_point:
         raise errors.no_kernel(name if dims == 2 else f"{name}_cpu", input.dtype)
+    check_room((*input._array.shape[:-dims], *sizes), INDEX_BYTES)
     result: Tensors = ADAPTIVE_MAX[dims](input, output_size=sizes)
     return result
 
@@ -353,8 +398,7 @@ def adaptive_max_pool1d_with_indices(
     """Alias of `adaptive_max_pool1d` with `return_indices=True`."""
     sizes = one_int("adaptive_max_pool1d", "output_size", output_size)
     check_line_rank("adaptive_max_pool1d", input)
-    shape = input._array.shape
-    if shape[-1] == 0:
+    if 0 in input._array.shape[1:]:
         check_adaptive_input("adaptive_max_pool1d", 1, input)
     values, indices = _adaptive_max_pool(2, input.unsqueeze(-2), (1, *sizes))
     return values.squeeze(-2), indices.squeeze(-2)

@@ -108,6 +108,11 @@ def multi_head_attention_forward(
         q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias)
     attn_mask = _with_batch(attn_mask, length, key._array.shape[0], batch * num_heads)
     if bias_k is not None and bias_v is not None:
+        for name, static in (("key", static_k), ("value", static_v)):
+            if static is not None:
+                raise AssertionError(
+                    f"bias cannot be added to static {name}." + errors.at_user_line()
+                )
         k, v = cat([k, bias_k.repeat(1, batch, 1)]), cat([v, bias_v.repeat(1, batch, 1)])
         attn_mask, key_padding_mask = _one_wider(attn_mask), _one_wider(key_padding_mask)
     count, head_width = batch * num_heads, width // num_heads
@@ -122,12 +127,13 @@ def multi_head_attention_forward(
     probability = dropout_p if training else 0.0
     weights = None
     if need_weights:
-        out, weights = _weighted(q, k, v, attn_mask, probability, batch)
+        out, weights = _weighted(q, k, v, attn_mask, probability, batch, num_heads)
         weights = weights.view(batch, num_heads, length, k._array.shape[1])
         weights = weights.mean(1) if average_attn_weights else weights
     else:
         out = _attended(q, k, v, attn_mask, probability, is_causal, batch, num_heads)
-    out = linear(out, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    out = linear(out, out_proj_weight, out_proj_bias)
+    out = out.view(length, batch, out._array.shape[-1])
     if not batched:
         return out.squeeze(1), None if weights is None else weights.squeeze(0)
     return out, weights
@@ -169,6 +175,13 @@ def _check_dims(
             f"For {kind} ({ndim}-D) `query`, expected `attn_mask` to be `None`, 2-D or "
             f"3-D but found {mask._array.ndim}-D tensor instead" + errors.at_user_line()
         )
+    if not batched and mask is not None and mask._array.ndim == 3:
+        expected = (num_heads, query._array.shape[0], key._array.shape[0])
+        if mask._array.shape != expected:
+            raise AssertionError(
+                f"Expected `attn_mask` shape to be {expected} but got {mask.shape}"
+                + errors.at_user_line()
+            )
     return batched
 
 
@@ -334,14 +347,21 @@ def _split_heads(tensor: Tensor, count: int, width: int) -> Tensor:
     return result
 
 
-def _joined_heads(out: Tensor, length: int, batch: int) -> Tensor:
+def _joined_heads(out: Tensor, length: int, batch: int, heads: int) -> Tensor:
     """(N * heads, L, width) as (L * N, heads * width)."""
-    result: Tensor = out.transpose(0, 1).contiguous().view(length * batch, -1)
+    width = heads * out._array.shape[-1]
+    result: Tensor = out.transpose(0, 1).contiguous().view(length * batch, width)
     return result
 
 
 def _weighted(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, probability: float, batch: int
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    probability: float,
+    batch: int,
+    heads: int,
 ) -> tuple[Tensor, Tensor]:
     """The result and the attention weights, which the caller wants to see."""
     scaled = q * math.sqrt(1.0 / q._array.shape[-1])
@@ -350,7 +370,7 @@ def _weighted(
     weights = softmax(scores, -1)
     if probability > 0.0:
         weights = dropout(weights, probability)
-    return _joined_heads(weights.bmm(v), q._array.shape[1], batch), weights
+    return _joined_heads(weights.bmm(v), q._array.shape[1], batch, heads), weights
 
 
 def _attended(
@@ -366,8 +386,9 @@ def _attended(
     length = q._array.shape[1]
     if mask is not None:
         shape = mask._array.shape
-        mask = mask.unsqueeze(0) if shape[0] == 1 else mask.view(batch, heads, -1, shape[-1])
-    q, k, v = (each.reshape(batch, heads, each._array.shape[1], -1) for each in (q, k, v))
+        mask = mask.unsqueeze(0) if shape[0] == 1 else mask.view(batch, heads, *shape[-2:])
+    q, k, v = (each.reshape(batch, heads, *each._array.shape[1:]) for each in (q, k, v))
     out = scaled_dot_product_attention(q, k, v, mask, probability, is_causal)
-    result: Tensor = out.permute(2, 0, 1, 3).contiguous().view(batch * length, -1)
+    width = heads * v._array.shape[-1]
+    result: Tensor = out.permute(2, 0, 1, 3).contiguous().view(batch * length, width)
     return result

@@ -20,6 +20,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.separable import AxisTable, apply_tables
+from clew.ops.define.memory_layout import channels_last_order, in_order
 from clew.ops.nn.spatial import (
     Shape,
     failure,
@@ -121,20 +122,25 @@ def _tables(mode: str, spatial: Shape, pads: Pads) -> list[AxisTable]:
     return [_table(mode, n, *pair) for n, pair in zip(spatial, pads, strict=True)]
 
 
-@keeps_format
 def _copied(self: Array, *, mode: str, pads: Pads) -> Array:
-    return apply_tables(self, _tables(mode, self.shape[-len(pads) :], pads))
+    result = apply_tables(self, _tables(mode, self.shape[-len(pads) :], pads))
+    return result if mode == "circular" else in_order(result, channels_last_order(self))
 
 
-def _added(grad_output: Array, *, mode: str, pads: Pads, spatial: Shape) -> Array:
-    return apply_tables(grad_output, [t.transposed for t in _tables(mode, spatial, pads)])
+def _added(
+    grad_output: Array, *, mode: str, pads: Pads, spatial: Shape,
+    order: tuple[int, ...] | None = None,
+) -> Array:  # fmt: skip
+    tables = [t.transposed for t in _tables(mode, spatial, pads)]
+    return in_order(apply_tables(grad_output, tables), order)
 
 
 # As in PyTorch the input is saved, although only its shape is used.
 def _copying_op(name: str, node: str) -> Op:
     def of_input(g: Tensor, self: Tensor, mode: str, pads: Pads) -> Tensor:
         spatial = self._array.shape[-len(pads) :]
-        result: Tensor = adjoint(g, mode=mode, pads=pads, spatial=spatial)
+        order = None if mode == "circular" else channels_last_order(self._array)
+        result: Tensor = adjoint(g, mode=mode, pads=pads, spatial=spatial, order=order)
         return result
 
     op = Op(name, _copied, grads={"self": of_input}, linear=True, node=f"{node}Backward0")

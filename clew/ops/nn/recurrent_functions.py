@@ -179,7 +179,9 @@ rnn_relu = _function("rnn_relu", partial(RNN_LAYER, relu=True), LOWER)
 # -- cells ---------------------------------------------------------------------------------
 
 
-def _check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor) -> None:
+def _check_cell(
+    input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, gates: int
+) -> None:
     batch, size = input._array.shape
     expected = w_ih._array.shape[1]
     if size != expected:
@@ -200,6 +202,12 @@ def _check_cell(input: Tensor, states: Sequence[Tensor], w_ih: Tensor, w_hh: Ten
                 f"hidden{number} has inconsistent hidden_size: got {size}, expected {expected}"
                 + errors.at_user_line()
             )
+    for name, weight in (("weight_ih", w_ih), ("weight_hh", w_hh)):
+        if weight._array.shape[0] != gates * expected:
+            raise RuntimeError(
+                f"{name} first dim must be {gates} * hidden_size = {gates * expected}, but got "
+                f"{weight._array.shape[0]}" + errors.at_user_line()
+            )
 
 
 @public(method=False, out=False)
@@ -217,7 +225,7 @@ def lstm_cell(
     if len(hx) != 2:
         raise RuntimeError("lstm_cell expects two hidden states" + errors.at_user_line())
     hidden, cell = hx
-    _check_cell(input, (hidden, cell), w_ih, w_hh)
+    _check_cell(input, (hidden, cell), w_ih, w_hh, 4)
     i, f, new, o = lstm_gates(linear(hidden, w_hh, b_hh) + linear(input, w_ih, b_ih))
     after = f * cell + i * new
     return o * after.tanh(), after
@@ -233,7 +241,7 @@ def gru_cell(
     b_hh: Tensor | None = None,
 ) -> Tensor:
     """One step of a GRU: the next hidden state."""
-    _check_cell(input, (hx,), w_ih, w_hh)
+    _check_cell(input, (hx,), w_ih, w_hh, 3)
     _, z, new, _ = gru_gates(linear(input, w_ih, b_ih), linear(hx, w_hh, b_hh))
     return new + z * (hx - new)
 
@@ -246,7 +254,7 @@ def _rnn_total(
     b_ih: Tensor | None,
     b_hh: Tensor | None,
 ) -> Tensor:
-    _check_cell(input, (hx,), w_ih, w_hh)
+    _check_cell(input, (hx,), w_ih, w_hh, 1)
     return linear(input, w_ih, b_ih) + linear(hx, w_hh, b_hh)
 
 

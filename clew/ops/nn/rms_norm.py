@@ -141,4 +141,4 @@ def rms_norm(
         weight = None if inside else weight
     if weight is not None:
         out = out * weight
-    return out.to(have) if out.dtype is not have and wide is not input else out
+    return out if out.dtype is have else out.to(have)

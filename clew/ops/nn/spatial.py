@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from clew import errors
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.max_pool import pool_output_size
-from clew.ops.define.memory_layout import in_format_of
+from clew.ops.define.memory_layout import channels_last_order, in_order
 
 Shape = tuple[int, ...]
 
@@ -41,12 +42,12 @@ def keeps_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(kernel)
     def run(*arrays: Any, **params: Any) -> Any:
-        result, source = kernel(*arrays, **params), arrays[0]
-        if source.flags.c_contiguous:
+        result, order = kernel(*arrays, **params), channels_last_order(arrays[0])
+        if order is None:
             return result
         if isinstance(result, tuple):
-            return tuple(in_format_of(source, each) for each in result)
-        return in_format_of(source, result)
+            return tuple(in_order(each, order) for each in result)
+        return in_order(result, order)
 
     return run
 
@@ -56,23 +57,29 @@ def failure(text: str) -> RuntimeError:
     return RuntimeError(text + errors.at_user_line())
 
 
-def integers(function: str, name: str, value: Any) -> Shape:
+_INT32, _INT64 = 2**31, 2**63
+
+
+def integers(function: str, name: str, value: Any, position: int | None = None) -> Shape:
     """An int or a sequence of ints as a tuple; a single int gives one entry."""
-    if type(value) is int:
-        return (value,)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return tuple(_integer(function, name, item) for item in value)
-    return (_integer(function, name, value),)
-
-
-def _integer(function: str, name: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(
-            f"{function}(): argument '{name}' must be tuple of ints, not {type(value).__name__}"
-            + errors.at_user_line()
-        ) from None
+    listed = isinstance(value, Sequence) and not isinstance(value, str)
+    result = []
+    for element, item in enumerate(value if listed else (value,)):
+        try:
+            number = operator.index(item)
+        except TypeError:
+            number = None
+        # A bool is an int to Python, but no size.
+        if number is None or isinstance(item, bool):
+            where = element if listed else -1
+            raise errors.wrong_argument(function, name, position, "tuple of ints", value, where)
+        if not -_INT64 <= number < _INT64:
+            raise ValueError(
+                f"Overflow when unpacking long long\n  '{name}' of {function} is {number}"
+                + errors.at_user_line()
+            )
+        result.append(number)
+    return tuple(result)
 
 
 def require_tensor(function: str, name: str, position: int, value: Any) -> None:
@@ -98,6 +105,17 @@ def batch_axis(array: np.ndarray, dims: int) -> np.ndarray:
     return array[None] if array.ndim == dims + 1 else array
 
 
+def images_order(array: np.ndarray) -> tuple[int, ...] | None:
+    """The order in memory of (N, C, H, W) with channels last, which pooling keeps; or None."""
+    return channels_last_order(array) if array.ndim == 4 else None
+
+
+def check_room(shape: Sequence[int], itemsize: int) -> None:
+    """Refuse a result whose number of bytes is no int64."""
+    if prod(shape) * itemsize >= _INT64:
+        raise failure(f"Storage size calculation overflowed with sizes={errors.shape_list(shape)}")
+
+
 def cross(values: Sequence[int]) -> str:
     """`3x8x8`."""
     return "x".join(map(str, values))
@@ -108,11 +126,21 @@ def cross(values: Sequence[int]) -> str:
 _COUNT_WORDS = {2: "two", 3: "three"}
 
 
-def _per_axis(name: str, what: str, values: Shape, dims: int) -> Shape:
-    if len(values) == dims:
+# Where the sizes of windows stand among the arguments.
+_POSITIONS = {"kernel_size": 2, "stride": 3, "padding": 4, "dilation": 5}
+
+
+def _per_axis(name: str, what: str, value: Any, dims: int) -> Shape:
+    values = integers(name, what, value, _POSITIONS[what])
+    if not values and what == "stride":
         return values
-    if len(values) == 1:
-        return values * dims
+    if len(values) in (1, dims):
+        if not all(-_INT32 <= size < _INT32 for size in values):
+            raise failure(
+                f"value cannot be converted to type int without overflow\n  {what} of {name} is "
+                f"{list(values)}"
+            )
+        return values if len(values) == dims else values * dims
     spatial = name == "avg_pool3d"
     start = {
         "stride": f"{what} must be omitted," if spatial else f"{what} must either be omitted,",
@@ -125,14 +153,10 @@ def pool_sizes(
     name: str, dims: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1
 ) -> tuple[Shape, Shape, Shape, Shape]:
     """Kernel, stride (by default the kernel), padding and dilation, one entry per axis."""
-    kernel = _per_axis(name, "kernel_size", integers(name, "kernel_size", kernel_size), dims)
-    steps = kernel
-    if stride is not None:
-        given = integers(name, "stride", stride)
-        steps = _per_axis(name, "stride", given, dims) if given else kernel
-    pads = _per_axis(name, "padding", integers(name, "padding", padding), dims)
-    spacing = _per_axis(name, "dilation", integers(name, "dilation", dilation), dims)
-    return kernel, steps, pads, spacing
+    kernel = _per_axis(name, "kernel_size", kernel_size, dims)
+    steps = kernel if stride is None else _per_axis(name, "stride", stride, dims) or kernel
+    pads = _per_axis(name, "padding", padding, dims)
+    return kernel, steps, pads, _per_axis(name, "dilation", dilation, dims)
 
 
 def check_pool_rank(name: str, dims: int, input: Tensor) -> None:
@@ -162,10 +186,12 @@ def check_pool_sizes(
     ceil_mode: bool,
 ) -> None:  # fmt: skip
     """Refuse windows that PyTorch refuses, in its words."""
-    if min(stride) < 1:
+    if 0 in stride:
         raise failure("stride should not be zero")
     if min(kernel) < 1:
         raise failure(f"kernel size should be greater than zero, but got {_lettered('k', kernel)}")
+    if min(stride) < 1:
+        raise failure(f"stride should be greater than zero, but got {_lettered('d', stride)}")
     if min(dilation) < 1:
         raise failure(
             f"dilation should be greater than zero, but got {_lettered('dilation', dilation)}"
@@ -178,6 +204,11 @@ def check_pool_sizes(
                 f"pad should be at most half of effective kernel size, but got pad={pad}, "
                 f"kernel_size={width} and dilation={spacing}"
             )
+    if any(pad > width // 2 for pad, width in zip(padding, kernel, strict=True)):
+        raise failure(
+            f"pad should be smaller than or equal to half of kernel size, but got "
+            f"{_lettered('pad', padding)} {_lettered('k', kernel)}"
+        )
     axes = zip(shape[-dims:], kernel, stride, padding, dilation, strict=True)
     counts = [pool_output_size(*axis, ceil_mode) for axis in axes]
     if min(counts) < 1:
@@ -195,7 +226,7 @@ def _lettered(stem: str, values: Shape) -> str:
 
 def size_or_default(output_size: Any, shape: Shape) -> Any:
     """An output size in which None stands for the input's size along that axis."""
-    if type(output_size) is int:
+    if isinstance(output_size, int):
         return output_size
     count = len(output_size)
     if len(shape) <= count:

@@ -15,12 +15,13 @@ from clew.core.op import Op
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import max_pool as kernel
 from clew.ops.create.random import rand
+from clew.ops.define.memory_layout import in_order
 from clew.ops.nn.max_pooling import FRACTIONAL_MAX, PICK, Tensors
 from clew.ops.nn.spatial import (
     Shape,
     batch_axis,
-    cross,
     failure,
+    images_order,
     integers,
     located,
     require_tensor,
@@ -48,24 +49,37 @@ def _fractional(
                 f"{name} requires specifying either an output_size or an output_ratio"
                 + errors.at_user_line()
             )
-        ratios = (output_ratio,) * dims if isinstance(output_ratio, float) else output_ratio
-        output_size = [int(n * ratio) for n, ratio in zip(spatial, ratios, strict=True)]
+        output_size = [int(n * part) for n, part in zip(spatial, _ratios(name, dims, output_ratio))]
     if samples is None:
+        if input._array.ndim <= dims:
+            raise errors.dimension_out_of_range(-dims - 1, input._array.ndim)
         batch = 1 if input._array.ndim == dims + 1 else input._array.shape[0]
         channels = input._array.shape[-dims - 1]
-        if not input.dtype.is_floating_point:
+        if not (input.dtype.is_floating_point or input.dtype.is_complex):
             raise errors.no_kernel("check_uniform_bounds", input.dtype)
         samples = rand(batch, channels, dims, dtype=input.dtype)
-    kernels = _fractional_sizes(name, dims, "kernel_size", kernel_size)
-    sizes = _fractional_sizes(name, dims, "output_size", output_size)
+    kernels = _fractional_sizes(name, dims, "kernel_size", 2, kernel_size)
+    sizes = _fractional_sizes(name, dims, "output_size", 3, output_size)
     _check_fractional(name, dims, input, kernels, sizes, samples)
     result: Tensors = FRACTIONAL_MAX[dims](input, samples, kernel_size=kernels, output_size=sizes)
     return result
 
 
-def _fractional_sizes(name: str, dims: int, argument: str, value: Any) -> Shape:
-    values = integers(name, argument, value)
-    if len(values) == 1:
+def _ratios(name: str, dims: int, ratio: Any) -> Sequence[float]:
+    """One part for each dimension; in two dimensions, as in PyTorch, both must be given."""
+    if dims == 3 and not isinstance(ratio, Sequence):
+        return (ratio,) * dims
+    if dims == 2 and len(ratio) > dims:
+        raise ValueError(
+            f"{name} requires output_ratio to either be a single Int or tuple of Ints."
+            + errors.at_user_line()
+        )
+    return [ratio[axis] for axis in range(dims)]
+
+
+def _fractional_sizes(name: str, dims: int, argument: str, position: int, value: Any) -> Shape:
+    values = integers(name, argument, value, position)
+    if not isinstance(value, Sequence):
         return values * dims
     if len(values) != dims:
         ints = "Ints" if dims == 2 else "three Ints"
@@ -77,14 +91,22 @@ def _check_fractional(
     name: str, dims: int, input: Tensor, kernels: Shape, sizes: Shape, samples: Tensor
 ) -> None:
     shape = input._array.shape
-    if len(shape) not in (dims + 1, dims + 2) or 0 in shape[-dims - 1 :]:
-        raise failure(
-            f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor with optional 0 dim batch "
-            f"size, but got: {errors.shape_list(shape)}"
-        )
-    if not input.dtype.is_floating_point:
-        raise errors.no_kernel(f"{name}_out_frame", input.dtype)
     where = name if dims == 2 else f"{name}_out"
+    if len(shape) not in (dims + 1, dims + 2):
+        raise failure(
+            f"{where}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: "
+            f"{errors.shape_list(shape)}"
+        )
+    for dim in range(1, len(shape)):
+        if shape[dim] == 0:
+            raise failure(
+                f"{where}(): Expected input to have non-zero size for non-batch dimensions, but "
+                f"got {errors.shape_list(shape)} with dimension {dim} being empty."
+            )
+    if min(kernels) < 1:
+        raise ValueError(
+            f"kernel_size must be greater than 0, but got {list(kernels)}" + errors.at_user_line()
+        )
     for axis, width, count, size in zip(
         _AXIS_NAMES[dims], kernels, sizes, shape[-dims:], strict=True
     ):
@@ -92,8 +114,16 @@ def _check_fractional(
             raise failure(
                 f"{where}(): pool {axis} {width} too large relative to input {axis} {size}"
             )
+    if min(sizes) < 0:
+        wrong = next(size for size in sizes if size < 0)
+        raise failure(
+            f"Trying to create tensor with negative dimension {wrong}: "
+            f"{errors.shape_list([*shape[:-dims], *sizes])}"
+        )
     batch = shape[0] if len(shape) == dims + 2 else 1
     drawn = samples._array.shape
+    if len(drawn) != 3:
+        raise failure(f"Expect _random_samples to have 3 dimensions, got {len(drawn)}")
     if drawn[0] < batch:
         raise failure("Expect _random_samples.size(0) no less then input batch size.")
     if drawn[1] != shape[-dims - 1]:
@@ -102,6 +132,8 @@ def _check_fractional(
         raise failure(f"Expect _random_samples.size(2) equals to {dims}; got {drawn[2]}.")
     if samples.dtype is not input.dtype:
         raise failure("Expect _random_samples to have the same dtype as input")
+    if not input.dtype.is_floating_point:
+        raise errors.no_kernel(f"{name}_out_frame", input.dtype)
 
 
 @casts(FLOAT32)
@@ -177,7 +209,8 @@ def _unpooled(self: Array, indices: Array, *, output_size: Shape) -> Array:
     batch = kernel.max_unpool(
         batch_axis(self, dims), batch_axis(indices, dims), spatial=output_size
     )
-    return batch.reshape(*self.shape[:-dims], *output_size)
+    result = batch.reshape(*self.shape[:-dims], *output_size)
+    return in_order(result, images_order(self)) if dims == 2 else result
 
 
 UNPOOL = {
@@ -262,11 +295,20 @@ def _unpool_arguments(
     return kernels, steps, _each_axis(name, "padding", padding, dims)
 
 
+_ELEMENTS = {2: "two elements (height, width)", 3: "three elements (depth, height, width)"}
+
+
 def _each_axis(name: str, argument: str, value: Any, dims: int) -> Shape:
     values = integers(name, argument, value)
-    if len(values) not in (1, dims):
-        raise failure(f"{name}: {argument} must have {dims} entries, but got {cross(values)}")
-    return values if len(values) == dims else values * dims
+    if not isinstance(value, Sequence):
+        return values * dims
+    if len(values) != dims:
+        counted = _ELEMENTS[max(dims, 2)]
+        raise failure(
+            f"There should be exactly {counted} in output_size, but {name} got {len(values)} "
+            f"entries of {argument}, for {dims} dimensions"
+        )
+    return values
 
 
 @casts(FLOAT32)

@@ -51,7 +51,7 @@ def to_dtype(
     if self._array.dtype is dtype.np and not copy:
         if memory_format is None or memory_format is preserve_format:
             return self
-        if memory_layout.is_contiguous_in(self._array, memory_format):
+        if memory_layout.has_format(self._array, memory_format):
             return self
     if memory_format is None:
         return TO_COPY(self, dtype=dtype.np)
@@ -115,7 +115,8 @@ def read_target(args: tuple[Any, ...], device: Any, dtype: Any) -> tuple[Any, An
     if first is None or isinstance(first, (str, device_type, int)):
         if rest and (rest[0] is None or isinstance(rest[0], (dtypes.dtype, type))):
             return first, rest[0], rest[1:]
-        return first, dtype, rest
+        if not rest:
+            return first, dtype, rest
     raise _bad_to_arguments(args)
 
 

@@ -3,14 +3,17 @@
 import gc
 import tracemalloc
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.attention.bias  # PyTorch loads it on request
 
 import clew
 import clew.nn.functional as F
 from clew.ops.nn import attention, attention_blocks
+from tests.twice import raised, twice
 
 ATTEND = {
     clew: F.scaled_dot_product_attention,
@@ -192,3 +195,18 @@ def test_the_matrix_of_scores_is_never_held(name):
         tracemalloc.stop()
     assert peak < LENGTH * LENGTH * 4 / 4
     np.testing.assert_allclose(v.grad.numpy().sum(), LENGTH * 8, rtol=0.05)
+
+
+@twice
+def test_causal_biases(m: Any) -> Any:
+    bias, attend = m.nn.attention.bias, m.nn.functional.scaled_dot_product_attention
+    seen: list[Any] = []
+    for queries, keys in ((4, 4), (3, 5), (5, 3)):
+        q, k, v = (m.randn(2, 2, n, 8) for n in (queries, keys, keys))
+        for make in (bias.causal_upper_left, bias.causal_lower_right):
+            mask = make(queries, keys)
+            seen += [repr(mask), mask._materialize("cpu"), int(mask.variant), mask.seq_len_kv]
+            seen.append(attend(q, k, v, attn_mask=mask))
+            seen.append(raised(attend, q, k, v, attn_mask=mask, is_causal=True))
+    seen.append(raised(bias.causal_upper_left, 2, 3, 4))
+    return seen

@@ -11,6 +11,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.arguments import explained
 from clew.core.op import Op
+from clew.core.public import with_out
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.elementary import polynomial
 from clew.kernels.codegen.ir import F32 as SINGLE
@@ -115,6 +116,7 @@ GELU = Row(
 )  # fmt: skip
 
 
+@with_out
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """`x` times the normal distribution function of `x`, exact or by tanh.
 

@@ -159,15 +159,15 @@ def rrelu(
     """
     require_tensor("rrelu", input)
     require_bool("training", training)
-    if lower > upper:
-        raise RuntimeError(
-            "Lower bound should be less than or equal to the upper bound" + errors.at_user_line()
-        )
     for name, bound in (("lower", lower), ("upper", upper)):
         if not math.isfinite(bound):
             raise RuntimeError(
                 f"rrelu: {name} bound must be finite, got {bound}" + errors.at_user_line()
             )
+    if lower > upper:
+        raise RuntimeError(
+            "Lower bound should be less than or equal to the upper bound" + errors.at_user_line()
+        )
     if not training:
         op = RRELU_EVAL_IN_PLACE if inplace else RRELU_EVAL
         return run(op, input, inplace, negative_slope=(lower + upper) / 2)

@@ -9,7 +9,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.arguments import explained, typed
-from clew.core.public import public
+from clew.core.public import public, with_out
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where as choose
 from clew.kernels.codegen.ufunc import elementwise
@@ -263,7 +263,7 @@ HARDSHRINK = Row(
 )  # fmt: skip
 
 
-@explained
+@with_out
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`x`, moved towards 0 by `lambd` and not past it.
 
@@ -275,8 +275,8 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         tensor([-0.5000,  0.0000,  1.5000])
     """
     require_tensor("softshrink", input)
-    if lambd < 0 and input.dtype.category == dtypes.FLOAT:
-        largest = dtypes.finfo(input.dtype).max
+    largest = dtypes.finfo(input.dtype).max if input.dtype.category == dtypes.FLOAT else lambd
+    if not 0 <= lambd <= largest:
         raise RuntimeError(
             f"lambda must be in range [0, {largest:g}] for input dtype {input.dtype.scalar_name}, "
             f"but found {lambd:g}" + errors.at_user_line()

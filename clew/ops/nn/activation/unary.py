@@ -19,7 +19,7 @@ from clew.core.arguments import explained
 from clew.core.elementwise import F32, F64
 from clew.core.inplace import apply_inplace
 from clew.core.op import OPS
-from clew.core.public import public
+from clew.core.public import public, with_out
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where as choose
@@ -287,7 +287,7 @@ SOFTPLUS = Row(
 )  # fmt: skip
 
 
-@explained
+@with_out
 def softplus(
     input: Tensor, beta: float = _USUAL_BETA, threshold: float = _USUAL_THRESHOLD
 ) -> Tensor:
@@ -337,6 +337,7 @@ LOG_SIGMOID = Row(
 )  # fmt: skip
 
 
+@with_out
 def logsigmoid(input: Tensor) -> Tensor:
     """`log(sigmoid(x))`, computed without the sigmoid's underflow.
 

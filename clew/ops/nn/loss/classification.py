@@ -44,7 +44,7 @@ def _safe_classes(target: Array, classes: int, ignore_index: int) -> tuple[Array
 def _places(shape: Shape, classes: Array) -> Array:
     """Where the scores of one class at each place are among all scores, counted row by row."""
     count, inner = shape[1], math.prod(shape[2:])
-    places: Array = np.arange(0, shape[0] * count * inner, count * inner)
+    places: Array = np.arange(shape[0]) * (count * inner)
     if len(shape) > 2:
         places = places[:, None] + np.arange(inner)
         classes = classes.reshape(shape[0], inner).astype(np.int64, copy=False) * inner
@@ -346,12 +346,9 @@ def cross_entropy(
     require_tensors("cross_entropy_loss", input=input, target=target)
     if input._array.shape == target._array.shape:
         _check_probabilities(input, target, weight, ignore_index)
+        _check_smoothing(label_smoothing)
         return _with_probabilities(input, target, weight, reduction, label_smoothing)
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(
-            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
-            + errors.at_user_line()
-        )
+    _check_smoothing(label_smoothing)
     if weight is None and not label_smoothing and _fits_rows(input._array, target._array):
         return _by_rows(input, target, reduction, ignore_index)
     scores = log_softmax(input, 0 if input._array.ndim == 1 else 1)
@@ -361,6 +358,14 @@ def cross_entropy(
     smooth = _smoothing_loss(scores, target, weight, reduction, ignore_index)
     classes = scores._array.shape[0 if scores._array.ndim == 1 else 1]
     return loss * (1 - label_smoothing) + smooth * (label_smoothing / classes)
+
+
+def _check_smoothing(label_smoothing: float) -> None:
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(
+            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
+            + errors.at_user_line()
+        )
 
 
 def _check_probabilities(

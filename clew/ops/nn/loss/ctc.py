@@ -129,6 +129,8 @@ def _check_lengths(
 ) -> None:
     steps, _, classes = log_probs._array.shape
     checking = "(while checking arguments for ctc_loss_allocate_outputs)"
+    if not log_probs._array.size:
+        raise RuntimeError("log_probs tensor must not be empty" + errors.at_user_line())
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range" + errors.at_user_line())
     for value in inputs[(inputs < 0) | (inputs > steps)]:

@@ -335,7 +335,7 @@ def gaussian_nll_loss(
         variance = _fitting_variance(var, input)
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid" + errors.at_user_line())
-    if isinstance(target, Tensor):
+    if isinstance(target, Tensor) and not _stretches(target, input):
         require_same_shape("gaussian_nll_loss", input, target)
     bounded = variance.clone()
     bounded.detach().clamp_(min=eps)
@@ -345,12 +345,18 @@ def gaussian_nll_loss(
     return reduce_loss(losses, reduction)
 
 
+def _stretches(tensor: Tensor, input: Tensor) -> bool:
+    """Whether a tensor has the input's shape, or one with a single 1 in it instead."""
+    have, wanted = tensor._array.shape, input._array.shape
+    other = [n for n, m in zip(have, wanted, strict=False) if n != m]
+    return len(have) == len(wanted) and other in ([], [1])
+
+
 def _fitting_variance(var: Tensor, input: Tensor) -> Tensor:
-    """A variance of the input's shape, or with its last dimension missing or of size 1."""
-    have, wanted = var._array.shape, input._array.shape
-    if have == wanted or have == (*wanted[:-1], 1):
+    """A variance of the input's shape or with sizes of 1, or without its last dimension."""
+    if _stretches(var, input):
         return var
-    if have == wanted[:-1]:
+    if var._array.shape == input._array.shape[:-1]:
         expanded: Tensor = var.unsqueeze(-1)
         return expanded
     raise ValueError("var is of incorrect size" + errors.at_user_line())

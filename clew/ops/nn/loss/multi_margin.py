@@ -135,7 +135,7 @@ def _check_multi_margin(input: Tensor, target: Tensor, weight: Tensor | None) ->
     shape, wanted = input._array.shape, target._array.shape
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional" + errors.at_user_line())
-    if len(shape) > 2 or 0 in shape[1:]:
+    if len(shape) > 2 or 0 in shape[1:] or shape == (0,):
         raise RuntimeError(
             "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
             f"{errors.shape_list(shape)}" + errors.at_user_line()
@@ -240,7 +240,7 @@ def multilabel_margin_loss(
     """
     reduction = asked_reduction(size_average, reduce, reduction)
     shape = input._array.shape
-    if len(shape) > 2 or 0 in shape[1:]:
+    if len(shape) > 2 or 0 in shape[1:] or shape == (0,):
         raise RuntimeError(
             "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
             f"{errors.shape_list(shape)}" + errors.at_user_line()
