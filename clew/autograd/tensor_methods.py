@@ -404,7 +404,17 @@ def register_post_accumulate_grad_hook(
 
 def _get_backward_hooks(self: Tensor) -> Hooks | None:
     extras = None if self._node is None else self._node._extras
-    return None if extras is None else extras.tensor_hooks.get(self._output_nr)
+    found = None if extras is None else extras.tensor_hooks.get(self._output_nr)
+    return vars(self).get("_backward_hooks") if found is None else found
+
+
+def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
+    edge = live_edge(self)
+    if edge is None or hooks is None:
+        # Kept for whoever asks: no gradient comes here.
+        vars(self)["_backward_hooks"] = hooks
+    else:
+        edge[0].more().tensor_hooks[edge[1]] = Hooks(hooks)
 
 
 def _volatile(self: Tensor) -> bool:
@@ -443,7 +453,7 @@ methods(
     ),
     _backward_hooks=property(
         _get_backward_hooks,
-        None,
+        _set_backward_hooks,
         _refuse_deletion("Deletion of _backwards_hooks not allowed!"),
     ),
     volatile=property(_volatile),

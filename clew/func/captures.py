@@ -55,13 +55,14 @@ class guarded(transforming):
         state = local.state
         inside = functools.partial(_StorageInside, self.number)
         self.before, self.maker = state.mutation_guard, state.new_storage
+        # Plain stores, the last thing done: an interrupt comes before all of them or after.
         state.mutation_guard, state.new_storage = self, inside
-        super().__enter__()
+        state.transforms += 1
 
     @uninterrupted
     def __exit__(self, *exc: object) -> None:
-        super().__exit__()
         local.state.mutation_guard, local.state.new_storage = self.before, self.maker
+        local.state.transforms -= 1
 
     def before_write(self, target: Tensor) -> None:
         storage = _memory(target)

@@ -202,6 +202,15 @@ def test_attributes_cannot_be_deleted(torch: Any) -> Any:
 
 
 @twice
+def test_hooks_that_are_assigned(torch: Any) -> Any:
+    x, plain = torch.ones(2, requires_grad=True), torch.ones(2)
+    for tensor in (x, plain):
+        tensor._backward_hooks = collections.OrderedDict({0: lambda g: g * 5})
+    (x * plain).sum().backward()
+    return x.grad, list(x._backward_hooks), list(plain._backward_hooks)
+
+
+@twice
 def test_memory_set_in_place_leaves_the_graph(torch: Any) -> Any:
     x = torch.ones(2, requires_grad=True)
     edge = torch.autograd.graph.get_gradient_edge(x)
