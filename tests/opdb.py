@@ -332,12 +332,13 @@ def failures(op: Any, what: str, only_dtype: str | None = None) -> Iterator[Fail
 # ---------------------------------------------------------------- report
 
 
-def _selected(pattern: str | None) -> list[Any]:
+def _selected(pattern: str | None, ops: list[Any] | None = None) -> list[Any]:
+    ops = ops_in_scope() if ops is None else ops
     if pattern is None:
-        return ops_in_scope()
+        return ops
     return [
         op
-        for op in ops_in_scope()
+        for op in ops
         if fnmatchcase(op.name, pattern)
         or fnmatchcase(full_name(op), pattern)
         or fnmatchcase(op.name, f"*.{pattern}")

@@ -310,10 +310,10 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
             f"'shape' cannot have negative values, but got {sizes}" + errors.at_user_line()
         )
     coordinates = []
-    rest = indices._array
+    rest = indices._array.astype(np.int64, copy=False)
     for n in reversed(sizes):
         rest, place = np.divmod(rest, n)
-        coordinates.append(wrap(place.astype(indices._array.dtype, copy=False)))
+        coordinates.append(wrap(place))
     return tuple(reversed(coordinates))
 
 

@@ -231,7 +231,7 @@ def rsub(input: Tensor, other: Any, *, alpha: complex = 1) -> Tensor:
 def _rsub_operator(self: Tensor, other: Any) -> Any:
     if isinstance(other, NUMBER):
         return _rsub_number(self, other)
-    if isinstance(other, np.ndarray):
+    if isinstance(other, (Tensor, np.ndarray)):
         return _plain_sub(other, self)
     return NotImplemented
 
@@ -314,7 +314,6 @@ def positive(input: Tensor) -> Tensor:
 
 
 _OPERANDS = (Tensor, *NUMBER, np.ndarray)
-_FOREIGN_OPERANDS = (*NUMBER, np.ndarray)
 
 
 def binary_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
@@ -332,7 +331,7 @@ def reflected_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor,
     """The reflected dunder method of `function(other, self)`."""
 
     def method(self: Tensor, other: Any) -> Any:
-        if isinstance(other, _FOREIGN_OPERANDS):
+        if isinstance(other, _OPERANDS):
             return function(other, self)
         return NotImplemented
 
