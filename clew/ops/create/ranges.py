@@ -10,6 +10,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.backend.normal_streams import scale_and_shift
+from clew.core.interception import by_example
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops.define.dims import is_int
@@ -246,6 +247,7 @@ def _spaced_dtype(
 
 
 @public(method=False, out=False)
+@by_example
 def linspace(
     start: Any,
     end: Any,
@@ -276,6 +278,7 @@ def linspace(
 
 
 @public(method=False, out=False)
+@by_example
 def logspace(
     start: Any,
     end: Any,

@@ -26,7 +26,7 @@ def _hash(self: Array, *, dims: tuple[int, ...], keepdim: bool) -> Array:
 HASH_TENSOR = Op("hash_tensor", _hash, non_differentiable="integer output")
 
 
-@public(checked=True, out=False)
+@public(checked=True)
 def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
     """The exclusive or of the bits of all elements, widened to 64 bits: a checksum.
 
