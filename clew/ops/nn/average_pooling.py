@@ -19,6 +19,7 @@ from clew.core.op import Op
 from clew.core.public import public, with_out
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import average_pool as kernel
+from clew.ops.define import out_checks
 from clew.ops.define.memory_layout import in_order
 from clew.ops.nn.spatial import (
     Shape,

@@ -11,6 +11,7 @@ from clew.core.public import public, with_out
 from clew.core.state import State, local
 from clew.core.tensor import Tensor
 from clew.kernels.gemm.products import affine
+from clew.ops.define.out_checks import input_dtype
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.addmm import ADDMM
 
@@ -32,7 +33,7 @@ def linear(
         tensor([[21.]])
     """
     if out is not None:
-        written: Tensor = with_out(linear)(input, weight, bias, out=out)
+        written: Tensor = with_out(linear, input_dtype())(input, weight, bias, out=out)
         return written
     state = local.state
     autocast = state.autocast

@@ -331,6 +331,8 @@ def reflected_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor,
     """The reflected dunder method of `function(other, self)`."""
 
     def method(self: Tensor, other: Any) -> Any:
+        if not isinstance(self, Tensor):
+            raise errors.operator_of_other(function.__name__, self)
         if isinstance(other, _OPERANDS):
             return function(other, self)
         return NotImplemented
