@@ -102,6 +102,14 @@ def _copied(result: Any) -> Any:
     return tuple(clone(each, memory_format=contiguous_format) for each in result)
 
 
+# Views that are several, and what PyTorch calls their copies' form with `out=`.
+_LISTS = {
+    "split": "split_copy_Tensor_out()",
+    "split_with_sizes": "split_with_sizes_copy_out",
+    "unbind": "unbind_copy_int_out",
+}
+
+
 def _copying(view: View, name: str, call: str, result: str) -> None:
     """Define `clew.<name>_copy`."""
 
@@ -116,14 +124,14 @@ def _copying(view: View, name: str, call: str, result: str) -> None:
     function.__doc__ = _DOC.format(
         view=name, name=copy, arguments=arguments, call=call, result=result
     )
-    if name in ("split", "split_with_sizes", "unbind"):
-        FUNCTIONS[copy] = _with_list_of_outs(typed(function))
+    if name in _LISTS:
+        FUNCTIONS[copy] = _with_list_of_outs(typed(function), _LISTS[name])
     else:
         # Inputs with history are no obstacle to `out=`, which then has it.
         FUNCTIONS[copy] = out_form(typed(function), EXACT_OUT, differentiable=False)
 
 
-def _with_list_of_outs(copies: Callable[..., Any]) -> Callable[..., Any]:
+def _with_list_of_outs(copies: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The function with `out=`: as many tensors as it has results; it then returns nothing."""
     written = with_out(copies)
 
@@ -134,8 +142,8 @@ def _with_list_of_outs(copies: Callable[..., Any]) -> Callable[..., Any]:
         count = len(copies(*args, **kwargs))
         if len(out) != count:
             raise RuntimeError(
-                f"{copies.__name__}_out() expected an out= argument of size {count}, got size "
-                f"{len(out)}" + errors.at_user_line()
+                f"{name} expected an out= argument of size {count}, got size {len(out)}"
+                + errors.at_user_line()
             )
         written(*args, out=out, **kwargs)
         return None
