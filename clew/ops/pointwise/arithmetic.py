@@ -231,7 +231,7 @@ def rsub(input: Tensor, other: Any, *, alpha: complex = 1) -> Tensor:
 def _rsub_operator(self: Tensor, other: Any) -> Any:
     if isinstance(other, NUMBER):
         return _rsub_number(self, other)
-    if isinstance(other, (Tensor, np.ndarray)):
+    if isinstance(other, (np.ndarray, Tensor)):
         return _plain_sub(other, self)
     return NotImplemented
 
