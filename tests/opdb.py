@@ -64,6 +64,7 @@ UNINITIALISED = {
     "new_empty",
     "empty_strided",
     "new_empty_strided",
+    "empty_permuted",
     "resize_",
     "resize_as_",
 }
@@ -99,7 +100,10 @@ def ops_in_scope() -> list[Any]:
 
 def is_missing(op: Any) -> bool:
     """Whether clew has no function and no method of the op's name."""
-    return not oracle.exists(op.name)
+    if oracle.exists(op.name):
+        return False
+    _, error = oracle.outcome(oracle.counterpart, op.op)
+    return isinstance(error, oracle.Missing)
 
 
 # ---------------------------------------------------------------- samples

@@ -23,7 +23,7 @@ def _normalized(lib: Any, dtype: str) -> Any:
     mean, var = lib.zeros(6, dtype=x.dtype), lib.ones(6, dtype=x.dtype)
     return [
         lib.native_layer_norm(x, (4,), None, None, 1e-5),
-        [each.detach() for each in lib.native_group_norm(x, weight, bias, 2, 6, 4, 3, 1e-5)],
+        lib.native_group_norm(x, weight, bias, 2, 6, 4, 3, 1e-5),
         lib.native_batch_norm(x, weight, bias, mean, var, True, 0.1, 1e-5),
         lib.native_batch_norm(x, None, None, mean, var, False, 0.1, 1e-5),
         lib._native_batch_norm_legit(x, weight, None, True, 0.1, 1e-5),
@@ -183,3 +183,30 @@ def test_ranking_of_integers_is_a_float(lib: Any) -> Any:
 @twice
 def test_coordinates_are_int64(lib: Any) -> Any:
     return lib.unravel_index(lib.tensor([1, 5], dtype=lib.uint8), (2, 3))
+
+
+@twice
+def test_factories_with_out_of_another_dtype(lib: Any) -> Any:
+    out = lib.zeros(2, dtype=lib.int32)
+    calls = [
+        lambda **given: lib.ones(2, **given),
+        lambda **given: lib.full((2,), 3, **given),
+        lambda **given: lib.arange(2, **given),
+        lambda **given: lib.linspace(0, 1, 2, **given),
+        lambda **given: lib.randperm(2, **given).sort().values,
+    ]
+    return [
+        (call(out=out), raised(lambda: call(out=out, dtype=lib.int64)))  # noqa: B023
+        for call in calls
+    ]
+
+
+@twice
+def test_refused_dtypes_of_indices_and_parts(lib: Any) -> Any:
+    x, whole = lib.zeros(2), lib.zeros(2, dtype=lib.int64)
+    return [
+        raised(lambda: lib.tril_indices(2, 2, dtype=lib.float32)),
+        raised(lambda: lib.triu_indices(2, 2, dtype=lib.uint8)),
+        raised(lambda: lib.slice_scatter(x, x[:1], end=1, out=whole)),
+        raised(lambda: lib.hash_tensor(x, out=whole)),
+    ]

@@ -349,6 +349,8 @@ def eye(
 
 def _triangle(function: str, mask: np.ndarray, dtype: Any, options: Options) -> Tensor:
     kind = read_dtype(function, dtype) or dtypes.int64
+    if kind not in (dtypes.int32, dtypes.int64):
+        raise errors.no_kernel(function, kind, "Indices are of torch.int64 or torch.int32")
     return made(function, np.stack(np.nonzero(mask)).astype(kind.np, copy=False), options)
 
 

@@ -74,9 +74,12 @@ def native_group_norm(
         )
     check_norm_dtypes("GroupNormKernelImpl", input, weight, bias)
     rows = input.reshape(N, C, HxW)
-    result, mean, rstd = GROUP_NORM(rows, weight, bias, num_groups=group, eps=eps)
-    mean, rstd = _statistics(mean, rstd, input)
-    return result.reshape(input.shape), mean.reshape(N, group), rstd.reshape(N, group)
+    result = GROUP_NORM(rows, weight, bias, num_groups=group, eps=eps)[0]
+    # These have gradients, too, unlike those of the other normalizations.
+    groups = rows.reshape(N, group, C // group * HxW)
+    groups = groups.float() if input.dtype.itemsize < 4 else groups
+    mean, rstd = groups.mean(-1), (groups.var(-1, correction=0) + eps).rsqrt()
+    return result.reshape(input.shape), mean.to(input.dtype), rstd.to(input.dtype)
 
 
 def _statistics(mean: Tensor, rstd: Tensor, input: Tensor) -> tuple[Tensor, Tensor]:
@@ -109,15 +112,15 @@ def native_batch_norm(
         >>> clew.native_batch_norm(x, None, None, None, None, True, 0.1, 0.0)[1:]
         (tensor([2.]), tensor([1.]))
     """
+    result = batch_normalized(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )
     given = next((v for v in (weight, bias, running_mean, running_var) if v is not None), input)
     if training and input._array.size and input._array.ndim > 1:
         _, mean, rstd, _ = BATCH_NORM(input.detach(), None, None, eps=eps)
         mean, rstd = _statistics(mean, rstd, given)
     else:
         mean, rstd = input.new_empty(0), input.new_empty(0)
-    result = batch_normalized(
-        input, running_mean, running_var, weight, bias, training, momentum, eps
-    )
     return result, mean, rstd
 
 
