@@ -126,7 +126,7 @@ def by_example(function: F) -> F:
             return function(*args, **kwargs)
         return one_by_one(function, args, kwargs, interceptor)
 
-    return wrapper  # type: ignore[return-value]
+    return wrapper  # type: ignore[return-value]  # it is called as the function is
 
 
 @uninterrupted

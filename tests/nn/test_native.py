@@ -81,7 +81,7 @@ def test_into_given_tensors(lib: Any) -> Any:
         lambda out: F.avg_pool3d(x.reshape(1, 2, 4, 4), (1, 2, 2), out=out),
         lambda out: F.linear(x, lib.ones(3, 4), lib.ones(3), out=out),
     ]
-    return [[call(lib.empty(0)), raised(lambda: call(lib.empty(0).int()))] for call in calls]  # noqa: B023
+    return [[call(lib.empty(0)), raised(lambda: call(lib.empty(0).int()))] for call in calls]  # noqa: B023  (called at once)
 
 
 @twice
@@ -196,7 +196,7 @@ def test_factories_with_out_of_another_dtype(lib: Any) -> Any:
         lambda **given: lib.randperm(2, **given).sort().values,
     ]
     return [
-        (call(out=out), raised(lambda: call(out=out, dtype=lib.int64)))  # noqa: B023
+        (call(out=out), raised(lambda: call(out=out, dtype=lib.int64)))  # noqa: B023  (called at once)
         for call in calls
     ]
 
