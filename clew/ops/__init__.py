@@ -25,6 +25,7 @@ from clew.ops.linalg import (
     matrix_norms,
     products,
     qr,
+    removed,
     solve,
 )
 from clew.ops.nn import (
@@ -178,6 +179,7 @@ __all__ = [
     "recurrent",
     "recurrent_functions",
     "reductions",
+    "removed",
     "rms_norm",
     "rounding",
     "sampling",

@@ -1,6 +1,7 @@
-"""What operations ask of `out=` before they run: its dtype, and memory of its own.
+"""What operations ask of `out=`: its dtype, and memory of its own.
 
-For `@public(out=...)`. Operations that say nothing convert their result to the dtype of `out`.
+Before they run, for `@public(out=...)`; or once there is a result, for `@public(accept=...)`.
+Operations that say nothing convert their result to the dtype of `out`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.public import Accept
 from clew.core.tensor import Tensor
 
 # PyTorch's C++ names of dtypes, as its messages about `out=` have them.
@@ -56,12 +58,42 @@ def scan_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
     return f"expected scalar_type {want.scalar_name} but found {have.scalar_name}"
 
 
-def _require(want: dtypes.dtype, out: Tensor, words: Words) -> None:
+def found_scalar_type(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return f"expected scalar type {want.scalar_name} but found {have.scalar_name}"
+
+
+def vecdot_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return f"linalg.vecdot: Expected out of dtype{want.scalar_name} but found {have.scalar_name}"
+
+
+def multi_dot_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return (
+        f"multi_dot(): expected out tensor to have dtype {C_NAMES[want.name]} but got "
+        f"{C_NAMES[have.name]}"
+    )
+
+
+def tensordot_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return (
+        f"tensordot: Expected the output tensor to have dtype {want.scalar_name}, but got an "
+        f"output tensor with dtype {have.scalar_name}"
+    )
+
+
+def norm_words(name: str) -> Words:
+    return lambda want, have: (
+        f"{name} expected out tensor dtype {want.scalar_name} but got: {have.scalar_name}"
+    )
+
+
+def require_dtype(want: dtypes.dtype, out: Tensor, words: Words = expected_dtype) -> None:
+    """`out` must have this dtype."""
     if out.dtype is not want:
         raise RuntimeError(words(want, out.dtype) + errors.at_user_line())
 
 
-def _keep_apart(tensors: list[Tensor], out: Tensor) -> None:
+def keep_apart(tensors: list[Tensor], out: Tensor) -> None:
+    """`out` must share no memory with any of the tensors."""
     if any(each is out or np.may_share_memory(each._array, out._array) for each in tensors):
         raise errors.partial_overlap()
 
@@ -71,28 +103,28 @@ def input_dtype(words: Words = expected_dtype, may_alias: bool = False) -> Any:
 
     def check(args: Args, kwargs: Kwargs, out: Tensor) -> None:
         given = [*args, *kwargs.values()]
-        _require(given[0].dtype, out, words)
+        require_dtype(given[0].dtype, out, words)
         if not may_alias:
-            _keep_apart([each for each in given if isinstance(each, Tensor)], out)
+            keep_apart([each for each in given if isinstance(each, Tensor)], out)
 
     return check
 
 
 def pair_of_input_dtype(args: Args, kwargs: Kwargs, out: tuple[Tensor, Tensor]) -> None:
     for each in out:
-        _require([*args, *kwargs.values()][0].dtype, each, expected_dtype)
+        require_dtype([*args, *kwargs.values()][0].dtype, each, expected_dtype)
 
 
 def own_memory(args: Args, kwargs: Kwargs, out: Any) -> None:
     """The two tensors given as `out=` must not share memory with the input."""
     for each in out if isinstance(out, (tuple, list)) and args else ():
-        _keep_apart([args[0]], each)
+        keep_apart([args[0]], each)
 
 
 def decides_dtype(args: Args, kwargs: Kwargs, out: Tensor) -> None:
     """Where `dtype=` is not given, the operation computes in the dtype of `out`."""
     if kwargs.get("dtype") is not None:
-        _require(kwargs["dtype"], out, expected_dtype)
+        require_dtype(kwargs["dtype"], out, expected_dtype)
     kwargs["dtype"] = out.dtype
 
 
@@ -111,4 +143,33 @@ def castable_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
             "torch.cat(): input types can't be cast to the desired output type "
             f"{out.dtype.scalar_name}" + errors.at_user_line()
         )
-    _keep_apart(tensors, out)
+    keep_apart(tensors, out)
+
+
+# -- once there is a result ----------------------------------------------------------------------
+
+
+def of_result_dtype(words: Words) -> Accept:
+    """`out` must have the dtype of the result; `words` say so for the pair of dtypes."""
+
+    def accept(number: int, result: Tensor, out: Tensor) -> None:
+        require_dtype(result.dtype, out, words)
+
+    return accept
+
+
+exact = of_result_dtype(expected_dtype)
+
+
+def castable(name: str, *roles: str) -> Accept:
+    """The result must be convertible to the dtype of `out`; `roles` name the results."""
+
+    def accept(number: int, result: Tensor, out: Tensor) -> None:
+        if not dtypes.can_cast(result.dtype, out.dtype):
+            role = roles[number] if roles else "result"
+            raise RuntimeError(
+                f"{name}: Expected {role} to be safely castable from {result.dtype.scalar_name} "
+                f"dtype, but got {role} with dtype {out.dtype.scalar_name}" + errors.at_user_line()
+            )
+
+    return accept

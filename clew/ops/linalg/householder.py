@@ -8,10 +8,11 @@ from clew import errors
 from clew.core.casting import FLOAT32, casts
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
+from clew.ops.define.out_checks import castable
 from clew.ops.linalg.checks import require_kernel
 
 
-@public(aliases=("orgqr",), out=True)
+@public(aliases=("orgqr",), accept=castable("torch.linalg.householder_product"))
 @casts(FLOAT32)
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of the reflections I - tau_i v_i v_i^H.

@@ -44,7 +44,7 @@ Array = np.ndarray
 _SHORTEST_ROW = 16
 
 # What a result given as `out=` must be: products do not convert on the way out.
-EXACT_OUT = "Expected out tensor to have dtype {expected}, but got {found} instead"
+EXACT_OUT = "Expected out tensor to have dtype {c_expected}, but got {c_found} instead"
 
 
 # -- the product of arrays -------------------------------------------------------------------

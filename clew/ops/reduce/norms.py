@@ -120,7 +120,7 @@ def vector_norm(
         >>> clew.linalg.vector_norm(x, ord=float("inf"))
         tensor(4.)
     """
-    ord = float(ord)
+    ord = real_order("linalg.vector_norm", ord)
     if ord == 2 and dim is None and dtype is None and keepdim is False:
         quick = _quick_length(input)
         if quick is not None:
@@ -131,6 +131,15 @@ def vector_norm(
         _check_norm_identity(input, ord, dim, dims)
     wanted = input.dtype if dtype is None else dtype
     return LINALG_VECTOR_NORM(input, ord=ord, dims=dims, keepdim=keepdim, dtype=wanted.np)
+
+
+def real_order(name: str, ord: Any) -> float:
+    """The order of a norm as a float; complex numbers are refused."""
+    if isinstance(ord, complex):
+        raise RuntimeError(
+            f"{name}: Expected a non-complex scalar as the order of norm." + errors.at_user_line()
+        )
+    return float(ord)
 
 
 def _quick_length(input: Tensor) -> Tensor | None:
@@ -236,12 +245,23 @@ def _nuclear_norm(
     if dtype is not None:
         raise ValueError("dtype argument is not supported in nuclear norm" + errors.at_user_line())
     ndim = input._array.ndim
-    dims = (-2, -1) if dim is None and ndim == 2 else dim
-    if not isinstance(dims, (tuple, list)) or len(dims) != 2:
+    dims = list(range(ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if ndim < 2:
         raise RuntimeError(
-            f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}" + errors.at_user_line()
+            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
+            + errors.at_user_line()
+        )
+    if len(dims) != 2:
+        raise RuntimeError(
+            f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dims))}"
+            + errors.at_user_line()
         )
     rows, columns = (wrap_dim(each, ndim) for each in dims)
+    if rows == columns:
+        raise RuntimeError(
+            f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})"
+            + errors.at_user_line()
+        )
     rest = tuple(i for i in range(ndim) if i not in (rows, columns))
     matrices = input.permute(*rest, rows, columns)
     total = matrices.svd(compute_uv=False)[1].sum(-1)
