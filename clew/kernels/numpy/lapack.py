@@ -11,6 +11,7 @@ import numpy as np
 
 from clew.kernels.numpy.arrays import Array
 
+_SMALL_TRIANGLE = 64  # columns of a triangle that are solved at once
 _PANEL = 32  # columns that are eliminated one by one before a matrix product updates the rest
 
 
@@ -113,8 +114,20 @@ def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Ar
         diagonal[...] = 1
     if not diagonal.all():
         return _substitute(triangle, b)
-    # Elimination finds nothing below the diagonal, so this is back substitution.
-    return np.linalg.solve(triangle, b)
+    return _solve_upper(triangle, b)
+
+
+def _solve_upper(triangle: Array, b: Array) -> Array:
+    """Back substitution by halves: all but small triangles is matrix products."""
+    size = triangle.shape[-1]
+    if size <= _SMALL_TRIANGLE:
+        # Elimination finds nothing below the diagonal, so this is back substitution.
+        return np.linalg.solve(triangle, b)
+    half = size // 2
+    last = _solve_upper(triangle[..., half:, half:], b[..., half:, :])
+    rest = b[..., :half, :] - triangle[..., :half, half:] @ last
+    first = _solve_upper(triangle[..., :half, :half], rest)
+    return np.concatenate([first, np.broadcast_to(last, (*first.shape[:-2], *last.shape[-2:]))], -2)
 
 
 def _substitute(triangle: Array, b: Array) -> Array:

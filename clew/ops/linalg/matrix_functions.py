@@ -114,8 +114,18 @@ def pinv(
         )
     if hermitian:
         require_square("linalg.pinv", A)
+    for name, value in (("rcond", rcond), ("atol", atol), ("rtol", rtol)):
+        _refuse_complex("torch.linalg.pinv", name, value)
     rtol = rcond if rtol is None else rtol
     return LINALG_PINV(A, atol=_plain(atol), rtol=_plain(rtol), hermitian=bool(hermitian))
+
+
+def _refuse_complex(function: str, name: str, tolerance: Any) -> None:
+    if isinstance(tolerance, Tensor) and tolerance.dtype.is_complex:
+        raise RuntimeError(
+            f"{function}: {name} tensor of complex type is not supported. Got "
+            f"{tolerance.dtype.scalar_name}" + errors.at_user_line()
+        )
 
 
 def dtypes_of_lapack() -> tuple[dtypes.dtype, ...]:
@@ -149,9 +159,11 @@ def _lstsq(
     rows, columns = self.shape[-2:]
     real = dtypes.BY_NUMPY[self.dtype].to_real().np
     cut = _cutoff(float(np.finfo(real).eps), max(rows, columns), rcond, driver)
-    values = np.linalg.svd(self, compute_uv=False)
-    rank = (values > cut * values.max(-1, initial=0)[..., None]).sum(-1)
-    x = _pinv(self, atol=None, rtol=cut, hermitian=False) @ b
+    u, values, vh = np.linalg.svd(self, full_matrices=False)
+    keep = values > cut * values.max(-1, initial=0)[..., None]
+    rank = keep.sum(-1)
+    inverted = np.where(keep, 1 / np.where(keep, values, 1), 0)
+    x = lapack.adjoint(vh) @ (inverted[..., None] * (lapack.adjoint(u) @ b))
     residuals = np.zeros(0, real)
     if rows > columns and driver != "gelsy" and (rank == columns).all():
         residuals = (np.absolute(self @ x - b) ** 2).sum(-2)
@@ -350,6 +362,8 @@ def matrix_rank(
         )
     if tol is not None:
         atol, rtol = tol, 0.0
+    for name, value in (("atol", atol), ("rtol", rtol)):
+        _refuse_complex("torch.linalg.matrix_rank", name, value)
     if not A._array.size:
         return wrap(np.zeros(A._array.shape[:-2], np.int64))
     plain = A.detach()

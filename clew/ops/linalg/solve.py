@@ -18,6 +18,7 @@ from clew.ops.define.out_checks import castable, exact
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.checks import (
     refuse_indefinite,
+    refuse_singular,
     refuse_unsolvable,
     require_inexact,
     require_kernel,
@@ -400,8 +401,12 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 
 def _cholesky_inverse(self: Array, *, upper: bool) -> Array:
-    eye = np.broadcast_to(np.eye(self.shape[-1], dtype=self.dtype), self.shape)
-    return _cholesky_solve(eye, self, upper=upper)
+    if self.size:
+        zeros = self.diagonal(axis1=-2, axis2=-1) == 0
+        refuse_singular("cholesky_inverse", np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0))
+    eye = np.eye(self.shape[-1], dtype=self.dtype)
+    inverse = lapack.solve_triangular(lapack.adjoint(self) if upper else self, eye, False, False)
+    return lapack.by_columns(lapack.adjoint(inverse) @ inverse)
 
 
 def _cholesky_inverse_grad(g: Tensor, self: Tensor, out: Tensor, upper: bool) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ LINALG_VECTOR_NORM = Op(
 
 def vector_norm(
     input: Tensor,
-    ord: float = 2,
+    ord: complex = 2,
     dim: DimArgument = None,
     keepdim: bool = False,
     *,
@@ -264,12 +265,28 @@ def _nuclear_norm(
         )
     rest = tuple(i for i in range(ndim) if i not in (rows, columns))
     matrices = input.permute(*rest, rows, columns)
-    total = matrices.svd(compute_uv=False)[1].sum(-1)
+    total = matrices.svd(compute_uv=False)[1].sum(-1).contiguous()
     if not keepdim:
         return total
     return total.reshape(
         tuple(1 if i in (rows, columns) else n for i, n in enumerate(input._array.shape))
     )
+
+
+@public(method=False)
+def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+    """Deprecated: the sum of the singular values; `linalg.matrix_norm(A, "nuc")` is its newer form.
+
+    Args:
+        input: at least two dimensions
+        dim: the two dimensions of the matrices; None is for an input of two
+        keepdim: keep reduced dimensions, with size 1
+
+    Example:
+        >>> clew.nuclear_norm(clew.tensor([[3., 0.], [0., -2.]]))
+        tensor(5.)
+    """
+    return _nuclear_norm(input, None if dim is None else tuple(dim), keepdim, None)
 
 
 # -- dist ----------------------------------------------------------------------------------------

@@ -14,15 +14,21 @@ from clew.ops.shape.slicing import DIAGONAL
 
 Shape = tuple[int, ...]
 
+def _clipped(matrices: np.ndarray, diagonal: int) -> int:
+    """Diagonals far outside are all alike, and need not fit into NumPy's integers."""
+    rows, columns = matrices.shape[-2:]
+    return max(-rows, min(diagonal, columns))
+
+
 TRIL = Op(
     "tril",
-    lambda self, *, diagonal: np.tril(self, diagonal),
+    lambda self, *, diagonal: np.tril(self, _clipped(self, diagonal)),
     grads={"self": lambda g, diagonal: g.tril(diagonal)},
     linear=True,
 )
 TRIU = Op(
     "triu",
-    lambda self, *, diagonal: np.triu(self, diagonal),
+    lambda self, *, diagonal: np.triu(self, _clipped(self, diagonal)),
     grads={"self": lambda g, diagonal: g.triu(diagonal)},
     linear=True,
 )
