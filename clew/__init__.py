@@ -104,9 +104,9 @@ _LAZY = frozenset(
     {
         "_C", "__config__", "_dynamo", "_inductor", "_utils", "accelerator", "amp", "backends",
         "compiler", "cpu", "cuda", "distributed", "distributions", "doctor", "fft", "func", "fx",
-        "hub", "jit", "linalg", "mps", "multiprocessing", "nn", "optim", "overrides", "profiler",
-        "serialization", "signal", "special", "storage", "testing", "torch_version", "types",
-        "utils", "xpu",
+        "hub", "jit", "linalg", "masked", "mps", "multiprocessing", "nn", "optim", "overrides",
+        "profiler", "serialization", "signal", "special", "storage", "testing", "torch_version",
+        "types", "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {

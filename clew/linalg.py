@@ -52,9 +52,7 @@ eigvalsh = _checked(_decompositions.eigvalsh)
 eig = _checked(
     _decompositions.eig, _outs.castable("torch.linalg.eig", "eigenvalues", "eigenvectors")
 )
-eigvals = _checked(
-    _decompositions.eigvals, _outs.castable("torch.linalg.eigvals", "eigenvalues")
-)
+eigvals = _checked(_decompositions.eigvals, _outs.castable("torch.linalg.eigvals", "eigenvalues"))
 det = _checked(_determinants.det)
 slogdet = _checked(_determinants.slogdet)
 pinv = _checked(_linalg.pinv, _outs.castable("linalg.pinv"))
@@ -78,9 +76,7 @@ vecdot = _checked(_matrix_norms.vecdot, _outs.of_result_dtype(_outs.vecdot_words
 cross = _with_out(_typed(_matrix_norms.linalg_cross), _matrix_norms.cross_out)
 diagonal = _typed(_matrix_norms.diagonal)
 matmul = _out_form(_matmul.matmul, _EXACT_OUT)
-multi_dot = _with_out(
-    _products.multi_dot, accept=_outs.of_result_dtype(_outs.multi_dot_words)
-)
+multi_dot = _with_out(_products.multi_dot, accept=_outs.of_result_dtype(_outs.multi_dot_words))
 householder_product = _checked(
     _reflections.householder_product, _outs.castable("torch.linalg.householder_product")
 )

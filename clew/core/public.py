@@ -55,7 +55,8 @@ def public(
     """Export a function as `clew.<name>` and `Tensor.<name>`, and what follows from it.
 
     `out` may be a function that looks at `out=` first, `accept` one that looks at it once there is
-    a result; `differentiable=False` lets inputs with history go with it. `checked` holds arguments against annotations before the function runs.
+    a result; `differentiable=False` lets inputs with history go with it. `checked` holds arguments
+    against annotations before the function runs.
     """
 
     def export(implementation: F) -> F:

@@ -28,7 +28,7 @@ def number_first(*factors: str) -> Callable[[F], F]:
         accepting: Any = _accepting(function, factors, function.__name__)
         # The in-place method speaks of itself by its own name.
         accepting.under_name = functools.partial(_accepting, function, factors)
-        return accepting  # type: ignore[no-any-return]  # it takes what `function` takes, and more
+        return accepting
 
     return decorate
 

@@ -176,9 +176,7 @@ def _cutoff(eps: float, size: int, rcond: float | None, driver: str) -> float:
     """What counts as zero, relative to the largest singular value, as LAPACK's drivers have it."""
     if rcond is None:
         return eps * size
-    out_of_range = (driver == "gelss" and rcond < 0) or (
-        driver == "gelsd" and not 0 < rcond < 1
-    )
+    out_of_range = (driver == "gelss" and rcond < 0) or (driver == "gelsd" and not 0 < rcond < 1)
     return eps if out_of_range else rcond
 
 

@@ -312,9 +312,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
         stacklevel=3,
     )
     if not matrices:
-        raise RuntimeError(
-            "chain_matmul(): Expected one or more matrices" + errors.at_user_line()
-        )
+        raise RuntimeError("chain_matmul(): Expected one or more matrices" + errors.at_user_line())
     for matrix in matrices:
         if matrix._array.ndim != 2:
             raise RuntimeError(

@@ -14,6 +14,7 @@ from clew.ops.shape.slicing import DIAGONAL
 
 Shape = tuple[int, ...]
 
+
 def _clipped(matrices: np.ndarray, diagonal: int) -> int:
     """Diagonals far outside are all alike, and need not fit into NumPy's integers."""
     rows, columns = matrices.shape[-2:]
