@@ -18,6 +18,7 @@ from clew.kernels.codegen.ir import F32 as KERNEL_F32
 from clew.kernels.codegen.ir import F64 as KERNEL_F64
 from clew.kernels.codegen.ir import where as choose
 from clew.kernels.codegen.ufunc import elementwise
+from clew.ops.define import out_checks
 from clew.ops.define.rows import (
     REALS,
     SAME_OUT,
@@ -105,7 +106,7 @@ def _quick_where(condition: Any, input: Any, other: Any) -> Tensor | None:
     return WHERE.output(state, (condition, input, other), NO_PARAMS, chosen(mask, a, b))
 
 
-@public(method=False)
+@public(method=False, accept=out_checks.of_result_dtype(out_checks.where_words))
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """`input` where the condition holds, else `other`.
 

@@ -13,7 +13,7 @@ from clew.backend import dtypes
 from clew.core.op import OPS, Op
 from clew.core.public import FUNCTIONS, public
 from clew.core.tensor import Tensor
-from clew.ops.define import return_types
+from clew.ops.define import out_checks, return_types
 from clew.ops.define.rows import (
     BOOL,
     BOOL_OUT,
@@ -321,7 +321,7 @@ FREXP = Op(
 )  # fmt: skip
 
 
-@public()
+@public(accept=out_checks.of_result_dtype(out_checks.mantissa_words, out_checks.exponent_words))
 def frexp(input: Tensor) -> Any:
     """`(mantissa, exponent)` with input = mantissa · 2^exponent and 0.5 <= |mantissa| < 1.
 

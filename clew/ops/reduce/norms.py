@@ -15,6 +15,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.reduce.reductions import (
     DimArgument,
@@ -372,7 +373,7 @@ def _renorm_grad(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) ->
 RENORM = Op("renorm", _renorm, grads={"self": _renorm_grad})
 
 
-@public(inplace=True)
+@public(inplace=True, accept=out_checks.exact)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Scale each slice along `dim` down to a norm of at most `maxnorm`.
 

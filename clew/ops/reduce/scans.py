@@ -363,7 +363,7 @@ def _running(
     return choose(input, indices, dim=dim), indices
 
 
-@public()
+@public(accept=out_checks.of_result_dtype(out_checks.scan_words))
 @numpy_names
 def cummax(input: Tensor, dim: int) -> return_types.cummax:
     """The largest element so far along a dimension, and where (the latest of equals).
@@ -380,7 +380,7 @@ def cummax(input: Tensor, dim: int) -> return_types.cummax:
     return return_types.cummax(*_running(ARGCUMMAX, CUMMAX, np.maximum, input, dim))
 
 
-@public()
+@public(accept=out_checks.of_result_dtype(out_checks.scan_words))
 @numpy_names
 def cummin(input: Tensor, dim: int) -> return_types.cummin:
     """The smallest element so far along a dimension, and where (the latest of equals).

@@ -234,7 +234,7 @@ def _not_empty(name: str, tensors: Any) -> list[Tensor]:
     return listed
 
 
-@public(method=False)
+@public(method=False, accept=out_checks.castable_parts)
 def hstack(tensors: Any) -> Tensor:
     """Join side by side: along the second dimension, vectors along their only one.
 
@@ -249,7 +249,7 @@ def hstack(tensors: Any) -> Tensor:
     return cat(listed, 0 if listed[0]._array.ndim == 1 else 1)
 
 
-@public(method=False, aliases=("row_stack",))
+@public(method=False, aliases=("row_stack",), accept=out_checks.castable_parts)
 def vstack(tensors: Any) -> Tensor:
     """Join as rows: along the first dimension.
 
@@ -264,7 +264,7 @@ def vstack(tensors: Any) -> Tensor:
     return cat([atleast_2d(each) for each in _not_empty("vstack", tensors)], 0)
 
 
-@public(method=False)
+@public(method=False, accept=out_checks.castable_parts)
 def dstack(tensors: Any) -> Tensor:
     """Join along the third dimension.
 
@@ -279,7 +279,7 @@ def dstack(tensors: Any) -> Tensor:
     return cat([atleast_3d(each) for each in _not_empty("dstack", tensors)], 2)
 
 
-@public(method=False)
+@public(method=False, accept=out_checks.castable_parts)
 def column_stack(tensors: Any) -> Tensor:
     """Join as columns: along the second dimension, vectors as one column each.
 
