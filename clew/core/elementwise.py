@@ -265,6 +265,19 @@ def operator(op: Elementwise) -> Callable[[Any, Any], Any]:
     return binary(op, is_operator=True)
 
 
+# Operations that PyTorch does with two numbers as well.
+_OF_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})
+
+
+def _as_tensor(number: Any) -> Tensor:
+    """A number as the tensor that `tensor(number)` makes."""
+    if isinstance(number, (float, complex)):
+        default = dtypes.get_default_dtype()
+        kind = default.to_complex() if isinstance(number, complex) else default
+        return wrap(np.asarray(number, kind.np))
+    return wrap(np.asarray(number))
+
+
 def operands(op: Op, *values: Any) -> tuple[Any, ...]:
     """Check operands: tensors and numbers pass, 0-dim arrays become numbers."""
     has_tensor = False
@@ -278,6 +291,8 @@ def operands(op: Op, *values: Any) -> tuple[Any, ...]:
                 op.name, op.inputs[position], position + 1, "Tensor or Number", value
             )
     if not has_tensor:
+        if op.name in _OF_NUMBERS:
+            return tuple(_as_tensor(value) for value in values)
         raise errors.wrong_argument(op.name, op.inputs[0], 1, "Tensor", values[0])
     return values
 

@@ -22,7 +22,7 @@ from clew.core.elementwise import (
     operands,
     unary,
 )
-from clew.core.inplace import apply_inplace
+from clew.core.inplace import apply_inplace, check_overlap
 from clew.core.op import Formula, camel
 from clew.core.public import FUNCTIONS, deliver, methods, out_doc, refuse_history
 from clew.core.tensor import Tensor, wrap
@@ -364,6 +364,7 @@ def out_form(
         kwargs = by_torch_names(implementation, kwargs) or kwargs
         if differentiable:
             refuse_history(args, kwargs, out)
+        check_overlap((out, *args, *kwargs.values()))
         result = without_autocast(implementation, *args, **kwargs)
         if text and out.dtype is not result.dtype:
             words = {

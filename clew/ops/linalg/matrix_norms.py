@@ -25,7 +25,7 @@ from clew.ops.shape.joining import cat
 from clew.source import user_stacklevel
 
 Array = np.ndarray
-Order = complex | str | None
+Order = int | float | complex | str | None
 _ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 
 
@@ -187,7 +187,7 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
         )
     if isinstance(p, complex):
         raise errors.scalar_overflow("double")
-    if p is None or (not isinstance(p, str) and p in (2, -2)):
+    if p is None or p == 2 or p == -2:
         values = svdvals(A)
         if not A._array.size:
             return wrap(np.zeros(A._array.shape[:-2], values._array.dtype))

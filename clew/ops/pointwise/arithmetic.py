@@ -230,7 +230,7 @@ def rsub(input: Tensor, other: Any, *, alpha: complex = 1) -> Tensor:
 def _rsub_operator(self: Tensor, other: Any) -> Any:
     if isinstance(other, NUMBER):
         return _rsub_number(self, other)
-    if isinstance(other, np.ndarray):
+    if isinstance(other, (np.ndarray, Tensor)):
         return _plain_sub(other, self)
     return NotImplemented
 
@@ -331,7 +331,7 @@ def reflected_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor,
     """The reflected dunder method of `function(other, self)`."""
 
     def method(self: Tensor, other: Any) -> Any:
-        if isinstance(other, _FOREIGN_OPERANDS):
+        if isinstance(other, (Tensor, *_FOREIGN_OPERANDS)):
             return function(other, self)
         return NotImplemented
 

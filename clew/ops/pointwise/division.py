@@ -152,7 +152,7 @@ def _div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tens
 
 def _reciprocal_times(self: Tensor, other: Any) -> Any:
     # PyTorch's `2 / x` is `x.reciprocal() * 2`: the same rounding, the same saved tensors.
-    if isinstance(other, (*NUMBER, np.ndarray)):
+    if isinstance(other, (*NUMBER, np.ndarray, Tensor)):
         return self.reciprocal() * other
     return NotImplemented
 
@@ -261,7 +261,8 @@ _floor_divide_ = binary_in_place(cast(Row, OPS["floor_divide"]))
 
 methods(
     div_=_div_, divide_=_div_, true_divide_=_div_, remainder_=_remainder_, fmod_=_fmod_,
-    __truediv__=operator(DIV), __rtruediv__=_reciprocal_times, __itruediv__=binary_operator(_div_),
+    __truediv__=operator(DIV), __rtruediv__=_reciprocal_times, __rdiv__=_reciprocal_times,
+    __itruediv__=binary_operator(_div_),
     __floordiv__=binary_operator(floor_divide), __rfloordiv__=reflected_operator(floor_divide),
     __ifloordiv__=binary_operator(_floor_divide_),
     __mod__=binary_operator(remainder), __rmod__=reflected_operator(remainder),

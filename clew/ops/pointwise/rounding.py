@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import Any
@@ -259,10 +260,23 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     return HEAVISIDE(input, values)
 
 
-FUNCTIONS["heaviside"] = out_form(
+_heaviside_out_form = out_form(
     heaviside, "heaviside is not yet implemented for tensors with different dtypes.",
     differentiable=False,
 )  # fmt: skip
+
+
+@functools.wraps(_heaviside_out_form)
+def _heaviside_function(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Tensor:
+    if out is not None and out.dtype.is_complex:
+        raise RuntimeError(
+            "heaviside is not yet implemented for complex tensors." + errors.at_user_line()
+        )
+    result: Tensor = _heaviside_out_form(*args, out=out, **kwargs)
+    return result
+
+
+FUNCTIONS["heaviside"] = _heaviside_function
 
 # -- the representation of floats ------------------------------------------------------------
 

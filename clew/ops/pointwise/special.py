@@ -469,8 +469,10 @@ def _sinc(self: np.ndarray) -> Any:
 
 def _grad_of_sinc(g: Tensor, self: Tensor) -> Tensor:
     scaled = self * math.pi
-    slope = g * conj((scaled * scaled.cos() - scaled.sin()) / (scaled * self))
-    return WHERE(self == 0, 0, slope)
+    below = scaled * self
+    slope = g * conj((scaled * scaled.cos() - scaled.sin()) / below)
+    # Also 0 for numbers so small that their square is.
+    return WHERE(below == 0, 0, slope)
 
 
 sinc = unary_row(

@@ -172,6 +172,8 @@ def cumulative_trapezoid(
     step = _one_spacing("cumulative_trapezoid", x, dx)
     spacing = _spacing("cumulative_trapezoid", y, x, dim)
     dim = wrap_dim(dim, y._array.ndim)
+    if y._array.ndim and not y._array.shape[dim]:
+        return y.clone()
     left, right = _neighbours(y, dim)
     if spacing is None:
         return (step / 2.0 * (left + right)).cumsum(dim)

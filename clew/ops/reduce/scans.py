@@ -15,6 +15,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.codegen.ufunc import Scan, scan
 from clew.kernels.compiled import cumulative_extrema
+from clew.kernels.numpy import complex_logarithms
 from clew.ops.define import out_checks, return_types
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.pointwise.arithmetic import conj
@@ -239,10 +240,7 @@ def _logcumsumexp(self: np.ndarray, *, dim: int) -> np.ndarray:
 
 def _complex_logcumsumexp(rows: np.ndarray) -> None:
     for i in range(1, len(rows)):
-        a, b = rows[i - 1], rows[i]
-        swap = a.real < b.real
-        large, small = np.where(swap, b, a), np.where(swap, a, b)
-        rows[i] = large + np.log1p(np.exp(small - large))
+        rows[i] = complex_logarithms.logaddexp(rows[i - 1], rows[i])
 
 
 def _logcumsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor:
