@@ -13,6 +13,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.inplace import check_overlap
 from clew.core.public import Accept
 from clew.core.tensor import Tensor
 
@@ -184,12 +185,19 @@ def pair_of_input_dtype(args: Args, kwargs: Kwargs, out: tuple[Tensor, Tensor]) 
         require_dtype([*args, *kwargs.values()][0].dtype, each, expected_dtype)
 
 
+def not_partly_input(args: Args, kwargs: Kwargs, out: Tensor) -> None:
+    """`out` may be an input, and may not share some of its memory."""
+    check_overlap((out, *args, *kwargs.values()))
+
+
 def extreme_and_index(args: Args, kwargs: Kwargs, out: Any) -> None:
     """For `max` and `min` along a dimension: the input's dtype and int64."""
     own_memory(args, kwargs, out)
     if isinstance(out, (tuple, list)):
         require_dtype([*args, *kwargs.values()][0].dtype, out[0])
         require_dtype(dtypes.int64, out[1])
+    else:
+        not_partly_input(args, kwargs, out)
 
 
 def own_memory(args: Args, kwargs: Kwargs, out: Any) -> None:

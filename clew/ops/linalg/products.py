@@ -15,6 +15,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import deliver, public
 from clew.core.tensor import Tensor, wrap
+from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim
 from clew.ops.define.out_checks import (
     C_NAMES,
@@ -28,7 +29,7 @@ from clew.ops.linalg.product_checks import refuse_bool
 from clew.ops.shape.views import UNSAFE_RESHAPE
 
 
-@public(aliases=("ger",))
+@public(aliases=("ger",), out=out_checks.not_partly_input)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The matrix of all products of two vectors' elements.
 
@@ -186,7 +187,7 @@ def contract(a: Tensor, b: Tensor, dims_a: Sequence[int], dims_b: Sequence[int])
 # -- kron --------------------------------------------------------------------------------------
 
 
-@public()
+@public(out=out_checks.not_partly_input)
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: `other` scaled by every element of `input`, laid out as blocks.
 

@@ -15,6 +15,7 @@ from clew.core.public import FUNCTIONS, out_doc, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import complex_logarithms
+from clew.ops.define import out_checks
 from clew.ops.define.deprecated_forms import number_first
 from clew.ops.define.rows import (
     FLOAT,
@@ -208,7 +209,7 @@ ADDCDIV = Row(
 )  # fmt: skip
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.not_partly_input)
 @number_first("value")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`.
@@ -232,7 +233,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     return ADDCMUL(input, tensor1, tensor2, value=value)
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.not_partly_input)
 @number_first("value")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`.

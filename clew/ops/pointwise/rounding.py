@@ -207,7 +207,7 @@ COPYSIGN_NUMBER = Row(
 )  # fmt: skip
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.not_partly_input)
 def copysign(input: Tensor, other: Any) -> Tensor:
     """The magnitude of `input` with the sign of `other`.
 
@@ -292,7 +292,7 @@ NEXTAFTER = NativeRow(
 )  # fmt: skip
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.not_partly_input)
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The next representable number after `input` towards `other`.
 

@@ -20,6 +20,7 @@ from clew.core.tensor import Tensor
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy import incomplete_gamma
 from clew.kernels.numpy import special_functions as kernel
+from clew.ops.define import out_checks
 from clew.ops.define.rows import FLOAT, FLOATS, REALS, Row, binary_row, require_tensors, unary_row
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.pointwise.clamping import WHERE
@@ -388,7 +389,7 @@ def _of_kind(rows: tuple[Row, ...], input: Any, other: Any) -> Tensor:
     return op(*operands(op, input, other))
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.not_partly_input)
 def xlogy(input: Any, other: Any) -> Tensor:
     """`input * log(other)`, and 0 where input is 0.
 
@@ -443,7 +444,7 @@ LOGIT = Row(
 )  # fmt: skip
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.not_partly_input)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """`log(x / (1 - x))`: the inverse of the sigmoid.
 

@@ -97,7 +97,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     return _order(input, dim, descending)[0]
 
 
-@public(accept=out_checks.exact)
+@public(accept=out_checks.exact, out=out_checks.not_partly_input)
 def msort(input: Tensor) -> Tensor:
     """The elements in ascending order along the first dimension.
 
