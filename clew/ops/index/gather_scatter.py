@@ -11,7 +11,8 @@ from clew import errors
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor
+from clew.core.state import local
+from clew.core.tensor import Tensor, every_value
 from clew.kernels.compiled import gather_scatter
 from clew.kernels.numpy import scatter as kernel
 from clew.kernels.numpy.arrays import are_below
@@ -187,6 +188,8 @@ SCATTER_INTO = Op(
 class Places(NamedTuple):
     """How a family of operations reads and writes where its index points."""
 
+    name: str
+    source: str
     read: Callable[[Tensor], Tensor]
     add: Callable[[Tensor, Tensor], Tensor]
     multiply: Callable[[Tensor, Tensor], Tensor]
@@ -212,7 +215,25 @@ def _prod_gradients(
     of_src = places.read(g * without).where(
         single_zero, places.read(g * out) / src.masked_fill(zero, 1)
     )
+    if local.state.grad_enabled and every_value(zero & (zero_count > 1)).any():
+        of_src = SEVERAL_ZEROS(of_src, name=places.name, source=places.source)
     return of_self, of_src
+
+
+def _refuse_second(g: Tensor, name: str, source: str) -> Tensor:
+    raise RuntimeError(
+        f"{name}(): Double backward is unsupported for {source} when >1 zeros in {source} are "
+        "scattered to the same position in self" + errors.at_user_line()
+    )
+
+
+# Where two zeros meet, the product's second derivative is not what its first one's formula gives.
+SEVERAL_ZEROS = Op(
+    "several_zeros",
+    lambda self, *, name, source: self.copy(),
+    grads={"self": _refuse_second},
+    node="DelayedError",
+)
 
 
 def _extreme_gradients(
@@ -249,6 +270,8 @@ def _reduce_gradients(
     include_self: bool,
 ) -> tuple[Tensor, None, Tensor]:  # fmt: skip
     places = Places(
+        "scatter_reduce",
+        "src",
         read=lambda x: x.gather(dim, index),
         add=lambda x, y: x.scatter_add(dim, index, y),
         multiply=lambda x, y: x.scatter_reduce(dim, index, y, "prod", include_self=include_self),

@@ -134,6 +134,8 @@ def _reduce_gradients(
     include_self: bool,
 ) -> tuple[Tensor, None, Tensor]:  # fmt: skip
     places = Places(
+        "index_reduce",
+        "source",
         read=lambda x: x.index_select(dim, index),
         add=lambda x, y: x.index_add(dim, index, y),
         multiply=lambda x, y: x.index_reduce(dim, index, y, "prod", include_self=include_self),

@@ -276,9 +276,15 @@ def _replaced(
             )
             setattr(result, part, replaced)
         return result
-    result = np.where(np.isnan(self), self.dtype.type(0.0 if nan is None else nan), self)
-    result[self == np.inf] = limit if posinf is None else posinf
-    result[self == -np.inf] = -limit if neginf is None else neginf
+    result = self.copy()
+    # NaN and infinities are mostly not there at all.
+    wrong = ~np.isfinite(self)
+    if not wrong.any():
+        return result
+    values = self[wrong]
+    replaced = np.where(values > 0, limit if posinf is None else posinf, values)
+    replaced = np.where(values < 0, -limit if neginf is None else neginf, replaced)
+    result[wrong] = np.where(np.isnan(values), 0.0 if nan is None else nan, replaced)
     return result
 
 

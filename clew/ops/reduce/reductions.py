@@ -300,8 +300,11 @@ def mean(
 
 
 def _nansum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
-    values = self if self.dtype.kind in "biu" else np.where(np.isnan(self), 0, self)
-    return _sum(values, dims=dims, keepdim=keepdim, dtype=dtype)
+    if self.dtype.kind not in "biu":
+        missing = np.isnan(self)
+        if missing.any():
+            self = np.where(missing, np.zeros((), self.dtype), self)
+    return _sum(self, dims=dims, keepdim=keepdim, dtype=dtype)
 
 
 NANSUM = Op(
