@@ -202,7 +202,7 @@ def asarray(
     dtype: Dtype = None,
     device: Any = None,
     copy: bool | None = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """`obj` as a tensor: shared where possible, copied where needed or asked.
 
@@ -212,7 +212,8 @@ def asarray(
         dtype: the dtype of the elements; None takes the one that follows from `obj`
         device: the CPU, or None
         copy: True: always copy; False: raise where a copy is needed; None: copy where needed
-        requires_grad: whether autograd records what is done with the result, which is then a leaf
+        requires_grad: whether autograd records what is done with the result; None leaves a tensor
+            as it is
 
     Example:
         >>> x = clew.tensor([1., 2.])
@@ -223,6 +224,11 @@ def asarray(
     kind = read_dtype("asarray", dtype)
     source = _alias(obj, kind)
     if source is None:
+        if copy is False and isinstance(obj, np.generic):
+            raise RuntimeError(
+                "can't alias NumPy scalars. \n  Leave out copy=False, or make it an array: "
+                "np.asarray(x)" + errors.at_user_line()
+            )
         if copy is False:
             raise ValueError(
                 f"can't alias arbitrary sequence into a tensor: got {type(obj).__name__}"
@@ -236,9 +242,9 @@ def asarray(
                 f"'{kind.scalar_name}'." + errors.at_user_line()
             )
         source = to_dtype(source, kind or source.dtype, copy=True)
-    if requires_grad:
-        if source is obj or source.grad_fn is not None:
-            source = source.detach()
+    if requires_grad is False and source.requires_grad:
+        return source.detach()
+    if requires_grad and not source.requires_grad:
         require_grad(source)
     return source
 
@@ -249,7 +255,7 @@ def _alias(obj: Any, dtype: dtypes.dtype | None) -> Tensor | None:
         return obj
     if isinstance(obj, np.ndarray):
         return _sharing(obj, "asarray()")
-    if hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
+    if (hasattr(obj, "__dlpack__") or _is_capsule(obj)) and not isinstance(obj, np.generic):
         return from_dlpack(obj)
     if isinstance(obj, (bytes, bytearray, memoryview)):
         return frombuffer(obj, dtype=dtype or dtypes.get_default_dtype())
@@ -323,12 +329,29 @@ def _check_buffer(length: int, itemsize: int, count: int, offset: int) -> None:
         raise ValueError(text + errors.at_user_line())
 
 
+def _is_capsule(obj: Any) -> bool:
+    return type(obj).__name__ == "PyCapsule"
+
+
+class _OfCapsule:
+    """An object that gives a capsule of DLPack, once."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
 @public(method=False, out=False)
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor that shares memory with any object that has the DLPack protocol.
 
     Args:
-        ext_tensor: an object with `__dlpack__`, such as an ndarray
+        ext_tensor: an object with `__dlpack__`, such as an ndarray, or the capsule that it gives
         device: the CPU, or None
         copy: True: copy; False: raise where a copy is needed; None: copy where needed
 
@@ -338,6 +361,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         tensor([0., 1., 2.], dtype=torch.float64)
     """
     check_device(device)
+    if _is_capsule(ext_tensor):
+        ext_tensor = _OfCapsule(ext_tensor)
     if not hasattr(ext_tensor, "__dlpack__"):
         raise RuntimeError(
             "from_dlpack received an invalid capsule: it takes an object that has __dlpack__, got "

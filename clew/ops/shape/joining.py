@@ -125,7 +125,10 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
             "torch.cat(): expected a non-empty list of Tensors" + errors.at_user_line()
         )
     shape = listed[0]._array.shape
-    if shape and all(each._array.shape == shape for each in listed):
+    if shape == (0,) and all(each._array.shape == shape for each in listed):
+        # One-dimensional empty tensors are left out; here nothing remains to have a dimension.
+        dim = 0
+    elif shape and all(each._array.shape == shape for each in listed):
         dim = wrap_dim(dim, len(shape))
     else:
         dim = _checked_cat_dim(listed, dim)
@@ -136,7 +139,7 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
 def _quick_cat(tensors: Any, dim: int) -> Tensor | None:
     """The short path for tensors of one shape and dtype; None where there is more to look at."""
     arrays = _uniform_arrays(tensors)
-    if arrays is None or not arrays[0].ndim:
+    if arrays is None or not arrays[0].ndim or arrays[0].shape == (0,):
         return None
     dim = wrap_dim(dim, arrays[0].ndim)
     params = {"dim": dim, "dtype": None}
