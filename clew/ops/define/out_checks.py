@@ -128,6 +128,7 @@ def histogram_words(role: str) -> Words:
     return lambda want, have: (
         f"torch.histogram: input tensor and {role} tensor should have the same dtype, but got "
         f"input {C_NAMES[want.name]} and {role} {C_NAMES[have.name]}"
+        + (" for dimension 0" if role == "bin_edges" else "")
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,7 @@ from clew.ops.reduce.reductions import (
     reduced_dims,
     restore_dims,
 )
+from clew.source import user_stacklevel
 
 # NumPy's stubs do not know the axis of generalised ufuncs.
 _vecdot: Any = np.vecdot
@@ -287,6 +289,11 @@ def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool 
         >>> clew.nuclear_norm(clew.tensor([[3., 0.], [0., -2.]]))
         tensor(5.)
     """
+    warnings.warn(
+        "at::nuclear_norm is deprecated and it is left for old programs. Use "
+        "linalg.matrix_norm(A, 'nuc', dim, keepdim).",
+        stacklevel=user_stacklevel(),
+    )
     return _nuclear_norm(input, None if dim is None else tuple(dim), keepdim, None)
 
 
