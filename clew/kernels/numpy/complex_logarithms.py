@@ -35,7 +35,7 @@ def logaddexp(a: Array, b: Array) -> Array:
         # what their parts make of them.
         infinite = (larger.real == smaller.real) & np.isinf(larger.real)
         if infinite.any():
-            plain = np.where(larger.real < 0, smaller, np.log(np.exp(a) + np.exp(b)))
+            plain = np.where(larger.real < 0, a, np.log(np.exp(a) + np.exp(b)))
             result = np.where(infinite, plain, result)
     undefined = np.isnan(a.real) | np.isnan(b.real)
     return np.where(undefined, np.asarray(complex(np.nan, np.nan), result.dtype), result)

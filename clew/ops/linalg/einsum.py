@@ -42,7 +42,8 @@ def _parse_term(term: str, start: int, what: str, repeated: str) -> Labels:
             if Ellipsis in labels:
                 _refuse(f"found '.' for {what} {repeated}")
             if term[position : position + 3] != "...":
-                _refuse(f"found '.' for {what} that is not part of any ellipsis")
+                named = " (...)" if what == "output" else ""
+                _refuse(f"found '.' for {what} that is not part of any ellipsis{named}")
             labels.append(Ellipsis)
             position += 2
         elif letter in _LETTERS:

@@ -239,6 +239,8 @@ def _logcumsumexp(self: np.ndarray, *, dim: int) -> np.ndarray:
 
 
 def _complex_logcumsumexp(rows: np.ndarray) -> None:
+    # Before the first one there is the logarithm of nothing.
+    rows[0] = complex_logarithms.logaddexp(np.full_like(rows[0], -np.inf), rows[0])
     for i in range(1, len(rows)):
         rows[i] = complex_logarithms.logaddexp(rows[i - 1], rows[i])
 
