@@ -373,7 +373,7 @@ def _scatter_call(input: Tensor, dim: int, index: Tensor, given: Any, reduce: st
     return SCATTER_VALUE, (input, index), {"dim": dim, "value": given}
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.exact)
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
     reduce: str | None = None,
@@ -442,7 +442,7 @@ def _scatter_with(input: Tensor, dim: int, index: Tensor, given: Any, reduce: st
     return SCATTER_INTO, (input, index, given), params
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.exact)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with `out[index[i, j], j] += src[i, j]` (for `dim=0`).
 
@@ -475,7 +475,7 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     return run_in_place((SCATTER_ADD, (self, index, src), {"dim": dim}))
 
 
-@public(checked=True, inplace=True)
+@public(checked=True, inplace=True, accept=out_checks.exact)
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

@@ -249,7 +249,7 @@ def _index_add_call(input: Tensor, dim: int, index: Tensor, source: Tensor, alph
     return INDEX_ADD, (input, index, source), {"dim": dim, "alpha": alpha}
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.exact)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """A copy with the slices of `alpha * source` added at the given indices of a dimension.
 
@@ -280,7 +280,7 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return run_in_place(_index_add_call(self, dim, index, source, alpha))
 
 
-@public(checked=True, inplace=True)
+@public(checked=True, inplace=True, accept=out_checks.exact)
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     include_self: bool = True,
@@ -366,7 +366,7 @@ def _index_copy_call(input: Tensor, dim: int, index: Tensor, source: Tensor) -> 
     return INDEX_COPY, (input, index, source), {"dim": dim}
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.exact)
 @casts(WIDEST)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the slices of `source` at the given indices of a dimension.

@@ -149,10 +149,7 @@ BADDBMM = Op("baddbmm", _baddbmm, bare=True, grads=_BATCH_GRADS)
 
 def _check_factors(dtype: dtypes.dtype, beta: Any, alpha: Any) -> None:
     if not dtype.is_complex and (isinstance(beta, complex) or isinstance(alpha, complex)):
-        raise RuntimeError(
-            f"value cannot be converted to type {C_NAMES[dtype.name]} without overflow"
-            + errors.at_user_line()
-        )
+        raise errors.scalar_overflow(C_NAMES[dtype.name])
 
 
 def _refuse_bools(kernel: str, a: Tensor, b: Tensor) -> None:
@@ -318,6 +315,10 @@ def addr(
     _check_expands(input, (vec1._array.size, vec2._array.size))
     dtype = dtypes.promote_types(dtypes.promote_types(input.dtype, vec1.dtype), vec2.dtype)
     for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, bool) and dtype is not dtypes.bool_:
+            raise RuntimeError(
+                f"Boolean {name} only supported for Boolean results." + errors.at_user_line()
+            )
         if isinstance(factor, float) and dtype.category < dtypes.FLOAT:
             raise RuntimeError(
                 f"For integral input tensors, argument {name} must not be a floating point number."
@@ -408,6 +409,11 @@ def baddbmm(
     return BADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)
 
 
+FUNCTIONS["addbmm"] = out_form(
+    addbmm,
+    "self and mat2 must have the same dtype, but got {found} and {expected}",
+    elementwise=False,
+)
 FUNCTIONS.update(
     {
         each.__name__: out_form(each, EXACT_OUT, elementwise=False)

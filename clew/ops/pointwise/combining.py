@@ -14,6 +14,7 @@ from clew.core.elementwise import NUMBER
 from clew.core.public import FUNCTIONS, out_doc, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.numpy import complex_logarithms
 from clew.ops.define import out_checks
 from clew.ops.define.deprecated_forms import number_first
 from clew.ops.define.rows import (
@@ -30,6 +31,7 @@ from clew.ops.define.rows import (
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.pointwise.clamping import WHERE, keep
 from clew.ops.tensor.copying import fits_all, scalar_as
+from clew.ops.tensor.info import result_type
 
 hypot = binary_row(
     "hypot", np.hypot,
@@ -69,9 +71,7 @@ atan2 = binary_row(
 def _log_add_exp(self: Any, other: Any) -> Any:
     if self.dtype.kind != "c":
         return np.logaddexp(self, other)
-    first = self.real >= other.real
-    larger, smaller = np.where(first, self, other), np.where(first, other, self)
-    return larger + np.log1p(np.exp(smaller - larger))
+    return complex_logarithms.logaddexp(self, other)
 
 
 logaddexp = binary_row(
@@ -142,6 +142,10 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     require_tensors("lerp", input=input, end=end)
     if not isinstance(weight, (Tensor, *NUMBER)):
         raise errors.wrong_argument("lerp", "weight", 3, "Tensor or Number", weight)
+    if isinstance(weight, Tensor) and not weight._array.ndim and weight.dtype is not input.dtype:
+        # A tensor without dimensions is converted as a number is.
+        both = result_type(input, weight)
+        input, end, weight = input.to(both), end.to(both), weight.to(both)
     for name, value in (("end", end), ("weight", weight)):
         if isinstance(value, Tensor) and value.dtype is not input.dtype:
             raise RuntimeError(
