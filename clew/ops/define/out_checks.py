@@ -17,14 +17,6 @@ from clew.core.inplace import check_overlap
 from clew.core.public import Accept
 from clew.core.tensor import Tensor
 
-# PyTorch's C++ names of dtypes, as its messages about `out=` have them.
-C_NAMES = {
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "int8": "signed char", "uint8": "unsigned char", "int16": "short int", "int32": "int",
-    "int64": "long int", "bool": "bool", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
-
 # The same where the function has run: for `out_form`.
 EXACT_OUT = "Expected out tensor to have dtype {c_expected}, but got {c_found} instead"
 
@@ -34,10 +26,7 @@ Words = Callable[[dtypes.dtype, dtypes.dtype], str]
 
 
 def expected_dtype(want: dtypes.dtype, have: dtypes.dtype) -> str:
-    return (
-        f"Expected out tensor to have dtype {C_NAMES[want.name]}, but got {C_NAMES[have.name]} "
-        "instead"
-    )
+    return f"Expected out tensor to have dtype {want.c_name}, but got {have.c_name} instead"
 
 
 def same_scalar_type(name: str) -> Words:
@@ -71,10 +60,7 @@ def vecdot_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
 
 
 def multi_dot_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
-    return (
-        f"multi_dot(): expected out tensor to have dtype {C_NAMES[want.name]} but got "
-        f"{C_NAMES[have.name]}"
-    )
+    return f"multi_dot(): expected out tensor to have dtype {want.c_name} but got {have.c_name}"
 
 
 def tensordot_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
@@ -130,7 +116,7 @@ def _type_name(dtype: dtypes.dtype) -> str:
 def histogram_words(role: str) -> Words:
     return lambda want, have: (
         f"torch.histogram: input tensor and {role} tensor should have the same dtype, but got "
-        f"input {C_NAMES[want.name]} and {role} {C_NAMES[have.name]}"
+        f"input {want.c_name} and {role} {have.c_name}"
         + (" for dimension 0" if role == "bin_edges" else "")
     )
 
@@ -144,14 +130,11 @@ def search_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
 
 
 def mantissa_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
-    return (
-        f"torch.frexp() expects mantissa to have dtype {C_NAMES[want.name]} but got "
-        f"{C_NAMES[have.name]}"
-    )
+    return f"torch.frexp() expects mantissa to have dtype {want.c_name} but got {have.c_name}"
 
 
 def exponent_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
-    return f"torch.frexp() expects exponent to have int dtype but got {C_NAMES[have.name]}"
+    return f"torch.frexp() expects exponent to have int dtype but got {have.c_name}"
 
 
 def norm_words(name: str) -> Words:

@@ -26,7 +26,6 @@ from clew.core.inplace import apply_inplace, check_overlap
 from clew.core.op import Formula, camel
 from clew.core.public import FUNCTIONS, deliver, methods, out_doc, refuse_history
 from clew.core.tensor import Tensor, wrap
-from clew.ops.define.out_checks import C_NAMES
 
 __all__ = ["BOOL", "FLOAT", "REAL", "SAME", "Row", "binary_row", "unary_row"]
 
@@ -376,8 +375,8 @@ def out_form(
                 "name": implementation.__name__,
                 "found": out.dtype.scalar_name,
                 "expected": result.dtype.scalar_name,
-                "c_found": C_NAMES[out.dtype.name],
-                "c_expected": C_NAMES[result.dtype.name],
+                "c_found": out.dtype.c_name,
+                "c_expected": result.dtype.c_name,
             }
             raise RuntimeError(text.format(**words) + errors.at_user_line())
         deliver(result, out, implementation.__name__)

@@ -18,7 +18,6 @@ from clew.core.tensor import Tensor, wrap
 from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim
 from clew.ops.define.out_checks import (
-    C_NAMES,
     multi_dot_words,
     of_result_dtype,
     require_dtype,
@@ -268,7 +267,7 @@ def _check_chain(chain: list[Tensor]) -> None:
         if tensor.dtype is not chain[0].dtype:
             raise RuntimeError(
                 f"multi_dot(): all tensors must have be the same dtype but tensor 0 is "
-                f"{C_NAMES[chain[0].dtype.name]} and tensor {index} {C_NAMES[tensor.dtype.name]}"
+                f"{chain[0].dtype.c_name} and tensor {index} {tensor.dtype.c_name}"
                 + errors.at_user_line()
             )
 

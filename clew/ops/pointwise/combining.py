@@ -149,8 +149,8 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     for name, value in (("end", end), ("weight", weight)):
         if isinstance(value, Tensor) and value.dtype is not input.dtype:
             raise RuntimeError(
-                f"expected dtype {_c_name(input.dtype)} for `{name}` but got dtype "
-                f"{_c_name(value.dtype)}" + errors.at_user_line()
+                f"expected dtype {input.dtype.c_name} for `{name}` but got dtype "
+                f"{value.dtype.c_name}" + errors.at_user_line()
             )
     op = LERP if isinstance(weight, Tensor) else LERP_NUMBER
     if input.dtype.category < dtypes.FLOAT:
@@ -169,14 +169,6 @@ def _lerp_function(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) 
 
 _lerp_function.__doc__ = out_doc(lerp.__doc__)
 FUNCTIONS["lerp"] = _lerp_function
-
-# The words for dtypes in PyTorch's message, which are C++'s.
-_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
-
-
-def _c_name(dtype: dtypes.dtype) -> str:
-    return _C_NAMES.get(dtype.name, dtype.name)
-
 
 # -- addcmul, addcdiv ------------------------------------------------------------------------
 

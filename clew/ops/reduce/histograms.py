@@ -13,7 +13,6 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.ops.define import out_checks, return_types
-from clew.ops.define.out_checks import C_NAMES
 
 
 def is_of_examples(tensor: Tensor) -> bool:
@@ -196,8 +195,8 @@ def histogram(
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(
             "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
-            f"should have the same dtype, but got input({C_NAMES[input.dtype.name]}), and weight"
-            f"({C_NAMES[weight.dtype.name]})" + errors.at_user_line()
+            f"should have the same dtype, but got input({input.dtype.c_name}), and weight"
+            f"({weight.dtype.c_name})" + errors.at_user_line()
         )
     if weight is not None and weight._array.shape != input._array.shape:
         raise RuntimeError(
@@ -229,8 +228,8 @@ def edges_of(
         if bins.dtype is not input.dtype:
             raise RuntimeError(
                 "torch.histogramdd: input tensor and bins tensors should have the same dtype, but "
-                f"got input with dtype {C_NAMES[input.dtype.name]} and bins for dimension {axis} "
-                f"with dtype {C_NAMES[bins.dtype.name]}" + errors.at_user_line()
+                f"got input with dtype {input.dtype.c_name} and bins for dimension {axis} "
+                f"with dtype {bins.dtype.c_name}" + errors.at_user_line()
             )
         if bins._array.ndim != 1:
             raise RuntimeError(
