@@ -15,7 +15,8 @@ from clew.kernels.numpy import scatter as kernel
 from clew.kernels.numpy.arrays import are_below
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
-from clew.ops.index.gather_scatter import Places, check_bounds, reduce_gradients
+from clew.ops.index.gather_scatter import check_bounds
+from clew.ops.index.reduce_gradients import Places, reduce_gradients
 from clew.ops.index.writing import Call, WritingOp, run, run_in_place
 from clew.ops.tensor.copying import convert, scalar_as, zeros
 
