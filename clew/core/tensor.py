@@ -130,6 +130,12 @@ class NoHistory:
 CUTS: deque[tuple[NoHistory, weakref.ref[Node]]] = deque(maxlen=64)
 
 
+class WeakTensorRef(weakref.ref["Tensor"]):
+    """A weak reference of the library's own, which `swap_tensors` tells from those of programs."""
+
+    __slots__ = ()
+
+
 class Tensor:
     """A multi-dimensional array with PyTorch's API and a history for backward.
 
@@ -427,7 +433,7 @@ def follow_base(tensor: Tensor, view: View) -> None:
             tensor._requires_grad = True
             view.borrows = False
             if retained and tensor._node is not None:
-                tensor._node.more().retained[tensor._output_nr] = weakref.ref(tensor)
+                tensor._node.more().retained[tensor._output_nr] = WeakTensorRef(tensor)
         view.made = storage.changes
     elif not has_history:
         borrow_flag(tensor)

@@ -110,7 +110,7 @@ DIAGONAL_COPY = Op(
 )
 
 
-@public(out=False)
+@public(checked=True, out=False)
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last dimension on the diagonals of new matrices.
 
@@ -137,7 +137,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return DIAG_EMBED(input, offset=int(offset), dim1=first, dim2=second)
 
 
-@public(out=out_checks.input_dtype(may_alias=True))
+@public(checked=True, out=out_checks.input_dtype(may_alias=True))
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with a given diagonal: a copy.
 
@@ -160,7 +160,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D" + errors.at_user_line())
 
 
-@public(out=False)
+@public(checked=True, out=False)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with all elements of a tensor on a diagonal.
 
