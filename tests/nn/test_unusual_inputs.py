@@ -54,6 +54,8 @@ def test_where_the_last_bag_ends(m: Any) -> Any:
             for end in (3, 5, 1, 9):
                 if mode == "mean" and padding is None and end not in (3, 5):
                     continue
+                if mode == "sum" and padding is None and end == 1:
+                    continue  # the words that torch finds depend on its number of threads
                 bags = m.tensor([0, 3, end])
                 options = {"mode": mode, "padding_idx": padding, "include_last_offset": True}
                 seen.append(outcome(lambda: F.embedding_bag(input, table, bags, **options)))  # noqa: B023  # called at once
@@ -173,7 +175,7 @@ def test_weights_are_drawn_alike_in_every_format(m: Any) -> Any:
 def test_hooks_see_named_tuples_and_aliases(m: Any) -> Any:
     """A named tuple stays one; of an input and its detached alias only one is followed."""
 
-    class Model(m.nn.Module):  # type: ignore[misc]  # m is clew or torch
+    class Model(m.nn.Module):  # type: ignore[misc]  # either library's
         def forward(self, a: Any, b: Any) -> Any:
             return Pair(a * 2, (b + a).sum())
 
@@ -195,7 +197,7 @@ def test_hooks_see_named_tuples_and_aliases(m: Any) -> Any:
 
 @twice
 def test_buffers_assigned_where_something_is(m: Any) -> Any:
-    class Own(m.nn.Module):  # type: ignore[misc]  # m is clew or torch
+    class Own(m.nn.Module):  # type: ignore[misc]  # either library's
         def register_buffer(self, name: str, value: Any) -> None:
             super().register_buffer(name, value, True)
 
