@@ -16,6 +16,7 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import OPS, Formula
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
+from clew.ops.define import out_checks
 from clew.ops.define.rows import (
     FLOAT,
     NativeRow,
@@ -107,7 +108,7 @@ def _division(rounding_mode: str | None) -> Row:
     )
 
 
-@public(aliases=("divide",))
+@public(aliases=("divide",), out=out_checks.same_or_apart)
 def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """`input / other`, rounded if asked. Without rounding, integers give the default float.
 
@@ -130,7 +131,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
     return op(*operands(op, input, other))
 
 
-@public()
+@public(out=out_checks.same_or_apart)
 def true_divide(input: Tensor, other: Any) -> Tensor:
     """`input / other`; integers give the default float.
 
@@ -205,7 +206,7 @@ FMOD = Row(
 )  # fmt: skip
 
 
-@public()
+@public(out=out_checks.same_or_apart)
 def remainder(input: Any, other: Any) -> Tensor:
     """The remainder of a division that rounds down, as Python's `%`.
 
@@ -226,7 +227,7 @@ def remainder(input: Any, other: Any) -> Tensor:
     return op(*operands(op, input, other))
 
 
-@public()
+@public(out=out_checks.same_or_apart)
 def fmod(input: Tensor, other: Any) -> Tensor:
     """The remainder of a division that rounds towards zero, as C's `%`.
 

@@ -220,9 +220,7 @@ def _real_element(self: Tensor, name: str) -> Any:
     value = _only_element(self)
     if isinstance(value, complex):
         if value.imag:
-            raise RuntimeError(
-                f"value cannot be converted to type {name} without overflow" + errors.at_user_line()
-            )
+            raise errors.scalar_overflow(name)
         return value.real
     return value
 

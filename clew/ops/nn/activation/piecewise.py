@@ -13,6 +13,7 @@ from clew.core.public import public, with_out
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where as choose
 from clew.kernels.codegen.ufunc import elementwise
+from clew.ops.define import out_checks
 from clew.ops.define.rows import FLOATS, Row
 from clew.ops.nn.activation.unary import require_tensor, run, run_kernel, with_dims
 from clew.ops.tensor.copying import scalar_as
@@ -297,7 +298,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return run(SOFTSHRINK, input, False, lambd=lambd)
 
 
-@public()
+@public(out=out_checks.same_or_apart)
 @explained
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`x` outside of [-lambd, lambd], 0 within.
