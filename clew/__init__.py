@@ -119,8 +119,8 @@ _LAZY = frozenset(
     }
 )  # fmt: skip
 _LAZY_NAMES = {
-    "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
-    "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory", "GradScaler": "amp",
+    "_assert": "compiler", "compile": "compiler", "graph": "doctor", "load": "serialization",
+    "save": "serialization", "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory", "GradScaler": "amp",
     "cond": "_higher_order_ops", "while_loop": "_higher_order_ops",
 } | dict.fromkeys(
     (

@@ -8,7 +8,7 @@ from typing import Any
 
 from clew import errors
 from clew.core.node import AccumulateGrad
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, alias
 
 
 def _refuse_backward(grad_outputs: Any) -> None:
@@ -58,6 +58,8 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     for tensor in (t1, t2):
         if isinstance(tensor._node, AccumulateGrad):
             tensor._node.register_prehook(_refuse_backward)
+            # Refers to nobody: a later swap finds no weak reference to the tensor.
+            tensor._node._variable = weakref.ref(alias(tensor))
             # A new graph begins with a node of its own.
             tensor._node = None
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
@@ -95,3 +97,8 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """
     loaded: Tensor = other.detach() if assign else self.copy_(other).detach()
     return loaded
+
+
+def cdata(self: Tensor) -> int:
+    """A number for what `swap_tensors` exchanges: another one after a swap, not after `.data =`."""
+    return id(self.__dict__)
