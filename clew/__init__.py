@@ -120,7 +120,8 @@ _LAZY = frozenset(
 )  # fmt: skip
 _LAZY_NAMES = {
     "_assert": "compiler", "compile": "compiler", "graph": "doctor", "load": "serialization",
-    "save": "serialization", "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory", "GradScaler": "amp",
+    "save": "serialization", "vmap": "func", "OutOfMemoryError": "cuda", "GradScaler": "amp",
+    "memory_summary": "memory",
     "cond": "_higher_order_ops", "while_loop": "_higher_order_ops",
 } | dict.fromkeys(
     (
