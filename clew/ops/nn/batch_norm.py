@@ -480,6 +480,7 @@ def batch_normalized(
                 "have forward grad defined" + errors.at_user_line()
             )
         # Their tangents go nowhere.
+        assert running_mean is not None and running_var is not None
         running_mean, running_var = alias(running_mean), alias(running_var)
     check_norm_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
     if not training:

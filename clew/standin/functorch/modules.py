@@ -37,7 +37,9 @@ class _Stateless(Module):
 class FunctionalModule(_Stateless):
     """What `make_functional` returns: called with the parameters, then the model's arguments."""
 
-    def forward(self, params: Iterable[Tensor], *args: Any, **kwargs: Any) -> Any:
+    def forward(  # type: ignore[override]  # the parameters come first
+        self, params: Iterable[Tensor], *args: Any, **kwargs: Any
+    ) -> Any:
         """The model with these parameters."""
         return self._call(dict(zip(self.param_names, params, strict=True)), args, kwargs)
 
@@ -45,7 +47,7 @@ class FunctionalModule(_Stateless):
 class FunctionalModuleWithBuffers(_Stateless):
     """What `make_functional_with_buffers` returns: called with parameters, buffers, arguments."""
 
-    def forward(
+    def forward(  # type: ignore[override]  # the parameters and buffers come first
         self, params: Iterable[Tensor], buffers: Iterable[Tensor], *args: Any, **kwargs: Any
     ) -> Any:
         """The model with these parameters and buffers."""
