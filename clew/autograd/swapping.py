@@ -8,7 +8,7 @@ from typing import Any
 
 from clew import errors
 from clew.core.node import AccumulateGrad
-from clew.core.tensor import Tensor, alias
+from clew.core.tensor import Tensor, WeakTensorRef
 
 
 def _refuse_backward(grad_outputs: Any) -> None:
@@ -25,9 +25,7 @@ def _slots(tensor: Tensor) -> set[str]:
 
 
 def _refuse_weak_references(tensor: Tensor, name: str) -> None:
-    node = tensor._node
-    own = node._variable if isinstance(node, AccumulateGrad) else None
-    if any(reference is not own for reference in weakref.getweakrefs(tensor)):
+    if any(type(each) is not WeakTensorRef for each in weakref.getweakrefs(tensor)):
         raise RuntimeError(
             f"Cannot swap {name} because it has weakref associated with it" + errors.at_user_line()
         )
@@ -58,8 +56,6 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     for tensor in (t1, t2):
         if isinstance(tensor._node, AccumulateGrad):
             tensor._node.register_prehook(_refuse_backward)
-            # Refers to nobody: a later swap finds no weak reference to the tensor.
-            tensor._node._variable = weakref.ref(alias(tensor))
             # A new graph begins with a node of its own.
             tensor._node = None
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
