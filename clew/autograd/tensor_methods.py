@@ -268,7 +268,7 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
     wanted = _grad_dtype_of(self)
     if wanted is not None and value.dtype is not wanted:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{value.dtype.scalar_name}' to a tensor "
+            f"attempting to assign a gradient with dtype '{value.dtype.c_name}' to a tensor "
             f"with grad_dtype '{wanted.scalar_name}'. The gradient must match the tensor's "
             "dtype." + errors.at_user_line()
         )

@@ -76,7 +76,7 @@ class LinearCrossEntropyOptions:
         self, num_batches: int, in_features: int, num_classes: int, dtype: DType, device: Any = None
     ) -> LinearCrossEntropyOptions:
         """The same with everything decided, for tensors of these sizes."""
-        kind = None if device is None else device.type
+        kind = "" if device is None else device.type
         auto = _AUTO_DEFAULTS.get((kind, dtype), _AUTO_FALLBACK)
         policy = auto.acc_policy if self.acc_policy == "auto" else self.acc_policy
         method = self.chunking_method
