@@ -38,3 +38,13 @@ def test_tolerances_are_numbers(lib: Any) -> Any:
         raised(lib.allclose, x, x, learned, words=9),
         raised(lib.allclose, x, x, lib.ones(1), words=9),
     )  # fmt: skip
+
+
+@twice
+def test_complex_factors_do_not_fit_real_results(lib: Any) -> Any:
+    x = lib.ones(2)
+    return [
+        raised(function, x, x, x, value=value, words=9)
+        for function in (lib.addcmul, lib.addcdiv)
+        for value in (1 + 2j, lib.tensor(1 + 2j))
+    ] + [lib.addcmul(x, x, x, value=lib.tensor(2 + 0j)), lib.addcdiv(x, x, x, value=lib.tensor(2))]
