@@ -55,6 +55,8 @@ THRESHOLD = Row(
     grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
     kinks="0 at the threshold",
 )  # fmt: skip
+# Equal elements give equal results, and PyTorch does not refuse to write these to one place.
+THRESHOLD_IN_PLACE.uniform = True
 
 
 @typed
