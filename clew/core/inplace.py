@@ -224,6 +224,12 @@ def is_gapless(array: np.ndarray) -> bool:
     return True
 
 
+def refuse_leaf(target: Tensor, writer: str) -> None:
+    """Raise for a leaf before anything else is said of a call that is wrong, as PyTorch does."""
+    if local.state.grad_enabled and target.requires_grad:
+        check_leaf(target, writer)
+
+
 def check_leaf(target: Tensor, writer: str) -> None:
     """A leaf that requires grad must not be written to while grad mode is on."""
     view = target._view

@@ -172,7 +172,7 @@ class Op:
             "grad_is_view": self.grad_is_view,
             **saved_properties(self),
         }
-        return type(self.node_name, (OpNode,), members)
+        return type(self.node_name.rpartition("::")[2], (OpNode,), members)
 
     def _check_formulas(self) -> None:
         for name in self.grads:

@@ -115,12 +115,12 @@ def with_out(
             except Exception as error:  # whatever it is, the call may explain it
                 explain(implementation, args, kwargs, error)
                 raise
+        name = implementation.__name__
+        if differentiable:
+            refuse_history(name, args, kwargs, out)
         if prepare is not None:
             prepare(args, kwargs, out)
-        if differentiable:
-            refuse_history(args, kwargs, out)
         result = without_autocast(implementation, *args, **kwargs)
-        name = implementation.__name__
         if isinstance(out, Tensor):
             return _deliver_with_history(result, out, name)
         for each, target in zip(result, out, strict=True):
@@ -151,7 +151,8 @@ def without_names(implementation: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped if wrapped is positional else implementation
 
 
-def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
+def refuse_history(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> None:
+    """Raise if anything that a function with `out=` is given requires grad."""
     if not local.state.grad_enabled:
         return
     given: list[Any] = [out]
@@ -159,8 +160,8 @@ def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
         given.extend(value if isinstance(value, (list, tuple)) else [value])
     if any(isinstance(v, Tensor) and v.requires_grad for v in given):
         raise RuntimeError(
-            "functions with out=... arguments don't support automatic differentiation, but one of "
-            "the arguments requires grad." + errors.at_user_line()
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad." + errors.at_user_line()
         )
 
 

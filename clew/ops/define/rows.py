@@ -22,7 +22,7 @@ from clew.core.elementwise import (
     operands,
     unary,
 )
-from clew.core.inplace import apply_inplace, check_overlap
+from clew.core.inplace import apply_inplace, check_overlap, refuse_leaf
 from clew.core.op import Formula, camel
 from clew.core.public import FUNCTIONS, deliver, methods, out_doc, refuse_history
 from clew.core.tensor import Tensor, wrap
@@ -222,6 +222,7 @@ def _checked_unary(name: str, implementation: Callable[[Tensor], Tensor]) -> Any
 def _unary_in_place(op: Row) -> Callable[[Tensor], Tensor]:
     def method(self: Tensor) -> Tensor:
         if op.rule == REAL and self.dtype.is_complex:
+            refuse_leaf(self, op.name + "_")
             raise RuntimeError(
                 f"In-place {op.name} is not supported for complex tensors." + errors.at_user_line()
             )
@@ -362,7 +363,7 @@ def out_form(
                 explain(implementation, args, kwargs, error)
                 raise
         if differentiable:
-            refuse_history(args, kwargs, out)
+            refuse_history(implementation.__name__, args, kwargs, out)
         if elementwise:
             check_overlap((out, *args))
         result = without_autocast(implementation, *args, **kwargs)

@@ -15,7 +15,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.inplace import apply_inplace, keep_apart
+from clew.core.inplace import apply_inplace, keep_apart, refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
@@ -56,7 +56,7 @@ def _index_put(
             self[key] = values
     except IndexError:
         raise index_error(self.shape, indices, pattern) from None
-    except ValueError:
+    except (ValueError, TypeError):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {errors.shape_list(values.shape)} cannot be "
             f"broadcast to indexing result of shape {errors.shape_list(self[key].shape)}"
@@ -178,6 +178,17 @@ def out_of_bounds(index: int, dim: int, n: int) -> IndexError:
     )
 
 
+def apart(target: Tensor, indices: Sequence[Tensor], value: Tensor) -> Tensor:
+    """The value to write, after making sure that writing it changes neither it nor an index.
+
+    One value where one mask is true is read before anything is written.
+    """
+    if value._array.size == len(indices) == 1 and indices[0]._array.dtype.kind == "b":
+        return value.clone() if value._storage is target._storage else value
+    keep_apart(target, value, *indices)
+    return value
+
+
 def split_indices(advanced: Sequence[Tensor | None]) -> tuple[list[Tensor], Pattern]:
     tensors = [each for each in advanced if each is not None]
     return tensors, tuple(each is not None for each in advanced)
@@ -247,8 +258,11 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         values: what to write; broadcasts to the shape that the indices select
         accumulate: add instead, and add several times where an index repeats
     """
+    refuse_leaf(self, "index_put_")
     tensors, pattern, values = _put_arguments(self, indices, values)
-    keep_apart(self, values, *tensors)
+    values = values if accumulate else apart(self, tensors, values)
+    if accumulate:
+        keep_apart(self, values, *tensors)
     return apply_inplace(
         index_put_op(len(tensors)), self, values, *tensors, pattern=pattern, accumulate=accumulate
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.core.casting import WIDEST, casts
+from clew.core.inplace import keep_apart, refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value
@@ -240,9 +241,13 @@ def _check_sources(name: str, self: Tensor, dim: int, index: Tensor, source: Ten
         )
 
 
-def _index_add_call(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Call:
+def _index_add_call(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any, in_place: bool = False
+) -> Call:
     dim = wrap_dim(dim, input._array.ndim)
     _check_sources("index_add_", input, dim, index, source)
+    if in_place:
+        keep_apart(input, index, source)
     check_bounds(every_value(index), dim, _rows_of(input, dim))
     return INDEX_ADD, (input, index, source), {"dim": dim, "alpha": alpha}
 
@@ -275,7 +280,8 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         source: the slices to add, `len(index)` of them along `dim`
         alpha: a factor for `source`
     """
-    return run_in_place(_index_add_call(self, dim, index, source, alpha))
+    refuse_leaf(self, "index_add_")
+    return run_in_place(_index_add_call(self, dim, index, source, alpha, in_place=True))
 
 
 @public(checked=True, inplace=True)
@@ -354,8 +360,12 @@ def _check_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
         )
 
 
-def _index_copy_call(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Call:
+def _index_copy_call(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, in_place: bool = False
+) -> Call:
     dim = wrap_dim(dim, input._array.ndim)
+    if in_place:
+        keep_apart(input, index, source)
     _check_copy(input, dim, index, source)
     try:
         check_bounds(every_value(index), dim, _rows_of(input, dim), IndexError)
@@ -394,7 +404,8 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
         index: a vector of int64
         source: the slices to write, `len(index)` of them along `dim`
     """
-    return run_in_place(_index_copy_call(self, dim, index, source))
+    refuse_leaf(self, "index_copy_")
+    return run_in_place(_index_copy_call(self, dim, index, source, in_place=True))
 
 
 def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call:
@@ -449,4 +460,5 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         index: a vector of int64
         value: a number, or a tensor of no dimensions
     """
+    refuse_leaf(self, "index_fill_")
     return run_in_place(_index_fill_call(self, dim, index, value))

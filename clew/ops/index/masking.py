@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.inplace import refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
@@ -190,6 +191,9 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
         mask: of bools; broadcasts to the tensor's shape
         value: a number, or a tensor of no dimensions
     """
+    refuse_leaf(self, "masked_fill_")
+    if isinstance(value, Tensor) and value._storage is self._storage:
+        value = value.clone()
     return run_in_place(_masked_fill_call(self, mask, value), may_alias=True)
 
 

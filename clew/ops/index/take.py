@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from clew import errors
+from clew.core.inplace import refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value
@@ -137,6 +138,7 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         source: as many elements as `index` has
         accumulate: add instead, and add several times where an index repeats
     """
+    refuse_leaf(self, "put_")
     return run_in_place(_put_call(self, index, source, accumulate))
 
 

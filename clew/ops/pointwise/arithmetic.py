@@ -54,7 +54,7 @@ def no_derivative(name: str) -> Callable[[Tensor], Tensor]:
     """The formula of an operation that PyTorch lets into a graph but not through backward."""
 
     def refuse(g: Tensor) -> Tensor:
-        raise NotImplementedError(
+        raise RuntimeError(
             f"derivative for aten::{name} is not implemented\n"
             "  Where its gradient is not wanted, detach its inputs." + errors.at_user_line()
         )

@@ -48,6 +48,9 @@ def _argsort(self: np.ndarray, *, dim: int, descending: bool) -> np.ndarray:
 
 ARGSORT = found_op("argsort", _argsort)
 SORT = choosing_op("sort", "SortBackward0")
+# What a call with `stable=` is in PyTorch: an overload of its own, and always the same result here.
+SORT_STABLE = choosing_op("sort.stable", "SortBackward1")
+SORT_STABLE.name = SORT.name
 
 
 def _order(input: Tensor, dim: int, descending: bool) -> tuple[Tensor, int]:
@@ -60,7 +63,7 @@ def _order(input: Tensor, dim: int, descending: bool) -> tuple[Tensor, int]:
 @public(checked=True)
 @numpy_names
 def sort(
-    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None
 ) -> return_types.sort:
     """The elements in order along a dimension, and where they were; always stable.
 
@@ -76,7 +79,8 @@ def sort(
         (tensor([1, 2, 3]), tensor([1, 2, 0]))
     """
     indices, dim = _order(input, dim, descending)
-    return return_types.sort(SORT(input, indices, dim=dim, keepdim=True), indices)
+    op = SORT if stable is None else SORT_STABLE
+    return return_types.sort(op(input, indices, dim=dim, keepdim=True), indices)
 
 
 @public(checked=True)

@@ -56,11 +56,13 @@ def same_elements(array: np.ndarray, shape: Shape, strides: Shape) -> np.ndarray
 
 def _expanded(self: np.ndarray, *, shape: Shape) -> np.ndarray:
     extra = len(shape) - self.ndim
-    # New dimensions of size 1 are no repetition: they reach over all that is behind them.
-    behind = self.shape[0] * self.strides[0] if self.ndim else self.itemsize
-    strides = [behind if n == 1 else 0 for n in shape[:extra]]
+    strides = [0] * extra
     for stride, size, wanted in zip(self.strides, self.shape, shape[extra:], strict=True):
         strides.append(stride if size == wanted else 0)
+    # New dimensions of size 1 are no repetition: they reach over all that is behind them.
+    for dim in range(extra - 1, -1, -1) if self.ndim else ():
+        if shape[dim] == 1:
+            strides[dim] = shape[dim + 1] * strides[dim + 1]
     return same_elements(self, shape, tuple(strides))
 
 
@@ -346,7 +348,7 @@ def expanded_shape(self: Tensor, wanted: Shape) -> Shape:
     extra = len(wanted) - len(have)
     if extra < 0:
         raise RuntimeError(
-            f"expand(torch.{self.dtype.scalar_name}Tensor{{{errors.shape_list(have)}}}, "
+            f"expand(CPU{self.dtype.scalar_name}Type{{{errors.shape_list(have)}}}, "
             f"size={errors.shape_list(wanted)}): the number of sizes provided ({len(wanted)}) must "
             f"be greater or equal to the number of dimensions in the tensor ({len(have)})"
             + errors.at_user_line()

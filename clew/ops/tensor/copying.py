@@ -12,11 +12,10 @@ from clew.backend import dtypes
 from clew.backend.layout import contiguous_format
 from clew.backend.layout import memory_format as format_type
 from clew.core.elementwise import NUMBER
-from clew.core.inplace import apply_inplace
+from clew.core.inplace import apply_inplace, refuse_leaf
 from clew.core.op import Op
 from clew.core.public import methods, public
-from clew.core.state import local
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy.arrays import row_by_row
 from clew.kernels.numpy.conversion import saturated
 from clew.ops.define import memory_layout, vmap_errors
@@ -111,7 +110,8 @@ def _cloned(self: np.ndarray, *, memory_format: format_type | None = None) -> np
 
 CLONE = Op("clone", _cloned, grads={"self": lambda g: g}, linear=True)
 COPY = Op(
-    "copy", _copied, grads={"self": lambda g: zeros(g), "src": lambda g: g}, node="CopyBackwards",
+    "copy", _copied, grads={"self": lambda g: zeros(g), "src": lambda g: g}, 
+    node="torch::autograd::CopyBackwards",
 )  # fmt: skip
 FILL = Op(
     "fill", _everywhere, grads={"self": lambda g: zeros(g)}, node="FillBackward2", uniform=True
@@ -190,7 +190,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if not isinstance(src, Tensor):
         if not isinstance(src, NUMBER):
             raise errors.wrong_argument("copy_", "other", 1, "Tensor", src)
-        return fill_(self, src)
+        src = wrap(np.array(src, dtypes.scalar_dtype(src).np))
+    refuse_leaf(self, "copy_")
     mismatch = errors.broadcast_mismatch("copy_", self._array.shape, src._array.shape)
     if mismatch is not None:
         raise mismatch
@@ -210,13 +211,12 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """
     if isinstance(value, Tensor):
         if value._array.ndim:
+            refuse_leaf(self, "fill_")
             raise RuntimeError(
                 "fill_ only supports 0-dimension value tensor but got tensor with "
                 f"{value._array.ndim} dimensions." + errors.at_user_line()
             )
-        if value.requires_grad or local.state.intercept is not None:
-            return apply_inplace(FILL_TENSOR, self, value)
-        value = value._array
+        return apply_inplace(FILL_TENSOR, self, value)
     return apply_inplace(FILL, self, value=value)
 
 
