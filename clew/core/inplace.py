@@ -36,6 +36,7 @@ from clew.core.tensor import (
     take_steps,
     tangents_of,
 )
+from clew.kernels.numpy.strides import is_gapless
 from clew.observer import active
 from clew.source import _getframe, user_where
 
@@ -210,18 +211,6 @@ def partly_overlap(a: np.ndarray, b: np.ndarray) -> bool:
     if start_a == start_b and a.nbytes == b.nbytes:
         return a.strides != b.strides
     return start_a < start_b + b.nbytes and start_b < start_a + a.nbytes
-
-
-def is_gapless(array: np.ndarray) -> bool:
-    """Whether the elements fill their memory, in whatever order of dimensions."""
-    expected = array.itemsize
-    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
-        if size == 1:
-            continue
-        if stride != expected:
-            return False
-        expected *= size
-    return True
 
 
 def refuse_leaf(target: Tensor, writer: str) -> None:

@@ -18,8 +18,10 @@ from clew.backend import dtypes
 from clew.core.inplace import apply_inplace, keep_apart, refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.result_layout import in_common_order
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy import scatter
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.index.writing import WritingOp
 from clew.ops.shape.slicing import formula
 from clew.source import user_stacklevel
@@ -38,11 +40,41 @@ def _key(indices: Sequence[np.ndarray], pattern: Pattern) -> tuple[Any, ...]:
 def _indexed(self: np.ndarray, *indices: np.ndarray, pattern: Pattern) -> np.ndarray:
     first = indices[0]
     try:
-        if pattern == (True,) and first.dtype.kind != "b":
+        if len(indices) == 1 and first.dtype.kind != "b" and (self.ndim == 1 or pattern[0]):
             return self.take(first, axis=0)
-        return self[_key(indices, pattern)]
+        result = self[_key(indices, pattern)]
+        return _in_memory(self, indices, pattern, result) if result.ndim > 1 else result
     except IndexError:
         raise index_error(self.shape, indices, pattern) from None
+
+
+def _in_memory(
+    self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern, result: np.ndarray
+) -> np.ndarray:
+    """A result laid out as PyTorch does: in the order that the strides of what it reads tell."""
+    if self.flags.c_contiguous:
+        return as_new(result)
+    taken: list[bool] = []
+    places: list[np.ndarray] = []
+    given = iter(indices)
+    for indexed in pattern:
+        index = next(given) if indexed else None
+        if index is not None and index.dtype.kind == "b":
+            places += index.nonzero()
+            taken += [True] * index.ndim
+        else:
+            places += [] if index is None else [index]
+            taken.append(indexed)
+    taken += [False] * (self.ndim - len(taken))
+    shape = np.broadcast_shapes(*[each.shape for each in places])
+    first, count = taken.index(True), len(places)
+    # Indices that are not next to each other put their dimensions in front.
+    at = first if all(taken[first : first + count]) else 0
+    own = [stride for stride, gone in zip(self.strides, taken, strict=True) if not gone]
+    of_self = [*own[:at], *[0] * len(shape), *own[at:]]
+    before, after = [0] * at, [0] * (len(own) - at)
+    read = [[*before, *np.broadcast_to(each, shape).strides, *after] for each in places]
+    return in_common_order([of_self, *read], result)
 
 
 def _index_put(
@@ -127,7 +159,7 @@ def index_put_op(count: int) -> Op:
         return index_op(count)(g, *indices, pattern=pattern)
 
     return WritingOp(
-        "index_put" if count == 1 else f"index_put_{count}", _index_put,
+        "index_put" if count == 1 else f"index_put_{count}", _index_put, keeps_layout=True,
         inputs=("self", "values", *names), grads={"self": of_self, "values": of_values},
         linear=True, node="IndexPutBackward0",
     )  # fmt: skip

@@ -116,11 +116,15 @@ INDEX_COPY = WritingOp(
     linear=True,
 )
 INDEX_FILL = WritingOp(
-    "index_fill", _filled, grads={"self": lambda g, index, dim: g.index_fill(dim, index, 0)}
+    "index_fill",
+    _filled,
+    keeps_layout=True,
+    grads={"self": lambda g, index, dim: g.index_fill(dim, index, 0)},
 )
 INDEX_FILL_TENSOR = WritingOp(
     "index_fill_tensor",
     _filled_tensor,
+    keeps_layout=True,
     grads={
         "self": lambda g, index, dim: g.index_fill(dim, index, 0),
         "value": lambda g, index, dim: (g * zeros(g).index_fill(dim, index, 1)).sum(),

@@ -12,6 +12,7 @@ from clew.core.inplace import refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define import out_checks
 from clew.ops.define.dims import is_int, require_bool, shape_argument
 from clew.ops.define.rows import require_tensors
@@ -23,11 +24,11 @@ Shape = tuple[int, ...]
 
 
 def _filled(self: np.ndarray, mask: np.ndarray, *, value: Any) -> np.ndarray:
-    return chosen(mask, scalar_as(value, self.dtype), self)
+    return as_new(chosen(mask, scalar_as(value, self.dtype), self))
 
 
 def _filled_tensor(self: np.ndarray, mask: np.ndarray, value: np.ndarray) -> np.ndarray:
-    return chosen(mask, convert(value, self.dtype), self)
+    return as_new(chosen(mask, convert(value, self.dtype), self))
 
 
 def _chosen(self: np.ndarray, mask: np.ndarray) -> np.ndarray:

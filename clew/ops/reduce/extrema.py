@@ -161,7 +161,7 @@ def all_shared_evenly(g: Any, self: Any, out: Any) -> Any:
     """All the elements that equal the extreme share its gradient; of tensors or bare arrays."""
     if type(g) is np.ndarray:
         places = np.isnan(self) if np.isnan(out) else np.equal(self, out)
-        share = np.divide(g, np.count_nonzero(places), dtype=g.dtype)
+        share = g / np.asarray(np.count_nonzero(places)).astype(g.dtype)
         # Chosen, not multiplied by 0 and 1: the gradient may be infinite.
         return np.where(places, share, np.zeros((), g.dtype))
     is_extreme = self == out

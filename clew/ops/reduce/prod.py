@@ -12,6 +12,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import reduce
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define.dims import numpy_names, require_bool, wrap_dim
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.reduce.reductions import accumulator_dtype, convert, fold, sum_dtype
@@ -24,7 +25,7 @@ def _multiplied(self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtyp
         product = reduce.prod_over(values, dim is None, keepdim)
     if product is None:
         product = fold(np.multiply, values, dim, keepdim)
-    return product.astype(dtype, copy=False)
+    return as_new(product.astype(dtype, copy=False))
 
 
 def _prod(self: np.ndarray, *, dim: int, keepdim: bool, dtype: np.dtype) -> np.ndarray:

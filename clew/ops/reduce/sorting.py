@@ -18,8 +18,10 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import argsort as argsort_kernels
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define import out_checks, return_types
 from clew.ops.define.dims import numpy_names, wrap_dim
+from clew.ops.define.memory_layout import in_memory_as
 from clew.ops.reduce.choosing import (
     choosing_op,
     found_op,
@@ -37,13 +39,17 @@ def _argsort(self: np.ndarray, *, dim: int, descending: bool) -> np.ndarray:
         return np.zeros((), np.int64)
     values = orderable(self)
     found = argsort_kernels.argsort(values, dim, descending)
-    if found is not None:
-        return found
+    if found is None:
+        found = _order_along(values, dim, descending)
+    return in_memory_as(self, found)
+
+
+def _order_along(values: np.ndarray, dim: int, descending: bool) -> np.ndarray:
     if not descending:
         return np.argsort(values, axis=dim, kind="stable")
     # Sorting the reversed array keeps equal elements in order after the result is reversed.
     order = np.argsort(np.flip(values, dim), axis=dim, kind="stable")
-    return np.flip(self.shape[dim] - 1 - order, dim)
+    return np.flip(values.shape[dim] - 1 - order, dim)
 
 
 ARGSORT = found_op("argsort", _argsort)
@@ -247,7 +253,7 @@ def _median_place(self: np.ndarray, *, dim: int, keepdim: bool, skip_nan: bool) 
     values = orderable(self)
     is_nan = np.isnan(values) if values.dtype.kind == "f" else None
     if is_nan is None or not is_nan.any():
-        return _ranked(values, k=(self.shape[dim] - 1) // 2, dim=dim, keepdim=keepdim)
+        return as_new(_ranked(values, k=(self.shape[dim] - 1) // 2, dim=dim, keepdim=keepdim))
     order = _argsort(values, dim=dim, descending=False)
     nans = is_nan.sum(axis=dim, keepdims=True)
     numbers = self.shape[dim] - nans
@@ -256,7 +262,7 @@ def _median_place(self: np.ndarray, *, dim: int, keepdim: bool, skip_nan: bool) 
         # The first NaN in the sorted order stands for all of them.
         rank = np.where(nans > 0, numbers, rank)
     places = np.take_along_axis(order, rank, dim)
-    return places if keepdim else places.squeeze(dim)
+    return as_new(places if keepdim else places.squeeze(dim))
 
 
 def _median_of_all(self: np.ndarray, skip_nan: bool) -> np.ndarray:
@@ -360,7 +366,7 @@ def _mode_place(self: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:
     run_lengths = places - np.maximum.accumulate(starts, axis=-1)
     last = np.argmax(run_lengths, axis=-1, keepdims=True)
     result = np.moveaxis(np.take_along_axis(order, last, -1), -1, dim)
-    return result if keepdim else result.squeeze(dim)
+    return as_new(result if keepdim else result.squeeze(dim))
 
 
 ARGMODE = found_op("_argmode", _mode_place)

@@ -8,6 +8,7 @@ from clew import errors
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim
 from clew.ops.shape.slicing import DIAGONAL
@@ -16,13 +17,13 @@ Shape = tuple[int, ...]
 
 TRIL = Op(
     "tril",
-    lambda self, *, diagonal: np.tril(self, diagonal),
+    lambda self, *, diagonal: as_new(np.tril(self, diagonal)),
     grads={"self": lambda g, diagonal: g.tril(diagonal)},
     linear=True,
 )
 TRIU = Op(
     "triu",
-    lambda self, *, diagonal: np.triu(self, diagonal),
+    lambda self, *, diagonal: as_new(np.triu(self, diagonal)),
     grads={"self": lambda g, diagonal: g.triu(diagonal)},
     linear=True,
 )

@@ -136,7 +136,8 @@ def _view_as_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
             + errors.at_user_line()
         )
     if dtype is have:
-        return ALIAS(self)
+        # As to another dtype: not differentiable, and no view in the sense of autograd.
+        return VIEW_DTYPE(self, dtype=dtype.np)
     if dtype.itemsize != have.itemsize:
         what = f"to view {have.scalar_name} as {dtype.scalar_name} (different element sizes)"
         if not array.ndim:

@@ -103,14 +103,16 @@ def overflow(dtype: np.dtype) -> RuntimeError:
 
 
 def _cloned(self: np.ndarray, *, memory_format: format_type | None = None) -> np.ndarray:
-    if memory_format is contiguous_format or (memory_format is None and self.flags.c_contiguous):
+    if memory_format is contiguous_format or (
+        memory_format is None and self.flags.c_contiguous and 1 not in self.shape
+    ):
         return self.copy() if self.flags.c_contiguous else row_by_row(self)
     return memory_layout.copy_in_format(self, self.dtype, memory_format)
 
 
 CLONE = Op("clone", _cloned, grads={"self": lambda g: g}, linear=True)
 COPY = Op(
-    "copy", _copied, grads={"self": lambda g: zeros(g), "src": lambda g: g}, 
+    "copy", _copied, grads={"self": lambda g: zeros(g), "src": lambda g: g},
     node="torch::autograd::CopyBackwards",
 )  # fmt: skip
 FILL = Op(
