@@ -343,13 +343,22 @@ def expanded(g: Any, shape: Shape) -> Any:
     return _expanded(g, shape=shape) if type(g) is np.ndarray else g.expand(shape)
 
 
+def _type_name(dtype: dtypes.dtype) -> str:
+    """What PyTorch calls the type of a tensor here: only older dtypes have a type in Python."""
+    name = dtype.scalar_name
+    return f"CPU{name}Type" if name in _WITHOUT_TYPE else f"torch.{name}Tensor"
+
+
+_WITHOUT_TYPE = frozenset({"Bool", "BFloat16", "ComplexFloat", "ComplexDouble", "ComplexHalf"})
+
+
 def expanded_shape(self: Tensor, wanted: Shape) -> Shape:
     """The shape that `expand` gives, or the error that PyTorch raises."""
     have = self._array.shape
     extra = len(wanted) - len(have)
     if extra < 0:
         raise RuntimeError(
-            f"expand(CPU{self.dtype.scalar_name}Type{{{errors.shape_list(have)}}}, "
+            f"expand({_type_name(self.dtype)}{{{errors.shape_list(have)}}}, "
             f"size={errors.shape_list(wanted)}): the number of sizes provided ({len(wanted)}) must "
             f"be greater or equal to the number of dimensions in the tensor ({len(have)})"
             + errors.at_user_line()

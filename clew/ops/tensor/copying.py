@@ -218,6 +218,9 @@ def fill_(self: Tensor, value: Any) -> Tensor:
                 "fill_ only supports 0-dimension value tensor but got tensor with "
                 f"{value._array.ndim} dimensions." + errors.at_user_line()
             )
+        if value._storage is self._storage:
+            # It is read before anything is written.
+            value = value.clone()
         return apply_inplace(FILL_TENSOR, self, value)
     return apply_inplace(FILL, self, value=value)
 
