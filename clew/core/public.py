@@ -92,7 +92,12 @@ def inplace_method(implementation: Callable[..., Any], name: str) -> Callable[..
     """The method `x.name_(...)` of a function whose result replaces its first argument."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return become(self, lambda stand_in: implementation(stand_in, *args, **kwargs), name)
+        try:
+            return become(self, lambda stand_in: implementation(stand_in, *args, **kwargs), name)
+        except RuntimeError as error:
+            # Arguments of wrong types are said before that it is a leaf.
+            explain(implementation, (self, *args), kwargs, error, 0)
+            raise
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = inplace_doc(name)

@@ -319,7 +319,14 @@ def binary_in_place(op: Row, numbers: bool = True) -> Callable[[Tensor, Any], Te
         if not numbers:
             require_tensors(op.name + "_", other=other)
         _, other = operands(op, self, other)
-        return apply_inplace(op, self, other)
+        try:
+            return apply_inplace(op, self, other)
+        except NotImplementedError:
+            # The result could not be stored in any case: that is the earlier mistake.
+            _, result = Elementwise.result_dtype(op, (self, other))
+            if not dtypes.can_cast(result, self.dtype):
+                raise errors.in_place_dtype(result.scalar_name, self.dtype.scalar_name) from None
+            raise
 
     return _named(method, op.name + "_")
 

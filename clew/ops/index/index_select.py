@@ -232,6 +232,10 @@ def _check_sources(name: str, self: Tensor, dim: int, index: Tensor, source: Ten
             f"{source._array.ndim}" + errors.at_user_line()
         )
     if index._array.size != _rows_of(source, dim):
+        if not source._array.ndim:
+            raise IndexError(
+                f"Dimension specified as {dim} but tensor has no dimensions" + errors.at_user_line()
+            )
         raise RuntimeError(
             f"{name}(): Number of indices ({index._array.size}) should be equal to "
             f"source.size(dim): ({_rows_of(source, dim)}), for dim: {dim}" + errors.at_user_line()
@@ -428,6 +432,11 @@ def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call
             + errors.at_user_line()
         )
     if not isinstance(value, Tensor):
+        if isinstance(value, complex) and not input.dtype.is_complex:
+            raise RuntimeError(
+                "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+                + errors.at_user_line()
+            )
         return INDEX_FILL, (input, index), {"dim": dim, "value": value}
     if value._array.ndim:
         raise RuntimeError(

@@ -405,6 +405,12 @@ def _extreme_function(
             other, dim = dim, None
         if other is not None:
             return getattr(input, f"{name}imum")(other)
+        if isinstance(dim, (tuple, list)):
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments - got a "
+                f"{type(dim).__name__} for dim, but expected an int\n"
+                f"  For several dimensions there is a{name}(input, dim)." + errors.at_user_line()
+            )
         return result(*_along(name, *along, input, dim, keepdim))
 
     extreme.__name__ = extreme.__qualname__ = name

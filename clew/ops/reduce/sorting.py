@@ -151,10 +151,10 @@ def _top(self: np.ndarray, *, k: int, dim: int, largest: bool) -> np.ndarray:
     values = orderable(self)
     found = argsort_kernels.argtop(values, k, dim, largest)
     if found is not None:
-        return found
+        return as_new(found)
     length = self.shape[dim]
     if not k or length < 64 or k * 8 > length:
-        return _argsort(self, dim=dim, descending=largest).take(np.arange(k), axis=dim)
+        return as_new(_argsort(self, dim=dim, descending=largest).take(np.arange(k), axis=dim))
     border = length - k if largest else k - 1
     parts = np.argpartition(values, border, axis=dim)
     chosen = parts.take(np.arange(border, length) if largest else np.arange(k), axis=dim)
@@ -391,6 +391,6 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
     dim = wrap_dim(dim, input._array.ndim)
     require_elements("mode", input, dim)
     if input.dtype.is_complex:
-        raise errors.no_kernel("mode", input.dtype)
+        raise errors.no_kernel("mode_cpu", input.dtype)
     indices = ARGMODE(input, dim=dim, keepdim=keepdim)
     return return_types.mode(MODE(input, indices, dim=dim, keepdim=keepdim), indices)
