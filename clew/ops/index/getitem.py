@@ -237,7 +237,7 @@ def _plain_part(self: Tensor, index: Any, to_set: bool = False) -> Tensor | None
         return _select(self, 0, index, 0)
     if kind is slice and shape:
         start, stop, step = _as_slice(index, shape[0])
-        if to_set and not start and stop == shape[0] and step == 1:
+        if to_set and not index.start and stop == shape[0] and step == 1:
             return self
         return _slice(self, 0, start, stop, step)
     if index is None:

@@ -89,9 +89,12 @@ def _index_put(
     except IndexError:
         raise index_error(self.shape, indices, pattern) from None
     except (ValueError, TypeError):
+        # Places are looked up after shapes: those that are not there count here, too.
+        inside = [each if each.dtype.kind == "b" else np.zeros_like(each) for each in indices]
+        shape = self[_key(inside, pattern)].shape
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {errors.shape_list(values.shape)} cannot be "
-            f"broadcast to indexing result of shape {errors.shape_list(self[key].shape)}"
+            f"broadcast to indexing result of shape {errors.shape_list(shape)}"
             + errors.at_user_line()
         ) from None
 

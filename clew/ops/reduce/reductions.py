@@ -18,6 +18,7 @@ from clew.core.tensor import Tensor
 from clew.kernels.numpy import reduce
 from clew.kernels.numpy.arrays import as_new, widened
 from clew.kernels.numpy.conversion import converted
+from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, require_bool, shape_argument, wrap_dims
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.shape.views import expanded
@@ -142,7 +143,7 @@ def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
     return dtypes.int64.np if have.category < dtypes.FLOAT else have.np
 
 
-@public()
+@public(out=out_checks.decides_dtype)
 @numpy_names
 def sum(
     input: Tensor,

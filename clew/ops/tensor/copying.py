@@ -123,7 +123,6 @@ FILL_TENSOR = Op(
     lambda self, value: _everywhere(self, value=value),
     grads={"self": lambda g: zeros(g), "value": lambda g: g.sum()},
     node="FillBackward3",
-    uniform=True,
 )
 ZERO = Op(
     "zero", lambda self: _everywhere(self, value=0), grads={"self": lambda g: zeros(g)},
