@@ -318,17 +318,22 @@ def binary_in_place(op: Row, numbers: bool = True) -> Callable[[Tensor, Any], Te
     def method(self: Tensor, other: Any) -> Tensor:
         if not numbers:
             require_tensors(op.name + "_", other=other)
-        _, other = operands(op, self, other)
-        try:
-            return apply_inplace(op, self, other)
-        except NotImplementedError:
-            # The result could not be stored in any case: that is the earlier mistake.
-            _, result = Elementwise.result_dtype(op, (self, other))
-            if not dtypes.can_cast(result, self.dtype):
-                raise errors.in_place_dtype(result.scalar_name, self.dtype.scalar_name) from None
-            raise
+        return write_binary(op, self, other)
 
     return _named(method, op.name + "_")
+
+
+def write_binary(op: Row, self: Tensor, other: Any) -> Tensor:
+    """Run a binary row in place."""
+    _, other = operands(op, self, other)
+    try:
+        return apply_inplace(op, self, other)
+    except NotImplementedError:
+        # The result could not be stored in any case: that is the earlier mistake.
+        _, result = Elementwise.result_dtype(op, (self, other))
+        if not dtypes.can_cast(result, self.dtype):
+            raise errors.in_place_dtype(result.scalar_name, self.dtype.scalar_name) from None
+        raise
 
 
 def require_tensors(name: str, **values: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
 from clew.core.elementwise import F32, F64
@@ -116,6 +117,12 @@ def _any_product(
     input: Tensor, dim: int | None, keepdim: bool, dtype: dtypes.dtype | None
 ) -> Tensor:
     wanted = sum_dtype(input, dtype)
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(
+            f"prod() received an invalid combination of arguments - got a {type(dim).__name__} for "
+            "dim, but expected an int\n  Multiply along one dimension after the other."
+            + errors.at_user_line()
+        )
     require_bool("keepdim", keepdim)
     if dim is None:
         return PROD_ALL(input, dtype=wanted)
