@@ -96,7 +96,7 @@ def inplace_method(implementation: Callable[..., Any], name: str) -> Callable[..
             return become(self, lambda stand_in: implementation(stand_in, *args, **kwargs), name)
         except RuntimeError as error:
             # Arguments of wrong types are said before that it is a leaf.
-            explain(implementation, (self, *args), kwargs, error, 0)
+            explain(implementation, (self, *args), kwargs, error, 0, name)
             raise
 
     method.__name__ = method.__qualname__ = name

@@ -18,9 +18,7 @@ from clew.observer import active
 from clew.source import _getframe
 
 # View operations whose elements are not those of the memory.
-_SHOWN_OTHERWISE = frozenset(
-    {"view_as_real", "view_as_complex", "real", "imag", "conj", "neg_view"}
-)
+_SHOWN_OTHERWISE = frozenset({"view_as_real", "view_as_complex", "conj", "neg_view"})
 
 
 class AsStridedBackward0(Node):
@@ -116,6 +114,9 @@ class ViewOp(Op):
             if node is None or op.name in _SHOWN_OTHERWISE:
                 break
             chain.append(node)
+            if op.name in ("real", "imag"):
+                # A part of the view as pairs.
+                break
             edge = node._edges[0]
             node = None if edge is None else edge[0]
         return AsStridedBackward0(chain) if chain else remade._node

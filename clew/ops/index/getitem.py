@@ -285,10 +285,10 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor) -> None:
     refuse_leaf(current, "index_put_")
-    _check_dtypes(advanced)
     tensors, pattern = split_indices(advanced)
     value = _without_leading_ones(value, current._array.ndim)
     value = apart(current, tensors, value)
+    _check_dtypes(advanced)
     if value._array.dtype is not current._array.dtype:
         # What is wrong with the shapes is said first.
         bare = current.detach(), value.detach().to(current.dtype)

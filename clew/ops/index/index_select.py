@@ -417,10 +417,15 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 
 def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call:
-    dim = wrap_dim(dim, input._array.ndim)
     places = index._array
     if places.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index." + errors.at_user_line())
+    if isinstance(value, complex) and not input.dtype.is_complex:
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+            + errors.at_user_line()
+        )
+    dim = wrap_dim(dim, input._array.ndim)
     if places.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar" + errors.at_user_line())
     n = _rows_of(input, dim)
@@ -432,11 +437,6 @@ def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call
             + errors.at_user_line()
         )
     if not isinstance(value, Tensor):
-        if isinstance(value, complex) and not input.dtype.is_complex:
-            raise RuntimeError(
-                "index_fill_(): Converting complex Scalar to non-complex type is not supported"
-                + errors.at_user_line()
-            )
         return INDEX_FILL, (input, index), {"dim": dim, "value": value}
     if value._array.ndim:
         raise RuntimeError(

@@ -24,6 +24,7 @@ from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.define.memory_layout import in_memory_as
 from clew.ops.reduce.choosing import (
     choosing_op,
+    chosen,
     found_op,
     orderable,
     refuse_complex_history,
@@ -53,9 +54,15 @@ def _order_along(values: np.ndarray, dim: int, descending: bool) -> np.ndarray:
 
 
 ARGSORT = found_op("argsort", _argsort)
-SORT = choosing_op("sort", "SortBackward0")
+
+
+def _sorted(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:
+    return in_memory_as(self, chosen(self, indices, dim=dim, keepdim=keepdim))
+
+
+SORT = choosing_op("sort", "SortBackward0", _sorted)
 # What a call with `stable=` is in PyTorch: an overload of its own, and always the same result here.
-SORT_STABLE = choosing_op("sort.stable", "SortBackward1")
+SORT_STABLE = choosing_op("sort.stable", "SortBackward1", _sorted)
 SORT_STABLE.name = SORT.name
 
 
@@ -206,7 +213,7 @@ def _ranked(self: np.ndarray, *, k: int, dim: int, keepdim: bool) -> np.ndarray:
     places = argsort_kernels.argrank(values, k, dim)
     if places is None:
         places = np.argpartition(values, k, axis=dim).take([k], axis=dim)
-    return places if keepdim else places.squeeze(dim)
+    return as_new(places if keepdim else places.squeeze(dim))
 
 
 ARGKTHVALUE = found_op("_argkthvalue", _ranked)
@@ -253,7 +260,7 @@ def _median_place(self: np.ndarray, *, dim: int, keepdim: bool, skip_nan: bool) 
     values = orderable(self)
     is_nan = np.isnan(values) if values.dtype.kind == "f" else None
     if is_nan is None or not is_nan.any():
-        return as_new(_ranked(values, k=(self.shape[dim] - 1) // 2, dim=dim, keepdim=keepdim))
+        return _ranked(values, k=(self.shape[dim] - 1) // 2, dim=dim, keepdim=keepdim)
     order = _argsort(values, dim=dim, descending=False)
     nans = is_nan.sum(axis=dim, keepdims=True)
     numbers = self.shape[dim] - nans

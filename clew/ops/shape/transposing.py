@@ -243,7 +243,13 @@ def _matrix_transposed(self: Tensor) -> Tensor:
             f"tensor.mT is only supported on matrices or batches of matrices. Got "
             f"{self._array.ndim}-D tensor." + errors.at_user_line()
         )
-    return transpose(self, -2, -1) if self._array.ndim else self
+    if not self._array.ndim:
+        warnings.warn(
+            "Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.",
+            stacklevel=2,
+        )
+        return self
+    return transpose(self, -2, -1)
 
 
 def _hermitian(self: Tensor) -> Tensor:
