@@ -138,7 +138,8 @@ def rounded_numbers(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 def _rounded(value: Any, half: np.dtype) -> Any:
     if isinstance(value, Tensor):
         array = value._array
-        return value if array.ndim or array.dtype is half else wrap(array.astype(half))
+        is_fine = array.ndim or array.dtype is half or array.dtype.kind == "b"
+        return value if is_fine else wrap(array.astype(half))
     if value is None or isinstance(value, bool):
         return value
     return float(np.asarray(value).astype(half))

@@ -22,6 +22,7 @@ from clew.core.result_layout import in_common_order
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy import scatter
 from clew.kernels.numpy.arrays import as_new
+from clew.kernels.numpy.strides import is_gapless
 from clew.ops.index.writing import WritingOp
 from clew.ops.shape.slicing import formula
 from clew.source import user_stacklevel
@@ -163,6 +164,8 @@ def index_put_op(count: int) -> Op:
 
     return WritingOp(
         "index_put" if count == 1 else f"index_put_{count}", _index_put, keeps_layout=True,
+        # Not that its elements are equal: PyTorch lets it write to memory that overlaps.
+        uniform=True,
         inputs=("self", "values", *names), grads={"self": of_self, "values": of_values},
         linear=True, node="IndexPutBackward0",
     )  # fmt: skip
@@ -220,7 +223,8 @@ def apart(target: Tensor, indices: Sequence[Tensor], value: Tensor) -> Tensor:
     """
     if value._array.size == len(indices) == 1 and indices[0]._array.dtype.kind == "b":
         return value.clone() if value._storage is target._storage else value
-    keep_apart(target, value, *indices)
+    if is_gapless(target._array):
+        keep_apart(target, value, *indices)
     return value
 
 

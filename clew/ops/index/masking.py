@@ -86,11 +86,13 @@ class MaskedFill(Op):
 MASKED_FILL = MaskedFill(
     "masked_fill",
     _filled,
+    uniform=True,
     grads={"self": lambda g, mask: g.masked_fill(mask, 0)},
 )
 MASKED_FILL_TENSOR = MaskedFill(
     "masked_fill_tensor",
     _filled_tensor,
+    uniform=True,
     grads={
         "self": lambda g, mask: g.masked_fill(mask, 0),
         "value": lambda g, mask: g.masked_fill(~mask, 0).sum(),
