@@ -216,6 +216,7 @@ def partly_overlap(a: np.ndarray, b: np.ndarray) -> bool:
 def refuse_leaf(target: Tensor, writer: str) -> None:
     """Raise for a leaf before anything else is said of a call that is wrong, as PyTorch does."""
     if local.state.grad_enabled and target.requires_grad:
+        forbid_view_write(target)
         check_leaf(target, writer)
 
 

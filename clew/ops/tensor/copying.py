@@ -191,7 +191,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if not isinstance(src, Tensor):
         if not isinstance(src, NUMBER):
             raise errors.wrong_argument("copy_", "other", 1, "Tensor", src)
-        src = wrap(np.array(src, dtypes.scalar_dtype(src).np))
+        number = src.item() if isinstance(src, np.generic) else src
+        src = wrap(np.array(number, dtypes.scalar_dtype(number).np))
     refuse_leaf(self, "copy_")
     mismatch = errors.broadcast_mismatch("copy_", self._array.shape, src._array.shape)
     if mismatch is not None:
