@@ -308,8 +308,11 @@ def mean(
 
 
 def _nansum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
-    values = self if self.dtype.kind in "biu" else np.where(np.isnan(self), 0, self)
-    return _sum(values, dims=dims, keepdim=keepdim, dtype=dtype)
+    if self.dtype.kind not in "biu":
+        missing = np.isnan(self)
+        if missing.any():
+            self = np.where(missing, np.zeros((), self.dtype), self)
+    return _sum(self, dims=dims, keepdim=keepdim, dtype=dtype)
 
 
 NANSUM = Op(
@@ -324,7 +327,7 @@ NANSUM = Op(
 )
 
 
-@public()
+@public(out=out_checks.decides_dtype)
 @numpy_names
 def nansum(
     input: Tensor,
@@ -414,7 +417,7 @@ def _logsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: b
 LOGSUMEXP = Op("logsumexp", _logsumexp, grads={"self": _logsumexp_grad})
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.floating)
 @numpy_names
 def logsumexp(input: Tensor, dim: DimArgument, keepdim: bool = False) -> Tensor:
     """`log(sum(exp(input)))`, computed without overflow.
