@@ -138,8 +138,9 @@ GATHER = Op(
     "gather",
     _gathered,
     grads={
-        "self": lambda g, index, dim, self_shape: GATHER_BACKWARD(
-            g, index, dim=dim, input_sizes=self_shape
+        # Of the input only the shape is needed, but PyTorch saves it, and notices writes to it.
+        "self": lambda g, self, index, dim: GATHER_BACKWARD(
+            g, index, dim=dim, input_sizes=self._array.shape
         )
     },
     linear=True,

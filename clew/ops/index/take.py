@@ -51,7 +51,8 @@ def _put(self: np.ndarray, index: np.ndarray, source: np.ndarray, *, accumulate:
 TAKE = Op(
     "take",
     _taken,
-    grads={"self": lambda g, index, self_shape: TAKE_BACKWARD(g, index, input_sizes=self_shape)},
+    # Of the input only the shape is needed, but PyTorch saves it, and notices writes to it.
+    grads={"self": lambda g, self, index: TAKE_BACKWARD(g, index, input_sizes=self._array.shape)},
     linear=True,
 )
 TAKE_BACKWARD: Op = Op(

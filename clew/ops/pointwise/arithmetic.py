@@ -269,6 +269,11 @@ mul = binary_row(
     ),
 )  # fmt: skip
 MUL = cast(Row, OPS["mul"])
+# What PyTorch's own functions multiply by numbers with.
+MUL_NUMBER = Row(
+    "mul.number", MUL.forward, inputs=("self", "other"), takes=MUL.takes,
+    grads={"self": MUL.grads["self"]}, exact_numbers=MUL.exact_numbers, node="MulBackward1",
+)  # fmt: skip
 
 
 # -- one operand -----------------------------------------------------------------------------

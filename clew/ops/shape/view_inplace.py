@@ -127,6 +127,7 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     ndim = self._array.ndim
     first, second = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
     if not ndim:
+        bump_version(self, "transpose_")
         return self
     params = {"dim0": first, "dim1": second}
     return turn_into_view(self, TRANSPOSE_, (transposing.TRANSPOSE, params), **params)
