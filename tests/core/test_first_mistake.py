@@ -156,3 +156,18 @@ def test_nodes_of_the_same_result(lib: Any) -> Any:
         x.view(x.dtype).requires_grad, x.view(x.dtype)._is_view(),
         lib.tensor([complex(float("inf"), 0), 1 + 1j]).sgn(),
     ]  # fmt: skip
+
+
+@twice
+def test_one_value_for_a_mask_is_converted(lib: Any) -> Any:
+    seen: list[Any] = []
+    for dtype in (lib.float32, lib.int64, lib.float16):
+        for value in (lib.tensor([2.5]).double(), lib.tensor(2), lib.tensor([True])):
+            x = lib.ones(3, dtype=dtype)
+            x[x > 0] = value
+            seen.append(x)
+    base = lib.ones(2, requires_grad=True) * 2
+    one = lib.tensor(3.0, dtype=lib.float64, requires_grad=True)
+    base[base > 0] = one
+    base.sum().backward()
+    return [*seen, base, one.grad]

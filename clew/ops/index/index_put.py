@@ -219,9 +219,11 @@ def out_of_bounds(index: int, dim: int, n: int) -> IndexError:
 def apart(target: Tensor, indices: Sequence[Tensor], value: Tensor) -> Tensor:
     """The value to write, after making sure that writing it changes neither it nor an index.
 
-    One value where one mask is true is read before anything is written.
+    One value where one mask is true is read, and converted, before anything is written.
     """
     if value._array.size == len(indices) == 1 and indices[0]._array.dtype.kind == "b":
+        if value._array.dtype is not target._array.dtype:
+            return value.to(target.dtype)
         return value.clone() if value._storage is target._storage else value
     if is_gapless(target._array):
         keep_apart(target, value, *indices)
