@@ -104,6 +104,7 @@ def explain(
     kwargs: Mapping[str, Any],
     error: Exception,
     first: int = 1,
+    name: str = "",
 ) -> None:
     """Something went wrong inside: if an argument's type was to blame, say that instead."""
     text, _, user_line = str(error).partition("\n")
@@ -117,7 +118,7 @@ def explain(
     # clew's own words end with the user's line; what begins with the argument names no function.
     is_said = "()" in text or (user_line and not text.startswith("argument '"))
     if not (isinstance(error, TypeError) and is_said):
-        check_arguments(function, args, kwargs, first, deep=True)
+        check_arguments(function, args, kwargs, first, deep=True, called=name)
 
 
 def check_arguments(
@@ -126,10 +127,12 @@ def check_arguments(
     kwargs: Mapping[str, Any],
     first: int = 1,
     deep: bool = False,
+    called: str = "",
 ) -> None:
     """Raise PyTorch's TypeError for an argument of a type that its annotation excludes.
 
-    With `deep`, also for the elements of lists and tuples.
+    With `deep`, also for the elements of lists and tuples. `called` is what the function is called
+    in the message, if not by its name.
     """
     positional, rest, expected = expectations(function)
     given: list[tuple[str, Any, int | None]] = [
@@ -148,7 +151,7 @@ def check_arguments(
         if not any(_fits(value, kind, deep) for kind in options):
             words, element = _words(options), _wrong_element(value, options)
             raise errors.wrong_argument(
-                function.__name__, name, position, words, value, element
+                called or function.__name__, name, position, words, value, element
             ) from None
 
 

@@ -158,7 +158,7 @@ def made(
         # Kernels will be needed. From now on arrays begin with a line of the cache.
         jit.machine()
     if out is not None:
-        refuse_history((), {}, out)
+        refuse_history(f"aten::{function}", (), {}, out)
         result = wrap(array)
         if result.dtype is not out.dtype:
             raise RuntimeError(

@@ -217,7 +217,8 @@ def castable_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
             "torch.cat(): input types can't be cast to the desired output type "
             f"{out.dtype.scalar_name}" + errors.at_user_line()
         )
-    keep_apart(tensors, out)
+    if all(each._array.ndim for each in tensors):
+        keep_apart(tensors, out)
 
 
 # -- once there is a result ----------------------------------------------------------------------

@@ -139,7 +139,13 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
         >>> clew.lerp(clew.tensor([0., 10.]), clew.tensor([10., 20.]), 0.5)
         tensor([ 5., 15.])
     """
-    require_tensors("lerp", input=input, end=end)
+    require_tensors("lerp", input=input)
+    if not isinstance(end, Tensor):
+        raise TypeError(
+            f"lerp() received an invalid combination of arguments - got a {type(end).__name__} for "
+            "end, but expected a Tensor\n  Make one of the number: input.new_tensor(end)."
+            + errors.at_user_line()
+        )
     if not isinstance(weight, (Tensor, *NUMBER)):
         raise errors.wrong_argument("lerp", "weight", 3, "Tensor or Number", weight)
     if isinstance(weight, Tensor) and not weight._array.ndim and weight.dtype is not input.dtype:

@@ -25,6 +25,7 @@ from clew.ops.define.rows import (
     binary_row,
     out_form,
     require_tensors,
+    write_binary,
 )
 from clew.ops.pointwise.arithmetic import (
     NOT_IMPLEMENTED,
@@ -248,12 +249,12 @@ def fmod(input: Tensor, other: Any) -> Tensor:
 
 def _remainder_(self: Tensor, other: Any) -> Tensor:
     op = REMAINDER if isinstance(other, Tensor) else REMAINDER_NUMBER
-    return apply_inplace(op, *operands(op, self, other))
+    return write_binary(op, self, other)
 
 
 def _fmod_(self: Tensor, other: Any) -> Tensor:
     op = FMOD if isinstance(other, Tensor) else FMOD_NUMBER
-    return apply_inplace(op, *operands(op, self, other))
+    return write_binary(op, self, other)
 
 
 # -- operators -------------------------------------------------------------------------------

@@ -341,10 +341,10 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
         >>> clew.dist(clew.tensor([1., 2.]), clew.tensor([4., 6.]))
         tensor(5.)
     """
+    if dtypes.bool_ in (input.dtype, other.dtype):
+        return input - other  # which raises and says why
     dtype = dtypes.promote_types(input.dtype, other.dtype)
     if dtype.category < dtypes.FLOAT:
-        if dtype is dtypes.bool_:
-            return input - other  # which raises and says why
         raise RuntimeError(
             "norm(): input dtype should be either floating point or complex. Got "
             f"{dtype.scalar_name} instead." + errors.at_user_line()
