@@ -285,7 +285,7 @@ _EXTREMES: dict[Any, cumulative_extrema.CumulativeExtremum] = {
     np.maximum: cumulative_extrema.CUMMAX, np.minimum: cumulative_extrema.CUMMIN,
 }  # fmt: skip
 # With so many elements at every step it is quicker to go across.
-_WIDE = 64
+_WIDE = 256
 
 
 def _running_extreme(
