@@ -288,8 +288,9 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         tensor([-0.5000,  0.0000,  1.5000])
     """
     require_tensor("softshrink", input)
-    largest = dtypes.finfo(input.dtype).max if input.dtype.category == dtypes.FLOAT else lambd
-    if not 0 <= lambd <= largest:
+    is_float = input.dtype.category == dtypes.FLOAT
+    largest = dtypes.finfo(input.dtype).max if is_float else lambd
+    if is_float and not 0 <= lambd <= largest:
         raise RuntimeError(
             f"lambda must be in range [0, {largest:g}] for input dtype {input.dtype.scalar_name}, "
             f"but found {lambd:g}" + errors.at_user_line()
