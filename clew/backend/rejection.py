@@ -17,6 +17,7 @@ from .mt19937 import Generator
 
 Array = npt.NDArray[Any]
 
+
 def not_implemented(function: str, kind: np.dtype[Any]) -> NotImplementedError:
     """Return PyTorch's error for a kernel that lacks a dtype."""
     return errors.no_kernel(function, BY_NUMPY[kind], "Use another dtype, such as torch.float32")

@@ -1,6 +1,9 @@
 """The sweep for cliffs: elementwise operations, special functions, comparisons, conversions."""
 
-from clew.bench.cliffs.inputs import Build, Inputs, calls, functions
+from collections.abc import Callable
+from typing import Any
+
+from clew.bench.cliffs.inputs import Build, Inputs, calls, functions, without_gradient
 
 _UNARY = """
 abs acos asin asinh atan atanh ceil cos cosh exp exp2 expm1 floor frac log log10 log1p log2 neg
@@ -21,11 +24,12 @@ special.modified_bessel_k1 special.scaled_modified_bessel_k0 special.scaled_modi
 special.spherical_bessel_j0 special.airy_ai
 """
 _BINARY = """
-add sub mul div pow true_divide maximum minimum fmax fmin fmod remainder floor_divide atan2
-copysign hypot heaviside eq ne lt le gt ge isclose logical_and logical_or logical_xor xlogy
+add sub mul div pow true_divide maximum minimum fmax fmin fmod remainder atan2 copysign hypot eq
+ne lt le gt ge isclose logical_and logical_or logical_xor xlogy
 logaddexp logaddexp2 rsub float_power ldexp dist
 """
-_BINARY_FLOATS = "nextafter special.zeta special.xlog1py igamma igammac polar complex"
+_BINARY_FLOATS = "nextafter special.xlog1py polar complex"
+_BINARY_VALUES = "special.zeta igamma igammac"
 _POLYNOMIALS = """
 special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.chebyshev_polynomial_v
 special.chebyshev_polynomial_w special.shifted_chebyshev_polynomial_t
@@ -47,6 +51,7 @@ def _half_open(c: Inputs) -> list[object]:
 
 ELEMENTWISE: dict[str, Build] = {
     **functions(_UNARY, _half_open),
+    **without_gradient(functions("floor_divide heaviside", lambda c: [c(), c(c.vector, 0.5, 2.0)])),
     **functions("acosh", lambda c: [c(low=1.1, high=9.0)]),
     **functions(_BINARY, lambda c: [c(), c(c.vector, 0.5, 2.0)]),
     **calls(
@@ -86,8 +91,9 @@ ELEMENTWISE: dict[str, Build] = {
             "allclose": lambda c: lambda x, y: c.t.tensor(c.t.allclose(x, y)),
             "equal": lambda c: lambda x, y: c.t.tensor(c.t.equal(x, x.detach().clone())),
         },
-        "vector", "vector",
-    ),  # fmt: skip
+        "vector",
+        "vector",
+    ),
     **calls(
         {
             "add_broadcast": lambda c: lambda x: x + x[0],
@@ -103,6 +109,9 @@ ELEMENTWISE: dict[str, Build] = {
 FLOATS: dict[str, Build] = {
     **functions(_UNARY_FLOATS, _half_open),
     **functions(_BINARY_FLOATS, lambda c: [c(low=1.1, high=3.0), c(c.vector, 0.5, 2.0)]),
+    **without_gradient(
+        functions(_BINARY_VALUES, lambda c: [c(low=1.1, high=3.0), c(c.vector, 0.5, 2.0)])
+    ),
     **calls(
         {
             "polygamma_1": lambda c: lambda x: c.t.polygamma(1, x),
@@ -142,10 +151,13 @@ INTEGERS: dict[str, Build] = {
     **functions("bitwise_left_shift bitwise_right_shift", lambda c: [c(), c.integers(8)]),
 }
 
+_DTYPES = "float double half bfloat16 long int short char byte bool"
+
+
+def _converted(name: str) -> Callable[[Inputs], Callable[..., Any]]:
+    return lambda c: lambda x: getattr(x, name)()
+
+
 CONVERSIONS: dict[str, Build] = calls(
-    {
-        name: (lambda name: lambda c: lambda x: getattr(x, name)())(name)
-        for name in "float double half bfloat16 long int short char byte bool".split()
-    },
-    "vector",
+    {name: _converted(name) for name in _DTYPES.split()}, "vector"
 )

@@ -1,6 +1,7 @@
 """The inputs of the sweep for cliffs: about so many elements, in the shapes that ops take."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 DTYPES = {
@@ -78,11 +79,49 @@ class Inputs:
 Build = Callable[[Inputs], Call]
 
 
+@dataclass(frozen=True)
+class Case:
+    """One row at one dtype and size."""
+
+    operation: str
+    dtype: str
+    exponent: int
+    build: Build
+
+    @property
+    def name(self) -> str:
+        return f"{self.operation}.{self.dtype}_1e{self.exponent}"
+
+    def make(self, t: Any) -> Call:
+        t.manual_seed(0)
+        return self.build(Inputs(t, 10**self.exponent, self.dtype))
+
+
 def named(t: Any, name: str) -> Any:
     """`t.linalg.qr`, from "linalg.qr"."""
     for part in name.split("."):
         t = getattr(t, part)
     return t
+
+
+def tensors_of(results: Any) -> list[Any]:
+    """The tensors among results, which may be nested in lists and tuples."""
+    if isinstance(results, (list, tuple)):
+        return [tensor for each in results for tensor in tensors_of(each)]
+    return [results] if hasattr(results, "requires_grad") else []
+
+
+def without_gradient(rows: dict[str, Build]) -> dict[str, Build]:
+    """The same rows, with tensors that require no gradient."""
+
+    def row(build: Build) -> Build:
+        def detached(c: Inputs) -> Call:
+            function, inputs = build(c)
+            return function, [each.detach() for each in inputs]
+
+        return detached
+
+    return {name: row(build) for name, build in rows.items()}
 
 
 def functions(names: str, build: Callable[[Inputs], Iterable[Any]]) -> dict[str, Build]:

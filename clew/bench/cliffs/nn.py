@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from clew.bench.cliffs.inputs import Build, Call, Inputs, calls, functions, named
+from clew.bench.cliffs.inputs import Build, Call, Inputs, calls, named
 
 _POOLS = {1: "sequence", 2: "image", 3: "volume"}
 
@@ -73,11 +73,17 @@ def _grid(mode: str, padding: str, volume: bool = False) -> Build:
 
 def _affine(c: Inputs) -> Call:
     size = (c.count // 20000 or 1, 1, 100, 100)
-    return lambda x: c.t.nn.functional.affine_grid(x, size, align_corners=False), [c((size[0], 2, 3))]
+    return lambda x: c.t.nn.functional.affine_grid(x, size, align_corners=False), [
+        c((size[0], 2, 3))
+    ]
 
 
 def _fractional(axes: int) -> Callable[[Inputs], Callable[..., Any]]:
     return lambda c: lambda x: named(c.t, f"nn.functional.fractional_max_pool{axes}d")(x, 2, 4)
+
+
+def _enlarged(mode: str) -> Callable[[Inputs], Callable[..., Any]]:
+    return _pool("interpolate", scale_factor=1.7, mode=mode)
 
 
 IMAGES: dict[str, Build] = {
@@ -87,8 +93,8 @@ IMAGES: dict[str, Build] = {
     **calls(
         {
             "fractional_max_pool2d": _fractional(2),
-            "interpolate_bilinear": _pool("interpolate", scale_factor=1.7, mode="bilinear"),
-            "interpolate_bicubic": _pool("interpolate", scale_factor=1.7, mode="bicubic"),
+            "interpolate_bilinear": _enlarged("bilinear"),
+            "interpolate_bicubic": _enlarged("bicubic"),
             "interpolate_antialias": _pool(
                 "interpolate", scale_factor=0.6, mode="bilinear", antialias=True
             ),
@@ -106,8 +112,8 @@ IMAGES: dict[str, Build] = {
         "image",
     ),
     **calls({"fractional_max_pool3d": _fractional(3)}, "volume"),
-    **calls({"interpolate_linear": _pool("interpolate", scale_factor=1.7, mode="linear")}, "sequence"),
-    **calls({"interpolate_trilinear": _pool("interpolate", scale_factor=1.7, mode="trilinear")}, "volume"),
+    **calls({"interpolate_linear": _enlarged("linear")}, "sequence"),
+    **calls({"interpolate_trilinear": _enlarged("trilinear")}, "volume"),
     "pixel_shuffle": lambda c: (
         lambda x: c.t.nn.functional.pixel_shuffle(x, 2), [c((c.count // 10000, 4, 50, 50))],
     ),
@@ -266,81 +272,4 @@ def _recurrent(name: str) -> Build:
     return build
 
 
-RECURRENT: dict[str, Build] = {name: _recurrent(name) for name in ("LSTM", "GRU", "RNN")}
-
-_SAMPLED = "bernoulli poisson rand_like randn_like"
-_FILLED = "uniform_ normal_ exponential_ geometric_ cauchy_ log_normal_ random_ bernoulli_"
-
-
-def _filled(name: str) -> Callable[[Inputs], Callable[..., Any]]:
-    args = {"geometric_": (0.3,)}.get(name, ())
-    return lambda c: lambda x: getattr(x.detach(), name)(*args)
-
-
-def _distribution(name: str, *parameters: str) -> Build:
-    """Samples of a distribution; with `rsample`, where it has one, gradients too."""
-
-    def build(c: Inputs) -> Call:
-        made = getattr(c.t.distributions, name)
-
-        def sample(*values: Any) -> Any:
-            each = made(*values, validate_args=False)
-            return each.rsample() if each.has_rsample else each.sample()
-
-        shape = c.rows if name in ("Dirichlet", "Categorical", "OneHotCategorical") else c.vector
-        return sample, [c(shape, 0.5, 3.0) for _ in parameters]
-
-    return build
-
-
-RANDOM: dict[str, Build] = {
-    **functions(_SAMPLED, lambda c: [c(c.vector, 0.05, 0.95)]),
-    **calls({name: _filled(name) for name in _FILLED.split()}, "vector"),
-    **calls(
-        {
-            "poisson_large": lambda c: lambda x: c.t.poisson(x.detach() * 50),
-            "binomial": lambda c: lambda x: c.t.binomial(x.detach() * 0 + 20, x.detach() / 2),
-            "binomial_large": lambda c: lambda x: c.t.binomial(x.detach() * 0 + 500, x.detach() / 2),
-            "normal": lambda c: lambda x: c.t.normal(x.detach(), x.detach()),
-            "randperm": lambda c: lambda x: c.t.randperm(c.count),
-            "randint": lambda c: lambda x: c.t.randint(0, 100, (c.count,)),
-        },
-        "vector",
-    ),
-    **calls(
-        {
-            "multinomial": lambda c: lambda x: c.t.multinomial(x.detach(), 20),
-            "multinomial_replaced": lambda c: lambda x: c.t.multinomial(x.detach(), 20, True),
-        },
-        "rows",
-    ),
-    "multinomial_one": lambda c: (
-        lambda x: c.t.multinomial(x.detach(), 1000, True), [c((c.count,))],
-    ),
-    "Gamma": _distribution("Gamma", "a", "b"),
-    "Beta": _distribution("Beta", "a", "b"),
-    "Dirichlet": _distribution("Dirichlet", "a"),
-    "Normal": _distribution("Normal", "a", "b"),
-    "Laplace": _distribution("Laplace", "a", "b"),
-    "StudentT": _distribution("StudentT", "a"),
-    "VonMises": _distribution("VonMises", "a", "b"),
-    "Categorical": _distribution("Categorical", "a"),
-    "Gumbel": _distribution("Gumbel", "a", "b"),
-    "Weibull": _distribution("Weibull", "a", "b"),
-}  # fmt: skip
-
-WINDOWS: dict[str, Build] = {
-    **{
-        name: (lambda name: lambda c: (lambda: getattr(c.t, name)(c.count), []))(name)
-        for name in "hann_window hamming_window blackman_window bartlett_window kaiser_window "
-        "arange zeros ones empty rand randn".split()
-    },
-    "linspace": lambda c: (lambda: c.t.linspace(0, 1, c.count), []),
-    "logspace": lambda c: (lambda: c.t.logspace(0, 1, c.count), []),
-    "full": lambda c: (lambda: c.t.full((c.count,), 2.0), []),
-    "eye": lambda c: (lambda: c.t.eye(c.side), []),
-    "tolist": lambda c: (lambda x: x.tolist(), [c()]),
-    "tensor_of_list": lambda c: (lambda: c.t.tensor([0.5] * c.count), []),
-    "item": lambda c: (lambda x: x[0].item(), [c()]),
-    "numpy": lambda c: (lambda x: x.detach().numpy(), [c()]),
-}
+LAYERS |= {name: _recurrent(name) for name in ("LSTM", "GRU", "RNN")}

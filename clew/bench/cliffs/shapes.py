@@ -7,7 +7,7 @@ from clew.bench.cliffs.inputs import Build, Inputs, calls, functions, named
 
 _REDUCTIONS = """
 sum mean prod amax amin aminmax max min std var std_mean var_mean all any argmax argmin
-count_nonzero nansum nanmean median nanmedian norm unique linalg.vector_norm
+count_nonzero nansum nanmean median nanmedian norm linalg.vector_norm
 """
 _BY_AXIS = """
 sum mean prod amax amin max min std var all any argmax argmin count_nonzero nansum nanmean
@@ -51,9 +51,10 @@ REDUCTIONS: dict[str, Build] = {
             "topk_10": lambda c: lambda x: x.topk(10),
             "topk_half": lambda c: lambda x: x.topk(c.count // 2),
             "kthvalue": lambda c: lambda x: x.kthvalue(c.count // 3),
-            "unique_inverse": lambda c: lambda x: c.t.unique(x, return_inverse=True),
-            "unique_counts": lambda c: lambda x: c.t.unique(x, return_counts=True),
-            "unique_consecutive": lambda c: lambda x: c.t.unique_consecutive(x),
+            "unique": lambda c: lambda x: c.t.unique(x.detach()),
+            "unique_inverse": lambda c: lambda x: c.t.unique(x.detach(), return_inverse=True),
+            "unique_counts": lambda c: lambda x: c.t.unique(x.detach(), return_counts=True),
+            "unique_consecutive": lambda c: lambda x: c.t.unique_consecutive(x.detach()),
             "isin": lambda c: (lambda few: lambda x: c.t.isin(x, few))(c((100,)).detach()),
         },
         "vector",
@@ -69,7 +70,7 @@ REDUCTIONS: dict[str, Build] = {
             "norm_3": lambda c: lambda x: c.t.linalg.vector_norm(x, 3, dim=-1),
             "norm_inf": lambda c: lambda x: c.t.linalg.vector_norm(x, float("inf"), dim=-1),
             "gradient": lambda c: lambda x: c.t.gradient(x),
-            "unique_dim": lambda c: lambda x: c.t.unique(x, dim=0),
+            "unique_dim": lambda c: lambda x: c.t.unique(x.detach(), dim=0),
         },
         "rows",
     ),
@@ -114,7 +115,7 @@ _COUNTING: dict[str, Callable[[Inputs], tuple[Callable[..., Any], list[Any]]]] =
         lambda x: [each.contiguous() for each in c.t.meshgrid(x, x, indexing="ij")],
         [c((c.side,))],
     ),
-    "vander": lambda c: (lambda x: c.t.vander(x, 10), [c((c.count // 10,))]),
+    "vander": lambda c: (lambda x: c.t.vander(x.detach(), 10), [c((c.count // 10,))]),
     "unravel_index": lambda c: (
         lambda x: c.t.unravel_index(x, (c.side, c.side)), [c.integers(c.count)],
     ),

@@ -142,7 +142,9 @@ class _Sampler(IRBuilder):
             far = self.both(margin < 0.013, v > margin)
             possible = self.both(self.not_(at_once), k >= 0.0, self.not_(far), margin > 0.0)
             with self.if_then(possible):
-                proposal = v.libm("log") + log_inverse_alpha - (a / (margin * margin) + b).libm("log")
+                proposal = (
+                    v.libm("log") + log_inverse_alpha - (a / (margin * margin) + b).libm("log")
+                )
                 bound = -rate + k * log_rate - (k + 1.0).libm("lgamma")
                 self.accept_if(proposal <= bound, accepted)
 
