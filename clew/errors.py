@@ -291,6 +291,12 @@ def in_place_dtype(result: str, target: str) -> RuntimeError:
     )
 
 
+def scalar_overflow(c_name: str) -> RuntimeError:
+    return RuntimeError(
+        f"value cannot be converted to type {c_name} without overflow" + at_user_line()
+    )
+
+
 def overlapping_write() -> RuntimeError:
     return RuntimeError(
         "unsupported operation: more than one element of the written-to tensor refers to a single "

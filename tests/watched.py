@@ -27,11 +27,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import clew
-from clew import aliasing
+from clew import aliasing, errors
+from clew.core.no_history import CUTS
 from clew.core.state import local
-from clew.core.tensor import CUTS
 from clew.doctor import Session
-from clew.ops.tensor import to_numpy
+from clew.ops.tensor import to_numpy, typed_storage
 from tests import user_programs, watched_programs, watched_surroundings
 from tests.core import test_programs
 from tests.doctor_score import programs as doctor_programs
@@ -85,6 +85,9 @@ def run(program: Callable[[], Any], session: Session | None = None) -> Outcome:
     # What error texts remember of earlier runs.
     to_numpy._exits.last = local.state.last_backward = None
     CUTS.clear()
+    # Warnings that a process gives once.
+    errors.Warnings.given.clear()
+    typed_storage.reset_warning()
     printed, result, error = io.StringIO(), None, None
     with (
         contextlib.redirect_stdout(printed),

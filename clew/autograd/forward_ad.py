@@ -22,7 +22,7 @@ from clew.core.op import Op
 from clew.core.recording import OpNode
 from clew.core.saving import OWN, Packed, SavedDual, SavedLifted
 from clew.core.state import State, local
-from clew.core.tensor import Tensor, tangents_of
+from clew.core.tensor import Tensor, WeakTensorRef, tangents_of
 from clew.interrupts import enters_block, uninterrupted
 
 
@@ -99,7 +99,7 @@ class DualLevel(Interceptor):
     def give(self, tensor: Tensor, tangent: Tensor) -> Tensor:
         # Not in place: what was saved may share the others.
         tensor._tangent = {**tangents_of(tensor), self: tangent}
-        self.tensors.append(weakref.ref(tensor))
+        self.tensors.append(WeakTensorRef(tensor))
         return tensor
 
     @uninterrupted

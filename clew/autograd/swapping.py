@@ -8,7 +8,7 @@ from typing import Any
 
 from clew import errors
 from clew.core.node import AccumulateGrad
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, WeakTensorRef
 
 
 def _refuse_backward(grad_outputs: Any) -> None:
@@ -25,9 +25,7 @@ def _slots(tensor: Tensor) -> set[str]:
 
 
 def _refuse_weak_references(tensor: Tensor, name: str) -> None:
-    node = tensor._node
-    own = node._variable if isinstance(node, AccumulateGrad) else None
-    if any(reference is not own for reference in weakref.getweakrefs(tensor)):
+    if any(type(each) is not WeakTensorRef for each in weakref.getweakrefs(tensor)):
         raise RuntimeError(
             f"Cannot swap {name} because it has weakref associated with it" + errors.at_user_line()
         )

@@ -13,11 +13,12 @@ from clew.autograd.backward import inside_transform
 from clew.autograd.swapping import module_load
 from clew.backend import dtypes
 from clew.core.hooks import Hooks, RemovableHandle
+from clew.core.no_history import NoHistory
 from clew.core.node import AccumulateGrad, edge_of, live_edge, retain
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE, DataStorage
-from clew.core.tensor import NoHistory, Tensor, alias, tangents_of
+from clew.core.tensor import Tensor, alias, tangents_of
 from clew.observer import active
 from clew.ops.define import vmap_errors
 from clew.source import INTERNAL_PACKAGES, _getframe, user_where

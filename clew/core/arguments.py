@@ -26,6 +26,10 @@ _UNCHECKED = {
 }  # fmt: skip
 # Python's own words for a call without an argument that it needs.
 _LACKING = re.compile(r"([\w.]+)\(\) missing (\d+) required positional arguments?: ('.*)")
+# NumPy's names of arguments, which PyTorch takes as well.
+NUMPY_NAMES = {
+    "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
+}  # fmt: skip
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -47,6 +51,9 @@ def typed(function: F, first: int = 1) -> F:
         try:
             return function(*args, **kwargs) if kwargs else function(*args)
         except Exception as error:  # whatever it is, the call may explain it
+            renamed = by_torch_names(function, kwargs)
+            if renamed is not None:
+                return function(*args, **renamed)
             explain(function, args, kwargs, error, first)
             raise
 
@@ -64,10 +71,31 @@ def explained(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:  # whatever it is, the call may explain it
+            renamed = by_torch_names(function, kwargs)
+            if renamed is not None:
+                return function(*args, **renamed)
             explain(function, args, kwargs, error)
             raise
 
     return explaining  # type: ignore[return-value]  # it takes what `function` takes
+
+
+def by_torch_names(
+    function: Callable[..., Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """A failed call's keywords with PyTorch's names for NumPy's; None where that changes nothing.
+
+    A call with a name that the function does not have fails before the function runs.
+    """
+    if not kwargs or NUMPY_NAMES.keys().isdisjoint(kwargs):
+        return None
+    known = expectations(function)[2]
+    names = {
+        each: NUMPY_NAMES[each] for each in kwargs if each in NUMPY_NAMES and each not in known
+    }
+    if not names or any(name not in known or name in kwargs for name in names.values()):
+        return None
+    return {names.get(each, each): value for each, value in kwargs.items()}
 
 
 def explain(

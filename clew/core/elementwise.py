@@ -275,7 +275,7 @@ def operator(op: Elementwise) -> Callable[[Any, Any], Any]:
 
 
 # PyTorch's arithmetic takes two numbers for tensors without dimensions.
-_OF_NUMBERS = frozenset({"add", "sub", "mul", "div"})
+_OF_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})
 
 
 def operands(op: Op, *values: Any) -> tuple[Any, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
 from typing import Any
@@ -21,7 +20,7 @@ from clew.core.hooks import Extras, Hooks, RemovableHandle
 from clew.core.mirror import MIRRORS, reflect
 from clew.core.state import local
 from clew.core.storage import Storage, next_sequence_number
-from clew.core.tensor import Tensor, _new, sync
+from clew.core.tensor import Tensor, WeakTensorRef, _new, sync
 from clew.forking import add_lock
 from clew.kernels.gemm.products import finish
 from clew.source import user_where
@@ -202,7 +201,7 @@ class AccumulateGrad(Node):
 
     def follow(self, variable: Tensor) -> None:
         """Point at a leaf, also after its `.data` was replaced."""
-        self._variable = weakref.ref(variable)
+        self._variable = WeakTensorRef(variable)
         self._array = variable._array
         self._storage = variable._storage
 
@@ -236,7 +235,7 @@ class AccumulateGrad(Node):
         tensor = self._variable()
         if tensor is None:
             tensor = restore(self._array, self._storage, self, 0)
-            self._variable = weakref.ref(tensor)
+            self._variable = WeakTensorRef(tensor)
         return tensor
 
     def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> tuple[()]:
@@ -432,7 +431,7 @@ def retain(tensor: Tensor) -> None:
     """Have a non-leaf's gradient retained in its `.grad`."""
     node, number = edge_of(tensor)
     if not node.is_accumulator:
-        node.more().retained[number] = weakref.ref(tensor)
+        node.more().retained[number] = WeakTensorRef(tensor)
 
 
 def restore(array: np.ndarray, storage: Storage, node: Node | None, output_nr: int) -> Tensor:

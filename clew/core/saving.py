@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from copy import copy
 from typing import Any
 
@@ -13,7 +12,7 @@ from clew.backend import dtypes
 from clew.core.node import Edge, Node, recorded_edge, restore
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
-from clew.core.tensor import Tensor, tangents_of
+from clew.core.tensor import Tensor, WeakTensorRef, tangents_of
 from clew.kernels.gemm.products import finish
 from clew.observer import active
 
@@ -60,7 +59,7 @@ class SavedObject:
     def __init__(self, tensor: Tensor) -> None:
         self.saved = save(tensor)
         # Weakly: it may come to hold the node that saved it.
-        self.tensor = weakref.ref(tensor)
+        self.tensor = WeakTensorRef(tensor)
 
     def unpack(self, holder: Node, name: str) -> Tensor:
         found: Tensor = unpack(self.saved, holder, name)

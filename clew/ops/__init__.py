@@ -38,6 +38,7 @@ from clew.ops.linalg import (
     matrix_norms,
     products,
     qr,
+    removed,
     solve,
 )
 from clew.ops.nn import (
@@ -207,6 +208,7 @@ __all__ = [
     "recurrent",
     "recurrent_functions",
     "reductions",
+    "removed",
     "rms_norm",
     "rounding",
     "sampling",

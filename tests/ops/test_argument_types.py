@@ -56,7 +56,6 @@ DEPARTURES: dict[tuple[str, str], tuple[type[Exception] | None, str]] = {
     ("nn.functional.multi_margin_loss", "p"): (TypeError, "torch says which numbers there are"),
     ("nn.functional.embedding_bag", "norm_type"): (TypeError, "torch reads it with max_norm only"),
     ("nn.functional.interpolate", "mode"): (TypeError, "a list is no name"),
-    ("nn.functional.fractional_max_pool2d", "output_ratio"): (RuntimeError, "torch takes no float"),
     **{
         (f"nn.functional.max_unpool{dims}d", "2"): (TypeError, "torch counts windows of size 1.5")
         for dims in (1, 2, 3)
@@ -175,7 +174,10 @@ SPOKEN: list[tuple[Callable[[], Any], str]] = [
     (lambda: clew.sum(X, "a"), "sum(): argument 'dim' (position 2) must be tuple of ints, not str"),
     (lambda: X.sum(0, keepdim=1), "argument 'keepdim' must be bool, not int"),
     (lambda: X.max(0, keepdim=1), "argument 'keepdim' must be bool, not int"),
-    (lambda: X.transpose(0, "a"), "argument 'dim' must be int, not str"),
+    (
+        lambda: X.transpose(0, "a"),
+        "transpose(): argument 'dim1' (position 2) must be int, not str",
+    ),
     (lambda: X.view("a"), "a shape must be a tuple of ints, not of str"),
     (lambda: X.expand_as(3), "expand_as(): argument 'other' (position 1) must be Tensor, not int"),
     (lambda: X.view_as(3), "view_as(): argument 'other' (position 1) must be Tensor, not int"),

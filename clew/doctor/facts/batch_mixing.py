@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from clew.core.node import Node
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.graphs import (
     MOVES,
     inputs_of,
@@ -66,7 +66,7 @@ class MixWatch:
 
     def model_called(self, tensor: Tensor, are_samples: bool) -> None:
         """A model gets a batch; of some it is known that their rows are samples of a dataset."""
-        self.input = weakref.ref(tensor)
+        self.input = WeakTensorRef(tensor)
         self.are_samples = are_samples
         self.pending.clear()
         self.plain.clear()
@@ -99,7 +99,7 @@ class MixWatch:
             given = None if self.input is None else self.input()
             if given is not None and given is source:
                 pool = Pool(here(), shape, name, (), whole)
-                self.plain[id(out)] = weakref.ref(out), weakref.ref(given), pool
+                self.plain[id(out)] = WeakTensorRef(out), WeakTensorRef(given), pool
             return
         start = through_moves(source._node)
         if start is None or len(self.pools) > 64:

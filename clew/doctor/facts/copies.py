@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.state import local
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.places import (
     Line,
     Place,
@@ -134,7 +134,7 @@ class CopyWatch:
             aliases.pop(key, None)
 
         number = self.recorder.facts(tensor).number
-        entry = weakref.ref(result, forget), here(), self.recorder.steps, number
+        entry = WeakTensorRef(result, forget), here(), self.recorder.steps, number
         aliases[key] = entry
 
     def exposed(self, array: Any) -> None:

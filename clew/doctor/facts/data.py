@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.state import local
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.graphs import MOVES, inputs_of, number_saved, op_name
 from clew.doctor.facts.losses import ops_behind, reduction_of
 from clew.doctor.facts.places import (
@@ -201,7 +201,7 @@ class DataWatch:
             first = first[0]
         entry = self.datasets.get(id(iterator._dataset))
         if isinstance(first, Tensor) and entry is not None and entry[0]() is iterator._dataset:
-            self.given = weakref.ref(first), entry[1]
+            self.given = WeakTensorRef(first), entry[1]
 
     def made_at(self, tensor: Tensor) -> Line | None:
         """The line that made the data which a batch comes from, by the names around the call."""

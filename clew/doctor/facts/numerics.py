@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.core.node import Node
 from clew.core.state import local
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.graphs import inputs_of, meet_weight, op_name, through_moves
 from clew.doctor.facts.places import Line, Place, here, line_of
 from clew.doctor.facts.recorder import Recorder
@@ -170,7 +170,7 @@ class NumberWatch:
     def _taint(self, tensor: Tensor, origin: Origin | None) -> None:
         if len(self.tainted) > 4096:
             self.tainted = {k: v for k, v in self.tainted.items() if v[0]() is not None}
-        self.tainted[id(tensor)] = weakref.ref(tensor), origin
+        self.tainted[id(tensor)] = WeakTensorRef(tensor), origin
 
     def hand_on(self, inputs: tuple[Any, ...], out: Tensor) -> None:
         """After a quiet operation, while there are tainted tensors."""

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from clew.core.no_history import NoHistory
 from clew.core.node import Node
 from clew.core.storage import next_sequence_number
-from clew.core.tensor import NoHistory, Tensor
+from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.graphs import leaves_behind
 from clew.doctor.facts.places import Line, Place, here, line_of
 from clew.doctor.facts.records import (
@@ -98,12 +99,12 @@ class Recorder:
     def tensor_born(self, tensor: Tensor, place: Place | None) -> None:
         if len(self.births) > 20000:
             self.births = {k: v for k, v in self.births.items() if v[0]() is not None}
-        self.births[id(tensor)] = weakref.ref(tensor), place
+        self.births[id(tensor)] = WeakTensorRef(tensor), place
 
     def data_given(self, tensor: Tensor, place: Place | None) -> None:
         """`tensor.data = value`."""
         if len(self.given) < 20000:
-            self.given[id(tensor)] = weakref.ref(tensor), place
+            self.given[id(tensor)] = WeakTensorRef(tensor), place
 
     def given_at(self, tensor: Tensor) -> Place | None:
         entry = self.given.get(id(tensor))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.places import Line, Place, line_of
 
 # Numbers over time are thinned out beyond this many points.
@@ -55,7 +55,7 @@ class ParamFacts:
     """A leaf that takes part in training, and what happened to it."""
 
     def __init__(self, tensor: Tensor, number: int) -> None:
-        self.ref = weakref.ref(tensor)
+        self.ref = WeakTensorRef(tensor)
         self.number = number
         self.name = ""
         self.shape = tuple(tensor._array.shape)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.places import Line, Place, here, line_of
 from clew.utils.data.dataset import TensorDataset
 from clew.utils.data.sampler import SequentialSampler
@@ -159,7 +159,7 @@ class RepeatWatch:
         first = batch
         while isinstance(first, tuple | list) and first:
             first = first[0]
-        facts.batch = weakref.ref(first) if isinstance(first, Tensor) else None
+        facts.batch = WeakTensorRef(first) if isinstance(first, Tensor) else None
 
     # -- checkpoints -----------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import weakref
 from typing import Any
 
 from clew.core.node import Node
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.graphs import (
     MOVES,
     inputs_of,
@@ -85,7 +85,7 @@ class TargetWatch:
         if len(self._known) > _MANY:
             self._known = {k: v for k, v in self._known.items() if v[0]() is not None}
         self._serial += 1
-        self._known[id(tensor)] = weakref.ref(tensor), self._serial, origins
+        self._known[id(tensor)] = WeakTensorRef(tensor), self._serial, origins
         return self._serial, origins
 
     def data_made(self, inputs: tuple[Any, ...], out: Tensor) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from clew.core.node import Node
 from clew.core.state import local
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.places import Line, Place, here, line_of
 from clew.doctor.facts.recorder import Recorder
 from clew.doctor.facts.records import OptimizerFacts
@@ -115,7 +115,7 @@ class ModeWatch:
         if self.fresh_inputs < 8:
             if self.last_input is None or self.last_input() is not tensor:
                 self.fresh_inputs += 1
-            self.last_input = weakref.ref(tensor)
+            self.last_input = WeakTensorRef(tensor)
 
     def root_called(self, module: Module, args: Any) -> RootCall:
         call = RootCall(module, line_of(here()), args)

@@ -6,16 +6,16 @@ import functools
 import signal
 import threading
 import traceback
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from clew.core.no_history import NoHistory
 from clew.core.node import Node
 from clew.core.recording import OpNode
 from clew.core.state import local
-from clew.core.tensor import NoHistory, Tensor
+from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.copies import CopyWatch
 from clew.doctor.facts.data import DataWatch
 from clew.doctor.facts.flow import FlowWatch
@@ -446,5 +446,5 @@ class OperationEvents(Observer):
         if self.recorder.born_at(tensor) is None:
             self.recorder.tensor_born(tensor, here())
         if tensor._reason is not None and len(self.recorder.overridden) < 10000:
-            self.recorder.overridden[id(tensor)] = weakref.ref(tensor), tensor._reason
+            self.recorder.overridden[id(tensor)] = WeakTensorRef(tensor), tensor._reason
             self.recorder.joined_again(tensor._reason)

@@ -214,6 +214,4 @@ def _checked_integer(value: Any, dtype: dtypes.dtype) -> int:
 
 
 def overflow(dtype: dtypes.dtype) -> RuntimeError:
-    return RuntimeError(
-        f"value cannot be converted to type {dtype.name} without overflow" + errors.at_user_line()
-    )
+    return errors.scalar_overflow(dtype.name)

@@ -16,6 +16,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where
 from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.numpy import complex_logarithms
 from clew.ops.define import out_checks
 from clew.ops.define.deprecated_forms import number_first
 from clew.ops.define.rows import (
@@ -32,6 +33,7 @@ from clew.ops.define.rows import (
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.pointwise.clamping import WHERE, keep
 from clew.ops.tensor.copying import fits_all, scalar_as
+from clew.ops.tensor.info import result_type
 
 hypot = binary_row(
     "hypot", np.hypot,
@@ -84,9 +86,7 @@ def _LOGADDEXP2_KERNEL(x: Any, y: Any) -> Any:
 def _log_add_exp(self: Any, other: Any) -> Any:
     if self.dtype.kind != "c":
         return _LOGADDEXP_KERNEL.when(self)(self, other)
-    first = self.real >= other.real
-    larger, smaller = np.where(first, self, other), np.where(first, other, self)
-    return larger + np.log1p(np.exp(smaller - larger))
+    return complex_logarithms.logaddexp(self, other)
 
 
 logaddexp = binary_row(
@@ -157,11 +157,15 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     require_tensors("lerp", input=input, end=end)
     if not isinstance(weight, (Tensor, *NUMBER)):
         raise errors.wrong_argument("lerp", "weight", 3, "Tensor or Number", weight)
+    if isinstance(weight, Tensor) and not weight._array.ndim and weight.dtype is not input.dtype:
+        # A tensor without dimensions is converted as a number is.
+        both = result_type(input, weight)
+        input, end, weight = input.to(both), end.to(both), weight.to(both)
     for name, value in (("end", end), ("weight", weight)):
         if isinstance(value, Tensor) and value.dtype is not input.dtype:
             raise RuntimeError(
-                f"expected dtype {_c_name(input.dtype)} for `{name}` but got dtype "
-                f"{_c_name(value.dtype)}" + errors.at_user_line()
+                f"expected dtype {input.dtype.c_name} for `{name}` but got dtype "
+                f"{value.dtype.c_name}" + errors.at_user_line()
             )
     op = LERP if isinstance(weight, Tensor) else LERP_NUMBER
     if input.dtype.category < dtypes.FLOAT:
@@ -180,14 +184,6 @@ def _lerp_function(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) 
 
 _lerp_function.__doc__ = out_doc(lerp.__doc__)
 FUNCTIONS["lerp"] = _lerp_function
-
-# The words for dtypes in PyTorch's message, which are C++'s.
-_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
-
-
-def _c_name(dtype: dtypes.dtype) -> str:
-    return _C_NAMES.get(dtype.name, dtype.name)
-
 
 # -- addcmul, addcdiv ------------------------------------------------------------------------
 
@@ -287,9 +283,15 @@ def _replaced(
             )
             setattr(result, part, replaced)
         return result
-    result = np.where(np.isnan(self), self.dtype.type(0.0 if nan is None else nan), self)
-    result[self == np.inf] = limit if posinf is None else posinf
-    result[self == -np.inf] = -limit if neginf is None else neginf
+    result = self.copy()
+    # NaN and infinities are mostly not there at all.
+    wrong = ~np.isfinite(self)
+    if not wrong.any():
+        return result
+    values = self[wrong]
+    replaced = np.where(values > 0, limit if posinf is None else posinf, values)
+    replaced = np.where(values < 0, -limit if neginf is None else neginf, replaced)
+    result[wrong] = np.where(np.isnan(values), 0.0 if nan is None else nan, replaced)
     return result
 
 

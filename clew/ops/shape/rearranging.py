@@ -58,6 +58,10 @@ def flip(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
                 [1, 2]])
     """
     ndim = input._array.ndim
+    if not args and dims is None:
+        raise TypeError(
+            'flip() missing 1 required positional arguments: "dims"' + errors.at_user_line()
+        )
     wrapped = tuple(wrap_dim(dim, ndim) for dim in shape_argument(args, dims))
     for dim in wrapped:
         if wrapped.count(dim) > 1:

@@ -13,6 +13,7 @@ from clew.core.public import public, with_out
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where as choose
 from clew.kernels.codegen.ufunc import elementwise
+from clew.ops.define import out_checks
 from clew.ops.define.rows import FLOATS, Row
 from clew.ops.nn.activation.unary import require_tensor, run, run_kernel, with_dims
 
@@ -288,9 +289,10 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         tensor([-0.5000,  0.0000,  1.5000])
     """
     require_tensor("softshrink", input)
-    is_float = input.dtype.category == dtypes.FLOAT
-    largest = dtypes.finfo(input.dtype).max if is_float else lambd
-    if is_float and not 0 <= lambd <= largest:
+    if input.dtype.category != dtypes.FLOAT:
+        raise errors.no_kernel("softshrink_check", input.dtype)
+    largest = dtypes.finfo(input.dtype).max
+    if not 0 <= lambd <= largest:
         raise RuntimeError(
             f"lambda must be in range [0, {largest:g}] for input dtype {input.dtype.scalar_name}, "
             f"but found {lambd:g}" + errors.at_user_line()
@@ -298,7 +300,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return run(SOFTSHRINK, input, False, lambd=lambd)
 
 
-@public()
+@public(out=out_checks.same_or_apart)
 @explained
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`x` outside of [-lambd, lambd], 0 within.
