@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from itertools import product
 from math import prod
 from typing import Any
@@ -16,9 +17,9 @@ from clew.kernels.codegen.ir import F32, F64, I64, where
 from clew.kernels.codegen.loops import end_module
 from clew.kernels.codegen.reals import Real, load_real
 from clew.kernels.codegen.ufunc import Elementwise, elementwise
-from clew.kernels.numpy.interpolate import cubic_weights
 
 Array = np.ndarray
+Weights = Callable[[Any], list[Any]]
 # How many neighbours a point has along each axis.
 TAPS = {"bilinear": 2, "nearest": 1, "bicubic": 4}
 _OUTPUTS_PER_TASK = 4096
@@ -55,7 +56,7 @@ def _index(neighbour: Any, size: Any) -> Any:
 
 
 @functools.cache
-def _neighbours(mode: str, padding_mode: str) -> Elementwise:
+def _neighbours(mode: str, padding_mode: str, cubic_weights: Weights) -> Elementwise:
     """From coordinates to the indices of the neighbours along an axis, then their weights."""
     taps = TAPS[mode]
     weights = taps if taps > 1 else 0
@@ -83,11 +84,12 @@ def _neighbours(mode: str, padding_mode: str) -> Elementwise:
 
 def sample(
     x: Array, grid: Array, coefficients: list[tuple[float, float]], mode: str, padding_mode: str,
-    align_corners: bool,
+    align_corners: bool, cubic_weights: Weights,
 ) -> Array:  # fmt: skip
     """Values of x (N, C, *S) at the points of grid (N, *P, axes), both float32 or float64.
 
-    `coefficients` are, for each axis, scale and offset from coordinates to positions.
+    `coefficients` are, for each axis, scale and offset from coordinates to positions;
+    `cubic_weights` gives the weights of four neighbours from the position after the second one.
     """
     spatial, kind = x.shape[2:], x.dtype.type
     found: list[Array] = []
@@ -95,7 +97,7 @@ def sample(
         low, span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
         coordinates = grid[..., len(spatial) - 1 - axis]
         numbers = (kind(each) for each in (scale, offset, size, low, span))
-        given = _neighbours(mode, padding_mode).when(x)(coordinates, *numbers)
+        given = _neighbours(mode, padding_mode, cubic_weights).when(x)(coordinates, *numbers)
         found += given if isinstance(given, tuple) else (given,)
     return _weighted_sums(np.ascontiguousarray(x), found, mode)
 

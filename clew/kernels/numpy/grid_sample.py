@@ -20,6 +20,7 @@ import numpy as np
 from clew.kernels.compiled import grid_sampling
 from clew.kernels.compiled.gather_scatter import index_add
 from clew.kernels.numpy.arrays import Array, widened
+from clew.kernels.numpy.interpolate import cubic_weights
 
 MODES = ("bilinear", "nearest", "bicubic")
 PADDING_MODES = ("zeros", "border", "reflection")
@@ -135,7 +136,7 @@ def grid_sample(
     spatial = x.shape[2:]
     wide_x, wide_grid = widened(x), widened(grid)
     coefficients = [unnormalize_coefficients(size, align_corners) for size in spatial]
-    options = mode, padding_mode, align_corners
+    options = mode, padding_mode, align_corners, cubic_weights
     out = grid_sampling.sample(wide_x, wide_grid, coefficients, *options)
     return out.astype(x.dtype, copy=False)
 
