@@ -10,6 +10,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.backend.normal_streams import scale_and_shift
+from clew.core.interception import by_example
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops.define.dims import is_int
@@ -246,6 +247,7 @@ def _spaced_dtype(
 
 
 @public(method=False, out=False)
+@by_example
 def linspace(
     start: Any,
     end: Any,
@@ -276,6 +278,7 @@ def linspace(
 
 
 @public(method=False, out=False)
+@by_example
 def logspace(
     start: Any,
     end: Any,
@@ -349,6 +352,8 @@ def _triangle(
 ) -> Tensor:
     """Row and column numbers, the columns of each row being range(first, stop)."""
     kind = read_dtype(function, dtype) or dtypes.int64
+    if kind not in (dtypes.int32, dtypes.int64):
+        raise errors.no_kernel(function, kind, "Indices are of torch.int64 or torch.int32")
     lengths = np.maximum(stop - first, 0)
     found = np.empty((2, lengths.sum()), np.int64)
     found[0] = np.repeat(np.arange(len(lengths)), lengths)

@@ -13,7 +13,7 @@ from clew import errors
 from clew.backend.layout import contiguous_format
 from clew.core.arguments import typed
 from clew.core.op import Op
-from clew.core.public import FUNCTIONS, public
+from clew.core.public import FUNCTIONS, public, with_out
 from clew.core.tensor import Tensor
 from clew.ops.define.out_checks import EXACT_OUT, input_dtype
 from clew.ops.define.rows import out_form
@@ -102,6 +102,14 @@ def _copied(result: Any) -> Any:
     return tuple(clone(each, memory_format=contiguous_format) for each in result)
 
 
+# Views that are several, and what PyTorch calls their copies' form with `out=`.
+_LISTS = {
+    "split": "split_copy_Tensor_out()",
+    "split_with_sizes": "split_with_sizes_copy_out",
+    "unbind": "unbind_copy_int_out",
+}
+
+
 def _copying(view: View, name: str, call: str, result: str) -> None:
     """Define `clew.<name>_copy`."""
 
@@ -116,11 +124,31 @@ def _copying(view: View, name: str, call: str, result: str) -> None:
     function.__doc__ = _DOC.format(
         view=name, name=copy, arguments=arguments, call=call, result=result
     )
-    if name in ("split", "split_with_sizes", "unbind"):
-        FUNCTIONS[copy] = typed(function)
+    if name in _LISTS:
+        FUNCTIONS[copy] = _with_list_of_outs(typed(function), _LISTS[name])
     else:
         # Inputs with history are no obstacle to `out=`, which then has it.
         FUNCTIONS[copy] = out_form(typed(function), EXACT_OUT, differentiable=False)
+
+
+def _with_list_of_outs(copies: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The function with `out=`: as many tensors as it has results; it then returns nothing."""
+    written = with_out(copies)
+
+    @functools.wraps(copies)
+    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is None:
+            return copies(*args, **kwargs)
+        count = len(copies(*args, **kwargs))
+        if len(out) != count:
+            raise RuntimeError(
+                f"{name} expected an out= argument of size {count}, got size {len(out)}"
+                + errors.at_user_line()
+            )
+        written(*args, out=out, **kwargs)
+        return None
+
+    return function
 
 
 _PAIRS = "clew.tensor([[1, 2], [3, 4]])"
