@@ -347,11 +347,19 @@ def eye(
     return made("eye", np.eye(n, m, dtype=float_dtype("eye", dtype, out).np), options, out)
 
 
-def _triangle(function: str, mask: np.ndarray, dtype: Any, options: Options) -> Tensor:
+def _triangle(
+    function: str, first: np.ndarray, stop: np.ndarray, dtype: Any, options: Options
+) -> Tensor:
+    """Row and column numbers, the columns of each row being range(first, stop)."""
     kind = read_dtype(function, dtype) or dtypes.int64
     if kind not in (dtypes.int32, dtypes.int64):
         raise errors.no_kernel(function, kind, "Indices are of torch.int64 or torch.int32")
-    return made(function, np.stack(np.nonzero(mask)).astype(kind.np, copy=False), options)
+    lengths = np.maximum(stop - first, 0)
+    found = np.empty((2, lengths.sum()), np.int64)
+    found[0] = np.repeat(np.arange(len(lengths)), lengths)
+    before = np.cumsum(lengths) - lengths
+    found[1] = np.arange(found.shape[1]) - np.repeat(before - first, lengths)
+    return made(function, found.astype(kind.np, copy=False), options)
 
 
 def _check_grid(row: int, col: int) -> None:
@@ -379,8 +387,8 @@ def tril_indices(
                 [0, 0, 1]])
     """
     _check_grid(row, col)
-    mask = np.tri(row, col, offset, dtype=np.bool_)
-    return _triangle("tril_indices", mask, dtype, options)
+    stop = np.clip(np.arange(1, row + 1) + offset, 0, col)
+    return _triangle("tril_indices", np.zeros(row, np.int64), stop, dtype, options)
 
 
 @public(method=False, out=False)
@@ -402,8 +410,8 @@ def triu_indices(
                 [0, 1, 2, 1, 2]])
     """
     _check_grid(row, col)
-    mask = ~np.tri(row, col, offset - 1, dtype=np.bool_)
-    return _triangle("triu_indices", mask, dtype, options)
+    first = np.clip(np.arange(row) + offset, 0, col)
+    return _triangle("triu_indices", first, np.full(row, col), dtype, options)
 
 
 @public(method=False, out=False)
