@@ -46,7 +46,7 @@ def public(
     name: str | None = None,
     function: bool = True,
     method: bool = True,
-    inplace: bool = False,
+    inplace: bool | Prepare = False,
     out: bool | Prepare = True,
     accept: Accept | None = None,
     differentiable: bool = True,
@@ -56,8 +56,9 @@ def public(
     """Export a function as `clew.<name>` and `Tensor.<name>`, and what follows from it.
 
     `out` may be a function that looks at `out=` first, `accept` one that looks at it once there is
-    a result; `differentiable=False` lets inputs with history go with it. `checked` holds arguments
-    against annotations before the function runs.
+    a result; `inplace` may be one that looks at the arguments first. `differentiable=False` lets
+    inputs with history go with `out=`. `checked` holds arguments against annotations before the
+    function runs.
     """
 
     def export(implementation: F) -> F:
@@ -75,7 +76,8 @@ def public(
             if method:
                 setattr(Tensor, each, as_method)
             if inplace:
-                setattr(Tensor, each + "_", inplace_method(as_method, each + "_"))
+                check = None if isinstance(inplace, bool) else inplace
+                setattr(Tensor, each + "_", inplace_method(as_method, each + "_", check))
         return as_function
 
     return export
@@ -94,12 +96,19 @@ def inplace_doc(name: str) -> str:
     return f"In-place version of `{name.removesuffix('_')}`."
 
 
-def inplace_method(implementation: Callable[..., Any], name: str) -> Callable[..., Tensor]:
-    """The method `x.name_(...)` of a function whose result replaces its first argument."""
+def inplace_method(
+    implementation: Callable[..., Any], name: str, check: Prepare | None = None
+) -> Callable[..., Tensor]:
+    """The method `x.name_(...)` of a function whose result replaces its first argument.
+
+    `check` sees the arguments, and the tensor that will be written to, before the function runs.
+    """
     if hasattr(implementation, "under_name"):
         implementation = implementation.under_name(name)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if check is not None:
+            check((self, *args), kwargs, self)
         try:
             return become(self, lambda stand_in: implementation(stand_in, *args, **kwargs), name)
         except RuntimeError as error:

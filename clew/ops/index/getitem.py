@@ -26,6 +26,7 @@ from clew.ops.index.index_put import (
     index_op,
     index_put_op,
     out_of_bounds,
+    refuse_bytes,
     split_indices,
 )
 from clew.ops.shape.slicing import SELECT, SLICE
@@ -187,7 +188,6 @@ def _apply_tensor(
             "instead.",
             stacklevel=4,
         )
-        index = wrap(array.astype(np.bool_))
     _record(advanced, dim, index)
     return current, dim + (array.ndim if is_mask else 1)
 
@@ -285,6 +285,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor) -> None:
     refuse_leaf(current, "index_put_")
+    refuse_bytes(advanced, value)
     tensors, pattern = split_indices(advanced)
     value = _without_leading_ones(value, current._array.ndim)
     value = apart(current, tensors, value)

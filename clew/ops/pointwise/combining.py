@@ -222,7 +222,7 @@ ADDCDIV = Row(
 )  # fmt: skip
 
 
-@public(inplace=True, out=out_checks.same_or_apart)
+@public(inplace=out_checks.same_or_apart, out=out_checks.same_or_apart)
 @number_first("value")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`.
@@ -256,7 +256,7 @@ def _fitting(op: Row, inputs: tuple[Tensor, ...], value: Any) -> Any:
     return value
 
 
-@public(inplace=True, out=out_checks.same_or_apart)
+@public(inplace=out_checks.same_or_apart, out=out_checks.same_or_apart)
 @number_first("value")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`.

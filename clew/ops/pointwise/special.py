@@ -390,7 +390,7 @@ def _of_kind(rows: tuple[Row, ...], input: Any, other: Any) -> Tensor:
     return op(*operands(op, input, other))
 
 
-@public(inplace=True, out=out_checks.same_or_apart)
+@public(inplace=out_checks.same_or_apart, out=out_checks.same_or_apart)
 def xlogy(input: Any, other: Any) -> Tensor:
     """`input * log(other)`, and 0 where input is 0.
 
@@ -445,7 +445,7 @@ LOGIT = Row(
 )  # fmt: skip
 
 
-@public(inplace=True, out=out_checks.same_or_apart)
+@public(inplace=out_checks.same_or_apart, out=out_checks.same_or_apart)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """`log(x / (1 - x))`: the inverse of the sigmoid.
 

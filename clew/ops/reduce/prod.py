@@ -84,7 +84,7 @@ PROD = Op("prod_dim", _prod, grads={"self": _prod_grad}, node="ProdBackward1")
 PROD_ALL = Op("prod", _prod_all, grads={"self": _prod_all_grad})
 
 
-@public(out=out_checks.decides_dtype)
+@public(out=out_checks.starts_from(1))
 @numpy_names
 def prod(
     input: Tensor,
@@ -118,6 +118,8 @@ def _any_product(
 ) -> Tensor:
     wanted = sum_dtype(input, dtype)
     if isinstance(dim, (tuple, list)):
+        if keepdim is not False:
+            raise errors.wrong_argument("prod", "dim", 1, "int", dim)
         raise TypeError(
             f"prod() received an invalid combination of arguments - got a {type(dim).__name__} for "
             "dim, but expected an int\n  Multiply along one dimension after the other."

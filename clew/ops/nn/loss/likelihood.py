@@ -201,6 +201,9 @@ def binary_cross_entropy_with_logits(
             + errors.at_user_line()
         )
     require_float("log_sigmoid_cpu", input)
+    if target.dtype is dtypes.bool_:
+        # What PyTorch begins with, and bools refuse.
+        target.new_ones(()) - target
     if target.dtype.category < dtypes.FLOAT:
         raise errors.in_place_dtype(input.dtype.scalar_name, target.dtype.scalar_name)
     for vector in (pos_weight, weight):

@@ -1,0 +1,179 @@
+"""What random programs run into: memory shared with `out=`, empty indices, mixed dtypes, words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.twice import outcome, raised, twice
+
+NAN, INF = float("nan"), float("inf")
+
+
+@twice
+def test_sums_into_their_own_input(lib: Any) -> Any:
+    """PyTorch fills `out` with what it starts from, then reads the input."""
+    seen = []
+    for name in ("sum", "nansum", "prod"):
+        for start in ([1.0, 2.0, 3.0], [[1.0, INF], [NAN, 4.0]], [[1.0, 2.0]]):
+            x = lib.tensor(start)
+            getattr(lib, name)(x, 0, out=x)
+            kept = lib.tensor(start)
+            getattr(lib, name)(kept, 0, keepdim=True, out=kept)
+            seen += [x, kept]
+        base = lib.tensor([[1.0, 2.0], [3.0, 4.0]])
+        getattr(lib, name)(base, 0, out=base[0])
+        seen.append(base)
+        lost = lib.tensor([[1.0, 2.0], [3.0, 4.0]])
+        seen += [raised(getattr(lib, name), lost, 5, out=lost), lost]
+    return seen
+
+
+@twice
+def test_means_after_an_infinity(lib: Any) -> Any:
+    rows = [[1.0, 2.0, INF], [INF, 2.0, 3.0], [INF, -INF, 1.0], [1.0, 2.0, 3.0], [NAN, 1.0, 1.0]]
+    seen = []
+    for dtype in (lib.float32, lib.float64, lib.bfloat16):
+        x = lib.tensor(rows, dtype=dtype)
+        for function in (lib.var_mean, lib.std_mean):
+            seen += [*function(x, 1), *function(x, 0, keepdim=True), *function(x), *function(x[0])]
+    return seen
+
+
+@twice
+def test_poles_of_polygamma(lib: Any) -> Any:
+    places = [0.0, -1.0, -2.0, -3.0, -7.0, 1.5, -0.5, -2.25]
+    seen = []
+    for dtype in (lib.float32, lib.float64):
+        x = lib.tensor(places, dtype=dtype, requires_grad=True)
+        x.digamma().sum().backward()
+        seen += [x.grad, lib.polygamma(1, x.detach()), lib.polygamma(1, x.detach()[1])]
+    return seen
+
+
+@twice
+def test_complex_numbers_to_the_power_0(lib: Any) -> Any:
+    x = lib.tensor([complex(INF, 0), complex(0, -INF), complex(NAN, 1), 0j, 1j, 2 + 1j])
+    exponents = (lib.tensor(0), lib.tensor(0j), lib.zeros(6), 0, lib.tensor(2))
+    return [lib.isnan(x**each) for each in exponents] + [(x**0).real, (x[4:] ** lib.zeros(2)).real]
+
+
+@twice
+def test_masks_of_bytes(lib: Any) -> Any:
+    """One value goes to masked_fill_, which takes no bytes; several do not."""
+    mask = lib.tensor([1, 0, 1], dtype=lib.uint8)
+    seen = []
+    for value in (2, lib.tensor(2.0), lib.tensor([2.0]), lib.tensor([2.0, 3.0])):
+        x = lib.ones(3)
+        seen += [raised(x.__setitem__, mask, value, words=10), x]
+        matrix = lib.ones(3, 3)
+        seen += [raised(matrix.__setitem__, (slice(None), mask), value), matrix]
+        seen += [raised(matrix.__setitem__, (mask, lib.tensor([0, 1])), value), matrix]
+        if isinstance(value, lib.Tensor):
+            seen += [raised(x.index_put_, (mask,), value), outcome(x.index_put, (mask,), value), x]
+            seen += [raised(x.index_put_, (mask,), value, True), x]
+    return [*seen, lib.arange(3.0)[mask]]
+
+
+@twice
+def test_indices_of_nothing(lib: Any) -> Any:
+    """Masks must fit also where they are empty; places are looked up only where one is read."""
+    no_mask = lib.zeros(0, dtype=lib.bool)
+    far = lib.tensor([5])
+    keys = [
+        (lib.ones(2), no_mask), (lib.ones(2, 3), (slice(None), no_mask)), (lib.ones(0), no_mask),
+        (lib.ones(2, 3), lib.zeros(0, 3, dtype=lib.bool)), (lib.ones(0, 2), (slice(None), far)),
+        (lib.ones(0, 3), lib.zeros(0, 3, dtype=lib.bool)), (lib.ones(3, 0), far),
+        (lib.ones(3, 2), (far, slice(0, 0))), (lib.ones(0, 3), far), (lib.ones(3, 2), far),
+    ]  # fmt: skip
+    seen = []
+    for x, key in keys:
+        seen.append(outcome(x.__getitem__, key, words=12))
+        seen += [raised(x.__setitem__, key, 1.0, words=12), x]
+    embedding = lib.nn.functional.embedding
+    seen += [outcome(embedding, lib.tensor([0]), lib.ones(0, 3))]
+    return [*seen, outcome(embedding, lib.tensor([], dtype=lib.int64), lib.ones(0, 3))]
+
+
+@twice
+def test_losses_of_two_dtypes(lib: Any) -> Any:
+    F = lib.nn.functional
+    seen = []
+    for first in ("float16", "bfloat16", "float32", "float64", "int64", "bool", "complex64"):
+        for second in ("float16", "float32", "float64", "int64", "complex64"):
+            x = lib.ones(3, dtype=getattr(lib, first)) * 3
+            y = lib.ones(3, dtype=getattr(lib, second))
+            for result in (
+                outcome(F.huber_loss, x, y),
+                outcome(F.cosine_similarity, x, y, 0),
+                outcome(F.binary_cross_entropy_with_logits, x, y),
+            ):
+                seen += [result, str(getattr(result, "dtype", "")).split(".")[-1]]
+    x, y = lib.ones(3), lib.zeros(3, dtype=lib.float64, requires_grad=True)
+    return [*seen, F.huber_loss(x, y).grad_fn.name()]
+
+
+@twice
+def test_einsum_of_one_operand_is_another_tensor(lib: Any) -> Any:
+    x = lib.ones(2, 3, requires_grad=True)
+    seen = []
+    for equation in ("ij->ij", "ij", "...", "ij->ji", "i...->i..."):
+        result = lib.einsum(equation, x)
+        seen += [result is x, result, result.grad_fn.name(), result.stride()]
+    return seen
+
+
+@twice
+def test_einsum_of_what_products_refuse(lib: Any) -> Any:
+    yes, one = lib.ones(3, 3, dtype=lib.bool), lib.ones(3, 1, dtype=lib.bool)
+    seen = [
+        outcome(lib.einsum, equation, a, b)
+        for equation, a, b in (
+            ("ij,jk->ik", yes, yes), ("i,i->", yes[0], yes[0]), ("ij,kj->ik", one, one),
+            ("...i,...i->...", one, one), ("...i,...i->...", yes, yes), ("i,j->ij", yes[0], yes[1]),
+            ("ij,jk->ik", lib.ones(3, 3), lib.ones(3, 3, dtype=lib.float64)),
+            ("ij,j->i", lib.ones(3, 3).bfloat16(), lib.ones(3)),
+        )
+    ]  # fmt: skip
+    x = lib.ones(3, 1, dtype=lib.float64, requires_grad=True)
+    lib.einsum("ij,jk->ik", x, x.T * 2).square().sum().backward()
+    return [*seen, x.grad]
+
+
+@twice
+def test_in_place_products_of_other_shapes(lib: Any) -> Any:
+    a, batch = lib.ones(3, 3), lib.ones(3, 3, 3)
+    seen = []
+    for x in (lib.ones(3), lib.ones(3, 1), lib.ones(3, 3), lib.ones(1, 3, 3)):
+        seen += [
+            raised(x.addmm_, a, a, words=20),
+            raised(lambda x=x: x.addmm_(mat1=a, mat2=a, beta=2), words=20),
+            raised(x.addmm_, lib.ones(3, 2), a),
+            raised(x.baddbmm_, batch, batch, words=20),
+            x,
+        ]
+    return seen
+
+
+@twice
+def test_in_place_over_a_part_of_an_operand(lib: Any) -> Any:
+    seen = []
+    for name in ("xlogy_", "copysign_", "nextafter_", "add_"):
+        x = lib.arange(12.0).reshape(3, 4)
+        seen += [raised(getattr(x, name), x[0]), raised(getattr(x, name), x), x]
+        single = lib.ones(1)
+        seen += [raised(getattr(single, name), single[::2]), single]
+    x = lib.arange(4.0)
+    return [*seen, raised(x.addcmul_, x[:1], x), raised(x.addcdiv_, x, x[1:2]), x]
+
+
+@twice
+def test_words_of_wrong_calls(lib: Any) -> Any:
+    x, whole = lib.ones(2, 3), lib.tensor(1)
+    empty = lib.ones(2, 0, dtype=lib.complex64, requires_grad=True)
+    none = lib.empty(0, dtype=lib.bool)
+    return [
+        *[raised(getattr(x, name), (0, 1), True) for name in ("max", "min", "prod")],
+        *[raised(getattr(lib, name), whole, 0) for name in ("softmax", "log_softmax")],
+        *[raised(getattr(lib, name), empty, 1) for name in ("softmax", "log_softmax")],
+        lib.searchsorted(none, none),
+    ]
