@@ -107,10 +107,13 @@ def inplace_method(
         implementation = implementation.under_name(name)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if check is not None:
-            check((self, *args), kwargs, self)
+        def compute(stand_in: Tensor) -> Any:
+            if check is not None:
+                check((self, *args), kwargs, self)
+            return implementation(stand_in, *args, **kwargs)
+
         try:
-            return become(self, lambda stand_in: implementation(stand_in, *args, **kwargs), name)
+            return become(self, compute, name)
         except RuntimeError as error:
             # Arguments of wrong types are said before that it is a leaf.
             explain(implementation, (self, *args), kwargs, error, 0, name)

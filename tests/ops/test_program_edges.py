@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.twice import outcome, raised, twice
+from tests.twice import leaf, outcome, raised, twice
 
 NAN, INF = float("nan"), float("inf")
 
@@ -171,9 +171,76 @@ def test_words_of_wrong_calls(lib: Any) -> Any:
     x, whole = lib.ones(2, 3), lib.tensor(1)
     empty = lib.ones(2, 0, dtype=lib.complex64, requires_grad=True)
     none = lib.empty(0, dtype=lib.bool)
+    yes = lib.ones(2, 3, 4, dtype=lib.bool)
     return [
-        *[raised(getattr(x, name), (0, 1), True) for name in ("max", "min", "prod")],
+        raised(x.prod, (0, 1), True),
+        raised(x.prod, (0, 1)),
+        raised(x.lerp_, 0.5, 0.25, words=5),
+        raised(leaf(lib, [1.0]).lerp_, 2, 0.5, words=5),
+        x[:, :0].cummax(3).values,
+        x[:, :0].roll(1, 3),
+        raised(x.roll, 1, 3),
+        raised(lib.nn.functional.kl_div, x, x + 0j),
+        raised(lib.matmul, yes, yes.mT),
+        raised(lib.matmul, yes, yes.mT.long()),
         *[raised(getattr(lib, name), whole, 0) for name in ("softmax", "log_softmax")],
         *[raised(getattr(lib, name), empty, 1) for name in ("softmax", "log_softmax")],
         lib.searchsorted(none, none),
     ]
+
+
+@twice
+def test_acosh_has_a_slope_below_minus_one(lib: Any) -> Any:
+    x = leaf(lib, [-2.0, -1.5, 0.0, 1.0, 1.25, 3.0])
+    z = leaf(lib, [-2.0 + 1j, 0.5 - 1j, 3j], dtype="complex128")
+    for each in (x, z):
+        each.acosh().backward(lib.ones_like(each))
+    return x.grad, z.grad
+
+
+@twice
+def test_values_that_lose_their_leading_ones(lib: Any) -> Any:
+    """Then they are no longer the part of memory that they are written to."""
+    single, cube = lib.ones(1), lib.ones(1, 1, 1)
+    zero = lib.tensor(0)
+    x = lib.zeros(3, 3)
+    x[0], x[1], x[:2, 1:] = lib.ones(1, 1, 3), lib.ones(1, 1, 1), lib.tensor([[2.0, 3.0]])
+    return (
+        raised(single.__setitem__, None, single), raised(cube.__setitem__, (zero, zero), cube),
+        raised(x.__setitem__, None, x), raised(x.__setitem__, 0, lib.ones(2, 1, 3)), x,
+    )  # fmt: skip
+
+
+@twice
+def test_a_selection_needs_what_it_is_of(lib: Any) -> Any:
+    x = leaf(lib, [1.0, -2.0, 3.0])
+    product = x * 2
+    chosen = product.masked_select(product > 0)
+    product.mul_(2)
+    return raised(chosen.sum().backward)
+
+
+@twice
+def test_products_of_a_batch_of_one(lib: Any) -> Any:
+    seen = []
+    for first, second in ((1, 2), (2, 1), (1, 1), (3, 3)):
+        x = lib.arange(first * 6.0).reshape(first, 2, 3).requires_grad_()
+        y = lib.arange(second * 12.0).reshape(second, 3, 4).requires_grad_()
+        result = x @ y
+        result.square().sum().backward()
+        seen += [result, result.grad_fn.name(), result.stride(), x.grad, y.grad]
+    return seen
+
+
+@twice
+def test_the_order_in_memory_is_that_of_the_operands(lib: Any) -> Any:
+    """Before they are converted."""
+    whole = lib.arange(3).reshape(1, 3)
+    wide = whole.expand(2, 4, 3)
+    bytes_ = lib.eye(1, 3, dtype=lib.uint8).expand(2, 1, 3)
+    results = (
+        whole / wide, wide / 2, wide.sqrt(), wide + 1.5, wide.expand(2, 2, 4, 3).reciprocal(),
+        bytes_ + lib.ones(3), lib.copysign(bytes_[0], bytes_), wide.mT / 2, whole.mT * 0.5,
+        lib.eye(2, 3).T.logcumsumexp(0),
+    )  # fmt: skip
+    return [(each, each.stride()) for each in results]

@@ -309,9 +309,9 @@ def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
 
 
 def _fitted(value: Tensor, shape: Shape) -> Tensor:
-    """A value that broadcasts to the part it is assigned to; extra leading ones are dropped."""
+    """A value that broadcasts to the part it is assigned to; leading ones are dropped."""
     have = value._array.shape
-    return value if have == shape else _without_leading_ones(value, len(shape)).expand(shape)
+    return value if have == shape else _without_leading_ones(value, 0).expand(shape)
 
 
 def _length(self: Tensor) -> int:

@@ -237,14 +237,15 @@ def _drop_ones(
 ) -> tuple[Tensor, list[int], Tensor, list[int]]:
     """A dimension of size 1 that broadcasts against the other operand's is none at all.
 
-    Nor is one that both have and nobody needs: there is nothing to add up.
+    Nor is one that both have and nobody needs, for operands that only sums are refused of.
     """
+    needed = kept | {*labels_a} if a.dtype is b.dtype and a.dtype is not dtypes.bool_ else kept
     for label in [x for x in labels_a if x in labels_b]:
         place_a, place_b = labels_a.index(label), labels_b.index(label)
         size_a, size_b = a._array.shape[place_a], b._array.shape[place_b]
-        if size_a == 1 and (size_b != 1 or label not in kept):
+        if size_a == 1 and (size_b != 1 or label not in needed):
             a, labels_a = a.squeeze(place_a), [x for x in labels_a if x != label]
-        if size_b == 1 and (size_a != 1 or label not in kept):
+        if size_b == 1 and (size_a != 1 or label not in needed):
             b, labels_b = b.squeeze(place_b), [x for x in labels_b if x != label]
     return a, labels_a, b, labels_b
 

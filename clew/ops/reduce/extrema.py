@@ -408,8 +408,6 @@ def _extreme_function(
             other, dim = dim, None
         if other is not None:
             return getattr(input, f"{name}imum")(other)
-        if isinstance(dim, (tuple, list)) and keepdim is not False:
-            raise errors.wrong_argument(name, "dim", 1, "int", dim)
         if isinstance(dim, (tuple, list)):
             raise TypeError(
                 f"{name}() received an invalid combination of arguments - got a "

@@ -147,6 +147,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
             f"Dimension specified as {along[0]} but tensor has no dimensions"
             + errors.at_user_line()
         )
+    if not input._array.size:
+        return input.clone()
     wrapped = tuple(wrap_dim(dim, input._array.ndim) for dim in along)
     return ROLL(input, shifts=moves, dims=wrapped)
 

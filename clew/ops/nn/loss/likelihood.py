@@ -252,7 +252,7 @@ def kl_div(
         check_reduction(reduction)
     if min(input.dtype.category, target.dtype.category) < dtypes.FLOAT:
         raise RuntimeError("kl_div: Integral inputs not supported." + errors.at_user_line())
-    if input.dtype.is_complex:
+    if input.dtype.is_complex or target.dtype.is_complex:
         raise RuntimeError("kl_div: Complex inputs not supported." + errors.at_user_line())
     require_same_shape("kl_div", input, target)
     if log_target:
