@@ -244,3 +244,66 @@ def test_the_order_in_memory_is_that_of_the_operands(lib: Any) -> Any:
         lib.eye(2, 3).T.logcumsumexp(0),
     )  # fmt: skip
     return [(each, each.stride()) for each in results]
+
+
+@twice
+def test_sums_into_a_view_that_shrinks(lib: Any) -> Any:
+    """Only as much memory as the result needs is written to."""
+    seen = []
+    for name in ("sum", "prod"):
+        for cut in (lambda x: x[1:], lambda x: x[1:, 1:], lambda x: x[0]):
+            base = lib.arange(12.0).reshape(3, 4)
+            part = cut(base)
+            getattr(lib, name)(part, 0, out=part)
+            seen += [base, part]
+    return seen
+
+
+@twice
+def test_divisions_and_their_modes(lib: Any) -> Any:
+    x = leaf(lib, [1.0, -3.0])
+    results = [
+        x.div(2, rounding_mode=None), lib.div(x, x, rounding_mode=None), x.div(2), x / 2,
+        (x * 1).div_(2, rounding_mode=None), (x * 1).div_(2), lib.arange(3).div(2),
+        lib.arange(3).div(2, rounding_mode=None), x.div(2, rounding_mode="floor"),
+    ]  # fmt: skip
+    results[1].sum().backward()
+    return [(each, each.grad_fn and each.grad_fn.name()) for each in results], x.grad
+
+
+@twice
+def test_modes_among_nan(lib: Any) -> Any:
+    rows = (
+        [2.0, 1, NAN, 1], [1.0, 1, NAN], [NAN, 1.0, 1], [1, 2, 2, NAN, 2], [NAN, 1.0, 2],
+        [1, NAN, 2, 2, 3, 3], [1.0, 2, 1, 2, NAN], [NAN, NAN], [3.0, 2, NAN], [1.0, 2, 2, 2],
+    )  # fmt: skip
+    table = lib.tensor([[0.5, NAN, 1.0], [2.0, 1.0, 1.0]])
+    return [lib.tensor(row).mode() for row in rows], table.mode(0), table.bfloat16().mode(1)
+
+
+@twice
+def test_slopes_of_logit_at_its_ends(lib: Any) -> Any:
+    seen = []
+    for eps in (None, 0.0, 0.1):
+        x = leaf(lib, [-0.0, 0.0, 1.0, 0.5, -1.0])
+        x.logit(eps).backward(lib.tensor([1.0, -1.0, 1.0, 2.0, 1.0], dtype=lib.float64))
+        seen.append(x.grad)
+    return seen
+
+
+@twice
+def test_distances_of_two_dtypes(lib: Any) -> Any:
+    half, double = lib.ones(2, 2, dtype=lib.float16), lib.tensor(4.0, dtype=lib.float64)
+    results = lib.dist(double, half), lib.dist(half, double), lib.dist(lib.ones(2), double)
+    words = raised(lib.dist, lib.ones(2, 3).long(), lib.ones(2).byte())
+    return [(each, str(each.dtype).split(".")[-1]) for each in results], words
+
+
+@twice
+def test_normalised_results_lie_row_by_row(lib: Any) -> Any:
+    F = lib.nn.functional
+    x, y = lib.ones(3, 2).T, lib.ones(2, 3, 4).permute(2, 1, 0)
+    images = lib.ones(2, 3, 4, 5).to(memory_format=lib.channels_last)
+    results = [F.batch_norm(each, None, None, training=True) for each in (x, y, y.mT, images)]
+    results += [F.batch_norm(y, lib.zeros(3), lib.ones(3)), F.group_norm(x.bfloat16(), 1)]
+    return [each.stride() for each in results]

@@ -6,6 +6,7 @@ Operations that say nothing convert their result to the dtype of `out`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from clew.backend import dtypes
 from clew.core.inplace import check_overlap, repeats_memory
 from clew.core.public import Accept
 from clew.core.tensor import Tensor
+from clew.kernels.numpy.strides import restride
 from clew.ops.define.dims import wrap_dims
 
 # The same where the function has run: for `out_form`.
@@ -221,8 +223,14 @@ def starts_from(identity: int) -> Any:
             return
         # A dimension that does not exist is said before anything is lost.
         dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis"))
-        wrap_dims(dim, input._array.ndim)
-        array[...] = identity
+        dims = wrap_dims(dim, array.ndim if input is out else input._array.ndim)
+        if input is out and array.ndim:
+            # It is made as small as the result first, and the rest of its memory stays.
+            size = array.size // max(math.prod(array.shape[each] for each in dims), 1)
+            restride(array, (size,), (array.itemsize,))[...] = identity
+            out._array = np.full_like(array, identity)
+        else:
+            array[...] = identity
 
     return check
 

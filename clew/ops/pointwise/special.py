@@ -429,7 +429,9 @@ def _logit(self: np.ndarray, *, eps: float | None) -> Any:
 
 
 def _grad_of_logit(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
-    slope = g / (self * (1 - self))
+    product = self * (1 - self)
+    # At -0.0 as at 0.
+    slope = WHERE(product == 0, g * math.inf, g / product)
     if eps is None:
         outside: float = math.nan
         low, high = 0.0, 1.0

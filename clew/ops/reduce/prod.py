@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from clew import errors
@@ -118,14 +120,19 @@ def _any_product(
 ) -> Tensor:
     wanted = sum_dtype(input, dtype)
     if isinstance(dim, (tuple, list)):
-        if keepdim is not False:
-            raise errors.wrong_argument("prod", "dim", 1, "int", dim)
-        raise TypeError(
-            f"prod() received an invalid combination of arguments - got a {type(dim).__name__} for "
-            "dim, but expected an int\n  Multiply along one dimension after the other."
-            + errors.at_user_line()
-        )
+        raise _several_dimensions(dim, keepdim)
     require_bool("keepdim", keepdim)
     if dim is None:
         return PROD_ALL(input, dtype=wanted)
     return PROD(input, dim=wrap_dim(dim, input._array.ndim), keepdim=keepdim, dtype=wanted)
+
+
+def _several_dimensions(dim: Any, keepdim: bool) -> TypeError:
+    """PyTorch's words, which depend on what else is given."""
+    if keepdim is not False:
+        return errors.wrong_argument("prod", "dim", 1, "int", dim)
+    return TypeError(
+        f"prod() received an invalid combination of arguments - got a {type(dim).__name__} for "
+        "dim, but expected an int\n  Multiply along one dimension after the other."
+        + errors.at_user_line()
+    )
