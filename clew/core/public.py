@@ -117,11 +117,26 @@ def inplace_method(
         except RuntimeError as error:
             # Arguments of wrong types are said before that it is a leaf.
             explain(implementation, (self, *args), kwargs, error, 0, name)
+            if isinstance(error, NotImplementedError):
+                _refuse_complex(self, args)
             raise
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = inplace_doc(name)
     return method
+
+
+def _refuse_complex(self: Tensor, operands: tuple[Any, ...]) -> None:
+    """That a real tensor cannot hold a complex result is said before that there is none."""
+    promotion = dtypes.Promotion()
+    for value in (self, *operands):
+        if isinstance(value, Tensor):
+            promotion.add_array(value._array)
+        elif isinstance(value, complex):
+            promotion.add_number(value)
+    result = promotion.result()
+    if result.is_complex and not self.dtype.is_complex:
+        raise errors.in_place_dtype(result.scalar_name, self.dtype.scalar_name) from None
 
 
 def with_out(

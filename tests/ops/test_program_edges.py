@@ -307,3 +307,41 @@ def test_normalised_results_lie_row_by_row(lib: Any) -> Any:
     results = [F.batch_norm(each, None, None, training=True) for each in (x, y, y.mT, images)]
     results += [F.batch_norm(y, lib.zeros(3), lib.ones(3)), F.group_norm(x.bfloat16(), 1)]
     return [each.stride() for each in results]
+
+
+@twice
+def test_complex_numbers_where_there_is_no_order(lib: Any) -> Any:
+    z, empty, single = lib.ones(3) * 1j, lib.zeros(0, dtype=lib.complex64), lib.tensor(1j)
+    return [
+        *[raised(getattr(lib, n), lib.ones(2), z) for n in ("maximum", "minimum", "fmax", "fmin")],
+        *[raised(getattr(lib, name), lib.ones(2), z) for name in ("fmod", "copysign", "lt")],
+        *[raised(getattr(lib.ones(3), name), 2j) for name in ("copysign_", "xlogy_", "fmod_")],
+        *[raised(getattr(lib.ones(3).long(), name), z) for name in ("copysign_", "xlogy_")],
+        *[raised(getattr(z.clone(), name), 2j) for name in ("copysign_", "xlogy_")],
+        raised(empty.max, -1), raised(empty.min, -1, True), raised(z.max, 0), single.mode(0).values,
+        raised(leaf(lib, 1j, "complex64").mode, 0), raised(z.mode, 0),
+    ]  # fmt: skip
+
+
+@twice
+def test_nan_to_num_of_complex_numbers_with_a_history(lib: Any) -> Any:
+    """In place it is allowed."""
+    x = leaf(lib, [complex(NAN, 1), complex(1, INF), 2 + 1j], dtype="complex128")
+    y = x * lib.tensor([1.0, 1.0, 1.0])
+    y.nan_to_num_(posinf=3.0)
+    name = y.grad_fn.name()
+    y.real.sum().backward()
+    return raised(x.nan_to_num), name, y.detach(), x.grad
+
+
+@twice
+def test_real_parts_lie_as_new(lib: Any) -> Any:
+    z = lib.ones(1, 3, dtype=lib.complex64)
+    parts = z[:, :1], z[0], z[0, 1:2], z.T
+    return [each.to(dtype).stride() for each in parts for dtype in (lib.int32, lib.bfloat16)]
+
+
+@twice
+def test_leaves_are_said_before_bools(lib: Any) -> Any:
+    x = leaf(lib, [1.0])
+    return raised(x.sub_, True, alpha=2), raised(lib.ones(1).sub_, True, alpha=2)

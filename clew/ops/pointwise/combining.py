@@ -337,7 +337,7 @@ NAN_TO_NUM = Row(
 )
 
 
-@public(inplace=True, out=False)
+@public(out=False)
 def nan_to_num(
     input: Tensor,
     nan: float | None = None,
@@ -363,11 +363,22 @@ def nan_to_num(
             "nan_to_num does not support automatic differentiation for outputs with complex dtype."
             + errors.at_user_line()
         )
+    return _finite(input, nan, posinf, neginf)
+
+
+def _finite(
+    input: Tensor,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Tensor:
+    """The same also for complex numbers with a history: the in-place form takes them."""
     real = input.dtype.to_real()
     limit = float(dtypes.finfo(real).max) if real.is_floating_point else math.inf
     return NAN_TO_NUM(input, nan=nan, posinf=posinf, neginf=neginf, limit=limit)
 
 
+methods(nan_to_num_=inplace_method(_finite, "nan_to_num_"))
 FUNCTIONS["nan_to_num"] = out_form(
     nan_to_num, "nan_to_num: dtype of out: {found} should be same as input: {expected}"
 )

@@ -436,6 +436,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
     dim = wrap_dim(dim, input._array.ndim)
     require_elements("mode", input, dim)
     if input.dtype.is_complex:
-        raise errors.no_kernel("mode_cpu", input.dtype)
+        if input._array.ndim:
+            raise errors.no_kernel("mode_cpu", input.dtype)
+        refuse_complex_history("mode", input)
     indices = ARGMODE(input, dim=dim, keepdim=keepdim)
     return return_types.mode(MODE(input, indices, dim=dim, keepdim=keepdim), indices)
