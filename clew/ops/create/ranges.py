@@ -13,7 +13,14 @@ from clew.backend.normal_streams import scale_and_shift
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops.define.dims import is_int
-from clew.ops.define.options import Options, float_dtype, made, overflow, read_dtype
+from clew.ops.define.options import (
+    Options,
+    float_dtype,
+    made,
+    overflow,
+    read_dtype,
+    warn_of_length,
+)
 from clew.ops.shape.joining import cat
 
 Dtype = dtypes.dtype | None
@@ -84,7 +91,9 @@ def arange(
     if kind is None:
         integers = not any(map(_is_floating, given))
         kind = dtypes.int64 if integers else dtypes.get_default_dtype()
-    return _delivered("arange", _arange_array(first, last, stride, kind), options, out)
+    numbers = _arange_array(first, last, stride, kind)
+    warn_of_length(out, numbers.size)
+    return _delivered("arange", numbers, options, out)
 
 
 def _delivered(function: str, numbers: np.ndarray, options: Options, out: Tensor | None) -> Tensor:
