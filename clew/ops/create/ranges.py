@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, Unpack
 
 import numpy as np
@@ -22,6 +23,7 @@ from clew.ops.define.options import (
     warn_of_length,
 )
 from clew.ops.shape.joining import cat
+from clew.source import user_stacklevel
 
 Dtype = dtypes.dtype | None
 _COUNTABLE = frozenset(
@@ -183,6 +185,12 @@ def range(
         raise TypeError(
             'range() missing 1 required positional arguments: "end"' + errors.at_user_line()
         )
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values in [start, end).",
+        stacklevel=user_stacklevel(),
+    )
     kind = float_dtype("range", dtype, out)
     first, last, stride = _real_bounds("range", start, end, step)
     _check_range(first, last, stride)
