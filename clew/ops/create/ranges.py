@@ -126,6 +126,8 @@ def _arange_array(first: Any, last: Any, step: Any, kind: dtypes.dtype) -> np.nd
             numbers += first
         return numbers
     count = math.ceil((last - first) / step)
+    if count >= 2**63:
+        raise RuntimeError("invalid size, possible overflow?" + errors.at_user_line())
     if kind.category == dtypes.INTEGER:
         return (np.arange(count) * int(step) + int(first)).astype(kind.np)
     if kind is dtypes.float32:

@@ -161,7 +161,10 @@ def made(
         jit.machine()
     if out is not None:
         refuse_history((), {}, out)
-        return deliver(wrap(array), out, function, warns=False)
+        deliver(wrap(array), out, function, warns=False)
+        if options.get("requires_grad"):
+            require_grad(out)
+        return out
     result = wrap(array)
     if like is not None and like._is_lifted:
         result = like.alike(result)

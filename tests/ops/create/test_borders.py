@@ -20,7 +20,7 @@ def test_factories_resize_out(lib: Any) -> Any:
             out = lib.ones(shape)
             result = call(*args, out=out)
             seen[f"{name} {shape}"] = (result is out, result.clone())
-    return seen
+    return seen, lib.ones(2, out=lib.empty(2), requires_grad=True).requires_grad
 
 
 class Sequence:
@@ -60,6 +60,7 @@ def test_sizes_that_no_memory_holds(lib: Any) -> Any:
         raised(lib.empty, huge), raised(lib.zeros, huge), raised(lib.ones, *huge),
         raised(lib.full, huge, 1.0), raised(lib.empty, [0, 4, 2**61]),
         raised(lib.empty_strided, [8, 8], [2**61, 1], words=4),
+        raised(lib.arange, 1e-38, 3e38),
     ]  # fmt: skip
 
 
