@@ -392,6 +392,14 @@ def no_kernel(kernel: str, dtype: DType, advice: str = "") -> NotImplementedErro
     )
 
 
+def operator_of_other(name: str, value: object) -> TypeError:
+    """An operator's method, taken from the class, was given something else for `self`."""
+    return TypeError(
+        f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
+        f"'{type(value).__name__}' object" + at_user_line()
+    )
+
+
 def not_differentiable(op: str, argument: str, why: str) -> RuntimeError:
     return RuntimeError(
         f"the derivative for '{argument}' of '{op}' is not implemented: {why}" + at_user_line()

@@ -194,15 +194,20 @@ def _fits(value: Any, kind: Any, deep: bool) -> bool:
         # What counts as an integer, NumPy's and tensors too; PyTorch takes no bool for one.
         return hasattr(type(value), "__index__") and not isinstance(value, bool)
     if kind is float:
-        return hasattr(type(value), "__float__")
+        return hasattr(type(value), "__float__") and not (deep and _is_no_number(value))
     if kind is complex:
-        return isinstance(value, complex) or hasattr(type(value), "__float__")
+        return isinstance(value, complex) or _fits(value, float, deep)
     if _is_list(kind):
         element = typing.get_args(kind)[0]
         return isinstance(value, (tuple, list)) and not (
             deep and any(not _fits(each, element, deep) for each in value)
         )
     return kind is Any or not isinstance(kind, type) or isinstance(value, kind)
+
+
+def _is_no_number(value: Any) -> bool:
+    """Whether this is a tensor or an array that PyTorch does not read a number from."""
+    return getattr(value, "requires_grad", False) or getattr(value, "ndim", 0) > 0
 
 
 def _wrong_element(value: Any, options: Types) -> int:

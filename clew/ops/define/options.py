@@ -161,7 +161,13 @@ def made(
         jit.machine()
     if out is not None:
         refuse_history((), {}, out)
-        deliver(wrap(array), out, function, warns=False)
+        result = wrap(array)
+        if result.dtype is not out.dtype:
+            raise RuntimeError(
+                f"dtype {result.dtype.scalar_name} does not match dtype of out parameter "
+                f"({out.dtype.scalar_name})" + errors.at_user_line()
+            )
+        deliver(result, out, function, warns=False)
         if options.get("requires_grad"):
             require_grad(out)
         return out

@@ -232,7 +232,7 @@ def _refuse_zero_pivot(name: str, info: Array) -> None:
         )
 
 
-@public(name="lu", out=False)
+@public(name="lu")
 @casts(FLOAT32)
 def _old_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
     """L and U in one tensor and the pivots (old form of `linalg.lu_factor`).

@@ -403,8 +403,8 @@ def _matmul_operator(self: Tensor, other: Any) -> Any:
 
 
 def _reflected_matmul(self: Tensor, other: Any) -> Any:
-    if isinstance(other, np.ndarray):
-        return matmul(wrap(other), self)
+    if isinstance(other, (Tensor, np.ndarray)):
+        return matmul(other if isinstance(other, Tensor) else wrap(other), self)
     return NotImplemented
 
 

@@ -182,6 +182,8 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         )
     if input.dtype.category != dtypes.FLOAT:
         raise RuntimeError("pdist only supports floating-point dtypes" + errors.at_user_line())
+    if input.dtype.itemsize < 4:
+        raise errors.no_kernel("pdist", input.dtype)
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values" + errors.at_user_line())
     result: Tensor = PDIST(input, p=p)

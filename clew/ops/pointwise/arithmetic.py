@@ -334,7 +334,6 @@ def positive(input: Tensor) -> Tensor:
 
 
 _OPERANDS = (Tensor, *NUMBER, np.ndarray)
-_FOREIGN_OPERANDS = (*NUMBER, np.ndarray)
 
 
 def binary_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
@@ -352,7 +351,9 @@ def reflected_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor,
     """The reflected dunder method of `function(other, self)`."""
 
     def method(self: Tensor, other: Any) -> Any:
-        if isinstance(other, (Tensor, *_FOREIGN_OPERANDS)):
+        if not isinstance(self, Tensor):
+            raise errors.operator_of_other(function.__name__, self)
+        if isinstance(other, _OPERANDS):
             return function(other, self)
         return NotImplemented
 

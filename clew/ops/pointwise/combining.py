@@ -218,11 +218,21 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
         tensor([ 6., 11., 16.])
     """
     require_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
+    value = _fitting(ADDCMUL, (input, tensor1, tensor2), value)
+    return ADDCMUL(input, tensor1, tensor2, value=value)
+
+
+def _fitting(op: Row, inputs: tuple[Tensor, ...], value: Any) -> Any:
+    """The factor as a number, which the result's dtype must be able to hold."""
+    if isinstance(value, Tensor) and not value.requires_grad:
+        value = value.item()
     if not fits_all(value):
-        dtype = ADDCMUL.result_dtype((input, tensor1, tensor2))[1]
+        dtype = op.result_dtype(inputs)[1]
         if dtype.np not in dtypes.LOW_PRECISION:
             scalar_as(value, dtype.np)
-    return ADDCMUL(input, tensor1, tensor2, value=value)
+        if isinstance(value, complex) and not dtype.is_complex:
+            value = value.real
+    return value
 
 
 @public(inplace=True, out=out_checks.same_or_apart)
@@ -248,6 +258,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
             "addcdiv will perform a true division of tensor1 and tensor2. Use div(tensor1, "
             "tensor2) and add it, with the rounding that is meant." + errors.at_user_line()
         )
+    value = _fitting(ADDCDIV, (input, tensor1, tensor2), value)
     return ADDCDIV(input, tensor1, tensor2, value=value)
 
 

@@ -263,7 +263,7 @@ _floor_divide_ = binary_in_place(cast(Row, OPS["floor_divide"]))
 methods(
     div_=_div_, divide_=_div_, true_divide_=_div_, remainder_=_remainder_, fmod_=_fmod_,
     __truediv__=operator(DIV), __rtruediv__=_reciprocal_times, __rdiv__=_reciprocal_times,
-    __itruediv__=binary_operator(_div_),
+    __itruediv__=binary_operator(_div_), __div__=operator(DIV), __idiv__=binary_operator(_div_),
     __floordiv__=binary_operator(floor_divide), __rfloordiv__=reflected_operator(floor_divide),
     __ifloordiv__=binary_operator(_floor_divide_),
     __mod__=binary_operator(remainder), __rmod__=reflected_operator(remainder),

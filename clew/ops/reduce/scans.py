@@ -114,6 +114,8 @@ def cumsum(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Ten
         tensor([[ 1,  3,  6],
                 [ 4,  9, 15]])
     """
+    if dtype is dtypes.bool_:
+        raise errors.no_kernel("cumsum_out_cpu", dtype)
     quick = _quick_scan(CUMSUM, np.add, input, dim) if dtype is None else None
     if quick is not None:
         return quick

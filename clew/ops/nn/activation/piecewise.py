@@ -16,6 +16,7 @@ from clew.kernels.codegen.ufunc import elementwise
 from clew.ops.define import out_checks
 from clew.ops.define.rows import FLOATS, Row
 from clew.ops.nn.activation.unary import require_tensor, run, run_kernel, with_dims
+from clew.ops.tensor.copying import scalar_as
 
 Array = np.ndarray
 
@@ -54,10 +55,12 @@ THRESHOLD = Row(
     grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
     kinks="0 at the threshold",
 )  # fmt: skip
+# Equal elements give equal results, and PyTorch does not refuse to write these to one place.
+THRESHOLD_IN_PLACE.uniform = True
 
 
 @typed
-def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+def threshold(input: Tensor, threshold: complex, value: complex, inplace: bool = False) -> Tensor:
     """`x` above the threshold, `value` up to it.
 
     Args:
@@ -69,19 +72,29 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
         >>> F.threshold(clew.tensor([0.0, 0.5, 2.0]), 0.5, -1.0)
         tensor([-1., -1.,  2.])
     """
-    op = THRESHOLD_IN_PLACE if inplace else THRESHOLD
-    return run(op, input, inplace, threshold=threshold, value=value)
+    return _thresholded(input, threshold, value, inplace)
 
 
 @public(method=False, out=False)
-def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+def threshold_(input: Tensor, threshold: complex, value: complex) -> Tensor:
     """In-place version of `threshold`."""
-    return run(THRESHOLD_IN_PLACE, input, True, threshold=threshold, value=value)
+    return _thresholded(input, threshold, value, inplace=True)
 
 
 @public(method=False, name="threshold")
-def _torch_threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    return run(THRESHOLD, input, False, threshold=threshold, value=value)
+def _torch_threshold(input: Tensor, threshold: complex, value: complex) -> Tensor:
+    return _thresholded(input, threshold, value, inplace=False)
+
+
+def _thresholded(input: Tensor, threshold: Any, value: Any, inplace: bool) -> Tensor:
+    op = THRESHOLD_IN_PLACE if inplace else THRESHOLD
+    whole = isinstance(input, Tensor) and input.dtype.category == dtypes.INTEGER
+    if whole or isinstance(threshold, complex) or isinstance(value, complex):
+        require_tensor(op.name, input)
+        if not input.dtype.is_complex:
+            dtype = input._array.dtype
+            threshold, value = (scalar_as(each, dtype).item() for each in (threshold, value))
+    return run(op, input, inplace, threshold=threshold, value=value)
 
 
 def _hardtanh_backward(grad_output: Array, self: Array, *, min_val: float, max_val: float) -> Array:
