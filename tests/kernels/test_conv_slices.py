@@ -22,7 +22,7 @@ def _same_threads_afterwards() -> Iterator[None]:
 def test_slices_are_made_where_threads_would_be_idle() -> None:
     clew.set_num_threads(8)
     assert slice_count(8, 512) == slice_count(0, 512) == 1
-    assert slice_count(2, 512) == 8
+    assert slice_count(2, 512) == 4
     assert slice_count(2, 70) == 2
     assert slice_count(2, 20) == 1
     clew.set_num_threads(1)

@@ -90,7 +90,7 @@ def slice_count(tasks: int, size: int) -> int:
     threads = jit.threads()
     if tasks >= threads or not tasks:
         return 1
-    return max(min(-(-2 * threads // tasks), size // _MIN_SLICE), 1)
+    return max(min(-(-threads // tasks), size // _MIN_SLICE), 1)
 
 
 def specialized_stride(stride: int) -> str:
