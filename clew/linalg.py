@@ -4,6 +4,7 @@ from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 from clew.core.arguments import typed as _typed
+from clew.core.overrides import overridable as _overridable
 from clew.core.public import with_out as _with_out
 from clew.ops.define.out_checks import EXACT_OUT as _EXACT_OUT
 from clew.ops.define.rows import out_form as _out_form
@@ -84,3 +85,5 @@ __all__ = [
     "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve",
     "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
+
+_overridable("torch.linalg", globals(), *__all__)

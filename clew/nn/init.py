@@ -14,6 +14,7 @@ from typing import Any, Literal
 from clew import errors
 from clew.autograd.mode import no_grad
 from clew.backend.random import Generator
+from clew.core.overrides import overridable
 from clew.core.tensor import Tensor
 from clew.linalg import qr
 from clew.nn.truncated_normal import (
@@ -465,3 +466,5 @@ _no_grad_normal_ = normal_
 _no_grad_trunc_normal_ = trunc_normal_
 _no_grad_fill_ = constant_
 _no_grad_zero_ = zeros_
+
+overridable("torch.nn.init", globals(), *__all__)

@@ -9,6 +9,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.backend.device import check_device
+from clew.core.overrides import DisableTorchFunction
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Size, Tensor, alias, retyped, wrap
 from clew.ops.create.nested_data import array_from_data
@@ -79,7 +80,8 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
             "possible. Make sure your class inherits from Tensor." + errors.at_user_line()
         )
     result = retyped(self, cls)
-    result._requires_grad = self.requires_grad
+    with DisableTorchFunction():  # as in PyTorch, nothing takes this over
+        result._requires_grad = self.requires_grad
     result._node, result._output_nr, result._view = self._node, self._output_nr, self._view
     return result
 
