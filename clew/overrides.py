@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from clew import errors
+from clew import errors, fft, linalg, special
 from clew.core import overrides
 from clew.core.overrides import NOTHING, Enabled, every_member, offered, overloaded
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.interrupts import uninterrupted
+from clew.nn import functional
 
 __all__ = [
     "get_ignored_functions",
@@ -188,14 +190,9 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
         >>> clew.add in functions[clew], clew.Tensor.add in functions[clew.Tensor]
         (True, True)
     """
-    # Imported here: the functions of these are among them.
-    import clew
-    import clew.nn.functional
-
-    parts = (clew.linalg, clew.fft, clew.special)
-    places: dict[str, Any] = {"torch": clew, "torch.Tensor": Tensor}
+    places: dict[str, Any] = {"torch": sys.modules[__package__], "torch.Tensor": Tensor}
+    parts = (linalg, fft, special, functional)
     places |= {"torch." + part.__name__.partition(".")[2]: part for part in parts}
-    places["torch.nn.functional"] = clew.nn.functional
     found: dict[Any, list[Any]] = {}
     for function, func, name in every_member():
         prefix, _, last = name.rpartition(".")
@@ -233,10 +230,7 @@ def get_ignored_functions() -> set[Any]:
         >>> clew.is_tensor in clew.overrides.get_ignored_functions()
         True
     """
-    # Imported here: its functions are asked for.
-    import clew
-
-    owners = (clew, Tensor)
+    owners = (sys.modules[__package__], Tensor)
     named = [getattr(owner, name, None) for owner in owners for name in overrides.IGNORED]
     return {function for function in named if callable(function)}
 

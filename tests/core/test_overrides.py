@@ -8,7 +8,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def logging_class(lib: Any) -> Any:
     """A subclass that notes the names of what it takes over."""
 
     class Logged(lib.Tensor):
-        log: list[tuple[Any, ...]] = []
+        log: ClassVar[list[tuple[Any, ...]]] = []
 
         @classmethod
         def __torch_function__(
