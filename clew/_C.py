@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
+from clew import fft, linalg, special
 from clew.core.overrides import (
     ENABLED,
     NOTHING,
@@ -16,6 +18,7 @@ from clew.core.overrides import Enabled as _EnableTorchFunction
 from clew.core.overrides import disabled as _disabled_torch_function_impl
 from clew.core.state import local
 from clew.core.tensor import Tensor as TensorBase
+from clew.nn import functional as _nn
 from clew.overrides import has_torch_function as _has_torch_function
 from clew.overrides import has_torch_function_unary as _has_torch_function_unary
 from clew.overrides import has_torch_function_variadic as _has_torch_function_variadic
@@ -29,7 +32,19 @@ __all__ = [
     "_has_torch_function",
     "_has_torch_function_unary",
     "_has_torch_function_variadic",
+    "_nn",
 ]
+
+
+def _with_prefix(part: str, module: Any) -> SimpleNamespace:
+    """The functions of a module, by the names that they have in PyTorch's compiled part."""
+    named = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    return SimpleNamespace(**{f"{part}_{name}": value for name, value in named.items()})
+
+
+_fft = _with_prefix("fft", fft)
+_linalg = _with_prefix("linalg", linalg)
+_special = _with_prefix("special", special)
 
 
 def _log_api_usage_once(event: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from clew import errors, fft, linalg, special
 from clew.core import overrides
+from clew.core.override_tables import IGNORED
 from clew.core.overrides import NOTHING, Enabled, every_member, offered, overloaded
 from clew.core.state import local
 from clew.core.tensor import Tensor
@@ -231,7 +232,7 @@ def get_ignored_functions() -> set[Any]:
         True
     """
     owners = (sys.modules[__package__], Tensor)
-    named = [getattr(owner, name, None) for owner in owners for name in overrides.IGNORED]
+    named = [getattr(owner, name, None) for owner in owners for name in IGNORED]
     return {function for function in named if callable(function)}
 
 

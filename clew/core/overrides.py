@@ -23,6 +23,7 @@ has stepped aside), everything below runs as it is.
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 import warnings
@@ -31,6 +32,19 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from clew import errors
+from clew.core.override_tables import (
+    ALL_BY_KEYWORD,
+    AS_GIVEN,
+    FUNCTIONAL,
+    IGNORED,
+    METHOD_OF_OPERATOR,
+    OF_DATA,
+    OF_NUMBERS,
+    OPERATORS,
+    OUT_AFTER,
+    PRIVATE,
+    arrangement,
+)
 from clew.core.state import local
 from clew.core.tensor import Size, Tensor
 from clew.forking import add_lock
@@ -103,7 +117,16 @@ def _never(types: Any) -> bool:
 class Override:
     """A function that can be taken over: what is called instead of it, and how it is named."""
 
-    __slots__ = ("func", "implementation", "is_operator", "is_property", "name", "takes_tensors")
+    __slots__ = (
+        "arrangement",
+        "func",
+        "implementation",
+        "is_operator",
+        "is_property",
+        "name",
+        "signature",
+        "takes_tensors",
+    )
 
     # For the code below, which runs with the names of the module where a function is defined.
     kind_of, each_of = type, map
@@ -118,6 +141,8 @@ class Override:
         self.is_operator = name.rpartition(".")[2] in OPERATORS
         self.is_property = isinstance(func, _METHOD_WRAPPER)
         self.takes_tensors = name not in OF_NUMBERS
+        self.arrangement = arrangement(name)
+        self.signature: inspect.Signature | None = None
 
     def slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call, after a look at all that might take it over."""
@@ -134,11 +159,38 @@ class Override:
                 found.clear()
             if found or state.function_modes:
                 types = (type(args[0]),) if self.is_property else tuple(map(type, found))
+                if self.arrangement != AS_GIVEN:
+                    args, kwargs = self.arranged(args, kwargs)
                 result, asked = offered(self.func, types, found, args, kwargs)
                 if result is not NotImplemented or self.is_operator:
                     return result
                 raise _all_declined(self.name, asked)
         return self.implementation(*args, **kwargs)
+
+    def arranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """The arguments as a handler gets them; a call that is wrong stays as it is."""
+        if self.signature is None:
+            self.signature = inspect.signature(self.implementation)
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError:
+            return args, kwargs
+        bound.apply_defaults()
+        by_position: list[Any] = []
+        by_name: dict[str, Any] = {}
+        for name, parameter in self.signature.parameters.items():
+            value = bound.arguments[name]
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                by_position += value
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                by_name |= value
+            elif parameter.default is parameter.empty and self.arrangement != ALL_BY_KEYWORD:
+                by_position.append(value)
+            else:
+                by_name[name] = value
+            if name == OUT_AFTER.get(self.name):
+                by_name["out"] = None
+        return tuple(by_position), by_name
 
 
 _METHOD_WRAPPER = type(property().__get__)
@@ -204,47 +256,6 @@ SWITCHED: dict[FunctionType, Override] = {}
 # Codes that look first, by how many variables of enclosing functions they replace.
 _CODES: dict[int, CodeType] = {}
 
-# PyTorch's operators are these methods under another name.
-_METHOD_OF_OPERATOR = {
-    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_",
-    "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "div",
-    "__itruediv__": "div_", "__mod__": "remainder", "__imod__": "remainder_",
-    "__matmul__": "matmul", "__pow__": "pow", "__ipow__": "pow_", "__lt__": "lt", "__le__": "le",
-    "__gt__": "gt", "__ge__": "ge", "__ne__": "ne", "__neg__": "neg", "__abs__": "abs",
-    "__pos__": "positive", "__rtruediv__": "__rdiv__", "__str__": "__repr__",
-}  # fmt: skip
-OPERATORS = frozenset(
-    f"__{prefix}{name}__"
-    for name in (
-        "add", "sub", "mul", "truediv", "floordiv", "mod", "matmul", "pow", "and", "or", "xor",
-        "lshift", "rshift", "lt", "le", "gt", "ge", "eq", "ne",
-    )
-    for prefix in ("", "r", "i")
-)  # fmt: skip
-
-# What nothing takes over.
-IGNORED = frozenset(
-    {
-        "__hash__", "__new__", "__init__", "__init_subclass__", "__torch_function__", "__iter__",
-        "__dir__", "__copy__", "__array_wrap__", "__class_getitem__", "as_subclass",
-        "manual_seed", "seed", "initial_seed", "is_tensor", "is_storage", "from_numpy",
-        "from_file", "set_default_tensor_type", "set_printoptions", "broadcast_shapes",
-        "can_cast", "calculate_gain", "typename", "frombuffer", "from_dlpack", "get_rng_state",
-        "set_rng_state", "thread_safe_generator", "compiled_with_cxx11_abi",
-    }
-)  # fmt: skip
-_PRIVATE = ("_base", "_version", "_is_view", "_grad_fn", "_backward_hooks", "_foreach_")
-# What makes tensors of numbers: a tensor among them is a number like others.
-OF_NUMBERS = frozenset(
-    f"torch.{name}"
-    for name in (
-        "tensor", "as_tensor", "asarray", "arange", "range", "full", "scalar_tensor", "linspace",
-        "logspace", "ones", "zeros", "empty", "rand", "randn", "randint", "eye",
-    )
-)  # fmt: skip
-# Of these, the ones that read whatever they are given.
-OF_DATA = frozenset({"torch.tensor", "torch.as_tensor", "torch.asarray"})
-
 
 def overridable(prefix: str, namespace: Mapping[str, Any], *names: str) -> None:
     """Let classes and modes take over the functions of a namespace, or those with these names."""
@@ -277,11 +288,12 @@ def members(prefix: str, namespace: Mapping[str, Any]) -> Iterator[tuple[Any, An
     of_tensor = prefix == "torch.Tensor"
     for name, value in tuple(namespace.items()):
         private = name.startswith("_") and not name.endswith("__")
-        if name in IGNORED or (private and not name.startswith(_PRIVATE)):
+        if name in IGNORED or (private and not name.startswith(PRIVATE)):
             continue
-        full_name = f"{prefix}.{name}"
+        place = "torch.functional" if prefix == "torch" and name in FUNCTIONAL else prefix
+        full_name = f"{place}.{name}"
         if type(value) is FunctionType:
-            other = _METHOD_OF_OPERATOR.get(name, name) if of_tensor else name
+            other = METHOD_OF_OPERATOR.get(name, name) if of_tensor else name
             yield value, namespace.get(other, value), full_name
         elif isinstance(value, property):
             yield value.fget, value.__get__, f"{full_name}.__get__"
