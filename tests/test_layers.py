@@ -33,6 +33,7 @@ RANKS: tuple[frozenset[str], ...] = (
             "optim",
             "linalg",
             "fft",
+            "fx",
             "signal",
             "special",
             "random",

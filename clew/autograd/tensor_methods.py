@@ -20,7 +20,7 @@ from clew.core.storage import INFERENCE, DataStorage
 from clew.core.tensor import NoHistory, Tensor, alias, tangents_of
 from clew.observer import active
 from clew.ops.define import vmap_errors
-from clew.source import INTERNAL_PACKAGES, _getframe, user_where
+from clew.source import INTERNAL_PACKAGES, _getframe, user_stacklevel, user_where
 
 
 def backward(
@@ -234,7 +234,7 @@ def _get_grad(self: Tensor) -> Tensor | None:
             ".grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
             "Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
             f"Tensor instead.\n  It became a non-leaf at {made_at}",
-            stacklevel=3,
+            stacklevel=user_stacklevel(),
         )
     return self._grad
 
@@ -418,7 +418,9 @@ def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
 
 
 def _volatile(self: Tensor) -> bool:
-    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    warnings.warn(
+        "volatile was removed (Variable.volatile is always False)", stacklevel=user_stacklevel()
+    )
     return False
 
 

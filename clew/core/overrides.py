@@ -49,6 +49,7 @@ from clew.core.state import local
 from clew.core.tensor import Size, Tensor
 from clew.forking import add_lock
 from clew.interrupts import uninterrupted
+from clew.source import user_stacklevel
 
 # What of it is in effect, in `State.overrides`: classes and modes, modes only, nothing.
 ENABLED, MODES_ONLY, NOTHING = range(3)
@@ -231,7 +232,7 @@ def _handler_of(value: Any) -> Any:
         warnings.warn(
             "Defining your `__torch_function__` as a plain method is deprecated and will be an "
             "error in future, please define it as a classmethod.",
-            stacklevel=5,
+            stacklevel=user_stacklevel(),
         )
     return handler
 

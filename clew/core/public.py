@@ -24,6 +24,7 @@ from clew.core.result_layout import laid_out
 from clew.core.state import local
 from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, tangents_of
+from clew.source import user_stacklevel
 
 # Everything that `clew/__init__.py` makes available as `clew.<name>`.
 FUNCTIONS: dict[str, Any] = {}
@@ -201,7 +202,7 @@ def deliver(result: Tensor, out: Tensor, function: str) -> Tensor:
                 "in a future PyTorch release outputs will not be resized unless they have zero "
                 "elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
                 "zero elements with t.resize_(0).",
-                stacklevel=4,
+                stacklevel=user_stacklevel(),
             )
         # In the result's order in memory.
         made = np.empty_like(result._array, out._array.dtype)

@@ -24,6 +24,7 @@ from clew.core.public import FUNCTIONS
 from clew.core.tensor import Tensor
 from clew.fx.graph import Graph
 from clew.fx.graph_module import GraphModule
+from clew.fx.naming import is_from_torch
 from clew.fx.node import Node, map_aggregate
 from clew.fx.proxy import Proxy, TracerBase
 from clew.nn.modules.container import Sequential
@@ -199,7 +200,7 @@ class Tracer(TracerBase):
             function = root
         self.graph = Graph(tracer_cls=type(self))
         globals_of_program = inspect.unwrap(function).__globals__
-        returns = getattr(inspect.unwrap(function), "__annotations__", {}).get("return")
+        returns = _annotations(inspect.unwrap(function)).get("return")
         called, args = self.create_args_for_root(function, isinstance(root, Module), concrete_args)
         if called is not function:
             returns = None
@@ -250,9 +251,7 @@ class Tracer(TracerBase):
         if not name.startswith("*"):
             default = inspect.signature(function).parameters[name].default
             args = () if default is inspect.Parameter.empty else (default,)
-        kind = getattr(function, "__annotations__", {}).get(name)
-        if name.startswith("*"):
-            kind = None
+        kind = _annotations(function).get(name)
         return self.create_proxy("placeholder", name, args, {}, type_expr=kind)
 
     def _specialized(self, name: str, value: Any, number: int, function: Any) -> Any:
@@ -273,6 +272,11 @@ class Tracer(TracerBase):
                 stacklevel=5,
             )
         return value
+
+
+def _annotations(function: Any) -> dict[str, Any]:
+    """The types that a program states; the library's own layers state none in PyTorch."""
+    return {} if is_from_torch(function) else getattr(function, "__annotations__", {})
 
 
 def _assert_is_none(value: Any, msg: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from clew.backend import dtypes
 from clew.backend.device import device
 from clew.core.tensor import Size
-from clew.fx.naming import Namespace, is_from_torch, qualified_name, type_repr
+from clew.fx.naming import ILLEGAL, Namespace, is_from_torch, qualified_name, type_repr
 from clew.fx.node import Node, map_arg
 
 # How calls of functions of `operator` are written.
@@ -240,7 +240,7 @@ class _Writer:
 
     def _type(self, kind: Any) -> str:
         if isinstance(kind, str):
-            return f"'{kind}'"
+            return self._global(ILLEGAL.sub("_", repr(kind)), kind)
         arguments = typing.get_args(kind)
         if not arguments:
             text = type_repr(kind)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import errors
 from clew.fx.codegen import CodeGen, PythonCode
-from clew.fx.naming import Namespace, snake_case
+from clew.fx.naming import Namespace, is_from_torch, qualified_name, snake_case
 from clew.fx.node import Node, map_arg
 
 if TYPE_CHECKING:
@@ -168,6 +168,8 @@ class Graph:
     def _target_to_str(self, target: Any) -> str:
         if callable(target):
             op = target.__name__
+            if is_from_torch(target):
+                op = qualified_name(target).rpartition(".")[2]
         else:
             op = target
             if op.startswith("__") and op.endswith("__"):

@@ -26,7 +26,7 @@ def forward_from_source(source: str, names: dict[str, Any]) -> Any:
     """The function that generated code defines; tracebacks find its lines."""
     filename = f"<eval_with_key>.{next(_numbers)}"
     made = dict(names)
-    exec(compile(source, filename, "exec"), made)
+    exec(compile(source, filename, "exec", dont_inherit=True), made)
     lines = source.splitlines(keepends=True)
     linecache.cache[filename] = (len(source), None, lines, filename)
     return made["forward"]
@@ -190,7 +190,13 @@ class GraphModule(Module):
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         save(self.state_dict(), place / "state_dict.pt")
-        lines = ["import torch", "from torch.nn import *", "", f"class {module_name}(Module):"]
+        lines = [
+            "from __future__ import annotations",
+            "import torch",
+            "from math import inf, nan",
+            "from torch import device",
+        ]
+        lines += ["from torch.nn import *", "", f"class {module_name}(Module):"]
         lines += ["    def __init__(self):", "        super().__init__()"]
         for name, child in self.named_children():
             save(child, place / f"{name}.pt")

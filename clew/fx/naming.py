@@ -13,7 +13,7 @@ from clew.core.tensor import Tensor
 from clew.overrides import resolve_name
 
 _OWN = __name__.partition(".")[0]
-_ILLEGAL = re.compile("[^0-9a-zA-Z_]+")
+ILLEGAL = re.compile("[^0-9a-zA-Z_]+")
 _SUFFIX = re.compile(r"(.*)_(\d+)$")
 # What code can say without an import: no value is named so.
 _TAKEN = {
@@ -96,7 +96,7 @@ class Namespace:
         """A name that nothing else has; `value` is remembered as having it."""
         if value is not None and value in self._of_object:
             return self._of_object[value]
-        candidate = _ILLEGAL.sub("_", candidate) or "_unnamed"
+        candidate = ILLEGAL.sub("_", candidate) or "_unnamed"
         if candidate[0].isdigit():
             candidate = f"_{candidate}"
         while candidate in self._used or is_illegal(candidate, value):

@@ -19,6 +19,7 @@ from clew.ops.define.dims import wrap_dim
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.product_checks import refuse_bool
 from clew.ops.shape.views import UNSAFE_RESHAPE
+from clew.source import user_stacklevel
 
 
 @public(aliases=("ger",))
@@ -282,7 +283,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
         "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than "
         "multiple parameters.",
-        stacklevel=3,
+        stacklevel=user_stacklevel(),
     )
     for matrix in matrices:
         if matrix._array.ndim != 2:
