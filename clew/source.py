@@ -24,9 +24,10 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
         "doctor.observe", "doctor.report", "doctor.rules", "func", "fx", "fx.passes",
         "kernels", "kernels.codegen", "kernels.compiled", "kernels.conv", "kernels.gemm",
         "kernels.numpy", "kernels.pool", "kernels.runtime", "nn", "nn.attention", "nn.modules",
-        "nn.parallel", "nn.utils", "ops", "ops.batching", "ops.create", "ops.define", "ops.index", "ops.linalg", "ops.nn",
-        "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce", "ops.shape",
-        "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler", "serialization",
+        "nn.parallel", "nn.utils", "ops", "ops.batching", "ops.create", "ops.define", "ops.index",
+        "ops.linalg", "ops.nn", "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce",
+        "ops.shape", "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler",
+        "serialization",
         "signal", "standin.functorch", "standin.torch", "utils", "utils.data", "utils.data._utils",
         "utils.tensorboard",
     )
