@@ -21,15 +21,14 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
     for name in (
         "amp", "autograd", "backend", "backends", "core", "cpu", "cuda", "distributed",
         "distributions", "distributions.kl", "distributions.transforms", "doctor", "doctor.facts",
-        "doctor.observe", "doctor.report", "doctor.rules", "func", "fx", "fx.passes",
-        "kernels", "kernels.codegen", "kernels.compiled", "kernels.conv", "kernels.gemm",
-        "kernels.numpy", "kernels.pool", "kernels.runtime", "nn", "nn.attention", "nn.modules",
+        "doctor.observe", "doctor.report", "doctor.rules", "func", "fx", "fx.passes", "kernels",
+        "kernels.codegen", "kernels.compiled", "kernels.conv", "kernels.gemm", "kernels.numpy",
+        "kernels.pool", "kernels.runtime", "masked", "nn", "nn.attention", "nn.modules",
         "nn.parallel", "nn.utils", "ops", "ops.batching", "ops.create", "ops.define", "ops.index",
         "ops.linalg", "ops.nn", "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce",
         "ops.shape", "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler",
-        "serialization",
-        "signal", "standin.functorch", "standin.torch", "utils", "utils.data", "utils.data._utils",
-        "utils.tensorboard",
+        "serialization", "signal", "standin.functorch", "standin.torch", "utils", "utils.data",
+        "utils.data._utils", "utils.tensorboard",
     )
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any, NoReturn
 
 import numpy as np
@@ -135,7 +136,8 @@ class UninitializedTensorMixin(Tensor):
 
     __slots__ = ()
     __torch_function__ = disabled
-    cls_to_become: type[Tensor] = Tensor
+    # `type` is a method of tensors.
+    cls_to_become: builtins.type[Tensor] = Tensor
     _kind: dtypes.dtype
 
     @property

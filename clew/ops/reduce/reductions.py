@@ -16,8 +16,9 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import reduce
-from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.arrays import as_new, widened
 from clew.kernels.numpy.conversion import converted
+from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, require_bool, shape_argument, wrap_dims
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.shape.views import expanded
@@ -72,7 +73,8 @@ def fold(
     ufunc: Any, array: np.ndarray, dims: Dims | int | None, keepdim: bool, dtype: Any = None
 ) -> np.ndarray:
     """`ufunc.reduce`, always with an array as its result."""
-    return np.asarray(ufunc.reduce(array, axis=dims, keepdims=keepdim, dtype=dtype))
+    result = np.asarray(ufunc.reduce(array, axis=dims, keepdims=keepdim, dtype=dtype))
+    return as_new(result) if result.ndim else result
 
 
 # -- sum -----------------------------------------------------------------------------------
@@ -131,12 +133,17 @@ SUM_ALL = Op(
 def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
     """Integers and bools are summed as int64 unless a dtype is asked for."""
     if dtype is not None:
+        if dtype.category < dtypes.FLOAT and local.state.grad_enabled and input.requires_grad:
+            raise RuntimeError(
+                f"Autograd not support dtype: {dtype.scalar_name}\n"
+                "  Integers have no gradient: detach() the input first." + errors.at_user_line()
+            )
         return dtype.np
     have = input.dtype
     return dtypes.int64.np if have.category < dtypes.FLOAT else have.np
 
 
-@public()
+@public(out=out_checks.decides_dtype)
 @numpy_names
 def sum(
     input: Tensor,
@@ -205,6 +212,8 @@ def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
         total: Any = reduce.sum_over(array, dims, keepdim)
     else:
         total = np.asarray(_add_all(array, dims, None, None, keepdim))
+        if keepdim or total.ndim > 1:
+            total = as_new(total)
     if op is not SUM:
         np.true_divide(total, array.size // total.size, total)
     params = {"dims": dims, "keepdim": keepdim, "dtype": dtype}
@@ -299,8 +308,11 @@ def mean(
 
 
 def _nansum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
-    values = self if self.dtype.kind in "biu" else np.where(np.isnan(self), 0, self)
-    return _sum(values, dims=dims, keepdim=keepdim, dtype=dtype)
+    if self.dtype.kind not in "biu":
+        missing = np.isnan(self)
+        if missing.any():
+            self = np.where(missing, np.zeros((), self.dtype), self)
+    return _sum(self, dims=dims, keepdim=keepdim, dtype=dtype)
 
 
 NANSUM = Op(
@@ -315,7 +327,7 @@ NANSUM = Op(
 )
 
 
-@public()
+@public(out=out_checks.decides_dtype)
 @numpy_names
 def nansum(
     input: Tensor,
@@ -392,7 +404,7 @@ def _logsumexp(self: np.ndarray, *, dims: Dims, keepdim: bool) -> np.ndarray:
         total = np.log(shifted) + largest
         if not keepdim:
             total = total.squeeze(dims)
-    return np.asarray(total).astype(self.dtype, copy=False)
+    return as_new(np.asarray(total).astype(self.dtype, copy=False))
 
 
 def _logsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: bool) -> Tensor:
@@ -405,7 +417,7 @@ def _logsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: b
 LOGSUMEXP = Op("logsumexp", _logsumexp, grads={"self": _logsumexp_grad})
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.floating)
 @numpy_names
 def logsumexp(input: Tensor, dim: DimArgument, keepdim: bool = False) -> Tensor:
     """`log(sum(exp(input)))`, computed without overflow.
