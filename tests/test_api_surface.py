@@ -36,9 +36,6 @@ ABSENT = {
     "torch.distributed.autograd": _ONE_PROCESS,
     "torch.distributed.nn.RemoteModule": _ONE_PROCESS,
     "torch.distributed.optim": _ONE_PROCESS,
-    "torch.fx.GraphModule": _GRAPHS,
-    "torch.fx.Node": _GRAPHS,
-    "torch.fx.symbolic_trace": _GRAPHS,
     "torch.library": "operations are defined with autograd.Function",
     "torch.nn.attention.flex_attention": "it needs batching of functions",
 }

@@ -23,7 +23,7 @@ from clew.core import overrides
 from clew.core.public import FUNCTIONS
 from clew.core.tensor import Tensor
 from clew.fx.graph import Graph
-from clew.fx.graph_module import GraphModule
+from clew.fx.graph_module import GraphModule, trace_code
 from clew.fx.naming import is_from_torch
 from clew.fx.node import Node, map_aggregate
 from clew.fx.proxy import Proxy, TracerBase
@@ -425,3 +425,13 @@ def symbolic_trace(
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, Module) else root.__name__
     return GraphModule(tracer.root, graph, name)
+
+
+class _AllLeaves(Tracer):
+    """Looks into no submodule."""
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        return True
+
+
+trace_code.append(lambda module: _AllLeaves().trace(module))

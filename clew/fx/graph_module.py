@@ -6,6 +6,7 @@ import copy
 import itertools
 import linecache
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,7 @@ class GraphModule(Module):
         made = self._graph.python_code("self")
         self._code = made.src
         self.__dict__["_globals"] = made.globals
+        # Every GraphModule has a class of its own.
         type(self).forward = forward_from_source(made.src, made.globals)  # type: ignore[method-assign]
         return made
 
@@ -293,22 +295,18 @@ class _CodeOnly(Module):
         _adopt_all(self)
 
 
+# Traces a module whose submodules are all steps: the tracer makes GraphModules, so it comes after
+# this module, and puts itself here.
+trace_code: list[Callable[[Module], Graph]] = []
+
+
 def reduce_graph_module(
     state: dict[str, Any], class_name: str, source: str, names: dict[str, Any]
 ) -> GraphModule:
     """A pickled GraphModule back: its graph is traced from its code."""
-    # Imported here: the tracer makes GraphModules itself.
-    from clew.fx._symbolic_trace import Tracer
-
-    class AllLeaves(Tracer):
-        def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-            return True
-
     root = _CodeOnly(state)
     forward = forward_from_source(source, {"torch": torch_module(), **names})
-    kind = type(class_name, (_CodeOnly,), {"forward": forward})
-    root.__class__ = kind
-    graph = AllLeaves().trace(root)
-    loaded = GraphModule(root, graph, class_name)
+    root.__class__ = type(class_name, (_CodeOnly,), {"forward": forward})
+    loaded = GraphModule(root, trace_code[0](root), class_name)
     loaded.__dict__.update({k: v for k, v in state.items() if k in ("training", "meta")})
     return loaded
