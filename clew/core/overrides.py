@@ -470,7 +470,9 @@ def _torch_function(
 def converted(result: Any, cls: type[Tensor]) -> Any:
     """A result, with the tensors in it made objects of a subclass."""
     if isinstance(result, Tensor):
-        return result if isinstance(result, cls) else result.as_subclass(cls)
+        # Inside vmap a tensor is of vmap's own class.
+        keeps = isinstance(result, cls) or result._is_lifted
+        return result if keeps else result.as_subclass(cls)
     if isinstance(result, _CONTAINERS) and not isinstance(result, Size):
         parts = [converted(each, cls) for each in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)

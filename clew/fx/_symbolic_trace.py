@@ -26,12 +26,12 @@ from clew.fx.graph import Graph
 from clew.fx.graph_module import GraphModule, trace_code
 from clew.fx.naming import is_from_torch
 from clew.fx.node import Node, map_aggregate
-from clew.fx.proxy import Proxy, TracerBase
+from clew.fx.proxy import ParameterProxy, Proxy, TracerBase
 from clew.nn.modules.container import Sequential
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
 
-__all__ = ["PH", "Tracer", "symbolic_trace", "wrap"]
+__all__ = ["PH", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
 
 # The functions that `wrap` has marked: the globals of a module, and the name in them.
 _wrapped: dict[tuple[int, str], dict[str, Any]] = {}
@@ -128,7 +128,10 @@ class Tracer(TracerBase):
         for name, parameter in self.root.named_parameters():
             if parameter is attr_val:
                 if name not in parameter_proxy_cache:
-                    proxy = self.create_proxy("get_attr", name, (), {})
+                    kind = None
+                    if self.param_shapes_constant:
+                        kind = functools.partial(ParameterProxy, self, name=name, param=parameter)
+                    proxy = self.create_proxy("get_attr", name, (), {}, proxy_factory_fn=kind)
                     parameter_proxy_cache[name] = proxy
                 return parameter_proxy_cache[name]
         return attr_val
@@ -308,6 +311,7 @@ class _Patches:
         self.replaced: list[tuple[dict[str, Any], str, Any]] = []
 
     def __enter__(self) -> None:
+        _tracing.append(self)
         call, read = Module.__call__, Module.__getattr__
         self.call, self.read = call, read
         tracer, thread, cache = self.tracer, self.thread, self.cache
@@ -350,6 +354,7 @@ class _Patches:
         place[name] = recorded
 
     def __exit__(self, *exc: Any) -> None:
+        _tracing.remove(self)
         Module.__call__ = self.call  # type: ignore[method-assign]  # as it was
         Module.__getattr__ = self.read  # type: ignore[method-assign]  # the same
         for place, name, original in reversed(self.replaced):
@@ -360,6 +365,18 @@ class _Patches:
 
 
 _MISSING = object()
+# The traces that are going on.
+_tracing: list[_Patches] = []
+
+
+def is_fx_tracing() -> bool:
+    """Whether this thread is tracing a program.
+
+    Example:
+        >>> clew.fx._symbolic_trace.is_fx_tracing()
+        False
+    """
+    return any(each.thread == threading.get_ident() for each in _tracing)
 
 
 def _first_proxy(args: Any, kwargs: Any) -> Proxy | None:

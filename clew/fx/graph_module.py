@@ -65,7 +65,7 @@ class GraphModule(Module):
             self.training = root.training
             for node in graph.nodes:
                 if node.op in ("get_attr", "call_module"):
-                    _copy_attribute(root, self, node.target)
+                    _copy_attr(root, self, node.target)
         elif isinstance(root, dict):
             self._assign_all(root, graph)
         else:
@@ -87,7 +87,7 @@ class GraphModule(Module):
                 wanted.append(node.target)
         # Shorter names first, so that a module is there before what is in it.
         for target in sorted(wanted, key=lambda name: name.count(".")):
-            _assign_attribute(root[target], self, target)
+            _assign_attr(root[target], self, target)
 
     @property
     def graph(self) -> Graph:
@@ -253,7 +253,7 @@ def _adopt_all(module: Module) -> None:
         module.add_module(name, child)
 
 
-def _copy_attribute(source: Any, target: Module, path: str) -> None:
+def _copy_attr(source: Any, target: Module, path: str) -> None:
     """Put an attribute of a module into another one, in modules of the same names."""
     *outer, last = path.split(".")
     for name in outer:
@@ -272,7 +272,7 @@ def _copy_attribute(source: Any, target: Module, path: str) -> None:
         setattr(target, last, value)
 
 
-def _assign_attribute(value: Any, target: Module, path: str) -> None:
+def _assign_attr(value: Any, target: Module, path: str) -> None:
     *outer, last = path.split(".")
     for name in outer:
         inner = getattr(target, name, None)

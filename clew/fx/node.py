@@ -12,7 +12,11 @@ from clew.fx.naming import qualified_name, type_repr
 if TYPE_CHECKING:
     from clew.fx.graph import Graph
 
-__all__ = ["Node", "has_side_effect", "map_aggregate", "map_arg"]
+__all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
+
+# For annotations: what an argument of a node may be, and what a node may call.
+Argument = Any
+Target = Callable[..., Any] | str
 
 _legal_ops = {
     "placeholder", "get_attr", "call_function", "call_module", "call_method", "output", "root",

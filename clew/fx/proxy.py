@@ -17,7 +17,14 @@ from clew.core.tensor import Tensor
 from clew.fx.graph import Graph
 from clew.fx.node import Node, map_aggregate
 
-__all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "TraceError", "TracerBase"]
+__all__ = [
+    "Attribute",
+    "GraphAppendingTracer",
+    "ParameterProxy",
+    "Proxy",
+    "TraceError",
+    "TracerBase",
+]
 
 # What an argument may be as it is.
 _CONSTANTS = (
@@ -220,6 +227,44 @@ class Attribute(Proxy):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+class ParameterProxy(Proxy):
+    """The proxy of a parameter, whose shape is known while tracing."""
+
+    def __init__(self, tracer: TracerBase, node: Node, name: str, param: Tensor) -> None:
+        super().__init__(node, tracer)
+        self.param = param
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"ParameterProxy({self.name})"
+
+    @property
+    def shape(self) -> Any:
+        """The parameter's shape."""
+        return self.param.shape
+
+    def size(self) -> Any:
+        """The parameter's shape."""
+        return self.param.size()
+
+    def dim(self) -> int:
+        """The number of its dimensions."""
+        return self.param.dim()
+
+    @property
+    def ndim(self) -> int:
+        """The number of its dimensions."""
+        return self.param.ndim
+
+    def numel(self) -> int:
+        """The number of its elements."""
+        return self.param.numel()
+
+    def nelement(self) -> int:
+        """The number of its elements."""
+        return self.param.nelement()
 
 
 def _define_operators() -> None:

@@ -326,6 +326,18 @@ def test_gradients_of_a_subclass(lib: Any) -> Any:
     return kinds, isinstance(weight, lib.nn.Parameter), weight.grad, again.as_subclass(lib.Tensor)
 
 
+def test_a_subclass_under_transforms() -> None:
+    class A(clew.Tensor):
+        pass
+
+    scale = clew.tensor([2.0, 3.0]).as_subclass(A)
+    x = clew.ones(4, 2)
+    assert clew.func.vmap(lambda row: (row * scale).sum())(x).tolist() == [5.0] * 4
+    value, tangent = clew.func.jvp(lambda s: s * s, (scale,), (clew.ones(2),))
+    assert (value.tolist(), tangent.tolist()) == ([4.0, 9.0], [4.0, 6.0])
+    assert clew.func.grad(lambda s: (s * s).sum())(scale).tolist() == [4.0, 6.0]
+
+
 class Picklable(clew.Tensor):
     pass
 

@@ -223,3 +223,19 @@ def test_modules_are_as_they_were_after_a_trace() -> None:
     with pytest.raises(clew.fx.proxy.TraceError, match="control flow"):
         clew.fx.symbolic_trace(lambda x: 1 if math.sqrt(x) else 2)
     assert (clew.nn.Module.__call__, clew.nn.Module.__getattr__, math.sqrt) == before
+
+
+def test_shapes_of_parameters_may_be_constants() -> None:
+    class Scaled(clew.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = clew.nn.Parameter(clew.ones(2, 3))
+
+        def forward(self, x: Any) -> Any:
+            assert clew.fx._symbolic_trace.is_fx_tracing()
+            return x.view(self.w.shape) * self.w if self.w.dim() == 2 else x
+
+    tracer = clew.fx.Tracer(param_shapes_constant=True)
+    names = [node.name for node in tracer.trace(Scaled()).nodes]
+    assert names == ["x", "w", "view", "mul", "output"]
+    assert not clew.fx._symbolic_trace.is_fx_tracing()
