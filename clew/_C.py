@@ -6,15 +6,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from clew import fft, linalg, special
-from clew.core.overrides import (
-    ENABLED,
-    NOTHING,
+from clew.core.function_modes import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
     pop_mode,
     push_mode,
 )
-from clew.core.overrides import Enabled as _EnableTorchFunction
+from clew.core.function_modes import Enabled as _EnableTorchFunction
+from clew.core.overrides import ENABLED, NOTHING
 from clew.core.overrides import disabled as _disabled_torch_function_impl
 from clew.core.state import local
 from clew.core.tensor import Tensor as TensorBase

@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from clew import errors, fft, linalg, special
-from clew.core import overrides
+from clew import fft, linalg, special
+from clew.core import function_modes, overrides
 from clew.core.override_tables import IGNORED
-from clew.core.overrides import NOTHING, Enabled, every_member, offered, overloaded
+from clew.core.overrides import NOTHING, every_member, no_implementation, offered, overloaded
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.interrupts import uninterrupted
@@ -98,13 +98,7 @@ def handle_torch_function(
     if result is not NotImplemented:
         return result
     name = resolve_name(public_api) or f"{public_api.__module__}.{public_api.__name__}"
-    kinds = [each for each in asked if isinstance(each, type)]
-    modes = [each for each in asked if not isinstance(each, type)]
-    nor = f" nor in mode {modes[0]}" if modes else ""
-    raise TypeError(
-        f"no implementation found for '{name}' on types that implement __torch_function__: "
-        f"{kinds}{nor}" + errors.at_user_line()
-    )
+    raise no_implementation(name, asked)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[T], T]:
@@ -243,7 +237,7 @@ def get_default_nowrap_functions() -> set[Any]:
         >>> clew.Tensor.grad.__get__ in clew.overrides.get_default_nowrap_functions()
         True
     """
-    return overrides.nowrap_functions()
+    return set(overrides.nowrap_functions())
 
 
 def redispatch_function(
@@ -273,7 +267,7 @@ def enable_reentrant_dispatch() -> Any:
         ...     clew.ones(1) + 1
         tensor([2.])
     """
-    return Enabled()
+    return function_modes.Enabled()
 
 
 class TorchFunctionMode:
@@ -299,12 +293,12 @@ class TorchFunctionMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        overrides.push_mode(self)
+        function_modes.push_mode(self)
         return self
 
     @uninterrupted
     def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
-        overrides.pop_mode()
+        function_modes.pop_mode()
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:
@@ -328,5 +322,5 @@ def _get_current_function_mode_stack() -> list[Any]:
     return list(local.state.function_modes)
 
 
-_push_mode = overrides.push_mode
-_pop_mode = overrides.pop_mode
+_push_mode = function_modes.push_mode
+_pop_mode = function_modes.pop_mode

@@ -23,9 +23,8 @@ has stepped aside), everything below runs as it is.
 
 from __future__ import annotations
 
+import functools
 import inspect
-import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType, FunctionType, MethodType
@@ -47,8 +46,6 @@ from clew.core.override_tables import (
 )
 from clew.core.state import local
 from clew.core.tensor import Size, Tensor
-from clew.forking import add_lock
-from clew.interrupts import uninterrupted
 from clew.source import user_stacklevel
 
 # What of it is in effect, in `State.overrides`: classes and modes, modes only, nothing.
@@ -111,10 +108,6 @@ def _insert(found: list[Any], value: Any, kind: type) -> None:
         found.insert(place, value)
 
 
-def _never(types: Any) -> bool:
-    return False
-
-
 class Override:
     """A function that can be taken over: what is called instead of it, and how it is named."""
 
@@ -165,7 +158,8 @@ class Override:
                 result, asked = offered(self.func, types, found, args, kwargs)
                 if result is not NotImplemented or self.is_operator:
                     return result
-                raise _all_declined(self.name, asked)
+                tell = _all_declined if self.arrangement == AS_GIVEN else no_implementation
+                raise tell(self.name, asked)
         return self.implementation(*args, **kwargs)
 
     def arranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
@@ -238,6 +232,7 @@ def _handler_of(value: Any) -> Any:
 
 
 def _all_declined(name: str, asked: list[Any]) -> TypeError:
+    """What PyTorch's compiled part says when nobody took a call."""
     listed = "".join(
         f"\n  - {'tensor subclass' if isinstance(each, type) else 'mode object'} {each}"
         for each in asked
@@ -245,6 +240,17 @@ def _all_declined(name: str, asked: list[Any]) -> TypeError:
     return TypeError(
         f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned "
         f"NotImplemented:\n{listed}" + errors.at_user_line()
+    )
+
+
+def no_implementation(name: str, asked: list[Any]) -> TypeError:
+    """What PyTorch's functions in Python say."""
+    kinds = [each for each in asked if isinstance(each, type)]
+    modes = [each for each in asked if not isinstance(each, type)]
+    nor = f" nor in mode {modes[0]}" if modes else ""
+    return TypeError(
+        f"no implementation found for '{name}' on types that implement __torch_function__: "
+        f"{kinds}{nor}" + errors.at_user_line()
     )
 
 
@@ -360,81 +366,6 @@ def unseen(*values: Any) -> bool:
     return True
 
 
-# -- modes -----------------------------------------------------------------------------------------
-
-# The threads that have a mode.
-_threads: set[int] = set()
-_lock = add_lock(sys.modules[__name__], "_lock", threading.Lock)
-
-
-def push_mode(mode: Any) -> None:
-    """Make a mode the newest of its thread."""
-    switch_on()
-    state = local.state
-    with _lock:
-        _threads.add(id(state))
-        Override.is_quiet = staticmethod(_never)
-    state.function_modes = (*state.function_modes, mode)
-
-
-@uninterrupted
-def pop_mode() -> Any:
-    """Take the newest mode off, and return it."""
-    state = local.state
-    modes = state.function_modes
-    if not modes:
-        raise RuntimeError("trying to pop from empty mode stack" + errors.at_user_line())
-    state.function_modes = modes[:-1]
-    if len(modes) == 1:
-        with _lock:
-            _threads.discard(id(state))
-            if not _threads:
-                Override.is_quiet = QUIET.issuperset
-    return modes[-1]
-
-
-class Setting:
-    """What of `__torch_function__` is in effect inside a block."""
-
-    __slots__ = ("before",)
-
-    value = ENABLED
-
-    def __enter__(self) -> None:
-        state = local.state
-        self.before = state.overrides
-        state.overrides = max(self.value, self.before)
-
-    @uninterrupted
-    def __exit__(self, *exc: Any) -> None:
-        local.state.overrides = self.before
-
-
-class Enabled(Setting):
-    """Everything is in effect again."""
-
-    __slots__ = ()
-
-    def __enter__(self) -> None:
-        state = local.state
-        self.before = state.overrides
-        state.overrides = ENABLED
-
-
-class DisableTorchFunctionSubclass(Setting):
-    """Inside, classes take over nothing; modes do."""
-
-    __slots__ = ()
-    value = MODES_ONLY
-
-
-class DisableTorchFunction(Setting):
-    """Inside, nothing takes over functions."""
-
-    __slots__ = ()
-    value = NOTHING
-
-
 # -- what Tensor has -------------------------------------------------------------------------------
 
 
@@ -479,10 +410,11 @@ def converted(result: Any, cls: type[Tensor]) -> Any:
     return result
 
 
-def nowrap_functions() -> set[Any]:
+@functools.cache
+def nowrap_functions() -> frozenset[Any]:
     """Properties whose values are given as they are, not as objects of a subclass."""
     members = vars(Tensor)
-    return {members["_base"].__get__, members["grad"].__get__}
+    return frozenset({members["_base"].__get__, members["grad"].__get__})
 
 
 def _init_subclass(cls: type[Tensor], **kwargs: Any) -> None:

@@ -170,7 +170,8 @@ def test_classes_that_are_no_tensors(lib: Any) -> Any:
         x.reshape(d), x.view(d, 1), lib.clone(d), lib.is_tensor(d),
     ]  # fmt: skip
     wrong = raised(lib.add, x, Silent()), raised(lambda: x + Silent()), raised(lib.tensor, d)
-    return values, wrong, raised(lib.cat, [x, Silent()])
+    in_python = raised(lib.nn.functional.relu, Silent(), words=12)
+    return values, wrong, in_python, raised(lib.cat, [x, Silent()])
 
 
 @twice

@@ -9,7 +9,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.backend.device import check_device
-from clew.core.overrides import DisableTorchFunction
+from clew.core.function_modes import DisableTorchFunction
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Size, Tensor, alias, retyped, tangents_of, wrap
 from clew.ops.create.nested_data import array_from_data
