@@ -31,6 +31,8 @@ _LACKING = re.compile(r"([\w.]+)\(\) missing (\d+) required positional arguments
 NUMPY_NAMES = {
     "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
 }  # fmt: skip
+# NumPy's words for an array that no address space holds.
+_TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded")
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -122,10 +124,21 @@ def explain(
             f"{function.__name__}() missing {lacking[2]} required positional arguments: {names}"
             + errors.at_user_line()
         ) from None
+    if isinstance(error, ValueError) and text.startswith(_TOO_LARGE):
+        raise errors.storage_overflow(_integers((*args, *kwargs.values()))) from None
     # clew's own words end with the user's line; what begins with the argument names no function.
     is_said = "()" in text or (user_line and not text.startswith("argument '"))
     if not (isinstance(error, TypeError) and is_said):
         check_arguments(function, args, kwargs, first, deep=True, called=name)
+
+
+def _integers(values: Sequence[Any]) -> list[int]:
+    """The sizes among the arguments of a function that makes a tensor."""
+    found: list[int] = []
+    for value in values:
+        each = value if isinstance(value, (list, tuple)) else (value,)
+        found += [n for n in each if isinstance(n, int)]
+    return found
 
 
 def check_arguments(

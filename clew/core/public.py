@@ -196,10 +196,13 @@ def refuse_history(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> No
         )
 
 
-def deliver(result: Tensor, out: Tensor, function: str) -> Tensor:
-    """Store a result in the tensor that the caller gave a function as `out=`."""
+def deliver(result: Tensor, out: Tensor, function: str, warns: bool = True) -> Tensor:
+    """Store a result in the tensor that the caller gave a function as `out=`.
+
+    `warns`: of an `out` whose elements are lost because it has another shape.
+    """
     _refuse_out(result, out, function)
-    _store(result, out)
+    _store(result, out, warns)
     return out
 
 
@@ -224,9 +227,9 @@ def _refuse_out(result: Tensor, out: Tensor, function: str) -> None:
         raise errors.overlapping_write()
 
 
-def _store(result: Tensor, out: Tensor) -> None:
+def _store(result: Tensor, out: Tensor, warns: bool = True) -> None:
     if out._array.shape != result._array.shape:
-        if out._array.size:
+        if warns and out._array.size:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape "
                 f"{errors.shape_list(out._array.shape)}, which does not match the required output "

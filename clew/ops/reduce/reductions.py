@@ -15,6 +15,8 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.codegen.ir import where
+from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy import reduce
 from clew.kernels.numpy.arrays import as_new, widened
 from clew.kernels.numpy.conversion import converted
@@ -307,11 +309,14 @@ def mean(
 # -- ignoring NaN --------------------------------------------------------------------------
 
 
+@elementwise("without_nan", 1, half=True)
+def _WITHOUT_NAN_KERNEL(x: Any) -> Any:
+    return where(x.ne(x), 0.0, x)
+
+
 def _nansum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
     if self.dtype.kind not in "biu":
-        missing = np.isnan(self)
-        if missing.any():
-            self = np.where(missing, np.zeros((), self.dtype), self)
+        self = _WITHOUT_NAN_KERNEL.when(self)(self)
     return _sum(self, dims=dims, keepdim=keepdim, dtype=dtype)
 
 

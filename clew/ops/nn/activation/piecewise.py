@@ -253,16 +253,29 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 # -- shrinking -----------------------------------------------------------------------------
 
 
-def _softshrink(self: Array, *, lambd: float) -> Array:
-    moved = np.where(self > 0, self - self.dtype.type(lambd), self + self.dtype.type(lambd))
-    small = (self >= -lambd) & (self <= lambd)
+@elementwise("softshrink", 2, scalars=(1,))
+def _SOFTSHRINK_KERNEL(x: Any, lambd: Any) -> Any:
+    moved = choose(x > 0.0, x - lambd, x + lambd)
     # A NaN is neither small nor large and must stay.
-    return np.where(small, self.dtype.type(0), moved)
+    return choose((x >= -lambd) & (x <= lambd), lambd.like(0.0), moved)
+
+
+@elementwise("shrink_backward", 3, scalars=(2,))
+def _SHRINK_BACKWARD_KERNEL(g: Any, x: Any, lambd: Any) -> Any:
+    return choose((x >= -lambd) & (x <= lambd), lambd.like(0.0), g)
+
+
+def _softshrink(self: Array, *, lambd: float) -> Array:
+    return run_kernel(_SOFTSHRINK_KERNEL, self, numbers=(lambd,))
+
+
+def _kept_outside(values: Array, self: Array, lambd: float) -> Array:
+    return run_kernel(_SHRINK_BACKWARD_KERNEL, values, self, numbers=(lambd,))
 
 
 SHRINK_BACKWARD: Row = Row(
     "shrink_backward",
-    lambda grad_output, self, *, lambd: _kept(grad_output, ~((self >= -lambd) & (self <= lambd))),
+    lambda grad_output, self, *, lambd: _kept_outside(grad_output, self, lambd),
     node="SoftshrinkBackwardBackward0",
     grads={
         "grad_output": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd),
@@ -276,7 +289,7 @@ SOFTSHRINK = Row(
 )  # fmt: skip
 HARDSHRINK = Row(
     "hardshrink",
-    lambda self, *, lambd: _kept(self, ~((self >= -lambd) & (self <= lambd))),
+    lambda self, *, lambd: _kept_outside(self, self, lambd),
     inputs=("self",), takes=FLOATS,
     grads={"self": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd)},
     kinks="0 at both ends",
