@@ -34,6 +34,10 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
 
 _getframe = sys._getframe
 
+# The file of the code that looks for classes and modes which take a function over. It has a frame
+# of its own, with the globals of that function: whoever asks for a caller means the one behind it.
+LOOKS_FIRST = "<clew.core.overrides>"
+
 
 Place = tuple[CodeType, int]
 

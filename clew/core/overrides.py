@@ -46,7 +46,7 @@ from clew.core.override_tables import (
 )
 from clew.core.state import local
 from clew.core.tensor import Size, Tensor
-from clew.source import user_stacklevel
+from clew.source import LOOKS_FIRST, user_stacklevel
 
 # What of it is in effect, in `State.overrides`: classes and modes, modes only, nothing.
 ENABLED, MODES_ONLY, NOTHING = range(3)
@@ -353,7 +353,7 @@ def _code_with(cells: int, name: str) -> CodeType:
     if cells not in _CODES:
         names = ", ".join(f"cell_{number}" for number in range(cells))
         made: dict[str, Any] = {}
-        exec(compile(_SOURCE.format(cells=names), "<clew.core.overrides>", "exec"), made)
+        exec(compile(_SOURCE.format(cells=names), LOOKS_FIRST, "exec"), made)
         _CODES[cells] = made["enclosing"](*range(cells)).__code__
     return _CODES[cells].replace(co_name=name)
 
