@@ -113,7 +113,7 @@ _LAZY = frozenset(
     {
         "_C", "__config__", "__future__", "_dynamo", "_inductor", "_utils", "accelerator",
         "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions",
-        "doctor", "fft", "func", "fx", "hub", "jit", "linalg", "mps", "multiprocessing",
+        "doctor", "fft", "func", "fx", "hub", "jit", "library", "linalg", "mps", "multiprocessing",
         "nn", "optim", "overrides", "profiler", "quasirandom", "serialization", "signal",
         "special", "storage", "testing", "torch_version", "types", "utils", "xpu",
     }

@@ -23,7 +23,7 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
         "distributions", "distributions.kl", "distributions.transforms", "doctor", "doctor.facts",
         "doctor.observe", "doctor.report", "doctor.rules", "func", "kernels", "kernels.codegen",
         "kernels.compiled", "kernels.conv", "kernels.gemm", "kernels.numpy", "kernels.pool",
-        "kernels.runtime", "nn", "nn.attention", "nn.modules", "nn.parallel", "nn.utils", "ops",
+        "kernels.runtime", "library", "nn", "nn.attention", "nn.modules", "nn.parallel", "nn.utils", "ops",
         "ops.batching", "ops.create", "ops.define", "ops.index", "ops.linalg", "ops.nn",
         "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce", "ops.shape",
         "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler", "serialization",

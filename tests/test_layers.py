@@ -41,6 +41,7 @@ RANKS: tuple[frozenset[str], ...] = (
             "distributions",
             "testing",
             "serialization",
+            "library",
         }
     ),
     frozenset({"doctor"}),
