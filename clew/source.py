@@ -28,7 +28,7 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
         "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce", "ops.shape",
         "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler", "serialization",
         "signal", "standin.functorch", "standin.torch", "utils", "utils.data", "utils.data._utils",
-        "utils.tensorboard",
+        "utils.tensorboard", "utils.trees",
     )
 }  # fmt: skip
 
