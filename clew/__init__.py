@@ -17,6 +17,7 @@ from clew import ops as _ops
 
 # isort: on
 import math as _math
+import sys as _sys
 from importlib import import_module as _import_module
 from types import FunctionType as _FunctionType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -86,6 +87,8 @@ __version__: str = version.clew
 
 _tune_malloc()
 
+legacy_contiguous_format = contiguous_format
+
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 
 # The in-place methods that are functions, too.
@@ -111,18 +114,35 @@ globals().update({d.name: d for d in (*_ALL_DTYPES, *_FLOAT8, _complex32)}, **_A
 # Sub-packages that are imported when they are first asked for, so that `import clew` is quick.
 _LAZY = frozenset(
     {
-        "_C", "__config__", "__future__", "_dynamo", "_inductor", "_utils", "accelerator",
-        "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions",
-        "doctor", "fft", "func", "fx", "hub", "jit", "library", "linalg", "mps", "multiprocessing",
-        "nn", "optim", "overrides", "profiler", "quasirandom", "serialization", "signal",
-        "special", "storage", "testing", "torch_version", "types", "utils", "xpu",
+        "_C", "__config__", "__future__", "_dynamo", "_higher_order_ops", "_inductor",
+        "_jit_internal", "_library", "_ops", "_tensor", "_tensor_str", "_utils", "accelerator",
+        "amp", "backends", "classes", "compiler", "cpu", "cuda", "distributed", "distributions",
+        "doctor", "export", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg",
+        "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom",
+        "return_types", "serialization", "signal", "special", "storage", "testing",
+        "torch_version", "types", "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {
     "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
     "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory", "GradScaler": "amp",
-    "cond": "_higher_order_ops", "while_loop": "_higher_order_ops",
+    "cond": "_higher_order_ops", "while_loop": "_higher_order_ops", "Future": "futures",
+    "PyTorchFileReader": "_C", "ScriptModule": "jit", "StorageBase": "_C", "Stream": "cuda",
+    "Event": "cuda", "get_device_module": "_utils",
 } | dict.fromkeys(
+    (
+        "_assert", "_assert_async", "_check", "_check_index", "_check_is_size",
+        "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with", "_check_type",
+        "_check_value", "_check_with",
+    ),
+    "_checks",
+) | dict.fromkeys(
+    (
+        "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite",
+        "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum",
+    ),
+    "_symbolic",
+) | dict.fromkeys(
     (
         "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage",
         "ComplexFloatStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage",
@@ -173,6 +193,8 @@ _get_lazily, __dir__ = _on_request(__name__, _LAZY, _LAZY_NAMES)
 
 def __getattr__(name: str) -> _Any:
     # For type checkers this also says that the names from the table of operations exist.
+    if name == "torch":  # PyTorch's module has itself, because it imports its parts by their names
+        return _sys.modules[__package__]
     if name.startswith("_foreach_"):
         functions = _import_module("clew._foreach").FUNCTIONS
         if name in functions:

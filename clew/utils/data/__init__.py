@@ -1,6 +1,6 @@
 """Datasets, samplers, and the loader that makes batches of them."""
 
-from clew.utils.data import _utils, dataloader, dataset, distributed, sampler
+from clew.utils.data import _utils, dataloader, datapipes, dataset, distributed, sampler
 from clew.utils.data.dataloader import (
     DataLoader,
     _DatasetKind,
@@ -18,6 +18,12 @@ from clew.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
+from clew.utils.data.datapipes.datapipe import (
+    DataChunk,
+    IterDataPipe,
+    MapDataPipe,
+    functional_datapipe,
+)
 from clew.utils.data.distributed import DistributedSampler
 from clew.utils.data.sampler import (
     BatchSampler,
@@ -34,5 +40,6 @@ __all__ = [
     "Subset", "random_split",
     "Sampler", "SequentialSampler", "RandomSampler", "SubsetRandomSampler",
     "WeightedRandomSampler", "BatchSampler", "DistributedSampler",
+    "DataChunk", "IterDataPipe", "MapDataPipe", "datapipes", "functional_datapipe",
     "_DatasetKind", "_utils", "dataloader", "dataset", "distributed", "sampler",
 ]  # fmt: skip
