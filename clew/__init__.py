@@ -42,6 +42,7 @@ from clew.backend.device import device, get_default_device, set_default_device
 from clew.backend.dtypes import ALIASES as _ALIASES
 from clew.backend.dtypes import ALL_DTYPES as _ALL_DTYPES
 from clew.backend.dtypes import FLOAT8 as _FLOAT8
+from clew.backend.dtypes import QUANTIZED as _QUANTIZED
 from clew.backend.dtypes import complex32 as _complex32
 from clew.backend.dtypes import (
     dtype,
@@ -109,7 +110,7 @@ for _name, _function in _FUNCTIONS.items():
     # Pickles find a function by its module and name.
     if isinstance(_function, _FunctionType) and _function.__module__ != __name__:
         _function.__module__, _function.__qualname__ = __name__, _name
-globals().update({d.name: d for d in (*_ALL_DTYPES, *_FLOAT8, _complex32)}, **_ALIASES)
+globals().update({d.name: d for d in (*_ALL_DTYPES, *_FLOAT8, *_QUANTIZED, _complex32)}, **_ALIASES)
 
 # Sub-packages that are imported when they are first asked for, so that `import clew` is quick.
 _LAZY = frozenset(

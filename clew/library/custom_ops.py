@@ -8,7 +8,13 @@ from typing import Any
 
 from clew import errors
 from clew.core.tensor import Tensor
-from clew.library.definitions import Library, _key_of, define_operator, operator_of
+from clew.library.definitions import (
+    Library,
+    _key_of,
+    define_operator,
+    keep_fake,
+    operator_of,
+)
 from clew.library.dispatch import Operator
 from clew.library.schema import infer_schema, parse
 from clew.ops.namespaces import namespace
@@ -234,7 +240,8 @@ def register_fake(
 ) -> Any:
     """Register what computes only the shapes and data types of an operation's results.
 
-    It runs in `opcheck`; a decorator without the function.
+    It runs in `opcheck`. An operation that is named may be defined later. A decorator without the
+    function.
 
     Args:
         op: the operation
@@ -248,10 +255,9 @@ def register_fake(
         ... def twice(x):
         ...     return clew.empty_like(x)
     """
-    operator = operator_of(op, lib.ns if lib is not None else "")
 
     def register(function: Any) -> Any:
-        operator.fake = function
+        keep_fake(op, function, lib.ns if lib is not None else "")
         return function
 
     return register if func is None else register(func)

@@ -153,7 +153,7 @@ class Library:
         return {key for each, key in self._kernels if each is operator}
 
     def _register_fake(self, op_name: str, fn: Callable[..., Any], *args: Any, **kw: Any) -> None:
-        operator_of(op_name, self.ns).fake = fn
+        keep_fake(op_name, fn, self.ns)
 
     def _destroy(self) -> None:
         """Take back what was defined and registered through this object."""
@@ -166,6 +166,21 @@ class Library:
         _defined.discard(self.ns)
 
 
+# Fake kernels of operations that are not defined yet: compiled ones of packages never will be.
+_later_fakes: dict[str, Callable[..., Any]] = {}
+
+
+def keep_fake(op: Any, function: Callable[..., Any], library: str = "") -> None:
+    """Give an operation its fake kernel, now or when it is defined."""
+    if isinstance(op, str):
+        space, _, name = op.rpartition("::")
+        packet = NAMESPACES.get(space or library)
+        if packet is None or name.partition(".")[0] not in packet._packets:
+            _later_fakes[f"{space or library}::{name}"] = function
+            return
+    operator_of(op, library).fake = function
+
+
 def define_operator(library: str, schema: Any) -> Operator:
     """Enter an operation under its name, which must be new."""
     name = schema.name.partition("::")[2]
@@ -176,7 +191,9 @@ def define_operator(library: str, schema: Any) -> Operator:
             "multiple times. Each overload's schema should only be registered with a single call "
             "to def()." + errors.at_user_line()
         )
-    return Operator(library, schema)
+    operator = Operator(library, schema)
+    operator.fake = _later_fakes.pop(operator.qualified, None)
+    return operator
 
 
 _fragments: dict[str, Library] = {}

@@ -128,10 +128,16 @@ class Filter(IterDataPipe):
     def _holds(self, data: Any) -> bool:
         columns = self.input_col
         if columns is None:
-            return self.filter_fn(data)
-        if isinstance(columns, (list, tuple)):
-            return self.filter_fn(*(data[each] for each in columns))
-        return self.filter_fn(data[columns])
+            holds = self.filter_fn(data)
+        elif isinstance(columns, (list, tuple)):
+            holds = self.filter_fn(*(data[each] for each in columns))
+        else:
+            holds = self.filter_fn(data[columns])
+        if not isinstance(holds, bool):
+            raise ValueError(
+                "Boolean output is required for `filter_fn` of FilterIterDataPipe, got", type(holds)
+            )
+        return holds
 
 
 class Sampler(IterDataPipe):

@@ -125,7 +125,6 @@ class Zipper(MapDataPipe):
         return min(map(len, self.datapipes))
 
 
-@functional_datapipe("shuffle")
 class Shuffler(IterDataPipe):
     """The elements in random order, as a pipe that is read from start to end.
 
@@ -155,4 +154,4 @@ class Shuffler(IterDataPipe):
 
 
 # It is read from start to end, and made from pipes that are not.
-MapDataPipe.functions["shuffle"] = IterDataPipe.functions.pop("shuffle")
+MapDataPipe.register_datapipe_as_function("shuffle", Shuffler)
