@@ -115,21 +115,17 @@ globals().update({d.name: d for d in (*_ALL_DTYPES, *_FLOAT8, *_QUANTIZED, _comp
 # Sub-packages that are imported when they are first asked for, so that `import clew` is quick.
 _LAZY = frozenset(
     {
-        "_C", "__config__", "__future__", "_dynamo", "_higher_order_ops", "_inductor",
-        "_jit_internal", "_library", "_ops", "_tensor", "_tensor_str", "_utils", "accelerator",
-        "amp", "backends", "classes", "compiler", "cpu", "cuda", "distributed", "distributions",
-        "doctor", "export", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg",
-        "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom",
-        "return_types", "serialization", "signal", "special", "storage", "testing",
-        "torch_version", "types", "utils", "xpu",
+        "_C", "__config__", "__future__", "_dynamo", "_inductor", "_utils", "accelerator",
+        "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions",
+        "doctor", "fft", "func", "fx", "hub", "jit", "linalg", "mps", "multiprocessing",
+        "nn", "optim", "overrides", "profiler", "quasirandom", "serialization", "signal",
+        "special", "storage", "testing", "torch_version", "types", "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {
     "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
     "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory", "GradScaler": "amp",
-    "cond": "_higher_order_ops", "while_loop": "_higher_order_ops", "Future": "futures",
-    "PyTorchFileReader": "_C", "ScriptModule": "jit", "StorageBase": "_C", "Stream": "cuda",
-    "Event": "cuda", "get_device_module": "_utils",
+    "cond": "_higher_order_ops", "while_loop": "_higher_order_ops",
 } | dict.fromkeys(
     (
         "_assert", "_assert_async", "_check", "_check_index", "_check_is_size",
@@ -161,6 +157,15 @@ _LAZY_NAMES = {
     ),
     "amp.autocast_mode",
 )  # fmt: skip
+# What packages built on PyTorch import besides.
+_LAZY |= {
+    "_higher_order_ops", "_jit_internal", "_library", "_ops", "_subclasses", "_tensor",
+    "_tensor_str", "classes", "export", "futures", "library", "onnx", "return_types",
+}  # fmt: skip
+_LAZY_NAMES |= {
+    "Event": "cuda", "Future": "futures", "PyTorchFileReader": "_C", "ScriptModule": "jit",
+    "StorageBase": "_C", "Stream": "cuda", "get_device_module": "_utils",
+}  # fmt: skip
 
 if _TYPE_CHECKING:
     from clew import (

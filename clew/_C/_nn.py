@@ -6,6 +6,7 @@ from typing import Any
 
 from clew.backend.device import device as _device
 from clew.core.tensor import Tensor
+from clew.nn import functional
 from clew.ops.aten_signatures import SIGNATURES
 from clew.ops.nn.attention import scaled_dot_product_attention
 from clew.ops.nn.linear import linear
@@ -32,7 +33,7 @@ def _parse_to(
 
 
 def __getattr__(name: str) -> Any:
-    found = SIGNATURES.get(name)
+    found = SIGNATURES.get(name) or getattr(functional, name, None)
     if found is None:
         raise AttributeError(f"module 'torch._C._nn' has no attribute {name!r}")
     return found
