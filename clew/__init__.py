@@ -117,18 +117,20 @@ _LAZY = frozenset(
     {
         "_C", "__config__", "__future__", "_dynamo", "_inductor", "_utils", "accelerator",
         "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions",
-        "doctor", "fft", "func", "fx", "hub", "jit", "linalg", "mps", "multiprocessing",
-        "nn", "optim", "overrides", "profiler", "quasirandom", "serialization", "signal",
-        "special", "storage", "testing", "torch_version", "types", "utils", "xpu",
+        "doctor", "fft", "func", "fx", "hub", "jit", "linalg", "masked", "mps",
+        "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom",
+        "serialization", "signal", "special", "storage", "testing", "torch_version", "types",
+        "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {
-    "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
-    "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory", "GradScaler": "amp",
+    "_assert": "compiler", "compile": "compiler", "graph": "doctor", "load": "serialization",
+    "save": "serialization", "vmap": "func", "OutOfMemoryError": "cuda", "GradScaler": "amp",
+    "memory_summary": "memory",
     "cond": "_higher_order_ops", "while_loop": "_higher_order_ops",
 } | dict.fromkeys(
     (
-        "_assert", "_assert_async", "_check", "_check_index", "_check_is_size",
+        "_assert_async", "_check", "_check_index", "_check_is_size",
         "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with", "_check_type",
         "_check_value", "_check_with",
     ),
@@ -160,7 +162,7 @@ _LAZY_NAMES = {
 # What packages built on PyTorch import besides.
 _LAZY |= {
     "_higher_order_ops", "_jit_internal", "_library", "_ops", "_subclasses", "_tensor",
-    "_tensor_str", "classes", "export", "futures", "library", "onnx", "return_types",
+    "_tensor_str", "classes", "export", "futures", "library", "return_types",
 }  # fmt: skip
 _LAZY_NAMES |= {
     "Event": "cuda", "Future": "futures", "PyTorchFileReader": "_C", "ScriptModule": "jit",

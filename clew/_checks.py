@@ -1,4 +1,4 @@
-"""`torch._assert`, `torch._check` and their companions: conditions with the error of each."""
+"""`torch._check` and its companions: conditions with the error of each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from clew.core.tensor import Tensor
 
 __all__ = [
-    "_assert", "_assert_async", "_check", "_check_index", "_check_is_size",
+    "_assert_async", "_check", "_check_index", "_check_is_size",
     "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with", "_check_type",
     "_check_value", "_check_with",
 ]  # fmt: skip
@@ -17,12 +17,6 @@ _DEFAULT = (
     "Expected cond to be True, but got False. (Could this error message be improved? If so, please "
     "report an enhancement request to PyTorch.)"
 )
-
-
-def _assert(condition: Any, message: str) -> None:
-    """Raise an AssertionError unless the condition holds."""
-    if not condition:
-        raise AssertionError(message)
 
 
 def _assert_async(input: Tensor, assert_msg: str = "") -> None:

@@ -23,12 +23,28 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
         "distributions", "distributions.kl", "distributions.transforms", "doctor", "doctor.facts",
         "doctor.observe", "doctor.report", "doctor.rules", "func", "kernels", "kernels.codegen",
         "kernels.compiled", "kernels.conv", "kernels.gemm", "kernels.numpy", "kernels.pool",
-        "kernels.runtime", "library", "nn", "nn.attention", "nn.modules", "nn.parallel", "nn.utils", "ops",
-        "ops.batching", "ops.create", "ops.define", "ops.index", "ops.linalg", "ops.nn",
+        "kernels.runtime", "masked", "nn", "nn.attention", "nn.modules", "nn.parallel", "nn.utils",
+        "ops", "ops.batching", "ops.create", "ops.define", "ops.index", "ops.linalg", "ops.nn",
         "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce", "ops.shape",
         "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler", "serialization",
         "signal", "standin.functorch", "standin.torch", "utils", "utils.data", "utils.data._utils",
-        "utils.tensorboard", "utils.trees",
+        "utils.tensorboard",
+    )
+}  # fmt: skip
+# Those that are there for the names that packages built on PyTorch import.
+INTERNAL_PACKAGES |= {
+    f"clew.{name}"
+    for name in (
+        "_C", "_dynamo", "_inductor", "_library", "_subclasses", "cuda.amp",
+        "distributed._composable", "distributed._composable.fsdp", "distributed._tensor",
+        "distributed.algorithms", "distributed.algorithms._checkpoint",
+        "distributed.algorithms.ddp_comm_hooks", "distributed.algorithms.model_averaging",
+        "distributed.checkpoint", "distributed.elastic",
+        "distributed.elastic.multiprocessing", "distributed.fsdp", "distributed.launcher",
+        "distributed.nn", "distributed.optim", "distributed.rpc", "distributed.tensor",
+        "distributed.tensor.experimental", "distributed.tensor.parallel", "export", "jit",
+        "library", "onnx", "utils.data.datapipes", "utils.data.datapipes.iter",
+        "utils.data.datapipes.map", "utils.data.datapipes.utils", "utils.trees",
     )
 }  # fmt: skip
 

@@ -26,6 +26,10 @@ _UNCHECKED = {
 }  # fmt: skip
 # Python's own words for a call without an argument that it needs.
 _LACKING = re.compile(r"([\w.]+)\(\) missing (\d+) required positional arguments?: ('.*)")
+# NumPy's names of arguments, which PyTorch takes as well.
+NUMPY_NAMES = {
+    "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
+}  # fmt: skip
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -47,6 +51,9 @@ def typed(function: F, first: int = 1) -> F:
         try:
             return function(*args, **kwargs) if kwargs else function(*args)
         except Exception as error:  # whatever it is, the call may explain it
+            renamed = by_torch_names(function, kwargs)
+            if renamed is not None:
+                return function(*args, **renamed)
             explain(function, args, kwargs, error, first)
             raise
 
@@ -64,10 +71,31 @@ def explained(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:  # whatever it is, the call may explain it
+            renamed = by_torch_names(function, kwargs)
+            if renamed is not None:
+                return function(*args, **renamed)
             explain(function, args, kwargs, error)
             raise
 
     return explaining  # type: ignore[return-value]  # it takes what `function` takes
+
+
+def by_torch_names(
+    function: Callable[..., Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """A failed call's keywords with PyTorch's names for NumPy's; None where that changes nothing.
+
+    A call with a name that the function does not have fails before the function runs.
+    """
+    if not kwargs or NUMPY_NAMES.keys().isdisjoint(kwargs):
+        return None
+    known = expectations(function)[2]
+    names = {
+        each: NUMPY_NAMES[each] for each in kwargs if each in NUMPY_NAMES and each not in known
+    }
+    if not names or any(name not in known or name in kwargs for name in names.values()):
+        return None
+    return {names.get(each, each): value for each, value in kwargs.items()}
 
 
 def explain(
@@ -153,15 +181,20 @@ def _fits(value: Any, kind: Any, deep: bool) -> bool:
         # What counts as an integer, NumPy's and tensors too; PyTorch takes no bool for one.
         return hasattr(type(value), "__index__") and not isinstance(value, bool)
     if kind is float:
-        return hasattr(type(value), "__float__")
+        return hasattr(type(value), "__float__") and not (deep and _is_no_number(value))
     if kind is complex:
-        return isinstance(value, complex) or hasattr(type(value), "__float__")
+        return isinstance(value, complex) or _fits(value, float, deep)
     if _is_list(kind):
         element = typing.get_args(kind)[0]
         return isinstance(value, (tuple, list)) and not (
             deep and any(not _fits(each, element, deep) for each in value)
         )
     return kind is Any or not isinstance(kind, type) or isinstance(value, kind)
+
+
+def _is_no_number(value: Any) -> bool:
+    """Whether this is a tensor or an array that PyTorch does not read a number from."""
+    return getattr(value, "requires_grad", False) or getattr(value, "ndim", 0) > 0
 
 
 def _wrong_element(value: Any, options: Types) -> int:

@@ -246,6 +246,8 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
             return op(*operands(op, input, other))
         state = local.state
         if state.intercept is not None or not has_short_path or not isinstance(input, Tensor):
+            if is_operator and not isinstance(input, Tensor):
+                raise errors.operator_of_other(op.name, input)
             return op(*operands(op, input, other))
         array = input._array
         dtype = array.dtype
@@ -275,7 +277,7 @@ def operator(op: Elementwise) -> Callable[[Any, Any], Any]:
 
 
 # PyTorch's arithmetic takes two numbers for tensors without dimensions.
-_OF_NUMBERS = frozenset({"add", "sub", "mul", "div"})
+_OF_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})
 
 
 def operands(op: Op, *values: Any) -> tuple[Any, ...]:

@@ -8,6 +8,7 @@ their history from it again (see `tensor.sync`).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, cast
@@ -37,7 +38,7 @@ from clew.core.tensor import (
     tangents_of,
 )
 from clew.observer import active
-from clew.source import _getframe, user_where
+from clew.source import _getframe, user_stacklevel, user_where
 
 
 def apply_inplace(op: Op, target: Tensor, *others: Any, **params: Any) -> Tensor:
@@ -73,6 +74,8 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
         result = op.compute(inputs, params)
         if type(result) is tuple or type(result) is list:
             result = result[0]
+        if op.name.startswith(_WRITE_EXPANDED) and repeats_memory(target._array):
+            result = _with_changes(target._array, result)
         store(target, result, op.name + "_")
     if plan is not None:
         edges = edges_of(inputs)
@@ -155,8 +158,31 @@ def check_write(
         if mask & 1:
             check_leaf(target, writer)
     if not may_overlap and repeats_memory(target._array):
-        raise errors.overlapping_write()
+        if not writer.startswith(_WRITE_EXPANDED):
+            raise errors.overlapping_write()
+        _warn_of_expanded(writer)
     return mask
+
+
+# These write to expanded tensors as well, with a warning.
+_WRITE_EXPANDED = ("index_fill", "index_put", "masked_fill")
+
+
+def _warn_of_expanded(writer: str) -> None:
+    name = next(each for each in _WRITE_EXPANDED if writer.startswith(each))
+    example = "tensor[indices] = tensor" if name == "index_put" else "tensor[mask] = scalar"
+    warnings.warn(
+        f"Use of {name}_ on expanded tensors is deprecated. Please clone() the tensor before "
+        f"performing this operation. This also applies to advanced indexing e.g. {example}",
+        stacklevel=user_stacklevel(),
+    )
+
+
+def _with_changes(target: np.ndarray, result: np.ndarray) -> np.ndarray:
+    """An expanded array after the elements that a result changes were written to it."""
+    unchanged = (result == target) | ((result != result) & (target != target))
+    np.copyto(target, result, where=~unchanged)
+    return target
 
 
 def repeats_memory(array: np.ndarray) -> bool:

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.core.no_history import NoHistory
 from clew.core.node import Edge, edge_of, recorded_edge
 from clew.core.recording import (
     DTYPE,
@@ -48,7 +49,7 @@ from clew.core.recording import (
 )
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE
-from clew.core.tensor import NoHistory, Tensor, _ndarray, _new, sync, wrap
+from clew.core.tensor import Tensor, _ndarray, _new, sync, wrap
 from clew.forking import cached_property
 from clew.observer import active
 from clew.source import _getframe, user_where

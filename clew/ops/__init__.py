@@ -47,6 +47,7 @@ from clew.ops.linalg import (
     matrix_norms,
     products,
     qr,
+    removed,
     solve,
 )
 from clew.ops.namespaces import namespace
@@ -67,6 +68,7 @@ from clew.ops.nn import (
     linear,
     max_pooling,
     multihead_attention,
+    native,
     padding,
     power_pooling,
     recurrent,
@@ -199,6 +201,7 @@ __all__ = [
     "matrix_norms",
     "max_pooling",
     "multihead_attention",
+    "native",
     "norms",
     "orthogonal_polynomials",
     "padding",
@@ -217,6 +220,7 @@ __all__ = [
     "recurrent",
     "recurrent_functions",
     "reductions",
+    "removed",
     "rms_norm",
     "rounding",
     "sampling",

@@ -10,6 +10,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.backend.normal_streams import scale_and_shift
+from clew.core.interception import by_example
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops.define.dims import is_int
@@ -246,6 +247,7 @@ def _spaced_dtype(
 
 
 @public(method=False, out=False)
+@by_example
 def linspace(
     start: Any,
     end: Any,
@@ -276,6 +278,7 @@ def linspace(
 
 
 @public(method=False, out=False)
+@by_example
 def logspace(
     start: Any,
     end: Any,
@@ -346,6 +349,8 @@ def eye(
 
 def _triangle(function: str, mask: np.ndarray, dtype: Any, options: Options) -> Tensor:
     kind = read_dtype(function, dtype) or dtypes.int64
+    if kind not in (dtypes.int32, dtypes.int64):
+        raise errors.no_kernel(function, kind, "Indices are of torch.int64 or torch.int32")
     return made(function, np.stack(np.nonzero(mask)).astype(kind.np, copy=False), options)
 
 

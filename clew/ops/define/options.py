@@ -159,7 +159,13 @@ def made(
         jit.machine()
     if out is not None:
         refuse_history((), {}, out)
-        return deliver(wrap(array), out, function)
+        result = wrap(array)
+        if result.dtype is not out.dtype:
+            raise RuntimeError(
+                f"dtype {result.dtype.scalar_name} does not match dtype of out parameter "
+                f"({out.dtype.scalar_name})" + errors.at_user_line()
+            )
+        return deliver(result, out, function)
     result = wrap(array)
     if like is not None and like._is_lifted:
         result = like.alike(result)
@@ -214,6 +220,4 @@ def _checked_integer(value: Any, dtype: dtypes.dtype) -> int:
 
 
 def overflow(dtype: dtypes.dtype) -> RuntimeError:
-    return RuntimeError(
-        f"value cannot be converted to type {dtype.name} without overflow" + errors.at_user_line()
-    )
+    return errors.scalar_overflow(dtype.name)

@@ -10,7 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.arguments import explain
+from clew.core.arguments import by_torch_names, explain
 from clew.core.casting import without_autocast
 from clew.core.elementwise import (
     BOOL,
@@ -359,18 +359,24 @@ def out_form(
             try:
                 return implementation(*args, **kwargs)
             except Exception as error:  # whatever it is, the call may explain it
+                renamed = by_torch_names(implementation, kwargs)
+                if renamed is not None:
+                    return implementation(*args, **renamed)
                 explain(implementation, args, kwargs, error)
                 raise
+        kwargs = by_torch_names(implementation, kwargs) or kwargs
         if differentiable:
             refuse_history(args, kwargs, out)
         if elementwise:
-            check_overlap((out, *args))
+            check_overlap((out, *args, *kwargs.values()))
         result = without_autocast(implementation, *args, **kwargs)
         if text and out.dtype is not result.dtype:
             words = {
                 "name": implementation.__name__,
                 "found": out.dtype.scalar_name,
                 "expected": result.dtype.scalar_name,
+                "c_found": out.dtype.c_name,
+                "c_expected": result.dtype.c_name,
             }
             raise RuntimeError(text.format(**words) + errors.at_user_line())
         deliver(result, out, implementation.__name__)

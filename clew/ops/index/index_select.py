@@ -15,7 +15,8 @@ from clew.kernels.numpy import scatter as kernel
 from clew.kernels.numpy.arrays import are_below
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
-from clew.ops.index.gather_scatter import Places, check_bounds, reduce_gradients
+from clew.ops.index.gather_scatter import check_bounds
+from clew.ops.index.reduce_gradients import Places, reduce_gradients
 from clew.ops.index.writing import Call, WritingOp, run, run_in_place
 from clew.ops.tensor.copying import convert, scalar_as, zeros
 
@@ -134,6 +135,8 @@ def _reduce_gradients(
     include_self: bool,
 ) -> tuple[Tensor, None, Tensor]:  # fmt: skip
     places = Places(
+        "index_reduce",
+        "source",
         read=lambda x: x.index_select(dim, index),
         add=lambda x, y: x.index_add(dim, index, y),
         multiply=lambda x, y: x.index_reduce(dim, index, y, "prod", include_self=include_self),
@@ -247,7 +250,7 @@ def _index_add_call(input: Tensor, dim: int, index: Tensor, source: Tensor, alph
     return INDEX_ADD, (input, index, source), {"dim": dim, "alpha": alpha}
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.exact)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """A copy with the slices of `alpha * source` added at the given indices of a dimension.
 
@@ -278,7 +281,7 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     return run_in_place(_index_add_call(self, dim, index, source, alpha))
 
 
-@public(checked=True, inplace=True)
+@public(checked=True, inplace=True, accept=out_checks.exact)
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     include_self: bool = True,
@@ -364,7 +367,7 @@ def _index_copy_call(input: Tensor, dim: int, index: Tensor, source: Tensor) -> 
     return INDEX_COPY, (input, index, source), {"dim": dim}
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.exact)
 @casts(WIDEST)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the slices of `source` at the given indices of a dimension.

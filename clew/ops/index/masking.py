@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.interception import by_example
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor
 from clew.ops.define import out_checks
 from clew.ops.define.dims import is_int, require_bool, shape_argument
 from clew.ops.define.rows import require_tensors
@@ -310,14 +311,15 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
             f"'shape' cannot have negative values, but got {sizes}" + errors.at_user_line()
         )
     coordinates = []
-    rest = indices._array
+    rest = indices.long()
     for n in reversed(sizes):
-        rest, place = np.divmod(rest, n)
-        coordinates.append(wrap(place.astype(indices._array.dtype, copy=False)))
+        coordinates.append(rest % n)
+        rest = rest // n
     return tuple(reversed(coordinates))
 
 
 @public(out=False)
+@by_example
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, one row each.
 

@@ -148,7 +148,7 @@ def _from_front(indices: Tensor, n: int) -> Tensor:
     return counted
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.exact)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Gather along a dimension; the other dimensions broadcast.
 

@@ -10,6 +10,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.inplace import bump_version
+from clew.core.interception import by_example
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.numpy.arrays import are_below, widened
@@ -140,8 +141,14 @@ def padding_index(padding_idx: int, rows: int) -> int:
     return padding_idx % rows
 
 
+@by_example
 def renormalize_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Shrink, in place, the rows that are looked up and whose norm is too large."""
+    if not weight.dtype.is_floating_point:
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. Got "
+            f"{weight.dtype.scalar_name} instead." + errors.at_user_line()
+        )
     table = weight._array
     check_rows(indices._array, table.shape[0])
     rows = np.unique(indices._array)

@@ -106,7 +106,11 @@ def _quick_where(condition: Any, input: Any, other: Any) -> Tensor | None:
     return WHERE.output(state, (condition, input, other), NO_PARAMS, chosen(mask, a, b))
 
 
-@public(method=False, out=out_checks.same_or_apart)
+@public(
+    method=False,
+    out=out_checks.same_or_apart,
+    accept=out_checks.of_result_dtype(out_checks.where_words),
+)
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """`input` where the condition holds, else `other`.
 

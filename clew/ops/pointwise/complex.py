@@ -24,6 +24,7 @@ from clew.core.public import FUNCTIONS, methods, out_doc, public
 from clew.core.tensor import Tensor, every_value
 from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import restride
+from clew.ops.define import out_checks
 from clew.ops.define.rows import SAME_OUT, Row, out_form, require_tensors
 from clew.ops.pointwise.arithmetic import zeros_of
 from clew.ops.pointwise.clamping import WHERE
@@ -427,7 +428,7 @@ class Angle(Row):
 ANGLE = Angle("angle", _angle, rule="float", grads={"self": _grad_of_angle}, kinks="0 at 0")
 
 
-@public()
+@public(out=out_checks.same_or_apart)
 def angle(input: Tensor) -> Tensor:
     """The angle of complex numbers in radians; 0 or pi for real ones.
 

@@ -16,6 +16,7 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import OPS, Formula
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
+from clew.ops.define import out_checks
 from clew.ops.define.rows import (
     FLOAT,
     NativeRow,
@@ -107,7 +108,7 @@ def _division(rounding_mode: str | None) -> Row:
     )
 
 
-@public(aliases=("divide",))
+@public(aliases=("divide",), out=out_checks.same_or_apart)
 def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """`input / other`, rounded if asked. Without rounding, integers give the default float.
 
@@ -130,7 +131,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
     return op(*operands(op, input, other))
 
 
-@public()
+@public(out=out_checks.same_or_apart)
 def true_divide(input: Tensor, other: Any) -> Tensor:
     """`input / other`; integers give the default float.
 
@@ -152,7 +153,7 @@ def _div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tens
 
 def _reciprocal_times(self: Tensor, other: Any) -> Any:
     # PyTorch's `2 / x` is `x.reciprocal() * 2`: the same rounding, the same saved tensors.
-    if isinstance(other, (*NUMBER, np.ndarray)):
+    if isinstance(other, (*NUMBER, np.ndarray, Tensor)):
         return self.reciprocal() * other
     return NotImplemented
 
@@ -205,7 +206,7 @@ FMOD = Row(
 )  # fmt: skip
 
 
-@public()
+@public(out=out_checks.same_or_apart)
 def remainder(input: Any, other: Any) -> Tensor:
     """The remainder of a division that rounds down, as Python's `%`.
 
@@ -226,7 +227,7 @@ def remainder(input: Any, other: Any) -> Tensor:
     return op(*operands(op, input, other))
 
 
-@public()
+@public(out=out_checks.same_or_apart)
 def fmod(input: Tensor, other: Any) -> Tensor:
     """The remainder of a division that rounds towards zero, as C's `%`.
 
@@ -261,7 +262,8 @@ _floor_divide_ = binary_in_place(cast(Row, OPS["floor_divide"]))
 
 methods(
     div_=_div_, divide_=_div_, true_divide_=_div_, remainder_=_remainder_, fmod_=_fmod_,
-    __truediv__=operator(DIV), __rtruediv__=_reciprocal_times, __itruediv__=binary_operator(_div_),
+    __truediv__=operator(DIV), __rtruediv__=_reciprocal_times, __rdiv__=_reciprocal_times,
+    __itruediv__=binary_operator(_div_), __div__=operator(DIV), __idiv__=binary_operator(_div_),
     __floordiv__=binary_operator(floor_divide), __rfloordiv__=reflected_operator(floor_divide),
     __ifloordiv__=binary_operator(_floor_divide_),
     __mod__=binary_operator(remainder), __rmod__=reflected_operator(remainder),

@@ -85,7 +85,7 @@ def _place_of_all(op: Op, find: Callable[..., Any], input: Tensor) -> Tensor | N
     return op.output(state, (input,), {"dim": None, "keepdim": False}, find(array))
 
 
-@public()
+@public(accept=out_checks.exact)
 @numpy_names
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the largest element (the first one; NaN counts as largest).
@@ -109,7 +109,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _find_extreme(ARGMAX, input, dim, keepdim)
 
 
-@public()
+@public(accept=out_checks.exact)
 @numpy_names
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the smallest element (the first one; NaN counts as smallest).
@@ -413,7 +413,7 @@ def _extreme_function(
 
 
 max, min = (
-    public(out=out_checks.own_memory)(numpy_names(_extreme_function(*given)))
+    public(out=out_checks.extreme_and_index)(numpy_names(_extreme_function(*given)))
     for given in (
         (
             "max",

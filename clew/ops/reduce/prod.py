@@ -12,6 +12,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import reduce
+from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, require_bool, wrap_dim
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.reduce.reductions import accumulator_dtype, convert, fold, sum_dtype
@@ -81,7 +82,7 @@ PROD = Op("prod_dim", _prod, grads={"self": _prod_grad}, node="ProdBackward1")
 PROD_ALL = Op("prod", _prod_all, grads={"self": _prod_all_grad})
 
 
-@public()
+@public(out=out_checks.decides_dtype)
 @numpy_names
 def prod(
     input: Tensor,

@@ -18,6 +18,7 @@ from clew.core.tensor import Tensor
 from clew.kernels.numpy import reduce
 from clew.kernels.numpy.arrays import widened
 from clew.kernels.numpy.conversion import converted
+from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, require_bool, shape_argument, wrap_dims
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.shape.views import expanded
@@ -136,7 +137,7 @@ def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
     return dtypes.int64.np if have.category < dtypes.FLOAT else have.np
 
 
-@public()
+@public(out=out_checks.decides_dtype)
 @numpy_names
 def sum(
     input: Tensor,
@@ -299,8 +300,11 @@ def mean(
 
 
 def _nansum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
-    values = self if self.dtype.kind in "biu" else np.where(np.isnan(self), 0, self)
-    return _sum(values, dims=dims, keepdim=keepdim, dtype=dtype)
+    if self.dtype.kind not in "biu":
+        missing = np.isnan(self)
+        if missing.any():
+            self = np.where(missing, np.zeros((), self.dtype), self)
+    return _sum(self, dims=dims, keepdim=keepdim, dtype=dtype)
 
 
 NANSUM = Op(
@@ -315,7 +319,7 @@ NANSUM = Op(
 )
 
 
-@public()
+@public(out=out_checks.decides_dtype)
 @numpy_names
 def nansum(
     input: Tensor,
@@ -405,7 +409,7 @@ def _logsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: b
 LOGSUMEXP = Op("logsumexp", _logsumexp, grads={"self": _logsumexp_grad})
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.floating)
 @numpy_names
 def logsumexp(input: Tensor, dim: DimArgument, keepdim: bool = False) -> Tensor:
     """`log(sum(exp(input)))`, computed without overflow.

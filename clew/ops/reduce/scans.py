@@ -15,6 +15,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.codegen.ufunc import Scan, scan
 from clew.kernels.compiled import cumulative_extrema
+from clew.kernels.numpy import complex_logarithms
 from clew.ops.define import out_checks, return_types
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.pointwise.arithmetic import conj
@@ -113,6 +114,8 @@ def cumsum(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Ten
         tensor([[ 1,  3,  6],
                 [ 4,  9, 15]])
     """
+    if dtype is dtypes.bool_:
+        raise errors.no_kernel("cumsum_out_cpu", dtype)
     quick = _quick_scan(CUMSUM, np.add, input, dim) if dtype is None else None
     if quick is not None:
         return quick
@@ -238,11 +241,10 @@ def _logcumsumexp(self: np.ndarray, *, dim: int) -> np.ndarray:
 
 
 def _complex_logcumsumexp(rows: np.ndarray) -> None:
+    # Before the first one there is the logarithm of nothing.
+    rows[0] = complex_logarithms.logaddexp(np.full_like(rows[0], -np.inf), rows[0])
     for i in range(1, len(rows)):
-        a, b = rows[i - 1], rows[i]
-        swap = a.real < b.real
-        large, small = np.where(swap, b, a), np.where(swap, a, b)
-        rows[i] = large + np.log1p(np.exp(small - large))
+        rows[i] = complex_logarithms.logaddexp(rows[i - 1], rows[i])
 
 
 def _logcumsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor:
@@ -363,7 +365,7 @@ def _running(
     return choose(input, indices, dim=dim), indices
 
 
-@public(out=out_checks.scanned_pair)
+@public(accept=out_checks.of_result_dtype(out_checks.scan_words))
 @numpy_names
 def cummax(input: Tensor, dim: int) -> return_types.cummax:
     """The largest element so far along a dimension, and where (the latest of equals).
@@ -380,7 +382,7 @@ def cummax(input: Tensor, dim: int) -> return_types.cummax:
     return return_types.cummax(*_running(ARGCUMMAX, CUMMAX, np.maximum, input, dim))
 
 
-@public(out=out_checks.scanned_pair)
+@public(accept=out_checks.of_result_dtype(out_checks.scan_words))
 @numpy_names
 def cummin(input: Tensor, dim: int) -> return_types.cummin:
     """The smallest element so far along a dimension, and where (the latest of equals).

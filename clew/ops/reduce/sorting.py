@@ -57,7 +57,7 @@ def _order(input: Tensor, dim: int, descending: bool) -> tuple[Tensor, int]:
     return ARGSORT(input, dim=dim, descending=bool(descending)), dim
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.exact)
 @numpy_names
 def sort(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False
@@ -97,7 +97,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     return _order(input, dim, descending)[0]
 
 
-@public()
+@public(accept=out_checks.exact, out=out_checks.same_or_apart)
 def msort(input: Tensor) -> Tensor:
     """The elements in ascending order along the first dimension.
 
@@ -157,7 +157,7 @@ ARGTOPK = found_op("_argtopk", _top)
 TOPK = choosing_op("topk", "TopkBackward0")
 
 
-@public(checked=True, out=out_checks.own_memory)
+@public(checked=True, out=out_checks.own_memory, accept=out_checks.exact)
 @numpy_names
 def topk(
     input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
@@ -203,7 +203,11 @@ ARGKTHVALUE = found_op("_argkthvalue", _ranked)
 KTHVALUE = choosing_op("kthvalue", "KthvalueBackward0")
 
 
-@public(checked=True, out=out_checks.own_memory)
+@public(
+    checked=True,
+    out=out_checks.own_memory,
+    accept=out_checks.kthvalue_pair,
+)
 @numpy_names
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.kthvalue:
     """The k-th smallest element (k counts from 1) along a dimension, and where.
@@ -301,7 +305,11 @@ def _median(
     return choose(input, indices, dim=dim, keepdim=keepdim), indices
 
 
-@public(checked=True, out=out_checks.own_memory)
+@public(
+    checked=True,
+    out=out_checks.own_memory,
+    accept=out_checks.median_pair,
+)
 @numpy_names
 def median(
     input: Tensor, dim: int | None = None, keepdim: bool = False
@@ -321,7 +329,11 @@ def median(
     return return_types.median(*found) if isinstance(found, tuple) else found
 
 
-@public(checked=True, out=out_checks.own_memory)
+@public(
+    checked=True,
+    out=out_checks.own_memory,
+    accept=out_checks.median_pair,
+)
 @numpy_names
 def nanmedian(
     input: Tensor, dim: int | None = None, keepdim: bool = False
@@ -363,7 +375,11 @@ ARGMODE = found_op("_argmode", _mode_place)
 MODE = choosing_op("mode", "ModeBackward0")
 
 
-@public(checked=True, out=out_checks.own_memory)
+@public(
+    checked=True,
+    out=out_checks.own_memory,
+    accept=out_checks.mode_pair,
+)
 @numpy_names
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mode:
     """The most frequent element along a dimension, and where (the last place).

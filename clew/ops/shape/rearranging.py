@@ -12,6 +12,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend.layout import contiguous_format
+from clew.core.interception import by_example
 from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
@@ -58,6 +59,10 @@ def flip(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
                 [1, 2]])
     """
     ndim = input._array.ndim
+    if not args and dims is None:
+        raise TypeError(
+            'flip() missing 1 required positional arguments: "dims"' + errors.at_user_line()
+        )
     wrapped = tuple(wrap_dim(dim, ndim) for dim in shape_argument(args, dims))
     for dim in wrapped:
         if wrapped.count(dim) > 1:
@@ -294,6 +299,7 @@ def _interleave_each(input: Tensor, repeats: Tensor, dim: int, output_size: int 
     return input.index_select(dim, _repeated_positions(repeats, output_size))
 
 
+@by_example
 def _repeated_positions(repeats: Tensor, output_size: int | None) -> Tensor:
     """`[2, 1]` -> `[0, 0, 1]`."""
     times = repeats._array

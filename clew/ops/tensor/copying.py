@@ -97,10 +97,7 @@ def overflow(dtype: np.dtype) -> RuntimeError:
         "float64": "double", "complex64": "c10::complex<float>",
     }  # fmt: skip
     name = dtypes.BY_NUMPY[dtype].name
-    return RuntimeError(
-        f"value cannot be converted to type {names.get(name, name)} without overflow"
-        + errors.at_user_line()
-    )
+    return errors.scalar_overflow(names.get(name, name))
 
 
 def _cloned(self: np.ndarray, *, memory_format: format_type | None = None) -> np.ndarray:

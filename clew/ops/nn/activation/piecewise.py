@@ -13,8 +13,10 @@ from clew.core.public import public, with_out
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where as choose
 from clew.kernels.codegen.ufunc import elementwise
+from clew.ops.define import out_checks
 from clew.ops.define.rows import FLOATS, Row
 from clew.ops.nn.activation.unary import require_tensor, run, run_kernel, with_dims
+from clew.ops.tensor.copying import scalar_as
 
 Array = np.ndarray
 
@@ -53,10 +55,12 @@ THRESHOLD = Row(
     grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
     kinks="0 at the threshold",
 )  # fmt: skip
+# Equal elements give equal results, and PyTorch does not refuse to write these to one place.
+THRESHOLD_IN_PLACE.uniform = True
 
 
 @typed
-def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+def threshold(input: Tensor, threshold: complex, value: complex, inplace: bool = False) -> Tensor:
     """`x` above the threshold, `value` up to it.
 
     Args:
@@ -68,19 +72,29 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
         >>> F.threshold(clew.tensor([0.0, 0.5, 2.0]), 0.5, -1.0)
         tensor([-1., -1.,  2.])
     """
-    op = THRESHOLD_IN_PLACE if inplace else THRESHOLD
-    return run(op, input, inplace, threshold=threshold, value=value)
+    return _thresholded(input, threshold, value, inplace)
 
 
 @public(method=False, out=False)
-def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+def threshold_(input: Tensor, threshold: complex, value: complex) -> Tensor:
     """In-place version of `threshold`."""
-    return run(THRESHOLD_IN_PLACE, input, True, threshold=threshold, value=value)
+    return _thresholded(input, threshold, value, inplace=True)
 
 
 @public(method=False, name="threshold")
-def _torch_threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    return run(THRESHOLD, input, False, threshold=threshold, value=value)
+def _torch_threshold(input: Tensor, threshold: complex, value: complex) -> Tensor:
+    return _thresholded(input, threshold, value, inplace=False)
+
+
+def _thresholded(input: Tensor, threshold: Any, value: Any, inplace: bool) -> Tensor:
+    op = THRESHOLD_IN_PLACE if inplace else THRESHOLD
+    whole = isinstance(input, Tensor) and input.dtype.category == dtypes.INTEGER
+    if whole or isinstance(threshold, complex) or isinstance(value, complex):
+        require_tensor(op.name, input)
+        if not input.dtype.is_complex:
+            dtype = input._array.dtype
+            threshold, value = (scalar_as(each, dtype).item() for each in (threshold, value))
+    return run(op, input, inplace, threshold=threshold, value=value)
 
 
 def _hardtanh_backward(grad_output: Array, self: Array, *, min_val: float, max_val: float) -> Array:
@@ -275,7 +289,9 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         tensor([-0.5000,  0.0000,  1.5000])
     """
     require_tensor("softshrink", input)
-    largest = dtypes.finfo(input.dtype).max if input.dtype.category == dtypes.FLOAT else lambd
+    if input.dtype.category != dtypes.FLOAT:
+        raise errors.no_kernel("softshrink_check", input.dtype)
+    largest = dtypes.finfo(input.dtype).max
     if not 0 <= lambd <= largest:
         raise RuntimeError(
             f"lambda must be in range [0, {largest:g}] for input dtype {input.dtype.scalar_name}, "
@@ -284,7 +300,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return run(SOFTSHRINK, input, False, lambd=lambd)
 
 
-@public()
+@public(out=out_checks.same_or_apart)
 @explained
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`x` outside of [-lambd, lambd], 0 within.
