@@ -162,11 +162,19 @@ _LAZY_NAMES = {
 # What packages built on PyTorch import besides.
 _LAZY |= {
     "_higher_order_ops", "_jit_internal", "_library", "_ops", "_subclasses", "_tensor",
-    "_tensor_str", "classes", "export", "futures", "library", "return_types",
+    "_tensor_str", "ao", "classes", "export", "futures", "library", "quantization",
+    "return_types",
 }  # fmt: skip
 _LAZY_NAMES |= {
     "Event": "cuda", "Future": "futures", "PyTorchFileReader": "_C", "ScriptModule": "jit",
     "StorageBase": "_C", "Stream": "cuda", "get_device_module": "_utils",
+    "fake_quantize_per_channel_affine": "ao.quantization.functions",
+    "fake_quantize_per_tensor_affine": "ao.quantization.functions",
+    "per_channel_affine": "ao.quantization.observer",
+    "per_channel_symmetric": "ao.quantization.observer",
+    "per_tensor_affine": "ao.quantization.observer",
+    "per_tensor_symmetric": "ao.quantization.observer",
+    "qscheme": "ao.quantization.observer",
 }  # fmt: skip
 
 if _TYPE_CHECKING:

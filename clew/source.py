@@ -35,7 +35,7 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
 INTERNAL_PACKAGES |= {
     f"clew.{name}"
     for name in (
-        "_C", "_dynamo", "_inductor", "_library", "_subclasses", "cuda.amp",
+        "_C", "_dynamo", "ao", "ao.quantization", "fx.experimental", "nn.quantized", "_inductor", "_library", "_subclasses", "cuda.amp",
         "distributed._composable", "distributed._composable.fsdp", "distributed._tensor",
         "distributed.algorithms", "distributed.algorithms._checkpoint",
         "distributed.algorithms.ddp_comm_hooks", "distributed.algorithms.model_averaging",
