@@ -62,7 +62,9 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     if device is None and optional:
         return -1
     if not isinstance(device, (str, _device)):
-        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+        raise ValueError(
+            f"Expected a torch.device with a specified index or an integer, but got:{device}"
+        )
     kind = _device(device)
     if kind.type == "cpu" and not allow_cpu:
         raise ValueError(f"Expected a non cpu device, but got: {device}" + errors.at_user_line())

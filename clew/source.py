@@ -35,15 +35,15 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
 INTERNAL_PACKAGES |= {
     f"clew.{name}"
     for name in (
-        "_C", "_dynamo", "ao", "ao.quantization", "fx.experimental", "nn.quantized", "_inductor", "_library", "_subclasses", "cuda.amp",
-        "distributed._composable", "distributed._composable.fsdp", "distributed._tensor",
-        "distributed.algorithms", "distributed.algorithms._checkpoint",
+        "_C", "_dynamo", "_inductor", "_library", "_subclasses", "ao", "ao.quantization",
+        "cuda.amp", "distributed._composable", "distributed._composable.fsdp",
+        "distributed._tensor", "distributed.algorithms", "distributed.algorithms._checkpoint",
         "distributed.algorithms.ddp_comm_hooks", "distributed.algorithms.model_averaging",
-        "distributed.checkpoint", "distributed.elastic",
-        "distributed.elastic.multiprocessing", "distributed.fsdp", "distributed.launcher",
-        "distributed.nn", "distributed.optim", "distributed.rpc", "distributed.tensor",
-        "distributed.tensor.experimental", "distributed.tensor.parallel", "export", "jit",
-        "library", "onnx", "utils.data.datapipes", "utils.data.datapipes.iter",
+        "distributed.checkpoint", "distributed.elastic", "distributed.elastic.multiprocessing",
+        "distributed.fsdp", "distributed.launcher", "distributed.nn", "distributed.optim",
+        "distributed.rpc", "distributed.tensor", "distributed.tensor.experimental",
+        "distributed.tensor.parallel", "export", "fx.experimental", "jit", "library",
+        "nn.quantized", "onnx", "utils.data.datapipes", "utils.data.datapipes.iter",
         "utils.data.datapipes.map", "utils.data.datapipes.utils", "utils.trees",
     )
 }  # fmt: skip

@@ -242,5 +242,3 @@ class PyTorchFileReader:
     def archive_name(self) -> str:
         """The name that begins the names of all parts in the file."""
         return self._root
-
-

@@ -17,7 +17,8 @@ from clew.distributed.refusing import Refused
 
 __all__ = [
     "Backend", "FileStore", "GroupMember", "HashStore", "P2POp", "Store", "TCPStore",
-    "default_pg_timeout", "DeviceMesh", "init_device_mesh", "ProcessGroup", "ReduceOp", "Work", "group", "init_process_group",
+    "default_pg_timeout", "DeviceMesh", "init_device_mesh", "ProcessGroup", "ReduceOp", "Work",
+    "group", "init_process_group",
     "is_available", "is_gloo_available", "is_initialized", "is_mpi_available",
     "is_nccl_available", "is_torchelastic_launched", "is_ucc_available",
     "destroy_process_group", "new_group",

@@ -7,7 +7,10 @@ from typing import Any
 from clew.core.tensor import Tensor
 from clew.utils._pytree import tree_map
 
-__all__ = ["_replace_by_prefix", "_sync_params_and_buffers", "_to_kwargs", "_verify_param_shape_across_processes"]  # fmt: skip
+__all__ = [
+    "_replace_by_prefix", "_sync_params_and_buffers", "_to_kwargs",
+    "_verify_param_shape_across_processes",
+]  # fmt: skip
 
 
 def _to_kwargs(
@@ -25,7 +28,9 @@ def _sync_params_and_buffers(process_group: Any, module_states: Any, *args: Any,
     """Give all processes the same parameters: there is one."""
 
 
-def _verify_param_shape_across_processes(process_group: Any, tensors: Any, logger: Any = None) -> None:
+def _verify_param_shape_across_processes(
+    process_group: Any, tensors: Any, logger: Any = None
+) -> None:
     """Compare shapes between processes: there is one."""
 
 
@@ -36,5 +41,3 @@ def _replace_by_prefix(state_dict: dict[str, Any], old_prefix: str, new_prefix: 
     for key in list(state_dict):
         if key.startswith(old_prefix):
             state_dict[new_prefix + key[len(old_prefix) :]] = state_dict.pop(key)
-
-

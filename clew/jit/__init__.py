@@ -167,7 +167,7 @@ _script_if_tracing = script_if_tracing
 
 
 def _overload(func: F) -> F:
-    """The function itself: a declaration of one of its types, which the last definition replaces."""
+    """The function itself: it declares one of its types, and the last definition counts."""
     return func
 
 

@@ -135,9 +135,13 @@ class Library:
             allow_override: whether a kernel that is there may be replaced
         """
         if not callable(fn):
-            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+            raise TypeError(
+                f"Input function is required to be a callable but found type {type(fn)}"
+            )
         if with_keyset:
-            raise NotImplementedError("clew has no keysets to give a kernel" + errors.at_user_line())
+            raise NotImplementedError(
+                "clew has no keysets to give a kernel" + errors.at_user_line()
+            )
         key = dispatch_key or self.dispatch_key or "CompositeImplicitAutograd"
         operator = operator_of(op_name, self.ns)
         if key in self._own_keys(operator) and not allow_override:
@@ -234,7 +238,7 @@ def define(
     own, name = _fragment(qualname)
     if not re.match(r"\s*\(", schema):
         raise ValueError(
-            f"define(qualname, schema, ...): expected schema to look like e.g. \"(Tensor x) -> "
+            f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> '
             f'Tensor" but got "{schema}"' + errors.at_user_line()
         )
     (lib or own).define(name + schema.strip(), tags=tags)

@@ -13,7 +13,7 @@ from typing import Any
 
 from clew import errors
 from clew.amp.settings import is_autocast_enabled
-from clew.autograd.function import Function
+from clew.autograd.function import Function, FunctionMeta
 from clew.core.tensor import Tensor
 from clew.library.schema import FunctionSchema
 from clew.ops.namespaces import OpOverload, OpOverloadPacket, namespace
@@ -219,7 +219,7 @@ def _function_of(operator: Operator) -> type[Function]:
         "backward": staticmethod(backward),
         "vmap": staticmethod(vmap),
     }
-    return type(Function)(name, (Function,), members)  # type: ignore[return-value]  # its metaclass makes functions
+    return FunctionMeta(name, (Function,), members)  # type: ignore[return-value]  # it makes functions
 
 
 def _leaf_gradients(operator: Operator, spec: Any, results: tuple[Any, ...]) -> list[Any]:

@@ -13,7 +13,9 @@ from clew.library.definitions import operator_of
 from clew.library.dispatch import Operator
 from clew.utils._pytree import tree_leaves, tree_map
 
-_DEFAULT = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")  # fmt: skip
+_DEFAULT = (
+    "test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic",
+)  # fmt: skip
 
 
 class OpCheckError(Exception):

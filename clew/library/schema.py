@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ast
 import collections.abc
+import functools
 import inspect
+import operator
 import re
 import types
 import typing
@@ -60,7 +62,8 @@ class Argument:
 
     def __str__(self) -> str:
         mark = f"({self.alias_set}{'!' if self.is_write else ''})" if self.alias_set else ""
-        base, suffix = re.match(r"(\w+)(.*)", self.type).groups()  # type: ignore[union-attr]  # a type has a name
+        base = re.split(r"[\[?]", self.type)[0]
+        suffix = self.type[len(base) :]
         text = f"{base}{mark}{suffix}" + (f" {self.name}" if self.name else "")
         return text + (f"={_default_text(self.default_value)}" if self.has_default else "")
 
@@ -77,10 +80,24 @@ def _default_text(value: Any) -> str:
 
 def _scalar_types() -> list[Any]:
     """Data types in the order of PyTorch's numbers for them."""
-    order = (
-        "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool "
-        "qint8 quint8 qint32 bfloat16"
-    ).split()
+    order = [
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float16",
+        "float32",
+        "float64",
+        "complex32",
+        "complex64",
+        "complex128",
+        "bool",
+        "qint8",
+        "quint8",
+        "qint32",
+        "bfloat16",
+    ]
     by_name = {each.name: each for each in ALL_DTYPES}
     return [by_name.get(name) for name in order]
 
@@ -359,7 +376,7 @@ def _kind_of(hint: Any, name: str, signature: inspect.Signature) -> str:
     if origin in (typing.Union, types.UnionType):
         others = [each for each in inner if each is not type(None)]
         if len(others) < len(inner):
-            rest = others[0] if len(others) == 1 else typing.Union[tuple(others)]  # noqa: UP007  (made here)
+            rest = others[0] if len(others) == 1 else functools.reduce(operator.or_, others)
             return _kind_of(rest, name, signature) + "?"
         if set(others) <= {int, float, bool, complex}:
             return "Scalar"
@@ -380,7 +397,4 @@ def _returns(hint: Any, signature: inspect.Signature) -> list[Argument]:
     if hint is None or hint is type(None):
         return []
     kinds = typing.get_args(hint) if typing.get_origin(hint) is tuple else (hint,)
-    return [
-        Argument("", _kind_of(each, "return", signature))
-        for each in kinds
-    ]
+    return [Argument("", _kind_of(each, "return", signature)) for each in kinds]

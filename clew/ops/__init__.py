@@ -1,7 +1,7 @@
 """Every operation, each defined once, by family. Importing this package registers them all.
 
-To programs it is `torch.ops`: `torch.ops.aten` has clew's operations by PyTorch's internal names, and
-any other name is a library that a program defines (`clew.library`).
+To programs it is `torch.ops`: `torch.ops.aten` has clew's operations by PyTorch's internal names,
+and any other name is a library that a program defines (`clew.library`).
 """
 
 import importlib

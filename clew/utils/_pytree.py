@@ -142,9 +142,7 @@ def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
     return TreeSpec(tuple, None, list(iterable))
 
 
-def treespec_dict(
-    mapping: Any = (), /, **kwargs: TreeSpec
-) -> TreeSpec:
+def treespec_dict(mapping: Any = (), /, **kwargs: TreeSpec) -> TreeSpec:
     """The structure of a dict whose values have the given ones."""
     given = dict(mapping, **kwargs)
     return TreeSpec(dict, list(given), list(given.values()))

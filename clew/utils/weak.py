@@ -11,13 +11,13 @@ from clew.core.tensor import Tensor
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
 
 
-class WeakIdRef(weakref.ref):  # type: ignore[type-arg]  # of any object
+class WeakIdRef(weakref.ref[Any]):
     """A weak reference that is compared by the identity of its object."""
 
     __slots__ = ("_id",)
 
     def __init__(self, key: Any, callback: Any = None) -> None:
-        super().__init__(key, callback)
+        super().__init__(key, callback)  # type: ignore[call-arg]  # the stubs know __new__ only
         self._id = id(key)
 
     def __hash__(self) -> int:

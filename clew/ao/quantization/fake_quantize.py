@@ -152,7 +152,9 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
         if self.qscheme in (per_tensor_symmetric, per_channel_symmetric):
             steps = (self.quant_max - self.quant_min) // 2
             least, greatest = own.min_val.clamp(max=0), own.max_val.clamp(min=0)
-            scale = FUNCTIONS["maximum"](-least / (steps + 1), greatest / steps).reshape(scale.shape)
+            scale = FUNCTIONS["maximum"](-least / (steps + 1), greatest / steps).reshape(
+                scale.shape
+            )
         return scale, zero_point
 
     def extra_repr(self) -> str:

@@ -24,7 +24,7 @@ def _fused(modules: list[Module], is_qat: bool) -> list[Module]:
             first = Sequential(first, rest[0])
         else:
             fuse = fuse_linear_bn_eval if isinstance(first, Linear) else fuse_conv_bn_eval
-            first = fuse(first, rest[0])  # type: ignore[operator, type-var]  # a layer with weights
+            first = fuse(first, rest[0])  # type: ignore[type-var]  # a layer with weights
         rest = rest[1:]
     if rest and isinstance(rest[0], ReLU):
         first = Sequential(first, rest[0])
@@ -57,6 +57,8 @@ def fuse_modules(
     return model
 
 
-def fuse_modules_qat(model: Module, modules_to_fuse: Any, inplace: bool = False, **kwargs: Any) -> Module:
+def fuse_modules_qat(
+    model: Module, modules_to_fuse: Any, inplace: bool = False, **kwargs: Any
+) -> Module:
     """The same for training: a batch norm stays."""
     return fuse_modules(model, modules_to_fuse, inplace, _is_qat=True)

@@ -36,8 +36,10 @@ class qscheme:
         return self._name
 
 
-per_tensor_affine, per_tensor_symmetric = qscheme("per_tensor_affine"), qscheme("per_tensor_symmetric")  # fmt: skip
-per_channel_affine, per_channel_symmetric = qscheme("per_channel_affine"), qscheme("per_channel_symmetric")  # fmt: skip
+per_tensor_affine = qscheme("per_tensor_affine")
+per_tensor_symmetric = qscheme("per_tensor_symmetric")
+per_channel_affine = qscheme("per_channel_affine")
+per_channel_symmetric = qscheme("per_channel_symmetric")
 _SYMMETRIC = (per_tensor_symmetric, per_channel_symmetric)
 
 
@@ -77,8 +79,7 @@ class ObserverBase(Module):
         super().__init__()
         self.dtype, self.is_dynamic = dtype, is_dynamic
 
-    with_args = classmethod(with_args)
-    with_callable_args = classmethod(with_args)
+    with_args = with_callable_args = classmethod(with_args)
 
     def calculate_qparams(self) -> Any:
         """The scale and the zero point."""
@@ -300,9 +301,7 @@ class NoopObserver(ObserverBase):
 
 default_observer = MinMaxObserver.with_args(quant_min=0, quant_max=127)
 default_placeholder_observer = PlaceholderObserver
-default_weight_observer = MinMaxObserver.with_args(
-    dtype=dtypes.qint8, qscheme=per_tensor_symmetric
-)
+default_weight_observer = MinMaxObserver.with_args(dtype=dtypes.qint8, qscheme=per_tensor_symmetric)
 default_per_channel_weight_observer = PerChannelMinMaxObserver.with_args(
     dtype=dtypes.qint8, qscheme=per_channel_symmetric
 )

@@ -109,14 +109,14 @@ class _QatConv2d(Conv2d):
     """A convolution that rounds its weight at each call."""
 
     weight_fake_quant: FakeQuantize
-    forward = _QatConv1d.forward  # type: ignore[assignment]  # the same for any number of axes
+    forward = _QatConv1d.forward
 
 
 class _QatConv3d(Conv3d):
     """A convolution that rounds its weight at each call."""
 
     weight_fake_quant: FakeQuantize
-    forward = _QatConv1d.forward  # type: ignore[assignment]  # the same for any number of axes
+    forward = _QatConv1d.forward
 
 
 _QAT: dict[type, type] = {

@@ -20,7 +20,7 @@ __all__ = [
 
 
 class FullyShardedDataParallel(Refused, Module):
-    """A module whose parameters lie in parts over processes: for `isinstance`. Making one raises."""
+    """A module whose parameters lie in parts: for `isinstance`. Making one raises."""
 
 
 class FSDPModule(Refused):

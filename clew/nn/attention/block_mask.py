@@ -88,16 +88,22 @@ class BlockMask:
         if seq_lengths is None:
             rows, columns = kv_indices.shape[-2:]
             seq_lengths = (rows * size[0], columns * size[1])
-        by_columns: list[Tensor | None] = [None] * 4
+        by_columns: list[Any] = [None] * 4
         if compute_q_blocks:
             by_columns[:2] = _ordered(_dense(kv_num_blocks, kv_indices).transpose(-2, -1))
             if full_kv_num_blocks is not None and full_kv_indices is not None:
                 full = _dense(full_kv_num_blocks, full_kv_indices)
                 by_columns[2:] = _ordered(full.transpose(-2, -1))
         return cls(
-            seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices,
-            *by_columns, BLOCK_SIZE=size, mask_mod=mask_mod or noop_mask,
-        )  # type: ignore[arg-type]  # the lists have two and two  # fmt: skip
+            seq_lengths,
+            kv_num_blocks,
+            kv_indices,
+            full_kv_num_blocks,
+            full_kv_indices,
+            *by_columns,
+            size,
+            mask_mod or noop_mask,
+        )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -133,13 +139,9 @@ class BlockMask:
     def to(self, device: Any) -> BlockMask:
         """The mask with its parts on another device."""
         kind = device_type(device)
-        moved = {name: value.to(kind) for name in _TENSORS if (value := getattr(self, name)) is not None}  # fmt: skip
-        return BlockMask(
-            self.seq_lengths,
-            *(moved.get(name) for name in _TENSORS),  # type: ignore[arg-type]  # the first two are there
-            BLOCK_SIZE=self.BLOCK_SIZE,
-            mask_mod=self.mask_mod,
-        )
+        parts: list[Any] = [getattr(self, name) for name in _TENSORS]
+        moved = [None if part is None else part.to(kind) for part in parts]
+        return BlockMask(self.seq_lengths, *moved, self.BLOCK_SIZE, self.mask_mod)
 
     def __getitem__(self, index: Any) -> BlockMask:
         """The mask of some batch entries, heads or rows of blocks."""
@@ -165,7 +167,7 @@ class BlockMask:
         """The mask for fewer queries or keys: whole blocks are left out."""
         rows = -(-new_q_len // self.BLOCK_SIZE[0])
         columns = -(-new_kv_len // self.BLOCK_SIZE[1])
-        parts: list[Tensor | None] = []
+        parts: list[Any] = []
         for counts, indices in (
             (self.kv_num_blocks, self.kv_indices),
             (self.full_kv_num_blocks, self.full_kv_indices),
@@ -174,12 +176,8 @@ class BlockMask:
                 parts += [None, None]
             else:
                 parts += _ordered(_dense(counts, indices)[..., :rows, :columns])
-        return BlockMask.from_kv_blocks(
-            *parts,  # type: ignore[arg-type]  # the first two are there
-            BLOCK_SIZE=self.BLOCK_SIZE,
-            mask_mod=self.mask_mod,
-            seq_lengths=(new_q_len, new_kv_len),
-        )
+        lengths = (new_q_len, new_kv_len)
+        return BlockMask.from_kv_blocks(*parts, self.BLOCK_SIZE, self.mask_mod, lengths)
 
     def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
         """A drawing: a full block for each one that is computed."""
@@ -196,7 +194,9 @@ class BlockMask:
         return "\n".join(drawn)
 
     def __str__(self) -> str:
-        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{self.to_string()})"
+        return (
+            f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{self.to_string()})"
+        )
 
     def __repr__(self) -> str:
         lines = [f"    {name}={value.shape}," if (value := getattr(self, name)) is not None
@@ -263,9 +263,10 @@ def _dense(number: Tensor, columns: Tensor) -> Tensor:
 def over_scores(function: Callable[..., Any], has_score: bool) -> Callable[..., Any]:
     """A function of one score and its place, over all scores and places."""
     first = (0,) if has_score else ()
-    none = (None,) if has_score else ()
-    for batched in ((None, None, None, 0), (None, None, 0, None), (None, 0, None, None), (0, None, None, None)):  # fmt: skip
-        function = vmap(function, in_dims=(*(first or none), *batched), out_dims=0)
+    # From the innermost: keys, queries, heads, batch entries.
+    for place in (3, 2, 1, 0):
+        batched = tuple(0 if each == place else None for each in range(4))
+        function = vmap(function, in_dims=(*first, *batched), out_dims=0)
     return function
 
 
@@ -356,11 +357,8 @@ def create_block_mask(
     counts = mask.reshape(shape).transpose(-2, -3).sum((-2, -1))
     full = counts == rows * columns
     partial = (counts > 0) & ~full if separate_full_blocks else counts > 0
-    of_full = _ordered(full) if separate_full_blocks else (None, None)
+    of_full: Any = _ordered(full) if separate_full_blocks else (None, None)
+    lengths = (Q_LEN, KV_LEN)
     return BlockMask.from_kv_blocks(
-        *_ordered(partial),
-        *of_full,
-        BLOCK_SIZE=(rows, columns),
-        mask_mod=mask_mod,
-        seq_lengths=(Q_LEN, KV_LEN),
+        *_ordered(partial), *of_full, (rows, columns), mask_mod, lengths
     )

@@ -8,6 +8,12 @@ from clew.utils.data.dataloader import (
     default_convert,
     get_worker_info,
 )
+from clew.utils.data.datapipes.datapipe import (
+    DataChunk,
+    IterDataPipe,
+    MapDataPipe,
+    functional_datapipe,
+)
 from clew.utils.data.dataset import (
     ChainDataset,
     ConcatDataset,
@@ -17,12 +23,6 @@ from clew.utils.data.dataset import (
     Subset,
     TensorDataset,
     random_split,
-)
-from clew.utils.data.datapipes.datapipe import (
-    DataChunk,
-    IterDataPipe,
-    MapDataPipe,
-    functional_datapipe,
 )
 from clew.utils.data.distributed import DistributedSampler
 from clew.utils.data.sampler import (

@@ -9,7 +9,6 @@ from typing import Any
 from clew.utils.trees.registry import (
     NAMEDTUPLE,
     Context,
-    namedtuple_marker,
     node_of,
 )
 
@@ -86,9 +85,7 @@ class TreeSpec:
     def _check_alike(self, tree: PyTree, children: list[Any], context: Context) -> None:
         both_dicts = self._is_dict() and isinstance(tree, dict) and node_of(type(tree)) is not None
         if type(tree) is not self.type and not both_dicts:
-            raise ValueError(
-                f"Node type mismatch; expected {self.type!r}, but got {type(tree)!r}."
-            )
+            raise ValueError(f"Node type mismatch; expected {self.type!r}, but got {type(tree)!r}.")
         if len(children) != self.num_children:
             raise ValueError(
                 f"Node arity mismatch; expected {self.num_children}, but got {len(children)}."

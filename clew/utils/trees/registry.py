@@ -329,7 +329,7 @@ def register_constant(cls: type) -> None:
     Args:
         cls: the class; its objects are compared and hashed by value
     """
-    if cls.__eq__ is object.__eq__:
+    if getattr(cls, "__eq__", None) is object.__eq__:
         raise TypeError(
             "register_constant(cls) expects `cls` to have a non-default `__eq__` implementation."
         )

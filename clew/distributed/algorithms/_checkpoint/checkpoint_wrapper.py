@@ -9,7 +9,9 @@ from typing import Any
 from clew.nn.modules.module import Module
 from clew.utils.checkpoint import checkpoint
 
-__all__ = ["CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing", "checkpoint_wrapper"]  # fmt: skip
+__all__ = [
+    "CheckpointImpl", "CheckpointWrapper", "apply_activation_checkpointing", "checkpoint_wrapper",
+]  # fmt: skip
 
 
 class CheckpointImpl(enum.Enum):

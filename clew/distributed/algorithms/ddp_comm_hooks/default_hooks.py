@@ -8,5 +8,7 @@ __all__ = [
 ]  # fmt: skip
 
 allreduce_hook = refused("allreduce_hook")
-fp16_compress_hook, fp16_compress_wrapper = refused("fp16_compress_hook"), refused("fp16_compress_wrapper")  # fmt: skip
-bf16_compress_hook, bf16_compress_wrapper = refused("bf16_compress_hook"), refused("bf16_compress_wrapper")  # fmt: skip
+fp16_compress_hook = refused("fp16_compress_hook")
+fp16_compress_wrapper = refused("fp16_compress_wrapper")
+bf16_compress_hook = refused("bf16_compress_hook")
+bf16_compress_wrapper = refused("bf16_compress_wrapper")

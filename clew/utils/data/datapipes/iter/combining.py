@@ -74,7 +74,6 @@ def _everything(data: Any) -> bool:
     return True
 
 
-
 class Forker:
     """Several pipes with all elements of one; each reads the source for itself.
 
@@ -88,7 +87,9 @@ class Forker:
         cls, datapipe: Any, num_instances: int, buffer_size: int = 1000, copy: Any = None
     ) -> Any:
         if num_instances < 1:
-            raise ValueError(f"Expected `num_instances` larger than 0, but {num_instances} is found")
+            raise ValueError(
+                f"Expected `num_instances` larger than 0, but {num_instances} is found"
+            )
         if num_instances == 1:
             return datapipe
         return [_Part(datapipe, _everything, True) for _ in range(num_instances)]
@@ -105,7 +106,6 @@ class _Choice:
         if found is None and not self.drop:
             raise ValueError("Output of the `classifier_fn` is None: pass drop_none=True")
         return found == self.number
-
 
 
 class Demultiplexer:
@@ -128,7 +128,9 @@ class Demultiplexer:
         buffer_size: int = 1000,
     ) -> Any:
         if num_instances < 1:
-            raise ValueError(f"Expected `num_instances` larger than 0, but {num_instances} is found")
+            raise ValueError(
+                f"Expected `num_instances` larger than 0, but {num_instances} is found"
+            )
         return [
             _Part(datapipe, _Choice(classifier_fn, number, drop_none), False)
             for number in range(num_instances)

@@ -72,7 +72,9 @@ class UnBatcher(IterDataPipe):
             yield data
             return
         if not isinstance(data, (list, DataChunk)):
-            raise IndexError(f"unbatch_level {self.unbatch_level} exceeds the depth of the DataPipe")
+            raise IndexError(
+                f"unbatch_level {self.unbatch_level} exceeds the depth of the DataPipe"
+            )
         for each in data:
             yield from self._opened(each, level if level == -1 else level - 1)
 

@@ -173,7 +173,7 @@ class Shuffler(IterDataPipe):
     Args:
         datapipe: the pipe
         buffer_size: how many elements wait at a time
-        unbatch_level: must be 0: call `unbatch` before
+        unbatch_level: how many levels of batches are opened before
     """
 
     def __init__(
@@ -181,7 +181,8 @@ class Shuffler(IterDataPipe):
     ) -> None:
         if buffer_size <= 0:
             raise ValueError("buffer_size should be larger than 0")
-        self.datapipe = datapipe if not unbatch_level else datapipe.unbatch(unbatch_level=unbatch_level)  # type: ignore[attr-defined]  # a pipe has it  # fmt: skip
+        pipe: Any = datapipe
+        self.datapipe = pipe.unbatch(unbatch_level) if unbatch_level else pipe
         self.buffer_size = buffer_size
         self._enabled = True
         self._seed: int | None = None
