@@ -91,7 +91,7 @@ class Future(Generic[T]):
             try:
                 result = callback(done)
             except Exception as error:
-                later.set_exception(error)
+                later.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
             else:
                 later.set_result(result)
 

@@ -301,6 +301,7 @@ mem_get_info, synchronize, init = (
     _refused("init"),
 )
 get_rng_state, ipc_collect = _refused("get_rng_state"), _refused("ipc_collect")
+initial_seed = _refused("initial_seed")
 
 
 def set_rng_state(new_state: Any, device: Any = None) -> None:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = [f"BroadcastingList{size}" for size in range(1, 7)]
+from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: UP035  (found here by programs)
 
-BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = list
-BroadcastingList4 = BroadcastingList5 = BroadcastingList6 = list
+__all__ = [
+    "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "BroadcastingList4",
+    "BroadcastingList5", "BroadcastingList6", "Dict", "List", "Optional", "Tuple", "Union",
+]  # fmt: skip
+
+BroadcastingList1: Any = list
+BroadcastingList2 = BroadcastingList3 = BroadcastingList4 = BroadcastingList1
+BroadcastingList5 = BroadcastingList6 = BroadcastingList1

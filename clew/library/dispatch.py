@@ -51,6 +51,12 @@ class AutoDispatchBelowAutograd:
         _below.active = self._before
 
 
+class _Structure:
+    """Where the structure of an operation's results is put while it runs."""
+
+    spec: Any = None
+
+
 class Operator:
     """What `OpOverload` calls: the schema, the kernels by dispatch key, the rules."""
 
@@ -121,10 +127,10 @@ class Operator:
             function = self._function = _function_of(self)
         # A list of tensors is as many arguments: each has its gradient.
         leaves, spec = tree_flatten(tuple(values))
-        result: list[Any] = []
+        result = _Structure()
         outputs = function.apply((spec, named, result), *leaves)
         self._bump_mutated(values, named)
-        return tree_unflatten(outputs, result[0])
+        return tree_unflatten(outputs, result.spec)
 
     def _bump_mutated(self, values: list[Any], named: dict[str, Any]) -> None:
         """Count a write to what the kernel may have written past the counter (through NumPy)."""
@@ -170,7 +176,7 @@ def _function_of(operator: Operator) -> type[Function]:
     def forward(call: Any, *leaves: Any) -> Any:
         spec, named, result = call
         outputs, result_spec = tree_flatten(operator.call_kernel(spec, named, leaves))
-        result[:] = [result_spec]
+        result.spec = result_spec
         return tuple(outputs)
 
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -179,14 +185,14 @@ def _function_of(operator: Operator) -> type[Function]:
         ctx.set_materialize_grads(True)
         if operator.setup_context is not None:
             values = tree_unflatten(leaves, spec)
-            returned = tree_unflatten(output, result[0])
+            returned = tree_unflatten(output, result.spec)
             if any(each.kwarg_only for each in operator.schema.arguments):
                 operator.setup_context(
                     ctx=ctx, inputs=values, keyword_only_inputs=named, output=returned
                 )
             else:
                 operator.setup_context(ctx=ctx, inputs=values, output=returned)
-        ctx.result_spec = result[0]
+        ctx.result_spec = result.spec
 
     def backward(ctx: Any, *grads: Any) -> Any:
         if operator.backward is None:
@@ -206,7 +212,7 @@ def _function_of(operator: Operator) -> type[Function]:
         dims = tree_unflatten(in_dims[1:], spec)
         output, out_dims = rule(info, dims, *tree_unflatten(leaves, spec), **named)
         outputs, result_spec = tree_flatten(output)
-        result[:] = [result_spec]
+        result.spec = result_spec
         flat_dims = [out_dims] if not isinstance(out_dims, (tuple, list)) else None
         if flat_dims is None:
             flat_dims = tree_flatten(out_dims)[0]

@@ -24,6 +24,8 @@ from clew.core.tensor import Tensor
 
 _HEAD = re.compile(r"\s*(?:(\w+)::)?(\w+)?(?:\.(\w+))?\s*\(", re.ASCII)
 _TYPE = re.compile(r"\s*([\w.]+)(\((\w+)(!)?[^)]*\))?((?:\[\d*\]|\?)*)", re.ASCII)
+# Types for which a tensor of one element is given as its number.
+_NUMBERS = frozenset({"float", "int", "SymInt", "Scalar"})
 # What a value of a type may be.
 _PYTHON: dict[str, tuple[type, ...]] = {
     "Tensor": (Tensor,),
@@ -71,6 +73,8 @@ class Argument:
 def _default_text(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"'
+    if isinstance(value, float):
+        return str(value).removesuffix("0") if value.is_integer() else str(value)
     if isinstance(value, dtype):
         return str(_scalar_types().index(value))
     if isinstance(value, device):
@@ -168,6 +172,8 @@ class FunctionSchema:
                     f"Declaration: {self}" + errors.at_user_line()
                 )
             self._check(place, each, value)
+            if isinstance(value, Tensor) and each.type.rstrip("?") in _NUMBERS:
+                value = value.item()
             if each.kwarg_only:
                 named[each.name] = value
             else:
@@ -206,7 +212,7 @@ def has_type(value: Any, kind: str) -> bool:
     wanted = _PYTHON.get(kind)
     if wanted is None:
         return True
-    if isinstance(value, Tensor) and value.dim() == 0 and kind in ("float", "int", "Scalar"):
+    if isinstance(value, Tensor) and value.numel() == 1 and kind in _NUMBERS:
         return True
     return isinstance(value, wanted) and not (isinstance(value, bool) and kind == "str")
 
@@ -365,7 +371,7 @@ def infer_schema(
             f"{signature}" + errors.at_user_line()
         )
     schema = FunctionSchema(op_name or "", "", arguments, _returns(hints["return"], signature))
-    return re.sub(r"=(\d+)\.0\b", r"=\1.", str(schema))
+    return str(schema)
 
 
 def _kind_of(hint: Any, name: str, signature: inspect.Signature) -> str:

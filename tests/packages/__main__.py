@@ -38,7 +38,9 @@ def packages() -> list[Package]:
     with open(FOLDER / "table.tsv", encoding="utf-8") as file:
         rows = csv.reader(file, delimiter="\t")
         next(rows)
-        return [Package(name, version, module, needs.split()) for name, version, module, needs in rows]
+        return [
+            Package(name, version, module, needs.split()) for name, version, module, needs in rows
+        ]
 
 
 def install(requirement: str) -> Path:

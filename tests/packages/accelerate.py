@@ -8,7 +8,9 @@ accelerator = Accelerator(cpu=True)
 model = torch.nn.Linear(4, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 x = torch.randn(8, 4)
-loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4)
+loader = torch.utils.data.DataLoader(
+    torch.utils.data.TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4
+)
 model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
 for _ in range(2):
     for inputs, target in loader:

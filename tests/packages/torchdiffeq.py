@@ -9,7 +9,9 @@ torch.manual_seed(0)
 class Field(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.net = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+        self.net = torch.nn.Sequential(
+            torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2)
+        )
 
     def forward(self, t, y):
         return self.net(y)

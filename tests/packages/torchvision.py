@@ -8,7 +8,9 @@ torch.manual_seed(0)
 model = torchvision.models.resnet18(num_classes=2)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 images, labels = torch.rand(2, 3, 32, 32), torch.tensor([0, 1])
-augment = transforms.Compose([transforms.CenterCrop(28), transforms.Normalize([0.5] * 3, [0.5] * 3)])
+augment = transforms.Compose(
+    [transforms.CenterCrop(28), transforms.Normalize([0.5] * 3, [0.5] * 3)]
+)
 for _ in range(2):
     loss = torch.nn.functional.cross_entropy(model(augment(images)), labels)
     optimizer.zero_grad()

@@ -25,7 +25,9 @@ torch.manual_seed(0)
 size = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
 ids = torch.randint(3, 50, (2, 8))
 bert = BertForSequenceClassification(
-    BertConfig(**size, intermediate_size=32, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    BertConfig(
+        **size, intermediate_size=32, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+    )
 )
 train(bert, input_ids=ids, attention_mask=torch.ones_like(ids), labels=torch.tensor([0, 1]))
 gpt = GPT2LMHeadModel(

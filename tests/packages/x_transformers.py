@@ -6,7 +6,9 @@ from x_transformers import AutoregressiveWrapper, Decoder, TransformerWrapper
 torch.manual_seed(0)
 model = AutoregressiveWrapper(
     TransformerWrapper(
-        num_tokens=30, max_seq_len=16, attn_layers=Decoder(dim=16, depth=2, heads=2, rotary_pos_emb=True)
+        num_tokens=30,
+        max_seq_len=16,
+        attn_layers=Decoder(dim=16, depth=2, heads=2, rotary_pos_emb=True),
     )
 )
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)

@@ -118,7 +118,7 @@ class UniformQuantizationObserverBase(ObserverBase):
         low, high = (-(2**31), 2**31 - 1) if dtype.name in _WIDE else _RANGES[dtype.name]
         if self.has_customized_qrange:
             low, high = quant_min or 0, quant_max or 0
-        elif reduce_range and dtype.name not in _WIDE:
+        if reduce_range and dtype.name not in _WIDE:
             low, high = low // 2, high // 2
         self.quant_min, self.quant_max = low, high
 

@@ -100,7 +100,10 @@ class BlockMask:
             kv_indices,
             full_kv_num_blocks,
             full_kv_indices,
-            *by_columns,
+            by_columns[0],
+            by_columns[1],
+            by_columns[2],
+            by_columns[3],
             size,
             mask_mod or noop_mask,
         )
@@ -141,7 +144,8 @@ class BlockMask:
         kind = device_type(device)
         parts: list[Any] = [getattr(self, name) for name in _TENSORS]
         moved = [None if part is None else part.to(kind) for part in parts]
-        return BlockMask(self.seq_lengths, *moved, self.BLOCK_SIZE, self.mask_mod)
+        arguments: list[Any] = [self.seq_lengths, *moved, self.BLOCK_SIZE, self.mask_mod]
+        return BlockMask(*arguments)
 
     def __getitem__(self, index: Any) -> BlockMask:
         """The mask of some batch entries, heads or rows of blocks."""
@@ -176,8 +180,8 @@ class BlockMask:
                 parts += [None, None]
             else:
                 parts += _ordered(_dense(counts, indices)[..., :rows, :columns])
-        lengths = (new_q_len, new_kv_len)
-        return BlockMask.from_kv_blocks(*parts, self.BLOCK_SIZE, self.mask_mod, lengths)
+        parts += [self.BLOCK_SIZE, self.mask_mod, (new_q_len, new_kv_len)]
+        return BlockMask.from_kv_blocks(*parts)
 
     def to_string(self, grid_size: int | tuple[int, int] = (20, 20), limit: int = 4) -> str:
         """A drawing: a full block for each one that is computed."""
@@ -357,8 +361,9 @@ def create_block_mask(
     counts = mask.reshape(shape).transpose(-2, -3).sum((-2, -1))
     full = counts == rows * columns
     partial = (counts > 0) & ~full if separate_full_blocks else counts > 0
-    of_full: Any = _ordered(full) if separate_full_blocks else (None, None)
+    of_full = _ordered(full) if separate_full_blocks else (None, None)
+    counted, listed = _ordered(partial)
     lengths = (Q_LEN, KV_LEN)
     return BlockMask.from_kv_blocks(
-        *_ordered(partial), *of_full, (rows, columns), mask_mod, lengths
+        counted, listed, of_full[0], of_full[1], (rows, columns), mask_mod, lengths
     )

@@ -161,8 +161,8 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
     """The tree of a shape with the given leaves."""
     if not isinstance(treespec, TreeSpec):
         raise TypeError(
-            "tree_unflatten(leaves, treespec): Expected `treespec` to be instance of TreeSpec but "
-            f"got item of type {type(treespec)}."
+            "Expected `treespec` to be an instance of PyTreeSpec but got item of type "
+            f"{type(treespec)}."
         )
     return treespec.unflatten(leaves)
 

@@ -217,4 +217,4 @@ class Shuffler(IterDataPipe):
             yield waiting.pop(rng.randint(0, len(waiting) - 1))
 
     def __len__(self) -> int:
-        return len(self.datapipe)  # type: ignore[arg-type]  # a pipe without a length raises
+        return len(self.datapipe)
