@@ -67,7 +67,8 @@ class Future(Generic[T]):
         with self._changed:
             if self._is_done:
                 raise RuntimeError(
-                    "Future can only be marked as completed once" + errors.at_user_line()
+                    "Attempting to mark a completed Future as complete again. Note that a Future "
+                    "can only be marked completed once." + errors.at_user_line()
                 )
             self._result, self._error, self._is_done = result, error, True
             callbacks, self._callbacks = self._callbacks, []
@@ -91,7 +92,9 @@ class Future(Generic[T]):
             try:
                 result = callback(done)
             except Exception as error:
-                later.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
+                said = f"{type(error).__name__}: {error}"
+                text = f"Got the following error when running the callback: {said}"
+                later.set_exception(RuntimeError(text))
             else:
                 later.set_result(result)
 

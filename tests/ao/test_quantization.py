@@ -79,10 +79,11 @@ def test_fake_quantize_and_its_switches(lib: Any) -> Any:
 def test_training_with_rounding(lib: Any) -> Any:
     q = quantization(lib)
     model = network(lib).train()
+    # Before: PyTorch makes new layers, whose first weights are random numbers, too.
+    x, losses = lib.randn(8, 4), []
     model.qconfig = q.default_qat_qconfig
     model = q.prepare_qat(model)
     optimizer = lib.optim.SGD(model.parameters(), lr=0.1)
-    x, losses = lib.randn(8, 4), []
     for _ in range(4):
         loss = (model(x) - 1).square().mean()
         optimizer.zero_grad()

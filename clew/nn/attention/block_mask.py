@@ -198,9 +198,8 @@ class BlockMask:
         return "\n".join(drawn)
 
     def __str__(self) -> str:
-        return (
-            f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{self.to_string()})"
-        )
+        drawing = self.to_string().strip()
+        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{drawing}\n)"
 
     def __repr__(self) -> str:
         lines = [f"    {name}={value.shape}," if (value := getattr(self, name)) is not None
