@@ -37,6 +37,7 @@ from clew.core.tensor import (
     take_steps,
     tangents_of,
 )
+from clew.kernels.numpy.strides import is_gapless
 from clew.observer import active
 from clew.source import _getframe, user_stacklevel, user_where
 
@@ -157,10 +158,11 @@ def check_write(
         mask = grad_mask(inputs)
         if mask & 1:
             check_leaf(target, writer)
-    if not may_overlap and repeats_memory(target._array):
-        if not writer.startswith(_WRITE_EXPANDED):
+    if repeats_memory(target._array):
+        if writer.startswith(_WRITE_EXPANDED):
+            _warn_of_expanded(writer)
+        elif not may_overlap:
             raise errors.overlapping_write()
-        _warn_of_expanded(writer)
     return mask
 
 
@@ -238,16 +240,11 @@ def partly_overlap(a: np.ndarray, b: np.ndarray) -> bool:
     return start_a < start_b + b.nbytes and start_b < start_a + a.nbytes
 
 
-def is_gapless(array: np.ndarray) -> bool:
-    """Whether the elements fill their memory, in whatever order of dimensions."""
-    expected = array.itemsize
-    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
-        if size == 1:
-            continue
-        if stride != expected:
-            return False
-        expected *= size
-    return True
+def refuse_leaf(target: Tensor, writer: str) -> None:
+    """Raise for a leaf before anything else is said of a call that is wrong, as PyTorch does."""
+    if local.state.grad_enabled and target.requires_grad:
+        forbid_view_write(target)
+        check_leaf(target, writer)
 
 
 def check_leaf(target: Tensor, writer: str) -> None:

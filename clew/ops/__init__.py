@@ -74,6 +74,7 @@ from clew.ops.nn import (
     recurrent,
     recurrent_functions,
     rms_norm,
+    torch_namespace,
     unpooling,
 )
 from clew.ops.nn.activation import gated, leaky, piecewise, softmax, unary
@@ -133,11 +134,11 @@ from clew.ops.spectral import (
 from clew.ops.tensor import conversion, copying, info, pickling, shared_memory, text, to_numpy
 
 __all__ = [
-    "aten",
     "addmm",
     "any_all",
     "apply",
     "arithmetic",
+    "aten",
     "attention",
     "average_pooling",
     "batch_norm",
@@ -148,7 +149,6 @@ __all__ = [
     "combining",
     "comparison",
     "complex",
-    "division",
     "constants",
     "conversion",
     "convolution",
@@ -159,6 +159,7 @@ __all__ = [
     "diagonals",
     "differences",
     "distance",
+    "division",
     "dropout",
     "einsum",
     "elementwise",
@@ -221,6 +222,7 @@ __all__ = [
     "recurrent_functions",
     "reductions",
     "removed",
+    "resizing",
     "rms_norm",
     "rounding",
     "sampling",
@@ -241,11 +243,11 @@ __all__ = [
     "take",
     "text",
     "to_numpy",
+    "torch_namespace",
     "transcendental",
     "transposing",
     "unary",
     "unpooling",
-    "resizing",
     "view_copies",
     "view_inplace",
     "views",
