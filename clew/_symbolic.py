@@ -44,7 +44,7 @@ class SymBool:
 
 
 def sym_int(a: Any) -> int:
-    """`int(a)`.
+    """A number as an integer: `int(a)`.
 
     Args:
         a: a number
@@ -57,7 +57,7 @@ def sym_int(a: Any) -> int:
 
 
 def sym_float(a: Any) -> float:
-    """`float(a)`.
+    """A number as a float: `float(a)`.
 
     Args:
         a: a number
@@ -103,7 +103,7 @@ def sym_min(a: Any, b: Any) -> Any:
 
 
 def sym_not(a: Any) -> bool:
-    """`not a`.
+    """The opposite of a truth value: `not a`.
 
     Args:
         a: a truth value

@@ -21,7 +21,16 @@ def library_seed() -> int:
 
 
 class DataChunk(list[Any]):
-    """The elements of a batch."""
+    """The elements of a batch.
+
+    Args:
+        iterable: the elements
+
+    Example:
+        >>> from clew.utils.data import DataChunk
+        >>> DataChunk([1, 2])
+        [1, 2]
+    """
 
     def as_str(self, indent: str = "") -> str:
         """The elements as text."""
