@@ -167,7 +167,8 @@ _LAZY |= {
 }  # fmt: skip
 _LAZY_NAMES |= {
     "Event": "cuda", "Future": "futures", "PyTorchFileReader": "_C", "ScriptModule": "jit",
-    "StorageBase": "_C", "Stream": "cuda", "get_device_module": "_utils",
+    "StorageBase": "_C", "Stream": "cuda", "TensorType": "_C",
+    "get_device_module": "_utils",
     "fake_quantize_per_channel_affine": "ao.quantization.functions",
     "fake_quantize_per_tensor_affine": "ao.quantization.functions",
     "per_channel_affine": "ao.quantization.observer",

@@ -23,7 +23,7 @@ from clew.ops.tensor.untyped_storage import UntypedStorage
 
 __all__ = [
     "DispatchKey", "DispatchKeySet", "Generator", "Graph", "PyTorchFileReader", "ScriptFunction",
-    "ScriptModule", "Size", "StorageBase", "Value", "_AutoDispatchBelowAutograd",
+    "ScriptModule", "Size", "StorageBase", "TensorType", "Value", "_AutoDispatchBelowAutograd",
     "_ExcludeDispatchKeyGuard", "_TensorMeta", "_are_functorch_transforms_active",
     "_cuda_isInBadFork", "_functorch", "_get_accelerator", "_get_default_device",
     "_get_privateuse1_backend_name", "_get_tracing_state", "_is_alias_of", "_is_tracing",
@@ -136,6 +136,10 @@ class ScriptModule:
 
 class ScriptFunction:
     """A compiled function: for annotations."""
+
+
+class TensorType:
+    """The type of tensors in TorchScript: for annotations."""
 
 
 class DispatchKey(enum.Enum):
