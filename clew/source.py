@@ -31,6 +31,22 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
         "utils.data._utils", "utils.tensorboard",
     )
 }  # fmt: skip
+# Those that are there for the names that packages built on PyTorch import.
+INTERNAL_PACKAGES |= {
+    f"clew.{name}"
+    for name in (
+        "_C", "_dynamo", "_inductor", "_library", "_subclasses", "ao", "ao.quantization",
+        "cuda.amp", "distributed._composable", "distributed._composable.fsdp",
+        "distributed._tensor", "distributed.algorithms", "distributed.algorithms._checkpoint",
+        "distributed.algorithms.ddp_comm_hooks", "distributed.algorithms.model_averaging",
+        "distributed.checkpoint", "distributed.elastic", "distributed.elastic.multiprocessing",
+        "distributed.fsdp", "distributed.launcher", "distributed.nn", "distributed.optim",
+        "distributed.rpc", "distributed.tensor", "distributed.tensor.experimental",
+        "distributed.tensor.parallel", "export", "fx.experimental", "jit", "library",
+        "nn.quantized", "onnx", "utils.data.datapipes", "utils.data.datapipes.iter",
+        "utils.data.datapipes.map", "utils.data.datapipes.utils", "utils.trees",
+    )
+}  # fmt: skip
 
 _getframe = sys._getframe
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 import contextlib
 import typing
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Generic, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
 
 from clew import errors
+from clew.futures import Future
 from clew.nn.modules.module import Module
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = [
-    "Attribute", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "annotate", "export",
+    "Attribute", "CompilationUnit", "Error", "Final", "Future", "RecursiveScriptModule",
+    "ScriptFunction", "ScriptModule", "ScriptWarning", "TopLevelTracedModule", "TracerWarning",
+    "annotate", "export",
     "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load",
     "optimize_for_inference", "optimized_execution", "save", "script", "script_if_tracing",
     "script_method", "set_fusion_strategy", "trace", "trace_module", "unused", "wait",
@@ -34,6 +37,18 @@ class Error(RuntimeError):
     """
 
 
+class TracerWarning(Warning):
+    """What PyTorch's tracer warns of: for `warnings.filterwarnings`."""
+
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Accepted: nothing is traced, and nothing warns."""
+
+
+class ScriptWarning(Warning):
+    """What PyTorch's compiler of scripts warns of: for `warnings.filterwarnings`."""
+
+
 class ScriptModule(Module):
     """A module as any other; `class Net(ScriptModule)` works as `class Net(nn.Module)` does.
 
@@ -41,6 +56,21 @@ class ScriptModule(Module):
         >>> isinstance(clew.jit.ScriptModule(), nn.Module)
         True
     """
+
+
+class RecursiveScriptModule(ScriptModule):
+    """What PyTorch's `script` returns for a module: for `isinstance`; clew's is the module."""
+
+
+class TopLevelTracedModule(ScriptModule):
+    """What PyTorch's `trace` returns for a module: for `isinstance`; clew's is the module."""
+
+
+class CompilationUnit:
+    """Raises: source code of TorchScript is not compiled."""
+
+    def __init__(self, lang: str | None = None, _frames_up: int = 0) -> None:
+        _refuse("CompilationUnit", "Define the function in Python.")
 
 
 class ScriptFunction:
@@ -131,6 +161,17 @@ def script_if_tracing(fn: F) -> F:
         tensor([2., 2.])
     """
     return fn
+
+
+_script_if_tracing = script_if_tracing
+
+
+def _overload(func: F) -> F:
+    """The function itself: it declares one of its types, and the last definition counts."""
+    return func
+
+
+_overload_method = _overload
 
 
 def export(fn: F) -> F:
@@ -286,25 +327,6 @@ def is_tracing() -> bool:
     return False
 
 
-class Future(Generic[T]):
-    """The result of `fork`, which is there already; `wait()` gives it.
-
-    Args:
-        result: what the function returned
-
-    Example:
-        >>> clew.jit.fork(max, 1, 2).wait()
-        2
-    """
-
-    def __init__(self, result: T) -> None:
-        self._result = result
-
-    def wait(self) -> T:
-        """What the function returned."""
-        return self._result
-
-
 def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
     """Call the function, now; `wait` gives its result.
 
@@ -317,7 +339,9 @@ def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
         >>> clew.jit.wait(future)
         tensor([2., 2.])
     """
-    return Future(func(*args, **kwargs))
+    future: Future[T] = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
 
 
 def wait(future: Future[T]) -> T:

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from clew import fft, linalg, special
+from clew._C import _nn
+from clew._C.names import *  # noqa: F403  (names are found here)
 from clew.core.function_modes import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
@@ -17,7 +19,6 @@ from clew.core.overrides import ENABLED, NOTHING
 from clew.core.overrides import disabled as _disabled_torch_function_impl
 from clew.core.state import local
 from clew.core.tensor import Tensor as TensorBase
-from clew.nn import functional as _nn
 from clew.overrides import has_torch_function as _has_torch_function
 from clew.overrides import has_torch_function_unary as _has_torch_function_unary
 from clew.overrides import has_torch_function_variadic as _has_torch_function_variadic
