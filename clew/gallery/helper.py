@@ -101,6 +101,27 @@ def digits() -> tuple[Any, Any, Any, Any]:
     return x[:1297], y[:1297], x[1297:], y[1297:]
 
 
+def augmented(images: Any, rng: np.random.Generator) -> Any:
+    """Each digit moved by at most a pixel, brighter or darker, with noise and some pixels gone."""
+    count = len(images)
+    padded = np.pad(images.reshape(count, 8, 8), ((0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (8, 8), axis=(1, 2))
+    moved = windows[np.arange(count), rng.integers(0, 3, count), rng.integers(0, 3, count)]
+    changed = moved.reshape(count, 64) * rng.uniform(0.6, 1.4, (count, 1))
+    changed = changed + 0.1 * rng.normal(size=changed.shape)
+    return (changed * (rng.uniform(size=changed.shape) > 0.15)).astype(np.float32)
+
+
+def linear_probe(x: Any, y: Any, test_x: Any, test_y: Any) -> float:
+    """The accuracy on test features of a linear classifier (ridge regression) of the features."""
+    mean, scale = x.mean(0), x.std(0) + 1e-6
+    x, test_x = ((part - mean) / scale for part in (x, test_x))
+    x, test_x = (np.hstack([part, np.ones((len(part), 1))]) for part in (x, test_x))
+    targets = np.eye(10)[y]
+    weights = np.linalg.solve(x.T @ x + 10.0 * np.eye(x.shape[1]), x.T @ targets)
+    return float(((test_x @ weights).argmax(1) == test_y).mean())
+
+
 def cartpole() -> Any:
     """gymnasium's CartPole: keep a pole upright; 1 for every step that it is, 500 at most."""
     try:
