@@ -126,21 +126,22 @@ def train(double: bool, episodes: int, enough: float, seed: int, saved: Path) ->
     for number in bar:
         returns.append(episode(world, agent, 1000 * seed + number, learning=True))
         recent = sum(returns[-5:]) / 5
-        bar.say(f"mean return of 5 episodes {recent:.0f}")
-        if number % 10 == 9:
-            torch.save({"agent": agent.state_dict(), "returns": returns}, saved)
         if recent >= 0.8 * enough and mean_return(world, agent, 5) >= enough:
             break
+        if number % 10 == 9:
+            torch.save({"agent": agent.state_dict(), "returns": returns}, saved)
+        bar.say(f"mean return of 5 episodes {recent:.0f}")
     saved.unlink(missing_ok=True)
-    return returns, mean_return(world, agent, 20)
+    return returns, agent
 
 
 def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
     episodes, enough = (150, 60) if fast else (600, 400)
     figures, curves = {}, {}
     for name, double in (("DQN", False), ("Double DQN", True)):
-        returns, final = train(double, episodes, enough, seed, out / f"dqn-{int(double)}-{seed}.pt")
-        figures[f"{name}: return"] = final
+        saved = out / f"dqn-{int(double)}-{seed}{'-fast' if fast else ''}.pt"
+        returns, agent = train(double, episodes, enough, seed, saved)
+        figures[f"{name}: return"] = mean_return(helper.cartpole(), agent, 20)
         figures[f"{name}: episodes"] = len(returns)
         curves[name] = returns
     helper.chart(

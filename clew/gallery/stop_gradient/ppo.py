@@ -15,7 +15,8 @@ from clew.gallery import helper
 
 nn, F = torch.nn, torch.nn.functional
 Categorical = torch.distributions.Categorical
-GAMMA, LAMBDA, CLIP, EPOCHS, MINIBATCH = 0.99, 0.95, 0.2, 6, 128
+GAMMA, LAMBDA, CLIP, EPOCHS, MINIBATCH = 0.99, 0.95, 0.2, 10, 64
+REWARD = 1 - GAMMA  # for each step, so that values lie between 0 and 1
 
 
 class ActorCritic(nn.Module):
@@ -37,7 +38,6 @@ class World:
 
     def __init__(self, seed: int):
         self.env, self.seed, self.episodes = helper.cartpole(), seed, 0
-        self.begin()
 
     def begin(self) -> None:
         self.state, _ = self.env.reset(seed=1000 * self.seed + self.episodes)
@@ -65,7 +65,7 @@ def play(world: World, model, steps: int):
         actions.append(action)
         log_probs.append(policy.log_prob(action))
         values.append(value.item())
-        deltas.append(1.0 + GAMMA * following - value.item())
+        deltas.append(REWARD + GAMMA * following - value.item())
         ends.append(over)
         if over:
             lengths.append(world.length)
@@ -90,7 +90,7 @@ def improve(model, optimizer, batch) -> None:
             policy, values = model(states)
             ratio = (policy.log_prob(actions) - old_log_probs).exp()
             gain = torch.min(ratio * advantages, ratio.clamp(1 - CLIP, 1 + CLIP) * advantages)
-            loss = -gain.mean() + 0.5 * F.mse_loss(values, returns)
+            loss = -gain.mean() + F.mse_loss(values, returns)
             loss = loss - 0.005 * policy.entropy().mean()
             optimizer.zero_grad()
             loss.backward()
@@ -111,36 +111,39 @@ def mean_return(model, episodes: int) -> float:
     return total / episodes
 
 
-def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
+def train(rounds: int, steps: int, enough: float, lr: float, seed: int, saved: Path) -> tuple:
+    """Rounds of play and learning until the mean return is enough: those returns, and the model."""
     torch.manual_seed(seed)
-    rounds, steps, enough = (5, 512, 120) if fast else (60, 1024, 495)
     world, model = World(seed), ActorCritic()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3 if fast else 7e-4)
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
     curve: list[float] = []
-    saved = out / f"ppo-{seed}.pt"
-    if not fast and saved.exists():
+    if saved.exists():
         state = torch.load(saved)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["random"])
         world.episodes, curve = state["episodes"], state["curve"]
-        world.begin()
     bar = helper.progress(range(len(curve), rounds), "PPO")
     for _ in bar:
+        world.begin()  # so that there is no half-played episode to be saved
         batch, lengths = play(world, model, steps)
         improve(model, optimizer, batch)
         curve.append(sum(lengths) / max(len(lengths), 1))
+        state = {
+            "model": model.state_dict(), "optimizer": optimizer.state_dict(),
+            "random": torch.get_rng_state(), "episodes": world.episodes, "curve": curve,
+        }  # fmt: skip
+        torch.save(state, saved)
         bar.say(f"mean return {curve[-1]:.0f}")
-        world.begin()
-        if not fast:
-            state = {
-                "model": model.state_dict(), "optimizer": optimizer.state_dict(),
-                "random": torch.get_rng_state(), "episodes": world.episodes, "curve": curve,
-            }  # fmt: skip
-            torch.save(state, saved)
         if curve[-1] > 0.8 * enough and mean_return(model, 10) >= enough:
             break
     saved.unlink(missing_ok=True)
+    return curve, model
+
+
+def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
+    size = (5, 512, 120, 2e-3) if fast else (60, 1024, 495, 1e-3)
+    curve, model = train(*size, seed, out / f"ppo-{seed}{'-fast' if fast else ''}.pt")
     helper.chart(out / "ppo.svg", {"PPO": curve}, "CartPole by PPO", "round of play", "mean return")
     return {"return": mean_return(model, 20), "rounds": len(curve)}
 
