@@ -200,7 +200,9 @@ def chart(
         drawn = " ".join(f"{a:.1f},{b:.1f}" for a, b in map(place, line))
         parts.append(f'<polyline points="{drawn}" fill="none" stroke="{color}" stroke-width="2"/>')
         at = TOP + 10 + 20 * number
-        parts.append(f'<rect x="{WIDTH - RIGHT + 14}" y="{at - 8}" width="16" height="4" fill="{color}"/>')  # noqa: E501  (one element)
+        parts.append(
+            f'<rect x="{WIDTH - RIGHT + 14}" y="{at - 8}" width="16" height="4" fill="{color}"/>'
+        )
         parts.append(_text(WIDTH - RIGHT + 36, at, name))
     _write(path, WIDTH, HEIGHT, parts)
 

@@ -21,8 +21,9 @@ NEEDS = {
 }
 SEEDS = (1, 2)  # beside 0
 # Figures that PyTorch has otherwise: an action that rounding tips over is another course of the
-# game, and a training that is shown to be thrown off its course lands anywhere.
-CHAOTIC = {"dqn": "", "ppo": "", "reinforce": "", "exploding": "not clipped"}
+# game, and in a recurrent network whose gradients explode, so do differences of rounding.
+GAMES = {"dqn", "ppo", "reinforce"}
+EXPLODING = {"largest norm, not clipped", "accuracy, not clipped", "accuracy, clipped"}
 # What a program shows to be wrong, before it is repaired.
 SHOWN = {
     "exploding": {"bad-learning-rate.overshoots"},
@@ -71,13 +72,13 @@ def test_a_program_shows_what_it_claims(entry: gallery.Entry, tmp_path: Path) ->
     assert not session.failures
     assert {f.rule for f in session.report(entry.name).problems} == SHOWN.get(entry.name, set())
 
-    chaotic = CHAOTIC.get(entry.name)
-    if chaotic != "":
+    if entry.name not in GAMES:
         theirs = gallery.load_for_pytorch(entry).main(True, 0, tmp_path)
-        for name, value in theirs.items():
-            if chaotic is None or chaotic not in name:
-                same = math.isclose(figures[name], value, rel_tol=2e-3, abs_tol=2e-6)
-                assert same, f"{name}: {figures[name]} with clew, {value} with PyTorch"
+        assert list(theirs) == list(figures)
+        for name in theirs.keys() - EXPLODING:
+            ours, value = figures[name], theirs[name]
+            same = math.isclose(ours, value, rel_tol=2e-3, abs_tol=2e-6)
+            assert same, f"{name}: {ours} with clew, {value} with PyTorch"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -88,7 +89,7 @@ def test_other_seeds_show_it_as_well(entry: gallery.Entry, seed: int, tmp_path: 
 
 
 def test_twelve_programs_run_under_pytorch() -> None:
-    compared = [entry for entry in gallery.entries() if CHAOTIC.get(entry.name) != ""]
+    compared = [entry for entry in gallery.entries() if entry.name not in GAMES]
     assert len(compared) >= 12
 
 

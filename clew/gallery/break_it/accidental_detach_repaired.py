@@ -9,7 +9,6 @@ nn, F = torch.nn, torch.nn.functional
 torch.manual_seed(0)
 
 
-
 class Network(nn.Module):
     def __init__(self):
         super().__init__()

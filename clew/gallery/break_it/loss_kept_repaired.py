@@ -14,7 +14,7 @@ model = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 1))
 optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
 
 for epoch in range(3):
-    total = 0.0
+    total = torch.zeros(())
     for rows in torch.randperm(512).split(16):
         optimizer.zero_grad()
         loss = F.mse_loss(model(x[rows]), y[rows])

@@ -119,8 +119,9 @@ def claims(figures, fast):
     yield f"{passed:.0f} of 2 custom functions pass gradcheck", passed == 2
     yield "gradcheck finds the wrong backward", figures["wrong GELU is found"] == 1
     stable = abs(figures["log-sum-exp of 1000, 1000, -1000"] - 1000 - math.log(2)) < 1e-3
-    yield "log-sum-exp of numbers of 1000 is right where the naive formula is inf", (
-        stable and math.isinf(figures["the naive formula's"])
+    yield (
+        "log-sum-exp of numbers of 1000 is right where the naive formula is inf",
+        (stable and math.isinf(figures["the naive formula's"])),
     )
     wrong = figures["last loss, wrong backward"]
     yield f"with the wrong backward the loss still falls, to {wrong:.2g}", wrong < 0.4

@@ -115,8 +115,9 @@ def claims(figures, fast):
     probe, spread = figures["with: probe"], figures["with: spread"]
     yield f"a linear probe reads {probe:.1%} of the digits (90% asked)", probe > 0.9
     lost = figures["without: spread"]
-    yield f"spread {spread:.2f}, without stop-gradient {lost:.3f}: a collapse", (
-        spread > 0.4 and lost < 0.2
+    yield (
+        f"spread {spread:.2f}, without stop-gradient {lost:.3f}: a collapse",
+        (spread > 0.4 and lost < 0.2),
     )
 
 

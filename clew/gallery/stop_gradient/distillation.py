@@ -70,7 +70,10 @@ def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
 
 def claims(figures, fast):
     alone, distilled = figures["alone"], figures["distilled"]
-    yield f"the teacher reads {figures['teacher']:.1%} of the digits (93%)", figures["teacher"] > 0.93
+    yield (
+        f"the teacher reads {figures['teacher']:.1%} of the digits (93%)",
+        figures["teacher"] > 0.93,
+    )
     yield f"students read {alone:.1%} alone, {distilled:.1%} distilled", distilled > alone + 0.005
 
 

@@ -154,8 +154,9 @@ def claims(figures, fast):
     goal = 40 if fast else 195
     for name in ("DQN", "Double DQN"):
         value = figures[f"{name}: return"]
-        yield f"{name}: mean return {value:.0f} of 20 episodes ({goal} asked; chance: 22)", (
-            value >= goal
+        yield (
+            f"{name}: mean return {value:.0f} of 20 episodes ({goal} asked; chance: 22)",
+            (value >= goal),
         )
 
 

@@ -89,7 +89,7 @@ def claims(figures, fast):
             figures[f"{bits} bits, {how}"] for how in ("rounded afterwards", "trained")
         )
         yield (
-            f"{bits} bits: {trained:.1%} trained, {after:.1%} rounded afterwards, {full:.1%} in full",
+            f"{bits} bits: {trained:.1%} trained, {after:.1%} rounded afterwards, {full:.1%} full",
             trained > full - allowed,
         )
     gain = figures["2 bits, trained"] - figures["2 bits, rounded afterwards"]

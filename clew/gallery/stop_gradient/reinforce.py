@@ -37,7 +37,8 @@ def episode(world, policy, seed: int):
     return torch.stack(states), torch.stack(actions), torch.tensor(returns[::-1])
 
 
-def policy_loss(policy, baseline, states, actions, returns, detach: bool):
+def policy_loss(policy, baseline, play, detach: bool):
+    states, actions, returns = play
     guess = baseline(states).squeeze(1)
     advantage = (returns - (guess.detach() if detach else guess)) / 10
     return -(Categorical(logits=policy(states)).log_prob(actions) * advantage).mean()
@@ -45,7 +46,7 @@ def policy_loss(policy, baseline, states, actions, returns, detach: bool):
 
 def leak(policy, baseline, play) -> float:
     """The largest gradient that the policy's loss gives the baseline when nothing stops it."""
-    loss = policy_loss(policy, baseline, *play, detach=False)
+    loss = policy_loss(policy, baseline, play, detach=False)
     return max(g.abs().max().item() for g in torch.autograd.grad(loss, baseline.parameters()))
 
 
@@ -63,7 +64,7 @@ def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
             leaked = leak(policy, baseline, play)
         learner.zero_grad()
         predictor.zero_grad()
-        policy_loss(policy, baseline, *play, detach=True).backward()
+        policy_loss(policy, baseline, play, detach=True).backward()
         # The proof: the policy's backward has left the baseline alone.
         kept_out = kept_out and all(p.grad is None for p in baseline.parameters())
         states, _, returns = play
@@ -91,8 +92,9 @@ def claims(figures, fast):
     value = figures["last 10 episodes"]
     yield f"mean return {value:.0f} of the last 10 episodes ({goal} asked)", value >= goal
     leaked = figures["gradient that would leak into the baseline"]
-    yield f"detached, the baseline gets no policy gradient (else {leaked:.2g})", (
-        figures["baseline got none"] == 1 and leaked > 0
+    yield (
+        f"detached, the baseline gets no policy gradient (else {leaked:.2g})",
+        (figures["baseline got none"] == 1 and leaked > 0),
     )
 
 

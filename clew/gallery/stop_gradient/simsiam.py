@@ -34,10 +34,9 @@ class SimSiam(nn.Module):
         return z, self.predictor(z)
 
 
-def loss_of(model, first, second, stop_gradient: bool):
+def loss_of(model, views, stop_gradient: bool):
     """Minus the cosine between prediction and representation, both ways; -1 is perfect."""
-    z1, p1 = model(first)
-    z2, p2 = model(second)
+    (z1, p1), (z2, p2) = (model(view) for view in views)
     if stop_gradient:
         z1, z2 = z1.detach(), z2.detach()
     return -(F.cosine_similarity(p1, z2).mean() + F.cosine_similarity(p2, z1).mean()) / 2
@@ -54,7 +53,7 @@ def train(images, stop_gradient: bool, steps: int, seed: int):
         chosen = images[rng.integers(0, len(images), 256)]
         views = [torch.from_numpy(helper.augmented(chosen, rng)) for _ in range(2)]
         optimizer.zero_grad()
-        loss = loss_of(model, *views, stop_gradient)
+        loss = loss_of(model, views, stop_gradient)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
@@ -94,8 +93,9 @@ def claims(figures, fast):
     probe, spread = figures["with: probe"], figures["with: spread"]
     yield f"a linear probe reads {probe:.1%} of the digits (90% asked)", probe > 0.9
     lost = figures["without: spread"]
-    yield f"spread {spread:.2f}, without stop-gradient {lost:.3f}: a collapse", (
-        spread > 0.4 and lost < 0.2
+    yield (
+        f"spread {spread:.2f}, without stop-gradient {lost:.3f}: a collapse",
+        (spread > 0.4 and lost < 0.2),
     )
 
 

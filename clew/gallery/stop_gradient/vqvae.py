@@ -112,12 +112,18 @@ def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
 
 def claims(figures, fast):
     error, goal = figures["error / variance"], 0.35 if fast else 0.15
-    yield f"unseen digits come back with {error:.1%} of the variance lost ({goal:.0%})", error < goal
+    yield (
+        f"unseen digits come back with {error:.1%} of the variance lost ({goal:.0%})",
+        error < goal,
+    )
     used = figures["codes in use (perplexity)"]
     yield f"{used:.1f} of {CODES} codes are in use (6 asked)", used > 6
-    cut, through = (figures[f"gradient of the encoder, {way}"] for way in ("without", "straight-through"))
-    yield f"the reconstruction teaches the encoder {through:.2g}, without the estimator {cut:g}", (
-        cut == 0 and through > 0
+    cut, through = (
+        figures[f"gradient of the encoder, {way}"] for way in ("without", "straight-through")
+    )
+    yield (
+        f"the reconstruction teaches the encoder {through:.2g}, without the estimator {cut:g}",
+        (cut == 0 and through > 0),
     )
 
 
