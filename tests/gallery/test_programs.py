@@ -21,9 +21,17 @@ NEEDS = {
 }
 SEEDS = (1, 2)  # beside 0
 # Figures that PyTorch has otherwise: an action that rounding tips over is another course of the
-# game, and in a recurrent network whose gradients explode, so do differences of rounding.
+# game; where gradients explode, so do differences of rounding; and what is still moving fast when
+# the training ends has moved by another bit.
 GAMES = {"dqn", "ppo", "reinforce"}
-EXPLODING = {"largest norm, not clipped", "accuracy, not clipped", "accuracy, clipped"}
+UNSTABLE = {
+    "largest norm, not clipped", "accuracy, not clipped", "accuracy, clipped",
+    "+ initialisation: accuracy",
+}  # fmt: skip
+# What follows from choices of codes, each of which rounding may tip over: within two percent.
+CHOSEN = {"error / variance", "codes in use (perplexity)"}
+# What counts samples: a few of them, of 500, may lie on the border.
+COUNTED = ("accuracy", "probe", "bits")
 # What a program shows to be wrong, before it is repaired.
 SHOWN = {
     "exploding": {"bad-learning-rate.overshoots"},
@@ -75,10 +83,11 @@ def test_a_program_shows_what_it_claims(entry: gallery.Entry, tmp_path: Path) ->
     if entry.name not in GAMES:
         theirs = gallery.load_for_pytorch(entry).main(True, 0, tmp_path)
         assert list(theirs) == list(figures)
-        for name in theirs.keys() - EXPLODING:
-            ours, value = figures[name], theirs[name]
-            same = math.isclose(ours, value, rel_tol=2e-3, abs_tol=2e-6)
-            assert same, f"{name}: {ours} with clew, {value} with PyTorch"
+        for name in theirs.keys() - UNSTABLE:
+            relative = 0.02 if name in CHOSEN else 2e-3
+            absolute = 0.01 if any(word in name for word in COUNTED) else 2e-6
+            same = math.isclose(figures[name], theirs[name], rel_tol=relative, abs_tol=absolute)
+            assert same, f"{name}: {figures[name]} with clew, {theirs[name]} with PyTorch"
 
 
 @pytest.mark.parametrize("seed", SEEDS)
