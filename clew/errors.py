@@ -291,6 +291,17 @@ def in_place_dtype(result: str, target: str) -> RuntimeError:
     )
 
 
+def scalar_overflow(c_name: str) -> RuntimeError:
+    return RuntimeError(
+        f"value cannot be converted to type {c_name} without overflow" + at_user_line()
+    )
+
+
+def storage_overflow(sizes: Sequence[int]) -> RuntimeError:
+    text = "Storage size calculation overflowed with sizes=" + shape_list(sizes)
+    return RuntimeError(("Stride calculation overflowed" if 0 in sizes else text) + at_user_line())
+
+
 def overlapping_write() -> RuntimeError:
     return RuntimeError(
         "unsupported operation: more than one element of the written-to tensor refers to a single "
@@ -378,6 +389,14 @@ def no_kernel(kernel: str, dtype: DType, advice: str = "") -> NotImplementedErro
             advice = BY_PARTS.strip()
     return NotImplementedError(
         f"\"{kernel}\" not implemented for '{dtype.scalar_name}'\n  {advice}" + at_user_line()
+    )
+
+
+def operator_of_other(name: str, value: object) -> TypeError:
+    """An operator's method, taken from the class, was given something else for `self`."""
+    return TypeError(
+        f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
+        f"'{type(value).__name__}' object" + at_user_line()
     )
 
 

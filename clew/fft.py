@@ -1,20 +1,28 @@
 """Fourier transforms: `clew.fft`, with the functions of `torch.fft`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew.core.arguments import typed as _typed
 from clew.core.public import with_out as _with_out
 from clew.core.tensor import Tensor
+from clew.ops.define.out_checks import spectrum as _spectrum
 from clew.ops.spectral import fft as _fft
 from clew.ops.spectral.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 
-fft, ifft = _with_out(_fft.fft), _with_out(_fft.ifft)
-rfft, irfft = _with_out(_fft.rfft), _with_out(_fft.irfft)
-hfft, ihfft = _with_out(_fft.hfft), _with_out(_fft.ihfft)
-fftn, ifftn = _with_out(_fft.fftn), _with_out(_fft.ifftn)
-rfftn, irfftn = _with_out(_fft.rfftn), _with_out(_fft.irfftn)
-hfftn, ihfftn = _with_out(_fft.hfftn), _with_out(_fft.ihfftn)
+
+def _transform(function: Callable[..., Any]) -> Callable[..., Any]:
+    # The inverse of a complex transform speaks of the transform itself.
+    name = function.__name__.replace("ifft", "fft")
+    return _with_out(function, accept=_spectrum(name))
+
+
+fft, ifft = _transform(_fft.fft), _transform(_fft.ifft)
+rfft, irfft = _transform(_fft.rfft), _transform(_fft.irfft)
+hfft, ihfft = _transform(_fft.hfft), _transform(_fft.ihfft)
+fftn, ifftn = _transform(_fft.fftn), _transform(_fft.ifftn)
+rfftn, irfftn = _transform(_fft.rfftn), _transform(_fft.irfftn)
+hfftn, ihfftn = _transform(_fft.hfftn), _transform(_fft.ihfftn)
 
 
 _OVER_TWO = """`{of}` over two dimensions, by default the last ones.

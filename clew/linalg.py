@@ -4,8 +4,9 @@ from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 from clew.core.arguments import typed as _typed
+from clew.core.public import Accept as _Accept
 from clew.core.public import with_out as _with_out
-from clew.ops.define.out_checks import EXACT_OUT as _EXACT_OUT
+from clew.ops.define import out_checks as _outs
 from clew.ops.define.rows import out_form as _out_form
 from clew.ops.linalg import decompositions as _decompositions
 from clew.ops.linalg import determinants as _determinants
@@ -25,21 +26,19 @@ from clew.ops.reduce import norms as _norms
 _Function = _Callable[..., _Any]
 
 
-def _checked(function: _Function) -> _Function:
-    return _with_out(_typed(function))
-
-
-def _exact(function: _Function) -> _Function:
-    return _out_form(_typed(function), _EXACT_OUT, elementwise=False)
+def _checked(function: _Function, accept: _Accept = _outs.exact) -> _Function:
+    return _with_out(_typed(function), accept=accept)
 
 
 # Each function takes out=, except for the views.
-inv = _exact(_inverses.inv)
+inv = _checked(_inverses.inv)
 inv_ex = _checked(_inverses.inv_ex)
-solve = _exact(_solving.solve)
+solve = _checked(_solving.solve)
 solve_ex = _checked(_solving.solve_ex)
-solve_triangular = _exact(_solving.solve_triangular)
-cholesky = _exact(_solving.cholesky)
+solve_triangular = _checked(
+    _solving.solve_triangular, _outs.of_result_dtype(_outs.found_scalar_type)
+)
+cholesky = _checked(_solving.cholesky)
 cholesky_ex = _checked(_solving.cholesky_ex)
 lu = _checked(_lu.lu)
 lu_factor = _checked(_lu.lu_factor)
@@ -47,34 +46,43 @@ lu_factor_ex = _checked(_lu.lu_factor_ex)
 lu_solve = _checked(_lu.lu_solve)
 ldl_factor = _with_out(_typed(_ldl.ldl_factor), _ldl.first_of_input_dtype, False)
 ldl_factor_ex = _with_out(_typed(_ldl.ldl_factor_ex), _ldl.first_of_input_dtype, False)
-ldl_solve = _out_form(_typed(_ldl.ldl_solve), _EXACT_OUT, differentiable=False)
+ldl_solve = _out_form(_typed(_ldl.ldl_solve), _outs.EXACT_OUT, differentiable=False)
 qr = _checked(_qr.qr)
 svd = _checked(_decompositions.svd)
 svdvals = _checked(_decompositions.svdvals)
 eigh = _checked(_decompositions.eigh)
 eigvalsh = _checked(_decompositions.eigvalsh)
-eig = _checked(_decompositions.eig)
-eigvals = _checked(_decompositions.eigvals)
-det = _exact(_determinants.det)
+eig = _checked(
+    _decompositions.eig, _outs.castable("torch.linalg.eig", "eigenvalues", "eigenvectors")
+)
+eigvals = _checked(_decompositions.eigvals, _outs.castable("torch.linalg.eigvals", "eigenvalues"))
+det = _checked(_determinants.det)
 slogdet = _checked(_determinants.slogdet)
-pinv = _checked(_linalg.pinv)
-lstsq = _typed(_linalg.lstsq)
-matrix_power = _checked(_linalg.matrix_power)
+pinv = _checked(_linalg.pinv, _outs.castable("linalg.pinv"))
+lstsq = _checked(
+    _linalg.lstsq,
+    _outs.castable("torch.linalg.lstsq", "solution", "solution", "rank", "singular_values"),
+)
+matrix_power = _checked(_linalg.matrix_power, _outs.castable("matrix_power"))
 matrix_exp = _typed(_linalg.matrix_exp)
-matrix_rank = _checked(_linalg.matrix_rank)
-tensorinv = _checked(_linalg.tensorinv)
-tensorsolve = _checked(_linalg.tensorsolve)
-norm = _checked(_matrix_norms.norm)
-vector_norm = _with_out(_norms.vector_norm)
-matrix_norm = _checked(_matrix_norms.matrix_norm)
-cond = _checked(_matrix_norms.cond)
+matrix_rank = _checked(_linalg.matrix_rank, _outs.castable("torch.linalg.matrix_rank"))
+tensorinv = _checked(_linalg.tensorinv, _outs.castable("tensorinv"))
+tensorsolve = _checked(_linalg.tensorsolve, _outs.castable("tensorsolve"))
+norm = _checked(_matrix_norms.norm, _outs.of_result_dtype(_outs.norm_words("linalg.norm")))
+vector_norm = _with_out(_norms.vector_norm, accept=_outs.exact)
+matrix_norm = _checked(
+    _matrix_norms.matrix_norm, _outs.of_result_dtype(_outs.norm_words("linalg.matrix_norm"))
+)
+cond = _checked(_matrix_norms.cond, _outs.castable("linalg.cond"))
 vander = _typed(_matrix_norms.vander)
-vecdot = _checked(_matrix_norms.vecdot)
-cross = _checked(_matrix_norms.linalg_cross)
+vecdot = _checked(_matrix_norms.vecdot, _outs.of_result_dtype(_outs.vecdot_words))
+cross = _with_out(_typed(_matrix_norms.linalg_cross), _matrix_norms.cross_out)
 diagonal = _typed(_matrix_norms.diagonal)
-matmul = _out_form(_matmul.matmul, _EXACT_OUT, elementwise=False)
-multi_dot = _with_out(_products.multi_dot)
-householder_product = _checked(_reflections.householder_product)
+matmul = _out_form(_matmul.matmul, _outs.EXACT_OUT, elementwise=False)
+multi_dot = _with_out(_products.multi_dot, accept=_outs.of_result_dtype(_outs.multi_dot_words))
+householder_product = _checked(
+    _reflections.householder_product, _outs.castable("torch.linalg.householder_product")
+)
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",

@@ -23,8 +23,9 @@ from clew.forking import add_lock
 if TYPE_CHECKING:
     import numpy as np
 
+    from clew.core.no_history import NoHistory
     from clew.core.node import Edge, Node
-    from clew.core.tensor import NoHistory, Tensor
+    from clew.core.tensor import Tensor
 
 
 class Observer:

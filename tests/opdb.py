@@ -64,6 +64,7 @@ UNINITIALISED = {
     "new_empty",
     "empty_strided",
     "new_empty_strided",
+    "empty_permuted",
     "resize_",
     "resize_as_",
 }
@@ -99,7 +100,10 @@ def ops_in_scope() -> list[Any]:
 
 def is_missing(op: Any) -> bool:
     """Whether clew has no function and no method of the op's name."""
-    return not oracle.exists(op.name)
+    if oracle.exists(op.name):
+        return False
+    _, error = oracle.outcome(oracle.counterpart, op.op)
+    return isinstance(error, oracle.Missing)
 
 
 # ---------------------------------------------------------------- samples
@@ -332,12 +336,13 @@ def failures(op: Any, what: str, only_dtype: str | None = None) -> Iterator[Fail
 # ---------------------------------------------------------------- report
 
 
-def _selected(pattern: str | None) -> list[Any]:
+def _selected(pattern: str | None, ops: list[Any] | None = None) -> list[Any]:
+    ops = ops_in_scope() if ops is None else ops
     if pattern is None:
-        return ops_in_scope()
+        return ops
     return [
         op
-        for op in ops_in_scope()
+        for op in ops
         if fnmatchcase(op.name, pattern)
         or fnmatchcase(full_name(op), pattern)
         or fnmatchcase(op.name, f"*.{pattern}")

@@ -9,6 +9,7 @@ same dtype, same strides, same `requires_grad`, and the same tensor wherever one
 from __future__ import annotations
 
 import cmath
+import dataclasses
 import functools
 import types
 import warnings
@@ -42,6 +43,7 @@ _NAMESPACES = (
     "special",
     "signal.windows",
     "nn.utils.rnn",
+    "masked",
     "Tensor",
 )
 
@@ -219,6 +221,8 @@ def _plain_to_clew(value: Any) -> Any:
             eps=value.eps,
             keepdim=value.keepdim,
         )
+    if isinstance(value, torch.nn.LinearCrossEntropyOptions):
+        return clew.nn.LinearCrossEntropyOptions(**to_clew(dataclasses.asdict(value)))
     if callable(value) and not isinstance(value, (type, torch.nn.Module)):
         return counterpart(value)
     raise Untranslatable(f"{type(value).__name__} has no clew form")
@@ -386,7 +390,7 @@ def assert_same_inputs(actual: Any, expected: Any, before: list[torch.Tensor]) -
     pairs = zip(tensors_in(actual), tensors_in(expected), before, strict=True)
     for i, (ours, theirs, old) in enumerate(pairs):
         same_shape = theirs.shape == old.shape
-        untouched = same_shape and torch.equal(theirs.nan_to_num(), old.nan_to_num())
+        untouched = same_shape and torch.equal(theirs.detach().nan_to_num(), old.nan_to_num())
         tolerance = (0.0, 0.0) if untouched else (None, None)
         assert_same(ours, theirs, *tolerance, where=f"input {i} after the call")
 

@@ -32,6 +32,7 @@ RANKS: tuple[frozenset[str], ...] = (
             "profiler",
             "optim",
             "linalg",
+            "masked",
             "fft",
             "signal",
             "special",

@@ -28,8 +28,8 @@ import numpy as np
 
 import clew
 from clew import aliasing, errors
+from clew.core.no_history import CUTS
 from clew.core.state import local
-from clew.core.tensor import CUTS
 from clew.doctor import Session
 from clew.ops.tensor import to_numpy, typed_storage
 from tests import user_programs, watched_programs, watched_surroundings

@@ -10,11 +10,12 @@ import numpy as np
 
 from clew import errors
 from clew.autograd import function_errors
+from clew.core.no_history import NoHistory
 from clew.core.node import Edge, Meta, Node
 from clew.core.saving import restore_like, unpack
 from clew.core.state import local
 from clew.core.storage import INFERENCE, next_sequence_number
-from clew.core.tensor import NoHistory, Tensor, every_value, wrap
+from clew.core.tensor import Tensor, every_value, wrap
 from clew.observer import active
 from clew.source import user_where
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clew import errors
+from clew.core.no_history import CUTS, NoHistory
 from clew.core.node import ACCUMULATE_SEQUENCE, AccumulateGrad, reachable
 from clew.core.state import local
-from clew.core.tensor import CUTS, NoHistory, Tensor
+from clew.core.tensor import Tensor
 
 
 def why_no_history(tensor: Tensor) -> str:

@@ -14,8 +14,8 @@ from copy import copy
 from sys import _getframe
 from typing import Any
 
+from clew.core.no_history import NoHistory
 from clew.core.state import local
-from clew.core.tensor import NoHistory
 from clew.interrupts import enters_block, uninterrupted
 from clew.source import INTERNAL_PACKAGES, Place, user_where
 

@@ -23,6 +23,15 @@ _SCALAR_NAMES = {
     "complex64": "ComplexFloat", "complex128": "ComplexDouble", "complex32": "ComplexHalf",
 }  # fmt: skip
 
+# C++'s words for them, which other messages use.
+_C_NAMES = {
+    "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int",
+    "uint64": "long unsigned int", "float32": "float", "float64": "double", "bool": "bool",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "complex32": "c10::complex<c10::Half>",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
 
 class dtype:
     """The type of a tensor's elements, e.g. `clew.float32`.
@@ -44,6 +53,11 @@ class dtype:
         self.itemsize = self.np.itemsize
         self.scalar_name = _SCALAR_NAMES.get(name) or name.capitalize()
         self.is_signed = not (name.startswith("uint") or name in ("bool", "float8_e8m0fnu"))
+
+    @property
+    def c_name(self) -> str:
+        """What PyTorch's C++ calls it."""
+        return _C_NAMES.get(self.name) or f"c10::{self.scalar_name}"
 
     @property
     def is_floating_point(self) -> bool:

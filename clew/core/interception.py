@@ -7,6 +7,7 @@ the one before it is in charge, and calls the operation again.
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from clew.core.state import local
 from clew.interrupts import uninterrupted
 
 T = TypeVar("T", bound="Interceptor")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Interceptor:
@@ -55,6 +57,10 @@ class Interceptor:
         """A function of batches that looks at values: see the function of this name."""
         return over_samples(name, function, tensors, self.outer)
 
+    def one_by_one(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """A function that looks at values: see the function of this name."""
+        return one_by_one(function, args, kwargs, self.outer)
+
     def inside_function(self) -> Interceptor | None:
         """The chain for the inside of a custom function, which has a tangent rule of its own."""
         outer = None if self.outer is None else self.outer.inside_function()
@@ -94,6 +100,33 @@ def over_samples(
     if interceptor is None:
         return function(*tensors)
     return interceptor.over_samples(name, function, tensors)
+
+
+def one_by_one(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    interceptor: Interceptor | None,
+) -> Any:
+    """A function that looks at values, run on each example by itself; results are stacked."""
+    if interceptor is None:
+        return function(*args, **kwargs)
+    return interceptor.one_by_one(function, args, kwargs)
+
+
+def by_example(function: F) -> F:
+    """A function that looks at the values of its arguments, which inside of vmap are many."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        interceptor = local.state.intercept
+        if interceptor is None or not any(
+            getattr(value, "_is_lifted", False) for value in (*args, *kwargs.values())
+        ):
+            return function(*args, **kwargs)
+        return one_by_one(function, args, kwargs, interceptor)
+
+    return wrapper  # type: ignore[return-value]  # it is called as the function is
 
 
 @uninterrupted

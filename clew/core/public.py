@@ -16,13 +16,14 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.arguments import explain, explained, typed
+from clew.core.arguments import by_torch_names, explain, explained, typed
 from clew.core.casting import without_autocast
 from clew.core.inplace import become, bump_version, repeats_memory
 from clew.core.result_layout import laid_out
 from clew.core.state import local
 from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, tangents_of
+from clew.source import user_stacklevel
 
 # Everything that `clew/__init__.py` makes available as `clew.<name>`.
 FUNCTIONS: dict[str, Any] = {}
@@ -36,6 +37,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 # What a function does with `out=` before it runs: refuse it, or complete the arguments by it.
 Prepare = Callable[[tuple[Any, ...], dict[str, Any], Any], None]
 
+# Refuses an `out=` that does not fit a result: the result's number, the result, the tensor given.
+Accept = Callable[[int, Tensor, Tensor], None]
+
 
 def public(
     *,
@@ -44,14 +48,16 @@ def public(
     method: bool = True,
     inplace: bool = False,
     out: bool | Prepare = True,
+    accept: Accept | None = None,
     differentiable: bool = True,
     checked: bool = False,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """Export a function as `clew.<name>` and `Tensor.<name>`, and what follows from it.
 
-    `out` may be a function that looks at `out=` first; `differentiable=False` lets inputs with
-    history go with it. `checked` checks arguments against annotations before the function runs.
+    `out` may be a function that looks at `out=` first, `accept` one that looks at it once there is
+    a result; `differentiable=False` lets inputs with history go with it. `checked` holds arguments
+    against annotations before the function runs.
     """
 
     def export(implementation: F) -> F:
@@ -62,7 +68,7 @@ def public(
             if function:
                 prepare = None if isinstance(out, bool) else out
                 FUNCTIONS[each] = (
-                    with_out(as_function, prepare, differentiable)
+                    with_out(as_function, prepare, differentiable, accept)
                     if out
                     else explained(as_function)
                 )
@@ -90,9 +96,16 @@ def inplace_doc(name: str) -> str:
 
 def inplace_method(implementation: Callable[..., Any], name: str) -> Callable[..., Tensor]:
     """The method `x.name_(...)` of a function whose result replaces its first argument."""
+    if hasattr(implementation, "under_name"):
+        implementation = implementation.under_name(name)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return become(self, lambda stand_in: implementation(stand_in, *args, **kwargs), name)
+        try:
+            return become(self, lambda stand_in: implementation(stand_in, *args, **kwargs), name)
+        except RuntimeError as error:
+            # Arguments of wrong types are said before that it is a leaf.
+            explain(implementation, (self, *args), kwargs, error, 0, name)
+            raise
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = inplace_doc(name)
@@ -103,6 +116,7 @@ def with_out(
     implementation: Callable[..., Any],
     prepare: Prepare | None = None,
     differentiable: bool = True,
+    accept: Accept | None = None,
 ) -> Callable[..., Any]:
     """The same function with an `out=` argument."""
     positional = without_names(implementation)
@@ -113,18 +127,31 @@ def with_out(
             try:
                 return implementation(*args, **kwargs) if kwargs else positional(*args)
             except Exception as error:  # whatever it is, the call may explain it
+                renamed = by_torch_names(implementation, kwargs)
+                if renamed is not None:
+                    return implementation(*args, **renamed)
                 explain(implementation, args, kwargs, error)
                 raise
+        kwargs = by_torch_names(implementation, kwargs) or kwargs
+        name = implementation.__name__
+        if differentiable:
+            refuse_history(name, args, kwargs, out)
         if prepare is not None:
             prepare(args, kwargs, out)
-        if differentiable:
-            refuse_history(args, kwargs, out)
         result = without_autocast(implementation, *args, **kwargs)
-        name = implementation.__name__
-        if isinstance(out, Tensor):
-            return _deliver_with_history(result, out, name)
-        for each, target in zip(result, out, strict=True):
-            _deliver_with_history(each, target, name)
+        is_one = isinstance(out, Tensor)
+        pairs = [(result, out)] if is_one else list(zip(result, out, strict=True))
+        # All of them are looked at before the first is written to.
+        for number, (each, target) in enumerate(pairs):
+            if accept is not None:
+                accept(number, each, target)
+            _refuse_out(each, target, name)
+        for each, target in pairs:
+            _store(each, target)
+            if each.requires_grad:
+                target.copy_(each)
+        if is_one:
+            return out
         return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
 
     function.__doc__ = out_doc(implementation.__doc__)
@@ -151,7 +178,8 @@ def without_names(implementation: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped if wrapped is positional else implementation
 
 
-def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
+def refuse_history(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> None:
+    """Raise if anything that a function with `out=` is given requires grad."""
     if not local.state.grad_enabled:
         return
     given: list[Any] = [out]
@@ -159,18 +187,23 @@ def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
         given.extend(value if isinstance(value, (list, tuple)) else [value])
     if any(isinstance(v, Tensor) and v.requires_grad for v in given):
         raise RuntimeError(
-            "functions with out=... arguments don't support automatic differentiation, but one of "
-            "the arguments requires grad." + errors.at_user_line()
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad." + errors.at_user_line()
         )
 
 
-def _deliver_with_history(result: Tensor, out: Tensor, function: str) -> Tensor:
-    deliver(result, out, function)
-    return out.copy_(result) if result.requires_grad else out
+def deliver(result: Tensor, out: Tensor, function: str, warns: bool = True) -> Tensor:
+    """Store a result in the tensor that the caller gave a function as `out=`.
+
+    `warns`: of an `out` whose elements are lost because it has another shape.
+    """
+    _refuse_out(result, out, function)
+    _store(result, out, warns)
+    return out
 
 
-def deliver(result: Tensor, out: Tensor, function: str) -> Tensor:
-    """Store a result in the tensor that the caller gave a function as `out=`."""
+def _refuse_out(result: Tensor, out: Tensor, function: str) -> None:
+    """Raise where a result cannot be stored in `out`."""
     for tensor in (result, out):
         if tensor._is_lifted:
             raise tensor.no_out_variant(function)
@@ -188,8 +221,11 @@ def deliver(result: Tensor, out: Tensor, function: str) -> Tensor:
         raise errors.in_place_dtype(have.scalar_name, want.scalar_name)
     if repeats_memory(out._array):
         raise errors.overlapping_write()
+
+
+def _store(result: Tensor, out: Tensor, warns: bool = True) -> None:
     if out._array.shape != result._array.shape:
-        if out._array.size:
+        if warns and out._array.size:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape "
                 f"{errors.shape_list(out._array.shape)}, which does not match the required output "
@@ -197,11 +233,10 @@ def deliver(result: Tensor, out: Tensor, function: str) -> Tensor:
                 "in a future PyTorch release outputs will not be resized unless they have zero "
                 "elements. You can explicitly reuse an out tensor t by resizing it, inplace, to "
                 "zero elements with t.resize_(0).",
-                stacklevel=4,
+                stacklevel=user_stacklevel(),
             )
         # In the result's order in memory.
         made = np.empty_like(result._array, out._array.dtype)
         out._array = laid_out((result._array,), made) if made.ndim > 2 else made
     np.copyto(out._array, result._array, casting="unsafe")
     bump_version(out, "out=")
-    return out

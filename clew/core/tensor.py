@@ -6,20 +6,18 @@ This file holds the object and its history. Operations are attached as methods b
 from __future__ import annotations
 
 import weakref
-from collections import deque
 from collections.abc import Iterable, Iterator
 from copy import copy
-from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.no_history import NoHistory
 from clew.core.size import Size as Size
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
-from clew.observer import active
 
 if TYPE_CHECKING:
     from clew.core.node import Node
@@ -84,50 +82,6 @@ def take_steps(tensor: Tensor, steps: Iterable[ViewStep]) -> Tensor:
         result = op(tensor, **params)
         tensor = result if index is None else result[index]
     return tensor
-
-
-class NoHistory:
-    """Why a tensor that was computed from one with history has none itself."""
-
-    __slots__ = ("ancestor", "kind", "op", "where")
-
-    # Whether what it was computed from can change a little without changing it, as with a mask.
-    is_step = False
-
-    def __init__(
-        self,
-        kind: str,
-        op: str,
-        where: tuple[CodeType, int] | None,
-        ancestor: Node | None = None,
-    ) -> None:
-        self.kind = kind
-        self.op = op
-        self.where = where
-        # The last differentiable ancestor, named by text so that no graph is kept alive.
-        self.ancestor: tuple[str, tuple[CodeType, int] | None] | None = None
-        if ancestor is not None:
-            self.cuts(ancestor)
-
-    @property
-    def of_step(self) -> NoHistory:
-        """The reason of what a step function makes of a tensor that has this reason."""
-        return self
-
-    def written(self, target: Tensor, sources: tuple[Any, ...]) -> None:
-        """A tensor is about to be written to, where results have this reason."""
-
-    def cuts(self, node: Node) -> None:
-        """Note the step with a history that this has cut off; the last cuts are remembered."""
-        self.ancestor = node.name(), node._where
-        CUTS.append((self, weakref.ref(node)))
-        observer = active.observer
-        if observer is not None:
-            observer.history_cut(self, node)
-
-
-# The last cuts, newest last: for explaining why a gradient did not reach a leaf.
-CUTS: deque[tuple[NoHistory, weakref.ref[Node]]] = deque(maxlen=64)
 
 
 class WeakTensorRef(weakref.ref["Tensor"]):
@@ -428,7 +382,7 @@ def follow_base(tensor: Tensor, view: View) -> None:
         if source._requires_grad:
             from_base = replay_history(view, source)
             retained = take_retained(tensor)
-            tensor._node = from_base._node
+            tensor._node = view.op.in_one_node(view, from_base)
             tensor._output_nr = from_base._output_nr
             tensor._requires_grad = True
             view.borrows = False

@@ -87,7 +87,7 @@ from clew.ops.nn.interpolate import (
 )
 from clew.ops.nn.layer_norm import layer_norm, local_response_norm
 from clew.ops.nn.linear import bilinear, linear
-from clew.ops.nn.loss.classification import cross_entropy, linear_cross_entropy, nll_loss
+from clew.ops.nn.loss.classification import cross_entropy, nll_loss
 from clew.ops.nn.loss.ctc import ctc_loss
 from clew.ops.nn.loss.elementwise import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from clew.ops.nn.loss.likelihood import (
@@ -97,6 +97,7 @@ from clew.ops.nn.loss.likelihood import (
     kl_div,
     poisson_nll_loss,
 )
+from clew.ops.nn.loss.linear_cross_entropy import linear_cross_entropy
 from clew.ops.nn.loss.margin import (
     cosine_embedding_loss,
     hinge_embedding_loss,

@@ -105,7 +105,8 @@ def _added() -> dict[str, Any]:
         if isinstance(entry, tuple):
             found[canonical(*entry[1].rpartition(".")[::2])] = entry[0]
         else:
-            found[canonical(entry.__module__, entry.__qualname__)] = entry
+            # A method of a class that is written in C has no module.
+            found[canonical(entry.__module__ or "", entry.__qualname__)] = entry
     return found
 
 

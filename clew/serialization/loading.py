@@ -10,7 +10,7 @@ import pickletools
 import struct
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import IO, Any
 
@@ -143,6 +143,7 @@ class _Contents:
         self._read = read
         self._swap_bytes = swap_bytes
         self.storages: dict[str, LoadedStorage] = {}
+        self._parts: dict[str, LoadedStorage] = {}
 
     def find(self, module: str, name: str) -> Any:
         try:
@@ -152,8 +153,9 @@ class _Contents:
 
     def load_persistent(self, identity: Any) -> LoadedStorage:
         if not isinstance(identity, tuple) or len(identity) not in (5, 6):
+            found = identity[0] if isinstance(identity, tuple) and identity else identity
             raise UnpicklingError(
-                f"Only persistent_load of storage is allowed, but got {type(identity)}"
+                f"Only persistent_load of storage is allowed, but got {type(found)}"
             )
         tag, kind, key, location, count = identity[:5]
         is_storage = isinstance(tag, str | bytes) and tag in ("storage", b"storage")
@@ -161,8 +163,6 @@ class _Contents:
             raise UnpicklingError(
                 f"Only persistent_load of storage is allowed, but got {type(tag)}, {type(kind)}"
             )
-        if len(identity) == 6 and identity[5] is not None:
-            raise UnpicklingError("views of storages, as in files before PyTorch 0.4, are not read")
         if not (isinstance(key, str) and isinstance(location, str) and type(count) is int):
             raise UnpicklingError("a storage's description makes no sense")
         found = self.storages.get(key)
@@ -174,11 +174,26 @@ class _Contents:
             self.storages[key] = found
         if found.kind is not kind:
             raise UnpicklingError(f"storage {key} has two types")
-        return found
+        part = identity[5] if len(identity) == 6 else None
+        return found if part is None else self._part(found, part)
+
+    def _part(self, whole: LoadedStorage, part: Any) -> LoadedStorage:
+        """A part of a storage that shares its memory, as in files before PyTorch 0.4."""
+        if not (isinstance(part, tuple) and [type(each) for each in part] == [str, int, int]):
+            raise UnpicklingError("a part of a storage is described in a way that makes no sense")
+        key, offset, count = part
+        size = whole.kind.itemsize
+        if offset < 0 or count < 0 or (offset + count) * size > len(whole.bytes):
+            raise UnpicklingError("a part of a storage is not inside it")
+        if key not in self._parts:
+            # Through a memoryview it is an array that begins here: nothing lies before it.
+            memory = whole.bytes.data[offset * size : (offset + count) * size]
+            self._parts[key] = LoadedStorage(np.frombuffer(memory, np.uint8), whole.kind)
+        return self._parts[key]
 
 
 def _unsupported(module: str, name: str, weights_only: bool) -> str:
-    full = f"{module}.{name}"
+    full = name if module in ("builtins", "__builtin__") else f"{module}.{name}"
     if allowed.is_blocked(module):
         return f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked."
     text = f"Unsupported global: GLOBAL {full} was not an allowed global by default. "
@@ -336,9 +351,10 @@ def _load_archive(
     def read(key: str, kind: StorageType, count: int) -> np.ndarray:
         array = archive.array(f"data/{key}")
         if len(array) != count * kind.itemsize:
-            raise UnpicklingError(
-                f"storage {key} should have {count} elements of {kind.itemsize} bytes, and has "
-                f"{len(array)} bytes"
+            raise RuntimeError(
+                f"record size ({len(array)} bytes) does not match expected size "
+                f"({count * kind.itemsize} bytes, {count} elements of {kind.itemsize}): storage "
+                f"{key} is damaged" + errors.at_user_line()
             )
         return array
 
@@ -372,7 +388,7 @@ def _load_legacy(
             "Cannot use ``weights_only=True`` with files saved in the legacy .tar format. Load and "
             "save it again with a newer PyTorch." + errors.at_user_line()
         )
-    data, start = _mapped(file)
+    data, start = _mapped(file, beginning)
     # Where the file has what is at the beginning of `data`.
     before = file.tell() - start
     if data[start : start + len(_MAGIC_PICKLE)] != _MAGIC_PICKLE:
@@ -409,18 +425,20 @@ def _load_legacy(
     return result
 
 
-def _mapped(file: IO[bytes]) -> tuple[Any, int]:
+def _mapped(file: IO[bytes], beginning: bytes) -> tuple[Any, int]:
     """What is in a file, and where in that the file stands; mapped into memory where possible.
 
     The pickles are at the beginning: what follows them is not read here.
     """
-    try:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), file.tell()
-    except (OSError, ValueError, AttributeError):
-        position = file.tell()
-        data = file.read()
-        file.seek(position)
-        return data, 0
+    position = file.tell()
+    with suppress(OSError, ValueError, AttributeError):
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        # A file that unpacks what is in another one has the other's number.
+        if data[position : position + len(beginning)] == beginning:
+            return data, position
+    contents = file.read()
+    file.seek(position)
+    return contents, 0
 
 
 def _fill(file: IO[bytes], storages: dict[str, LoadedStorage], keys: Any, swap: bool) -> None:

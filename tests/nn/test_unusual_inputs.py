@@ -54,9 +54,11 @@ def test_where_the_last_bag_ends(m: Any) -> Any:
             for end in (3, 5, 1, 9):
                 if mode == "mean" and padding is None and end not in (3, 5):
                     continue
+                if mode == "sum" and padding is None and end == 1:
+                    continue  # the words that torch finds depend on its number of threads
                 bags = m.tensor([0, 3, end])
                 options = {"mode": mode, "padding_idx": padding, "include_last_offset": True}
-                seen.append(outcome(lambda: F.embedding_bag(input, table, bags, **options)))  # noqa: B023
+                seen.append(outcome(lambda: F.embedding_bag(input, table, bags, **options)))  # noqa: B023  # called at once
     rows = m.tensor([[1, 2, 4, 5], [4, 3, 2, 9]])
     seen.append(F.embedding_bag(rows, table, include_last_offset=True))
     for padding in (None, 0):
@@ -91,7 +93,7 @@ def test_arguments_out_of_range(m: Any) -> Any:
         raised(nn.utils.rnn.pad_packed_sequence, nn.utils.rnn.PackedSequence(m.zeros(0, 3), none)),
     ]
     for to in (("cpu", True), (None, True), ("cpu", m.float64, True)):
-        seen.append(outcome(lambda: nn.Linear(2, 2).to(*to).weight.dtype))  # noqa: B023
+        seen.append(outcome(lambda: nn.Linear(2, 2).to(*to).weight.dtype))  # noqa: B023  # called at once
     return seen
 
 
@@ -113,7 +115,7 @@ def test_gaussian_losses_that_broadcast(m: Any) -> Any:
     for shape in ((2, 3), (2, 1), (2,), (1, 3), (1, 1), (3,)):
         variance = m.full(shape, 0.5)
         seen.append(
-            outcome(lambda: F.gaussian_nll_loss(input, m.ones(2, 3), variance, reduction="none"))  # noqa: B023
+            outcome(lambda: F.gaussian_nll_loss(input, m.ones(2, 3), variance, reduction="none"))  # noqa: B023  # called at once
         )
     for shape in ((2, 1), (1, 3)):
         seen.append(F.gaussian_nll_loss(input, m.ones(shape), m.ones(2, 3)))
@@ -173,7 +175,7 @@ def test_weights_are_drawn_alike_in_every_format(m: Any) -> Any:
 def test_hooks_see_named_tuples_and_aliases(m: Any) -> Any:
     """A named tuple stays one; of an input and its detached alias only one is followed."""
 
-    class Model(m.nn.Module):  # type: ignore[misc]
+    class Model(m.nn.Module):  # type: ignore[misc]  # either library's
         def forward(self, a: Any, b: Any) -> Any:
             return Pair(a * 2, (b + a).sum())
 
@@ -195,7 +197,7 @@ def test_hooks_see_named_tuples_and_aliases(m: Any) -> Any:
 
 @twice
 def test_buffers_assigned_where_something_is(m: Any) -> Any:
-    class Own(m.nn.Module):  # type: ignore[misc]
+    class Own(m.nn.Module):  # type: ignore[misc]  # either library's
         def register_buffer(self, name: str, value: Any) -> None:
             super().register_buffer(name, value, True)
 
@@ -231,3 +233,8 @@ def test_masks_of_unbatched_attention(m: Any) -> Any:
     q = m.ones(4, 4)
     mask = m.zeros(5, 4, 4, dtype=m.bool)
     return raised(layer, q, q, q, attn_mask=mask, words=11)
+
+
+@twice
+def test_a_layer_norm_over_no_dimensions(t: Any) -> Any:
+    return raised(t.nn.LayerNorm(()), t.zeros(()))

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from clew.core.no_history import NoHistory
 from clew.core.node import AccumulateGrad, Node
-from clew.core.tensor import NoHistory, Tensor
+from clew.core.tensor import Tensor
 from clew.doctor.facts.graphs import (
     MOVES,
     inputs_of,

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from clew.core.no_history import NoHistory
 from clew.core.node import Node
 from clew.core.storage import next_sequence_number
-from clew.core.tensor import NoHistory, Tensor, WeakTensorRef
+from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.graphs import leaves_behind
 from clew.doctor.facts.places import Line, Place, here, line_of
 from clew.doctor.facts.records import (

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from clew.core.no_history import NoHistory
 from clew.core.state import local
-from clew.core.tensor import NoHistory, Tensor
+from clew.core.tensor import Tensor
 from clew.doctor.facts import backward_passes
 from clew.doctor.facts.places import Line, here, line_of
 from clew.doctor.facts.records import Spread

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from clew.core.no_history import NoHistory
 from clew.core.node import Node
 from clew.core.recording import OpNode
 from clew.core.state import local
-from clew.core.tensor import NoHistory, Tensor, WeakTensorRef
+from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.copies import CopyWatch
 from clew.doctor.facts.data import DataWatch
 from clew.doctor.facts.flow import FlowWatch

@@ -6,7 +6,8 @@ import ast
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from clew.core.tensor import NoHistory, Tensor
+from clew.core.no_history import NoHistory
+from clew.core.tensor import Tensor
 from clew.doctor.facts.places import (
     Line,
     _is_users,

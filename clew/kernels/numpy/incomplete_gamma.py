@@ -18,6 +18,8 @@ Array = np.ndarray
 LARGE = 1e6
 MAX_TERMS = 20_000
 EPSILON = float(np.finfo(np.float64).eps)
+# After so many terms, elements that have converged are left out of those that follow.
+ROUND = 8
 # A stand-in for zero denominators in the continued fraction.
 TINY = 1e-300
 
@@ -29,33 +31,52 @@ def _prefix(a: Array, x: Array) -> Array:
 
 def _by_series(a: Array, x: Array) -> Array:
     """P(a, x) as the sum of x^k / ((a + 1) ... (a + k)), times the prefix."""
+    sums = np.empty_like(a)
+    left = np.arange(a.size)
+    part_a, part_x = a, x
     term, total = np.ones_like(a), np.ones_like(a)
     for k in range(1, MAX_TERMS):
-        term = term * (x / (a + k))
+        term *= part_x / (part_a + k)
         total += term
-        if (term <= EPSILON * total).all():
-            break
-    return total * _prefix(a, x)
+        if k % ROUND == 0:
+            going = term > EPSILON * total
+            sums[left] = total
+            if not going.any():
+                break
+            left, part_a, part_x = left[going], part_a[going], part_x[going]
+            term, total = term[going], total[going]
+    sums[left] = total
+    return sums * _prefix(a, x)
 
 
 def _by_fraction(a: Array, x: Array) -> Array:
     """Q(a, x) by its continued fraction, evaluated from the front (Lentz)."""
-    b = x + 1.0 - a
+    values = np.empty_like(a)
+    left = np.arange(a.size)
+    part_a, b = a, x + 1.0 - a
     c = np.full_like(a, 1.0 / TINY)
     d = 1.0 / np.where(b == 0, TINY, b)
     value = d.copy()
     for k in range(1, MAX_TERMS):
-        numerator = -k * (k - a)
+        numerator = -k * (k - part_a)
         b = b + 2.0
         d = numerator * d + b
-        d = 1.0 / np.where(d == 0, TINY, d)
+        d[d == 0] = TINY
+        d = 1.0 / d
         c = b + numerator / c
-        c = np.where(c == 0, TINY, c)
+        c[c == 0] = TINY
         factor = c * d
         value *= factor
-        if (np.abs(factor - 1.0) <= EPSILON).all():
-            break
-    return value * a * _prefix(a, x)
+        if k % ROUND == 0:
+            # The last bits of the factor go on changing for ever.
+            going = np.abs(factor - 1.0) > 4 * EPSILON
+            values[left] = value
+            if not going.any():
+                break
+            left, part_a, b = left[going], part_a[going], b[going]
+            c, d, value = c[going], d[going], value[going]
+    values[left] = value
+    return values * a * _prefix(a, x)
 
 
 def _upper_large(a: Array, x: Array) -> Array:

@@ -47,6 +47,45 @@ def interpolate(
     return apply_tables(x, tables)
 
 
+def interpolate_bytes(
+    x: Array, *, size: Sequence[int], mode: str, align_corners: bool, scales: Scales,
+    antialias: bool,
+) -> Array:  # fmt: skip
+    """`interpolate` of a byte image (N, C, H, W) with PyTorch's whole numbers for weights.
+
+    It goes over the width, then over the height, and the image is one of bytes in between.
+    """
+    spatial = x.shape[2:]
+    tables = _tables(
+        np.dtype(np.float64), spatial, hashable(size), mode, align_corners, hashable(scales),
+        antialias,
+    )  # fmt: skip
+    for axis in (1, 0):
+        if spatial[axis] == tables[axis].output_size:
+            continue
+        whole, bits = _whole_weights(tables[axis])
+        step = [AxisTable.identity(n) for n in x.shape[2:]]
+        step[axis] = whole
+        sums = apply_tables(x.astype(np.float64), step)
+        x = np.clip(np.floor((sums + 2.0 ** (bits - 1)) / 2.0**bits), 0, 255)
+    return x.astype(np.uint8)
+
+
+def _whole_weights(table: AxisTable) -> tuple[AxisTable, int]:
+    """Weights times the largest power of 2 with which they fit into 16 bits, and that power."""
+    weights, indices = table.weights.astype(np.float64), table.indices
+    # What lies beyond the edge counts for the edge.
+    for later in range(weights.shape[1] - 1, 0, -1):
+        same = indices[:, later] == indices[:, later - 1]
+        weights[:, later - 1] += np.where(same, weights[:, later], 0)
+        weights[:, later] = np.where(same, 0, weights[:, later])
+    bits = 0
+    while bits < 22 and int(0.5 + weights.max(initial=0) * 2 ** (bits + 1)) < 2**15:
+        bits += 1
+    scaled = np.trunc(weights * 2**bits + np.copysign(0.5, weights))
+    return AxisTable(indices, scaled, table.input_size), bits
+
+
 def interpolate_adjoint(
     g: Array,
     *,

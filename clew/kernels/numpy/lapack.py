@@ -9,8 +9,10 @@ import math
 
 import numpy as np
 
+from clew.kernels.compiled import lu as compiled_lu
 from clew.kernels.numpy.arrays import Array
 
+_SMALL_TRIANGLE = 64  # columns of a triangle that are solved at once
 _PANEL = 32  # columns that are eliminated one by one before a matrix product updates the rest
 
 
@@ -18,6 +20,11 @@ def adjoint(matrices: Array) -> Array:
     """The conjugate transposes, as a view where the numbers are real."""
     swapped = matrices.swapaxes(-2, -1)
     return swapped.conj() if matrices.dtype.kind == "c" else swapped
+
+
+def by_columns(matrices: Array) -> Array:
+    """The same matrices, in memory column by column, as LAPACK leaves its results."""
+    return np.ascontiguousarray(matrices.swapaxes(-2, -1)).swapaxes(-2, -1)
 
 
 # -- LU ------------------------------------------------------------------------------------------
@@ -28,49 +35,21 @@ def lu_factor(matrices: Array) -> tuple[Array, Array, Array]:
     *batch, rows, columns = matrices.shape
     count = min(rows, columns)
     lu = np.array(matrices.reshape(math.prod(batch), rows, columns), order="C", copy=True)
-    pivots = np.empty((len(lu), count), np.int32)
+    pivots = np.empty((len(lu), count), np.int64)
     with np.errstate(all="ignore"):
         for start in range(0, count, _PANEL):
             end = min(start + _PANEL, count)
-            _factor_panel(lu, pivots, start, end)
-            if end < columns:
-                _solve_unit_lower(lu[:, start:end, start:end], lu[:, start:end, end:])
+            compiled_lu.factor_panel(lu, pivots, start, end)
+            if end < columns and end < rows:
                 lu[:, end:, end:] -= lu[:, end:, start:end] @ lu[:, start:end, end:]
     diagonal = lu.diagonal(axis1=1, axis2=2) == 0
     info = np.where(diagonal.any(-1), diagonal.argmax(-1) + 1, 0) if count else np.zeros(len(lu))
     shape = tuple(batch)
     return (
-        lu.reshape(matrices.shape),
+        by_columns(lu.reshape(matrices.shape)),
         (pivots + 1).reshape(*shape, count).astype(np.int32),
         info.astype(np.int32).reshape(shape),
     )
-
-
-def _factor_panel(lu: Array, pivots: Array, start: int, end: int) -> None:
-    every = np.arange(len(lu))
-    for k in range(start, end):
-        pivot = k + _size(lu[:, k:, k]).argmax(-1)
-        pivots[:, k] = pivot
-        upper = lu[every, k].copy()
-        lu[every, k] = lu[every, pivot]
-        lu[every, pivot] = upper
-        below = lu[:, k + 1 :, k]
-        # A column of zeros has no multipliers: it stays as it is.
-        pivot_value = np.where(lu[:, k, k] == 0, 1, lu[:, k, k])
-        below /= pivot_value[:, None]
-        lu[:, k + 1 :, k + 1 : end] -= below[:, :, None] * lu[:, k, None, k + 1 : end]
-
-
-def _size(values: Array) -> Array:
-    """What LAPACK compares to choose a pivot: for complex numbers not the absolute value."""
-    if values.dtype.kind == "c":
-        return np.absolute(values.real) + np.absolute(values.imag)
-    return np.absolute(values)
-
-
-def _solve_unit_lower(lower: Array, values: Array) -> None:
-    for k in range(1, lower.shape[-1]):
-        values[:, k] -= (lower[:, k, None, :k] @ values[:, :k])[:, 0]
 
 
 def permutation_of(pivots: Array, rows: int) -> Array:
@@ -78,12 +57,7 @@ def permutation_of(pivots: Array, rows: int) -> Array:
     *batch, count = pivots.shape
     flat = pivots.reshape(math.prod(batch), count).astype(np.int64) - 1
     order = np.tile(np.arange(rows), (len(flat), 1))
-    every = np.arange(len(flat))
-    for k in range(count):
-        other = flat[:, k]
-        kept = order[:, k].copy()
-        order[:, k] = order[every, other]
-        order[every, other] = kept
+    compiled_lu.swap_rows(order, flat)
     return order.reshape(*batch, rows)
 
 
@@ -108,8 +82,20 @@ def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Ar
         diagonal[...] = 1
     if not diagonal.all():
         return _substitute(triangle, b)
-    # Elimination finds nothing below the diagonal, so this is back substitution.
-    return np.linalg.solve(triangle, b)
+    return _solve_upper(triangle, b)
+
+
+def _solve_upper(triangle: Array, b: Array) -> Array:
+    """Back substitution by halves: all but small triangles is matrix products."""
+    size = triangle.shape[-1]
+    if size <= _SMALL_TRIANGLE:
+        # Elimination finds nothing below the diagonal, so this is back substitution.
+        return np.linalg.solve(triangle, b)
+    half = size // 2
+    last = _solve_upper(triangle[..., half:, half:], b[..., half:, :])
+    rest = b[..., :half, :] - triangle[..., :half, half:] @ last
+    first = _solve_upper(triangle[..., :half, :half], rest)
+    return np.concatenate([first, np.broadcast_to(last, (*first.shape[:-2], *last.shape[-2:]))], -2)
 
 
 def _substitute(triangle: Array, b: Array) -> Array:
@@ -147,10 +133,10 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
     if not a.size or not b.size:
         return np.zeros((*batch, *b.shape[-2:]), a.dtype), np.zeros(a.shape[:-2], np.int32)
     try:
-        return np.linalg.solve(a, b), np.zeros(a.shape[:-2], np.int32)
+        return by_columns(np.linalg.solve(a, b)), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         lu, pivots, info = lu_factor(a)
-        return lu_solve(lu, pivots, b, False), info
+        return by_columns(lu_solve(lu, pivots, b, False)), info
 
 
 def inverse(a: Array) -> tuple[Array, Array]:
@@ -166,10 +152,11 @@ def cholesky(a: Array, upper: bool) -> tuple[Array, Array]:
     if not a.size:
         return np.zeros_like(a), np.zeros(a.shape[:-2], np.int32)
     try:
-        return np.linalg.cholesky(a, upper=upper), np.zeros(a.shape[:-2], np.int32)
+        factors, info = np.linalg.cholesky(a, upper=upper), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
-        lower, info = _cholesky_by_columns(adjoint(a) if upper else a)
-        return (adjoint(lower) if upper else lower), info
+        factors, info = _cholesky_by_columns(adjoint(a) if upper else a)
+        factors = adjoint(factors) if upper else factors
+    return by_columns(factors), info
 
 
 def _cholesky_by_columns(a: Array) -> tuple[Array, Array]:

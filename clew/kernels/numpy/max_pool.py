@@ -139,6 +139,10 @@ def adaptive_max_pool(x: Array, *, output_size: Sizes) -> tuple[Array, Array]:
     if 0 not in sizes and prod(spatial) >= LONG_WINDOW * prod(sizes):
         values, index = _of_long_windows(widened(x), bounds)
         return values.astype(x.dtype, copy=False), index
+    if len(spatial) == 1:
+        row = np.array([0]), np.array([1])
+        values, index = adaptive_max(widened(x)[:, :, None], row, *bounds)
+        return values[:, :, 0].astype(x.dtype, copy=False), index[:, :, 0]
     values, index = adaptive_max(widened(x), *bounds[-2:])
     if len(spatial) == 3:
         values, index = _deepest(values, index, bounds[0], spatial)

@@ -182,6 +182,20 @@ def _identity(reduce: str, dtype: np.dtype) -> Any:
     return np.iinfo(dtype).min if reduce == "amax" else np.iinfo(dtype).max
 
 
+def _multiply_complex(flat: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
+    """`np.multiply.at`, which rounds products of complex numbers otherwise than `np.multiply`."""
+    by_place = np.argsort(places, kind="stable")
+    ordered = places[by_place]
+    # The first values of all places are multiplied at once, then the second ones.
+    is_first = np.diff(ordered, prepend=-1) != 0
+    numbers = np.arange(ordered.size)
+    turn = numbers - np.maximum.accumulate(np.where(is_first, numbers, 0))
+    by_turn = by_place[np.argsort(turn, kind="stable")]
+    for part in np.split(by_turn, np.cumsum(np.bincount(turn))[:-1]):
+        # Not `*=`, which NumPy takes for a reduction where there is one value.
+        flat[places[part]] = flat[places[part]] * values[part]
+
+
 def reduce_flat(
     target: np.ndarray, positions: np.ndarray, values: np.ndarray, reduce: str, include_self: bool
 ) -> np.ndarray:
@@ -195,7 +209,10 @@ def reduce_flat(
     places = positions.astype(np.int64, copy=False).ravel()
     if not include_self:
         flat[places] = _identity(reduce, target.dtype)
-    _REDUCE[reduce].at(flat, places, values.ravel())
+    if reduce == "prod" and target.dtype.kind == "c":
+        _multiply_complex(flat, places, values.ravel())
+    else:
+        _REDUCE[reduce].at(flat, places, values.ravel())
     if reduce == "mean":
         counts = np.bincount(places, minlength=flat.size)
         counts = counts + 1 if include_self else np.maximum(counts, 1)

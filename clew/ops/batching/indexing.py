@@ -26,7 +26,7 @@ from clew.ops.pointwise.clamping import where
 Shape = tuple[int, ...]
 Pattern = tuple[bool, ...]
 
-declare(aligned, "masked_fill")
+declare(aligned, "masked_fill", "several_zeros")
 
 
 def count_up(size: int, rank: int) -> Tensor:

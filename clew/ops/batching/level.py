@@ -15,7 +15,15 @@ from typing import Any
 from clew import errors
 from clew.backend import dtypes
 from clew.core.inplace import apply_inplace, check_leaf, rebase
-from clew.core.interception import Interceptor, drawn, install, installed, over_samples, remove
+from clew.core.interception import (
+    Interceptor,
+    drawn,
+    install,
+    installed,
+    one_by_one,
+    over_samples,
+    remove,
+)
 from clew.core.node import Edge, edge_of
 from clew.core.op import Op
 from clew.core.recording import OpNode, Plan, record
@@ -26,6 +34,7 @@ from clew.interrupts import uninterrupted
 from clew.ops.batching.rules import DECOMPOSED, RANDOM, RANDOM_BY_SHAPE, Call, front, rule_of
 from clew.ops.batching.tensor import BatchedTensor, Given, lift
 from clew.ops.define import vmap_errors
+from clew.ops.shape.joining import stack
 from clew.ops.tensor.copying import COPY
 from clew.source import _getframe
 
@@ -260,6 +269,32 @@ class Batching(Interceptor):
                 for each in found
             ]
         return tuple(None if each is None else self.lift(each) for each in apart)
+
+    def one_by_one(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """It is not followed by gradients inside of the vmap, only by those outside."""
+        values = (*args, *kwargs.values())
+        if not any(map(self.owns, values)):
+            with self.outside():
+                return one_by_one(function, args, kwargs, self.outer)
+        if not any(map(self.is_batched, values)):
+            return function(*args, **kwargs)
+        if local.state.grad_enabled and self.tracks(values):
+            raise vmap_errors.no_rule(function.__name__, "inside of vmap it has no gradient")
+        with self.outside():
+            found = []
+            for number in range(self.size):
+                own_args = [self.example(value, number) for value in args]
+                own_kwargs = {name: self.example(value, number) for name, value in kwargs.items()}
+                found.append(one_by_one(function, tuple(own_args), own_kwargs, self.outer))
+            if found[0] is None:
+                return None
+            together = stack(found)
+        return self.lift(together)
+
+    def example(self, value: Any, number: int) -> Any:
+        """What a value is for one example."""
+        lowered = self.lower(value)
+        return lowered.select(0, number) if self.is_batched(value) else lowered
 
     def draw_like(self, op: Op, inputs: Inputs, batched: tuple[bool, ...], params: Params) -> Any:
         """A random operation with a new result."""

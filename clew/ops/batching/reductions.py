@@ -38,7 +38,18 @@ declare(
     refused(vmap_errors.dynamic_shape), "nonzero", "_unique2", "unique_dim", "unique_consecutive"
 )
 declare(refused(vmap_errors.no_rule, "histogramdd"), "histogramdd")
-declare(refused(vmap_errors.dynamic_shape), "bincount", "masked_select", "masked_select_backward")
+declare(refused(vmap_errors.dynamic_shape), "bincount", "masked_select_backward")
+
+
+@decomposed("masked_select")
+def _masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """A mask that all examples share selects as many elements of each."""
+    if mask._is_lifted:
+        raise vmap_errors.dynamic_shape("masked_select")
+    shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
+    kept = wrap(np.flatnonzero(np.broadcast_to(mask._array, shape)))
+    result: Tensor = input.expand(shape).reshape(-1).index_select(0, kept)
+    return result
 
 
 @rules("nonzero_static")

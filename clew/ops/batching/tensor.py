@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from clew.core.interception import inside_vmap
+from clew.core.no_history import NoHistory
 from clew.core.node import Node
-from clew.core.tensor import NoHistory, Tensor, _new
+from clew.core.tensor import Tensor, _new
 from clew.ops.define import vmap_errors
 from clew.ops.shape.joining import stack
 

@@ -14,7 +14,7 @@ from clew.core.exposure import expose_source, over_memory_of
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
 from clew.observer import active
-from clew.ops.create.from_memory import from_dlpack, frombuffer
+from clew.ops.create.from_memory import from_dlpack, frombuffer, is_capsule
 from clew.ops.create.nested_data import array_from_data, checked_ndarray
 from clew.ops.define.dims import require_bool
 from clew.ops.define.options import (
@@ -215,7 +215,7 @@ def asarray(
     dtype: Dtype = None,
     device: Any = None,
     copy: bool | None = None,
-    requires_grad: bool = False,
+    requires_grad: bool | None = None,
 ) -> Tensor:
     """`obj` as a tensor: shared where possible, copied where needed or asked.
 
@@ -225,7 +225,8 @@ def asarray(
         dtype: the dtype of the elements; None takes the one that follows from `obj`
         device: the CPU, or None
         copy: True: always copy; False: raise where a copy is needed; None: copy where needed
-        requires_grad: whether autograd records what is done with the result, which is then a leaf
+        requires_grad: whether autograd records what is done with the result; None leaves a tensor
+            as it is
 
     Example:
         >>> x = clew.tensor([1., 2.])
@@ -236,6 +237,11 @@ def asarray(
     kind = read_dtype("asarray", dtype)
     source = _alias(obj, kind)
     if source is None:
+        if copy is False and isinstance(obj, np.generic):
+            raise RuntimeError(
+                "can't alias NumPy scalars. \n  Leave out copy=False, or make it an array: "
+                "np.asarray(x)" + errors.at_user_line()
+            )
         if copy is False:
             raise ValueError(
                 f"can't alias arbitrary sequence into a tensor: got {type(obj).__name__}"
@@ -249,9 +255,9 @@ def asarray(
                 f"'{kind.scalar_name}'." + errors.at_user_line()
             )
         source = to_dtype(source, kind or source.dtype, copy=True)
-    if requires_grad:
-        if source is obj or source.grad_fn is not None:
-            source = source.detach()
+    if requires_grad is False and source.requires_grad:
+        return source.detach()
+    if requires_grad and not source.requires_grad:
         require_grad(source)
     return source
 
@@ -262,7 +268,7 @@ def _alias(obj: Any, dtype: dtypes.dtype | None) -> Tensor | None:
         return obj
     if isinstance(obj, np.ndarray):
         return _sharing(obj, "asarray()")
-    if hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
+    if (hasattr(obj, "__dlpack__") or is_capsule(obj)) and not isinstance(obj, np.generic):
         return from_dlpack(obj)
     if isinstance(obj, (bytes, bytearray, memoryview)):
         return frombuffer(obj, dtype=dtype or dtypes.get_default_dtype())

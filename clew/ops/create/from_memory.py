@@ -141,7 +141,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         refuse_bits(ext_tensor)
         own = ext_tensor.detach()
         return own.clone() if copy else own
-    if type(ext_tensor).__name__ == "PyCapsule" and (device is not None or copy is not None):
+    if is_capsule(ext_tensor) and (device is not None or copy is not None):
         raise AssertionError(
             "device and copy kwargs not supported when ext_tensor is already a DLPack capsule."
             + errors.at_user_line()
@@ -153,6 +153,11 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     result = wrap(array)
     result._reason = entered_from_outside("from_dlpack()", array)
     return result
+
+
+def is_capsule(obj: Any) -> bool:
+    """Whether an object is what `__dlpack__` gives."""
+    return type(obj).__name__ == "PyCapsule"
 
 
 class _Handover:
@@ -169,16 +174,19 @@ class _Handover:
 
 
 def _exchanged(source: Any, copy: bool | None) -> np.ndarray:
-    is_capsule = type(source).__name__ == "PyCapsule"
-    if not is_capsule and not hasattr(source, "__dlpack__"):
+    if is_capsule(source):
+        return _of_capsule(source)
+    if not hasattr(source, "__dlpack__"):
         raise RuntimeError(
             "from_dlpack received an invalid capsule: it takes a capsule, or an object that has "
             f"__dlpack__, got {type(source).__name__}" + errors.at_user_line()
         )
-    if not is_capsule:
-        return np.from_dlpack(source, copy=copy)
+    return np.from_dlpack(source, copy=copy)
+
+
+def _of_capsule(capsule: Any) -> np.ndarray:
     try:
-        return np.from_dlpack(_Handover(source))
+        return np.from_dlpack(_Handover(capsule))
     except (ValueError, RuntimeError) as error:
         raise RuntimeError(
             "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed "

@@ -25,19 +25,28 @@ def number_first(*factors: str) -> Callable[[F], F]:
     """Also accept the named factors of a function by position, before the tensors."""
 
     def decorate(function: F) -> F:
-        parameters = inspect.signature(function).parameters.values()
-        count = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
-
-        @functools.wraps(function)
-        def accepting(*args: Any, **kwargs: Any) -> Any:
-            if len(args) <= count:
-                return function(*args, **kwargs)
-            tensors, given = sorted_out(function.__name__, args, count, factors)
-            return function(*tensors, **given, **kwargs)
-
-        return accepting  # type: ignore[return-value]  # it takes what `function` takes, and more
+        accepting: Any = _accepting(function, factors, function.__name__)
+        # The in-place method speaks of itself by its own name.
+        accepting.under_name = functools.partial(_accepting, function, factors)
+        return accepting
 
     return decorate
+
+
+def _accepting(
+    function: Callable[..., Any], factors: Sequence[str], name: str
+) -> Callable[..., Any]:
+    parameters = inspect.signature(function).parameters.values()
+    count = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+
+    @functools.wraps(function)
+    def accepting(*args: Any, **kwargs: Any) -> Any:
+        if len(args) <= count:
+            return function(*args, **kwargs)
+        tensors, given = sorted_out(name, args, count, factors)
+        return function(*tensors, **given, **kwargs)
+
+    return accepting
 
 
 def sorted_out(

@@ -1,6 +1,7 @@
-"""What operations ask of `out=` before they run: its dtype, and memory of its own.
+"""What operations ask of `out=`: its dtype, and memory of its own.
 
-For `@public(out=...)`. Operations that say nothing convert their result to the dtype of `out`.
+Before they run, for `@public(out=...)`; or once there is a result, for `@public(accept=...)`.
+Operations that say nothing convert their result to the dtype of `out`.
 """
 
 from __future__ import annotations
@@ -13,18 +14,11 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.inplace import check_overlap
+from clew.core.public import Accept
 from clew.core.tensor import Tensor
 
-# PyTorch's C++ names of dtypes, as its messages about `out=` have them.
-C_NAMES = {
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "int8": "signed char", "uint8": "unsigned char", "int16": "short int", "int32": "int",
-    "int64": "long int", "bool": "bool", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
-
 # The same where the function has run: for `out_form`.
-EXACT_OUT = "Expected out tensor to have dtype {expected}, but got {found} instead"
+EXACT_OUT = "Expected out tensor to have dtype {c_expected}, but got {c_found} instead"
 
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]
@@ -32,10 +26,7 @@ Words = Callable[[dtypes.dtype, dtypes.dtype], str]
 
 
 def expected_dtype(want: dtypes.dtype, have: dtypes.dtype) -> str:
-    return (
-        f"Expected out tensor to have dtype {C_NAMES[want.name]}, but got {C_NAMES[have.name]} "
-        "instead"
-    )
+    return f"Expected out tensor to have dtype {want.c_name}, but got {have.c_name} instead"
 
 
 def same_scalar_type(name: str) -> Words:
@@ -60,12 +51,106 @@ def scan_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
     return f"expected scalar_type {want.scalar_name} but found {have.scalar_name}"
 
 
-def _require(want: dtypes.dtype, out: Tensor, words: Words) -> None:
+def found_scalar_type(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return f"expected scalar type {want.scalar_name} but found {have.scalar_name}"
+
+
+def vecdot_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return f"linalg.vecdot: Expected out of dtype{want.scalar_name} but found {have.scalar_name}"
+
+
+def multi_dot_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return f"multi_dot(): expected out tensor to have dtype {want.c_name} but got {have.c_name}"
+
+
+def tensordot_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return (
+        f"tensordot: Expected the output tensor to have dtype {want.scalar_name}, but got an "
+        f"output tensor with dtype {have.scalar_name}"
+    )
+
+
+def where_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return f"Expected out type to be {want.scalar_name} but got {have.scalar_name}"
+
+
+def quantile_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return "quantile() out tensor must be same dtype as the input tensor"
+
+
+def kthvalue_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return "output values must be of same type as input"
+
+
+def kthvalue_index_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return "output indices must be of scalar type Long"
+
+
+def mode_words(role: str) -> Words:
+    return lambda want, have: (
+        f"expected scalar type '{want.scalar_name}' but got '{have.scalar_name}' for {role} output"
+    )
+
+
+def median_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return (
+        "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but "
+        f"type {_type_name(have)} does not equal {_type_name(want)} (while checking arguments for "
+        "median)"
+    )
+
+
+def median_index_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return (
+        "Expected tensor for argument #1 'indices' to have scalar type Long; but got "
+        f"{_type_name(have)} instead (while checking arguments for median)"
+    )
+
+
+def _type_name(dtype: dtypes.dtype) -> str:
+    """PyTorch's name of a tensor's type; bools and complex numbers have none to be proud of."""
+    name = dtype.scalar_name
+    return f"CPU{name}Type" if name == "Bool" or dtype.is_complex else f"torch.{name}Tensor"
+
+
+def histogram_words(role: str) -> Words:
+    return lambda want, have: (
+        f"torch.histogram: input tensor and {role} tensor should have the same dtype, but got "
+        f"input {want.c_name} and {role} {have.c_name}"
+        + (" for dimension 0" if role == "bin_edges" else "")
+    )
+
+
+def search_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return (
+        "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+        "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's dtype "
+        f"{have.scalar_name} and out_int32 flag is {want is dtypes.int32}"
+    )
+
+
+def mantissa_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return f"torch.frexp() expects mantissa to have dtype {want.c_name} but got {have.c_name}"
+
+
+def exponent_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return f"torch.frexp() expects exponent to have int dtype but got {have.c_name}"
+
+
+def norm_words(name: str) -> Words:
+    return lambda want, have: (
+        f"{name} expected out tensor dtype {want.scalar_name} but got: {have.scalar_name}"
+    )
+
+
+def require_dtype(want: dtypes.dtype, out: Tensor, words: Words = expected_dtype) -> None:
+    """`out` must have this dtype."""
     if out.dtype is not want:
         raise RuntimeError(words(want, out.dtype) + errors.at_user_line())
 
 
-def _keep_apart(tensors: list[Tensor], out: Tensor) -> None:
+def keep_apart(tensors: list[Tensor], out: Tensor) -> None:
+    """`out` must share no memory with any of the tensors."""
     if any(each is out or np.may_share_memory(each._array, out._array) for each in tensors):
         raise errors.partial_overlap()
 
@@ -75,22 +160,26 @@ def input_dtype(words: Words = expected_dtype, may_alias: bool = False) -> Any:
 
     def check(args: Args, kwargs: Kwargs, out: Tensor) -> None:
         given = [*args, *kwargs.values()]
-        _require(given[0].dtype, out, words)
+        require_dtype(given[0].dtype, out, words)
         if not may_alias:
-            _keep_apart([each for each in given if isinstance(each, Tensor)], out)
+            keep_apart([each for each in given if isinstance(each, Tensor)], out)
 
     return check
 
 
 def pair_of_input_dtype(args: Args, kwargs: Kwargs, out: tuple[Tensor, Tensor]) -> None:
     for each in out:
-        _require([*args, *kwargs.values()][0].dtype, each, expected_dtype)
+        require_dtype([*args, *kwargs.values()][0].dtype, each, expected_dtype)
 
 
-def scanned_pair(args: Args, kwargs: Kwargs, out: tuple[Tensor, Tensor]) -> None:
-    """The values of a running extremum have the dtype of the input, the indices int64."""
-    _require([*args, *kwargs.values()][0].dtype, out[0], scan_words)
-    _require(dtypes.int64, out[1], scan_words)
+def extreme_and_index(args: Args, kwargs: Kwargs, out: Any) -> None:
+    """For `max` and `min` along a dimension: the input's dtype and int64."""
+    own_memory(args, kwargs, out)
+    if isinstance(out, (tuple, list)):
+        require_dtype([*args, *kwargs.values()][0].dtype, out[0])
+        require_dtype(dtypes.int64, out[1])
+    else:
+        same_or_apart(args, kwargs, out)
 
 
 def same_or_apart(args: Args, kwargs: Kwargs, out: Any) -> None:
@@ -102,23 +191,22 @@ def same_or_apart(args: Args, kwargs: Kwargs, out: Any) -> None:
 def own_memory(args: Args, kwargs: Kwargs, out: Any) -> None:
     """The two tensors given as `out=` must not share memory with the input."""
     for each in out if isinstance(out, (tuple, list)) and args else ():
-        _keep_apart([args[0]], each)
+        keep_apart([args[0]], each)
 
 
 def decides_dtype(args: Args, kwargs: Kwargs, out: Tensor) -> None:
     """Where `dtype=` is not given, the operation computes in the dtype of `out`."""
     if kwargs.get("dtype") is not None:
-        _require(kwargs["dtype"], out, expected_dtype)
+        require_dtype(kwargs["dtype"], out, expected_dtype)
     kwargs["dtype"] = out.dtype
     same_or_apart(args, {}, out)
 
 
-def long_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
-    if out.dtype is not dtypes.int64:
-        raise RuntimeError(
-            "nonzero: Expected out tensor to have scalar type Long but got scalar type"
-            f"{out.dtype.scalar_name}" + errors.at_user_line()
-        )
+def long_words(name: str) -> Words:
+    return lambda want, have: (
+        f"{name}: Expected out tensor to have scalar type Long but got scalar type"
+        f"{have.scalar_name}"
+    )
 
 
 def castable_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
@@ -128,4 +216,87 @@ def castable_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
             "torch.cat(): input types can't be cast to the desired output type "
             f"{out.dtype.scalar_name}" + errors.at_user_line()
         )
-    _keep_apart(tensors, out)
+    if all(each._array.ndim for each in tensors):
+        keep_apart(tensors, out)
+
+
+# -- once there is a result ----------------------------------------------------------------------
+
+
+def of_result_dtype(*words: Words) -> Accept:
+    """`out` must have the dtype of the result; `words` say so, for each result its own."""
+
+    def accept(number: int, result: Tensor, out: Tensor) -> None:
+        require_dtype(result.dtype, out, words[min(number, len(words) - 1)])
+
+    return accept
+
+
+exact = of_result_dtype(expected_dtype)
+median_pair = of_result_dtype(median_words, median_index_words)
+kthvalue_pair = of_result_dtype(kthvalue_words, kthvalue_index_words)
+mode_pair = of_result_dtype(mode_words("values"), mode_words("indices"))
+histogram_pair = of_result_dtype(histogram_words("hist"), histogram_words("bin_edges"))
+
+
+def castable(name: str, *roles: str) -> Accept:
+    """The result must be convertible to the dtype of `out`; `roles` name the results."""
+
+    def accept(number: int, result: Tensor, out: Tensor) -> None:
+        if not dtypes.can_cast(result.dtype, out.dtype):
+            role = roles[number] if roles else "result"
+            raise RuntimeError(
+                f"{name}: Expected {role} to be safely castable from {result.dtype.scalar_name} "
+                f"dtype, but got {role} with dtype {out.dtype.scalar_name}" + errors.at_user_line()
+            )
+
+    return accept
+
+
+def floating(number: int, result: Tensor, out: Tensor) -> None:
+    """For `logsumexp`: `out` must be floating point or complex."""
+    if out.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "logsumexp(): Expected floating point type for result tensor, but got: "
+            f"{out.dtype.scalar_name}" + errors.at_user_line()
+        )
+
+
+def bool_or_byte(name: str) -> Accept:
+    """For `all` and `any`: bools, or uint8 as before there were bools."""
+
+    def accept(number: int, result: Tensor, out: Tensor) -> None:
+        if out.dtype not in (dtypes.bool_, dtypes.uint8):
+            raise RuntimeError(
+                f"{name} only supports bool tensor for result, got: {out.dtype.scalar_name}"
+                + errors.at_user_line()
+            )
+
+    return accept
+
+
+def spectrum(name: str) -> Accept:
+    """For Fourier transforms: `out` is complex, or real where the result is."""
+
+    def accept(number: int, result: Tensor, out: Tensor) -> None:
+        if result.dtype.is_complex and not out.dtype.is_complex:
+            kind = "complex"
+        elif not result.dtype.is_complex and out.dtype.category != dtypes.FLOAT:
+            kind = "floating point"
+        else:
+            return
+        raise RuntimeError(
+            f"{name} expects a {kind} output tensor, but got {out.dtype.scalar_name}"
+            + errors.at_user_line()
+        )
+
+    return accept
+
+
+def castable_parts(number: int, result: Tensor, out: Tensor) -> None:
+    """For what joins tensors: a TypeError where the result cannot be converted."""
+    if not dtypes.can_cast(result.dtype, out.dtype):
+        raise TypeError(
+            "torch.cat(): input types can't be cast to the desired output type "
+            f"{out.dtype.scalar_name}" + errors.at_user_line()
+        )

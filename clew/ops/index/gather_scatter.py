@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from clew import errors
+from clew.core.inplace import refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
@@ -16,6 +17,7 @@ from clew.kernels.numpy import scatter as kernel
 from clew.kernels.numpy.arrays import are_below
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
+from clew.ops.index.reduce_gradients import Places, reduce_gradients
 from clew.ops.index.writing import Call, WritingOp, run, run_in_place
 from clew.ops.tensor.copying import scalar_as, zeros
 
@@ -136,8 +138,9 @@ GATHER = Op(
     "gather",
     _gathered,
     grads={
-        "self": lambda g, index, dim, self_shape: GATHER_BACKWARD(
-            g, index, dim=dim, input_sizes=self_shape
+        # Of the input only the shape is needed, but PyTorch saves it, and notices writes to it.
+        "self": lambda g, self, index, dim: GATHER_BACKWARD(
+            g, index, dim=dim, input_sizes=self._array.shape
         )
     },
     linear=True,
@@ -183,71 +186,13 @@ SCATTER_INTO = Op(
 )
 
 
-class Places(NamedTuple):
-    """How a family of operations reads and writes where its index points."""
-
-    read: Callable[[Tensor], Tensor]
-    add: Callable[[Tensor, Tensor], Tensor]
-    multiply: Callable[[Tensor, Tensor], Tensor]
-    clear: Callable[[Tensor], Tensor]
-
-
-def _counted(g: Tensor, src: Tensor, places: Places, include_self: bool) -> Tensor:
-    """How many values each result is the mean of."""
-    own = zeros(g) + 1 if include_self else zeros(g)
-    counts = places.add(own, zeros(src) + 1)
-    return counts.masked_fill(counts == 0, 1)
-
-
-def _prod_gradients(
-    g: Tensor, self: Tensor, src: Tensor, out: Tensor, places: Places
-) -> tuple[Tensor, Tensor]:
-    own = self.masked_fill(self == 0, 1)
-    of_self = g * places.multiply(own, src) / own
-    zero = src == 0
-    zero_count = places.read(places.add(zeros(self), zero.to(src.dtype)))
-    single_zero = zero & (zero_count == 1)
-    without = places.multiply(self, src.masked_fill(single_zero, 1))
-    of_src = places.read(g * without).where(
-        single_zero, places.read(g * out) / src.masked_fill(zero, 1)
-    )
-    return of_self, of_src
-
-
-def _extreme_gradients(
-    g: Tensor, self: Tensor, src: Tensor, out: Tensor, places: Places
-) -> tuple[Tensor, Tensor]:
-    """Elements that equal the result share its gradient."""
-    src_is_result = (src == places.read(out)).to(g.dtype)
-    self_is_result = (self == out).to(g.dtype)
-    share = g / places.add(self_is_result, src_is_result)
-    return self_is_result * share, src_is_result * places.read(share)
-
-
-def reduce_gradients(
-    g: Tensor, self: Tensor, src: Tensor, out: Tensor, reduce: str, include_self: bool,
-    places: Places,
-) -> tuple[Tensor, None, Tensor]:  # fmt: skip
-    """The gradients of `self`, of the index and of `src`, also for `index_reduce`."""
-    if reduce == "sum":
-        of_self, of_src = g, places.read(g)
-    elif reduce == "mean":
-        share = g / _counted(g, src, places, include_self)
-        of_self, of_src = share, places.read(share)
-    elif reduce == "prod":
-        of_self, of_src = _prod_gradients(g, self, src, out, places)
-    else:
-        of_self, of_src = _extreme_gradients(g, self, src, out, places)
-    if not include_self:
-        of_self = places.clear(of_self)
-    return of_self, None, of_src
-
-
 def _reduce_gradients(
     g: Tensor, self: Tensor, index: Tensor, src: Tensor, out: Tensor, dim: int, reduce: str,
     include_self: bool,
 ) -> tuple[Tensor, None, Tensor]:  # fmt: skip
     places = Places(
+        "scatter_reduce",
+        "src",
         read=lambda x: x.gather(dim, index),
         add=lambda x, y: x.scatter_add(dim, index, y),
         multiply=lambda x, y: x.scatter_reduce(dim, index, y, "prod", include_self=include_self),
@@ -350,7 +295,7 @@ def _scatter_call(input: Tensor, dim: int, index: Tensor, given: Any, reduce: st
     return SCATTER_VALUE, (input, index), {"dim": dim, "value": given}
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.exact)
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
     reduce: str | None = None,
@@ -390,6 +335,7 @@ def scatter_(
         value: one number for all indices, instead of `src`
         reduce: "add" or "multiply" with what is there
     """
+    refuse_leaf(self, "scatter_")
     return run_in_place(_scatter_call(self, dim, index, src if value is None else value, reduce))
 
 
@@ -419,7 +365,7 @@ def _scatter_with(input: Tensor, dim: int, index: Tensor, given: Any, reduce: st
     return SCATTER_INTO, (input, index, given), params
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.exact)
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with `out[index[i, j], j] += src[i, j]` (for `dim=0`).
 
@@ -448,11 +394,12 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
         index: int64 or int32, with as many dimensions as the tensor
         src: the values to add
     """
+    refuse_leaf(self, "scatter_add_")
     dim = _check_scatter(self, dim, index, src)
     return run_in_place((SCATTER_ADD, (self, index, src), {"dim": dim}))
 
 
-@public(checked=True, inplace=True)
+@public(checked=True, inplace=True, accept=out_checks.exact)
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.core.casting import WIDEST, casts
+from clew.core.inplace import keep_apart, refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value
@@ -15,7 +16,8 @@ from clew.kernels.numpy import scatter as kernel
 from clew.kernels.numpy.arrays import are_below
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
-from clew.ops.index.gather_scatter import Places, check_bounds, reduce_gradients
+from clew.ops.index.gather_scatter import check_bounds
+from clew.ops.index.reduce_gradients import Places, reduce_gradients
 from clew.ops.index.writing import Call, WritingOp, run, run_in_place
 from clew.ops.tensor.copying import convert, scalar_as, zeros
 
@@ -115,11 +117,15 @@ INDEX_COPY = WritingOp(
     linear=True,
 )
 INDEX_FILL = WritingOp(
-    "index_fill", _filled, grads={"self": lambda g, index, dim: g.index_fill(dim, index, 0)}
+    "index_fill",
+    _filled,
+    keeps_layout=True,
+    grads={"self": lambda g, index, dim: g.index_fill(dim, index, 0)},
 )
 INDEX_FILL_TENSOR = WritingOp(
     "index_fill_tensor",
     _filled_tensor,
+    keeps_layout=True,
     grads={
         "self": lambda g, index, dim: g.index_fill(dim, index, 0),
         "value": lambda g, index, dim: (g * zeros(g).index_fill(dim, index, 1)).sum(),
@@ -134,6 +140,8 @@ def _reduce_gradients(
     include_self: bool,
 ) -> tuple[Tensor, None, Tensor]:  # fmt: skip
     places = Places(
+        "index_reduce",
+        "source",
         read=lambda x: x.index_select(dim, index),
         add=lambda x, y: x.index_add(dim, index, y),
         multiply=lambda x, y: x.index_reduce(dim, index, y, "prod", include_self=include_self),
@@ -227,6 +235,10 @@ def _check_sources(name: str, self: Tensor, dim: int, index: Tensor, source: Ten
             f"{source._array.ndim}" + errors.at_user_line()
         )
     if index._array.size != _rows_of(source, dim):
+        if not source._array.ndim:
+            raise IndexError(
+                f"Dimension specified as {dim} but tensor has no dimensions" + errors.at_user_line()
+            )
         raise RuntimeError(
             f"{name}(): Number of indices ({index._array.size}) should be equal to "
             f"source.size(dim): ({_rows_of(source, dim)}), for dim: {dim}" + errors.at_user_line()
@@ -240,14 +252,18 @@ def _check_sources(name: str, self: Tensor, dim: int, index: Tensor, source: Ten
         )
 
 
-def _index_add_call(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Call:
+def _index_add_call(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any, in_place: bool = False
+) -> Call:
     dim = wrap_dim(dim, input._array.ndim)
     _check_sources("index_add_", input, dim, index, source)
+    if in_place:
+        keep_apart(input, index, source)
     check_bounds(every_value(index), dim, _rows_of(input, dim))
     return INDEX_ADD, (input, index, source), {"dim": dim, "alpha": alpha}
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.exact)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """A copy with the slices of `alpha * source` added at the given indices of a dimension.
 
@@ -275,10 +291,11 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         source: the slices to add, `len(index)` of them along `dim`
         alpha: a factor for `source`
     """
-    return run_in_place(_index_add_call(self, dim, index, source, alpha))
+    refuse_leaf(self, "index_add_")
+    return run_in_place(_index_add_call(self, dim, index, source, alpha, in_place=True))
 
 
-@public(checked=True, inplace=True)
+@public(checked=True, inplace=True, accept=out_checks.exact)
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
     include_self: bool = True,
@@ -354,8 +371,12 @@ def _check_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
         )
 
 
-def _index_copy_call(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Call:
+def _index_copy_call(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, in_place: bool = False
+) -> Call:
     dim = wrap_dim(dim, input._array.ndim)
+    if in_place:
+        keep_apart(input, index, source)
     _check_copy(input, dim, index, source)
     try:
         check_bounds(every_value(index), dim, _rows_of(input, dim), IndexError)
@@ -364,7 +385,7 @@ def _index_copy_call(input: Tensor, dim: int, index: Tensor, source: Tensor) -> 
     return INDEX_COPY, (input, index, source), {"dim": dim}
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.exact)
 @casts(WIDEST)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the slices of `source` at the given indices of a dimension.
@@ -394,14 +415,20 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
         index: a vector of int64
         source: the slices to write, `len(index)` of them along `dim`
     """
-    return run_in_place(_index_copy_call(self, dim, index, source))
+    refuse_leaf(self, "index_copy_")
+    return run_in_place(_index_copy_call(self, dim, index, source, in_place=True))
 
 
 def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call:
-    dim = wrap_dim(dim, input._array.ndim)
     places = index._array
     if places.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index." + errors.at_user_line())
+    if isinstance(value, complex) and not input.dtype.is_complex:
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+            + errors.at_user_line()
+        )
+    dim = wrap_dim(dim, input._array.ndim)
     if places.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar" + errors.at_user_line())
     n = _rows_of(input, dim)
@@ -449,4 +476,5 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         index: a vector of int64
         value: a number, or a tensor of no dimensions
     """
+    refuse_leaf(self, "index_fill_")
     return run_in_place(_index_fill_call(self, dim, index, value))

@@ -8,7 +8,9 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.interception import one_by_one
 from clew.core.public import public
+from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.ops.index.gather_scatter import scatter_reduce
 
@@ -73,6 +75,17 @@ def segment_reduce(
         )
     if given.dtype not in (dtypes.int32, dtypes.int64):
         raise errors.no_kernel("_segment_reduce_lengths_cpu_kernel1", given.dtype)
+    if given._is_lifted:
+        result: Tensor = one_by_one(
+            segment_reduce,
+            (data, reduce),
+            {
+                "lengths": lengths, "offsets": offsets, "axis": axis, "unsafe": unsafe,
+                "initial": initial,
+            },
+            local.state.intercept,
+        )  # fmt: skip
+        return result
     edges = given._array.astype(np.int64)
     if lengths is not None:
         if not unsafe:

@@ -33,7 +33,6 @@ from clew.ops.linalg.matmul import (
     transposed,
 )
 from clew.ops.linalg.product_checks import (
-    C_NAMES,
     check_batches,
     check_matrices,
     check_mv,
@@ -43,6 +42,7 @@ from clew.ops.linalg.product_checks import (
 )
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.shape.views import expanded_shape
+from clew.ops.tensor.copying import overflow
 
 Number = int | float | complex
 
@@ -149,10 +149,7 @@ BADDBMM = Op("baddbmm", _baddbmm, bare=True, grads=_BATCH_GRADS)
 
 def _check_factors(dtype: dtypes.dtype, beta: Any, alpha: Any) -> None:
     if not dtype.is_complex and (isinstance(beta, complex) or isinstance(alpha, complex)):
-        raise RuntimeError(
-            f"value cannot be converted to type {C_NAMES[dtype.name]} without overflow"
-            + errors.at_user_line()
-        )
+        raise overflow(dtype.np)
 
 
 def _refuse_bools(kernel: str, a: Tensor, b: Tensor) -> None:
@@ -178,6 +175,8 @@ def _require_one_dtype(first: str, a: Tensor, b: Tensor) -> None:
 
 def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     require_tensors("addmm", input=self, mat1=mat1, mat2=mat2)
+    _require_one_dtype("self", self, mat2)
+    _require_one_dtype("mat1", mat1, mat2)
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
         if matrix._array.ndim != 2:
             raise RuntimeError(
@@ -185,8 +184,6 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
                 + errors.at_user_line()
             )
     check_matrices(mat1, mat2)
-    _require_one_dtype("mat1", mat1, mat2)
-    _require_one_dtype("self", self, mat2)
     _check_expands(self, (mat1._array.shape[0], mat2._array.shape[1]))
     _refuse_bools("addmm_impl_cpu_", mat1, mat2)
 
@@ -318,6 +315,10 @@ def addr(
     _check_expands(input, (vec1._array.size, vec2._array.size))
     dtype = dtypes.promote_types(dtypes.promote_types(input.dtype, vec1.dtype), vec2.dtype)
     for name, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, bool) and dtype is not dtypes.bool_:
+            raise RuntimeError(
+                f"Boolean {name} only supported for Boolean results." + errors.at_user_line()
+            )
         if isinstance(factor, float) and dtype.category < dtypes.FLOAT:
             raise RuntimeError(
                 f"For integral input tensors, argument {name} must not be a floating point number."
@@ -398,9 +399,8 @@ def baddbmm(
     check_batches(batch1, batch2)
     if input.dtype is not batch1.dtype:
         raise RuntimeError(
-            f"Input dtypes must be the same, got: input {C_NAMES[input.dtype.name]}, batch1: "
-            f"{C_NAMES[batch1.dtype.name]}, batch2: {C_NAMES[batch2.dtype.name]}"
-            + errors.at_user_line()
+            f"Input dtypes must be the same, got: input {input.dtype.c_name}, batch1: "
+            f"{batch1.dtype.c_name}, batch2: {batch2.dtype.c_name}" + errors.at_user_line()
         )
     require_same_scalar_type(batch1, batch2)
     _refuse_bools("baddbmm", batch1, batch2)
@@ -408,6 +408,11 @@ def baddbmm(
     return BADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)
 
 
+FUNCTIONS["addbmm"] = out_form(
+    addbmm,
+    "self and mat2 must have the same dtype, but got {found} and {expected}",
+    elementwise=False,
+)
 FUNCTIONS.update(
     {
         each.__name__: out_form(each, EXACT_OUT, elementwise=False)

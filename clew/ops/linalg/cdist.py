@@ -78,16 +78,26 @@ def _slope(g: Tensor, x1: Tensor, x2: Tensor, distance: Tensor, p: float) -> Ten
     if p == 0:
         return difference.new_zeros(difference._array.shape)
     if p == 1:
-        return difference.sign() * g
+        return direction(difference) * g
     if math.isinf(p):
-        return difference.sign() * (difference.abs() == distance) * g
+        return direction(difference) * is_largest(difference, distance) * g
     if p < 2:
         # The power of 0 is infinite below p = 1.
-        power = difference.abs().pow(p - 1).masked_fill(difference == 0, 0)
-        step = difference.sign() * power
-    else:
-        step = difference * difference.abs().pow(p - 2)
+        step = difference.sign() * difference.abs().pow(p - 1)
+        step = step * (g / distance.pow(p - 1)).masked_fill(distance == 0, 0)
+        return step.masked_fill(difference == 0, 0)
+    step = difference * difference.abs().pow(p - 2)
     return step * (g / distance.pow(p - 1)).masked_fill(distance == 0, 0)
+
+
+def direction(difference: Tensor) -> Tensor:
+    """1 or -1, 0 for 0; NaN stays NaN."""
+    return difference.sign().masked_fill(difference.isnan(), math.nan)
+
+
+def is_largest(difference: Tensor, distance: Tensor) -> Tensor:
+    """1 where a difference has the size of the largest; NaN where that is infinite."""
+    return 1 - (difference.abs() - distance).abs().ceil().clamp(max=1)
 
 
 def _grad_first(g: Tensor, x1: Tensor, x2: Tensor, out: Tensor, p: float) -> Tensor:

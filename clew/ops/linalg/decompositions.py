@@ -15,6 +15,8 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
+from clew.kernels.numpy import lapack
+from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
     LinAlgError,
     require_inexact,
@@ -80,7 +82,7 @@ def _svd(self: Array, *, full_matrices: bool) -> tuple[Array, Array, Array]:
         raise _not_converged(self) from None
     if not np.isfinite(S).all():
         raise _not_converged(self)
-    return U, S, Vh
+    return lapack.by_columns(U), S, lapack.by_columns(Vh)
 
 
 def _not_converged(matrices: Array) -> LinAlgError:
@@ -229,7 +231,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     return SINGULAR_VALUES(A)
 
 
-@public(name="svd")
+@public(name="svd", accept=exact)
 def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> old_svd_result:
     """The singular value decomposition with V instead of Vh; `linalg.svd` is its newer form.
 
@@ -269,7 +271,7 @@ def _eigh(self: Array, *, UPLO: str) -> tuple[Array, Array]:
             "linalg.eigh: The algorithm failed to converge because the input matrix is "
             "ill-conditioned or has too many repeated eigenvalues" + errors.at_user_line()
         ) from None
-    return values, vectors
+    return values, lapack.by_columns(vectors)
 
 
 def _eigh_grad(g: Grads, out0: Tensor, out1: Tensor) -> Tensor | None:
@@ -334,7 +336,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 def _eig(self: Array) -> tuple[Array, Array]:
     values, vectors = np.linalg.eig(self)
     dtype = np.result_type(self.dtype, np.complex64)
-    return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
+    return values.astype(dtype, copy=False), lapack.by_columns(vectors.astype(dtype, copy=False))
 
 
 def _eig_grad(g: Grads, out0: Tensor, out1: Tensor) -> Tensor | None:

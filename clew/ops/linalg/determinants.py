@@ -9,6 +9,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
+from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
     refuse_low_precision,
     require_inexact,
@@ -83,7 +84,7 @@ def _slogdet_grad(g: tuple[Tensor | None, ...], self: Tensor, out0: Tensor) -> T
 LINALG_SLOGDET = Op("linalg_slogdet", _slogdet, outputs=2, grads={"self": _slogdet_grad})
 
 
-@public()
+@public(accept=exact)
 def det(A: Tensor) -> Tensor:
     """The determinant of square matrices.
 
@@ -100,7 +101,7 @@ def det(A: Tensor) -> Tensor:
     return LINALG_DET(A)
 
 
-@public()
+@public(accept=exact)
 def slogdet(A: Tensor) -> slogdet_result:
     """The sign (or phase) of the determinant and the logarithm of its absolute value.
 

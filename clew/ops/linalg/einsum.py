@@ -42,7 +42,8 @@ def _parse_term(term: str, start: int, what: str, repeated: str) -> Labels:
             if Ellipsis in labels:
                 _refuse(f"found '.' for {what} {repeated}")
             if term[position : position + 3] != "...":
-                _refuse(f"found '.' for {what} that is not part of any ellipsis")
+                named = " (...)" if what == "output" else ""
+                _refuse(f"found '.' for {what} that is not part of any ellipsis{named}")
             labels.append(Ellipsis)
             position += 2
         elif letter in _LETTERS:
@@ -243,6 +244,13 @@ def _drop_ones(
     return a, labels_a, b, labels_b
 
 
+def _no_operands() -> ValueError:
+    return ValueError(
+        "einsum(): must specify the equation string and at least one operand, or at least one "
+        "operand and its subscripts list" + errors.at_user_line()
+    )
+
+
 @public(method=False, out=False)
 def einsum(*args: Any) -> Tensor:
     """Sums of products by Einstein's convention: `einsum("ij,jk->ik", a, b)`.
@@ -263,10 +271,7 @@ def einsum(*args: Any) -> Tensor:
         tensor(5.)
     """
     if len(args) < 2:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one "
-            "operand and its subscripts list" + errors.at_user_line()
-        )
+        raise _no_operands()
     operands: list[Any] = list(args[1:])
     if isinstance(args[0], Tensor):
         inputs, output, operands = _parse_sublists(args)
@@ -276,6 +281,8 @@ def einsum(*args: Any) -> Tensor:
         if not isinstance(args[0], str):
             raise errors.wrong_argument("einsum", "equation", 1, "str", args[0])
         operands = tensor_list("einsum", operands)
+        if not operands:
+            raise _no_operands()
         inputs, output = _parse_equation(args[0], len(operands))
     counts = _ellipsis_sizes(inputs, operands)
     ellipsis = max(counts)
@@ -289,7 +296,21 @@ def einsum(*args: Any) -> Tensor:
     return _contract(terms, wanted)
 
 
+def _in_output_order(
+    terms: list[tuple[Tensor, list[int]]], wanted: list[int]
+) -> list[tuple[Tensor, list[int]]]:
+    """Two operands, exchanged where the result begins with the second one's own labels.
+
+    So the product is the result, and not its transpose.
+    """
+    (_, first), (_, second) = terms
+    own = [label for label in wanted if (label in first) != (label in second)]
+    return terms[::-1] if own and own[0] in second and own[-1] in first else terms
+
+
 def _contract(terms: list[tuple[Tensor, list[int]]], wanted: list[int]) -> Tensor:
+    if len(terms) == 2:
+        terms = _in_output_order(terms, wanted)
     result, labels = terms[0]
     for index, (tensor, own_labels) in enumerate(terms[1:], 1):
         later = {label for _, others in terms[index + 1 :] for label in others}

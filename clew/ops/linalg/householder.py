@@ -10,11 +10,13 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.ops.define.out_checks import input_dtype
+from clew.kernels.numpy import lapack
+from clew.ops.define.out_checks import castable, input_dtype
 from clew.ops.linalg.checks import require_kernel
+from clew.ops.linalg.solve import solve_triangular
 
 
-@public(aliases=("orgqr",), out=True)
+@public(aliases=("orgqr",), accept=castable("torch.linalg.householder_product"))
 @casts(FLOAT32)
 def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of the reflections I - tau_i v_i v_i^H.
@@ -48,16 +50,38 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
             f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]"
             + errors.at_user_line()
         )
+    batch = input._array.shape[:-2]
+    if tau._array.ndim != len(batch) + 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal "
+            f"to {tau._array.ndim} and input.ndim is equal to {len(batch) + 2}"
+            + errors.at_user_line()
+        )
+    if tau._array.shape[:-1] != batch:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got "
+            f"{errors.shape_list(tau._array.shape[:-1])}" + errors.at_user_line()
+        )
+    if tau.dtype is not input.dtype:
+        raise RuntimeError(
+            f"{name}: tau dtype {tau.dtype.scalar_name} does not match input dtype "
+            f"{input.dtype.scalar_name}" + errors.at_user_line()
+        )
     require_kernel("orgqr_cpu", input)
-    dtype = input._array.dtype
-    vectors = input.tril(-1) + wrap(np.eye(rows, columns, dtype=dtype))
-    shape = (*input._array.shape[:-2], rows, columns)
-    result = wrap(np.broadcast_to(np.eye(rows, columns, dtype=dtype), shape).copy())
-    for index in range(count - 1, -1, -1):
-        vector = vectors[..., :, index : index + 1]
-        factor = tau[..., index : index + 1].unsqueeze(-1)
-        result = result - factor * (vector @ (vector.mH @ result))
-    return result
+    if not count:
+        return _identity(input, rows, columns).expand(*batch, rows, columns).contiguous()
+    # H_1 ... H_k = I - V T V^H, with T^-1 = diag(1 / tau) + the upper triangle of V^H V; multiplied
+    # by tau, so that reflections may be none.
+    vectors = (input.tril(-1) + _identity(input, rows, columns))[..., :, :count]
+    factors = tau.unsqueeze(-1)
+    system = factors * (vectors.mH @ vectors).triu(1)
+    top = vectors[..., :columns, :].mH
+    turned = solve_triangular(system, factors * top, upper=True, unitriangular=True)
+    return _identity(input, rows, columns) - vectors @ turned
+
+
+def _identity(like: Tensor, rows: int, columns: int) -> Tensor:
+    return wrap(np.eye(rows, columns, dtype=like._array.dtype))
 
 
 class geqrf_result(NamedTuple):
@@ -75,9 +99,10 @@ def _no_derivative(g: Any) -> Tensor:
 def _geqrf(self: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     *batch, rows, columns = self.shape
     if not self.size:
-        return self.copy(), np.zeros((*batch, min(rows, columns)), self.dtype)
+        return lapack.by_columns(self.copy()), np.zeros((*batch, min(rows, columns)), self.dtype)
     turned, tau = np.linalg.qr(self, mode="raw")
-    return turned.swapaxes(-2, -1).astype(self.dtype), tau.astype(self.dtype)
+    factors = turned.swapaxes(-2, -1).astype(self.dtype, copy=False)
+    return lapack.by_columns(factors), tau.astype(self.dtype, copy=False)
 
 
 def _ormqr_out_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
@@ -140,7 +165,7 @@ def ormqr(
     _check_ormqr(input, tau, other, left)
     count = tau._array.shape[-1]
     rows, columns = input._array.shape[-2:]
-    vectors = input.tril(-1) + wrap(np.eye(rows, columns, dtype=input._array.dtype))
+    vectors = input.tril(-1) + _identity(input, rows, columns)
     # Q = H_1 H_2 ...: what stands next to `other` comes first.
     order = range(count) if left == transpose else range(count - 1, -1, -1)
     result = other

@@ -7,6 +7,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.numpy import lapack
+from clew.ops.define.out_checks import exact
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.checks import (
     refuse_low_precision,
@@ -73,7 +74,7 @@ def inv(A: Tensor) -> Tensor:
     return result.inverse
 
 
-@public()
+@public(accept=exact)
 @casts(FLOAT32)
 def inverse(input: Tensor) -> Tensor:
     """The inverse of square matrices; `linalg.inv` is its newer name.

@@ -10,6 +10,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import lapack
+from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import failed_matrix, require_kernel
 from clew.ops.linalg.solve import solve_triangular
 from clew.ops.shape.joining import cat
@@ -231,7 +232,7 @@ def _refuse_zero_pivot(name: str, info: Array) -> None:
         )
 
 
-@public(name="lu", out=False)
+@public(name="lu")
 @casts(FLOAT32)
 def _old_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
     """L and U in one tensor and the pivots (old form of `linalg.lu_factor`).
@@ -279,7 +280,7 @@ def _unpack_grad(g: Grads, LU_data_shape: tuple[int, ...]) -> Tensor | None:
 LU_UNPACK = Op("lu_unpack", _unpack, outputs=3, grads={"LU_data": _unpack_grad})
 
 
-@public(method=False)
+@public(method=False, accept=exact)
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> lu_result:
@@ -303,6 +304,15 @@ def lu_unpack(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
             "dtype.\n  It must come from lu_factor." + errors.at_user_line()
         )
+    pivots = every_value(LU_pivots) if unpack_pivots else np.empty(0)
+    if pivots.size and not 1 <= pivots.min() <= pivots.max() <= LU_data._array.shape[-2]:
+        raise RuntimeError(
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+            "Did you properly pass the result of lu_factor?" + errors.at_user_line()
+        )
+    if not unpack_pivots:
+        # Nobody asks for P: the pivots may be anything.
+        LU_pivots = LU_pivots.clamp(1, max(LU_data._array.shape[-2], 1))
     P, L, U = LU_UNPACK(LU_data, LU_pivots)
     empty = np.empty(0, LU_data._array.dtype)
     if not unpack_data:
@@ -313,9 +323,23 @@ def lu_unpack(
 # -- lu_solve ------------------------------------------------------------------------------------
 
 
+def _check_pivots(pivots: Array, rows: int) -> None:
+    if pivots.size and pivots.min() < 1:
+        raise RuntimeError(
+            "Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass the "
+            "result of lu_factor?" + errors.at_user_line()
+        )
+    if pivots.size and pivots.max() > rows:
+        raise RuntimeError(
+            "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). Did you "
+            "properly pass the result of lu_factor?" + errors.at_user_line()
+        )
+
+
 def _solve_forward(LU: Array, pivots: Array, B: Array, *, left: bool, adjoint: bool) -> Array:
+    _check_pivots(pivots, LU.shape[-2])
     if left:
-        return lapack.lu_solve(LU, pivots, B, adjoint)
+        return lapack.by_columns(lapack.lu_solve(LU, pivots, B, adjoint))
     # X A = B is A^H X^H = B^H.
     turned = lapack.lu_solve(LU, pivots, lapack.adjoint(B), not adjoint)
     return lapack.adjoint(turned)
@@ -372,6 +396,11 @@ def lu_solve(
             f"{LU.dtype.scalar_name} and B of type {B.dtype.scalar_name} instead"
             + errors.at_user_line()
         )
+    if pivots._array.dtype != np.int32:
+        raise RuntimeError(
+            "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32\n  It must "
+            "come from lu_factor." + errors.at_user_line()
+        )
     rows, columns = LU._array.shape[-2:]
     if rows != columns:
         raise RuntimeError(
@@ -388,7 +417,7 @@ def lu_solve(
     return LINALG_LU_SOLVE(LU, pivots, B, left=bool(left), adjoint=bool(adjoint))
 
 
-@public(name="lu_solve")
+@public(name="lu_solve", accept=exact)
 def _old_lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The solution of A X = b for the A that was factored.
 

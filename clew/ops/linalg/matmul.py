@@ -85,12 +85,16 @@ def batch_times(a: Any, b: Any) -> Any:
 
 
 def _outer_products(a: Array, b: Array) -> Array:
-    """Columns times rows, where BLAS has nothing to add up; the longer side lies in memory."""
+    """Columns times rows, where BLAS has nothing to add up."""
     rows, columns = a.shape[-2], b.shape[-1]
-    if rows > columns:
-        return _outer_products(b.swapaxes(-2, -1), a.swapaxes(-2, -1)).swapaxes(-2, -1)
+    if columns < _SHORTEST_ROW <= rows:
+        # The longer side is the inner loop.
+        turned = _outer_products(b.swapaxes(-2, -1), a.swapaxes(-2, -1))
+        return np.ascontiguousarray(turned.swapaxes(-2, -1))
     kernel = _OUTER_KERNEL.when(a) if columns >= _SHORTEST_ROW and a.dtype is b.dtype else None
-    return np.multiply(a, b) if kernel is None else kernel(b, a[..., 0])
+    if kernel is None:
+        return np.multiply(a, b, order="C")
+    return kernel(b, a[..., 0], order="C")
 
 
 @over_rows("outer_product", "(n),()->(n)")
@@ -343,7 +347,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
             return dot(input, other)
         return mv(input, other) if ndim == 2 else _fold(input, other, mv)
     if ndim == 1 and other_ndim == 2:
-        return mm(input.unsqueeze(0), other).squeeze(0)
+        return mm(input.unsqueeze(0), other).squeeze_(0)
     if other_ndim == 2:
         return _fold(input, other, mm)
     if ndim == 3 and other_ndim == 3 and other._array.shape[0] == 1:
@@ -399,8 +403,8 @@ def _matmul_operator(self: Tensor, other: Any) -> Any:
 
 
 def _reflected_matmul(self: Tensor, other: Any) -> Any:
-    if isinstance(other, np.ndarray):
-        return matmul(wrap(other), self)
+    if isinstance(other, (Tensor, np.ndarray)):
+        return matmul(other if isinstance(other, Tensor) else wrap(other), self)
     return NotImplemented
 
 

@@ -14,6 +14,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import lapack
 from clew.kernels.numpy.arrays import widened
+from clew.ops.define.out_checks import castable
 from clew.ops.linalg.checks import (
     refuse_singular,
     require_inexact,
@@ -113,8 +114,18 @@ def pinv(
         )
     if hermitian:
         require_square("linalg.pinv", A)
+    for name, value in (("rcond", rcond), ("atol", atol), ("rtol", rtol)):
+        _refuse_complex("torch.linalg.pinv", name, value)
     rtol = rcond if rtol is None else rtol
     return LINALG_PINV(A, atol=_plain(atol), rtol=_plain(rtol), hermitian=bool(hermitian))
+
+
+def _refuse_complex(function: str, name: str, tolerance: Any) -> None:
+    if isinstance(tolerance, Tensor) and tolerance.dtype.is_complex:
+        raise RuntimeError(
+            f"{function}: {name} tensor of complex type is not supported. Got "
+            f"{tolerance.dtype.scalar_name}" + errors.at_user_line()
+        )
 
 
 def dtypes_of_lapack() -> tuple[dtypes.dtype, ...]:
@@ -147,16 +158,26 @@ def _lstsq(
 ) -> tuple[Array, Array, Array, Array]:
     rows, columns = self.shape[-2:]
     real = dtypes.BY_NUMPY[self.dtype].to_real().np
-    cut = np.finfo(real).eps * max(rows, columns) if rcond is None else rcond
-    values = np.linalg.svd(self, compute_uv=False)
-    rank = (values > cut * values.max(-1, initial=0)[..., None]).sum(-1)
-    x = _pinv(self, atol=None, rtol=cut, hermitian=False) @ b
+    cut = _cutoff(float(np.finfo(real).eps), max(rows, columns), rcond, driver)
+    u, values, vh = np.linalg.svd(self, full_matrices=False)
+    keep = values > cut * values.max(-1, initial=0)[..., None]
+    rank = keep.sum(-1)
+    inverted = np.where(keep, 1 / np.where(keep, values, 1), 0)
+    x = lapack.adjoint(vh) @ (inverted[..., None] * (lapack.adjoint(u) @ b))
     residuals = np.zeros(0, real)
     if rows > columns and driver != "gelsy" and (rank == columns).all():
         residuals = (np.absolute(self @ x - b) ** 2).sum(-2)
     known_rank = np.zeros(0, np.int64) if driver == "gels" else np.asarray(rank, np.int64)
     shown = values if driver in ("gelsd", "gelss") else np.zeros(0, real)
-    return x.astype(self.dtype), residuals.astype(real), known_rank, shown
+    return lapack.by_columns(x.astype(self.dtype)), residuals.astype(real), known_rank, shown
+
+
+def _cutoff(eps: float, size: int, rcond: float | None, driver: str) -> float:
+    """What counts as zero, relative to the largest singular value, as LAPACK's drivers have it."""
+    if rcond is None:
+        return eps * size
+    out_of_range = (driver == "gelss" and rcond < 0) or (driver == "gelsd" and not 0 < rcond < 1)
+    return eps if out_of_range else rcond
 
 
 def _lstsq_grads(
@@ -214,8 +235,16 @@ def lstsq(
     vector = A._array.ndim - 1 == B._array.ndim and B._array.shape == A._array.shape[:-1]
     right = B.unsqueeze(-1) if vector else B
     if right._array.ndim < 2 or A._array.shape[-2] != right._array.shape[-2]:
+        place = -1 if B._array.ndim == 1 else -2
         raise RuntimeError(
-            "torch.linalg.lstsq: input.size(-2) should match other.size(-2)" + errors.at_user_line()
+            f"torch.linalg.lstsq: input.size(-2) should match other.size({place})"
+            + errors.at_user_line()
+        )
+    if A.dtype is not B.dtype:
+        raise RuntimeError(
+            "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's "
+            f"dtype {A.dtype.scalar_name} and other's dtype {B.dtype.scalar_name}"
+            + errors.at_user_line()
         )
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
@@ -230,7 +259,7 @@ def lstsq(
 # -- powers, exp, rank ---------------------------------------------------------------------------
 
 
-@public()
+@public(accept=castable("matrix_power"))
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The product of n copies of square matrices, or of their inverses.
 
@@ -331,6 +360,8 @@ def matrix_rank(
         )
     if tol is not None:
         atol, rtol = tol, 0.0
+    for name, value in (("atol", atol), ("rtol", rtol)):
+        _refuse_complex("torch.linalg.matrix_rank", name, value)
     if not A._array.size:
         return wrap(np.zeros(A._array.shape[:-2], np.int64))
     plain = A.detach()
@@ -390,10 +421,11 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
         A = A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
     shape, ndim = A._array.shape, B._array.ndim
     rows, columns = math.prod(shape[:ndim]), math.prod(shape[ndim:])
-    if rows != columns:
+    size = B._array.size
+    if columns != size:
         raise RuntimeError(
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-            f"prod(self.shape[:other.ndim]), but got {columns} != {rows}" + errors.at_user_line()
+            f"prod(self.shape[:other.ndim]), but got {columns} != {size}" + errors.at_user_line()
         )
     solution = solve(A.reshape(rows, columns), B.reshape(-1))
     return solution.reshape(shape[ndim:])

@@ -15,16 +15,17 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.define.dims import wrap_dim
+from clew.ops.define.out_checks import keep_apart, require_dtype
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.checks import require_inexact, require_matrices, require_square
 from clew.ops.linalg.decompositions import svdvals
 from clew.ops.linalg.inverse import inv_ex
-from clew.ops.reduce.norms import vector_norm
+from clew.ops.reduce.norms import real_order, vector_norm
 from clew.ops.shape.joining import cat
 from clew.source import user_stacklevel
 
 Array = np.ndarray
-Order = int | float | str | None
+Order = int | float | complex | str | None
 _ORDERS = ("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf)
 
 
@@ -37,7 +38,7 @@ def _order_name(ord: Any) -> str:
 
 def matrix_norm(
     A: Tensor,
-    ord: float | str = "fro",
+    ord: complex | str = "fro",
     dim: Any = (-2, -1),
     keepdim: bool = False,
     *,
@@ -62,6 +63,8 @@ def matrix_norm(
         tensor(7.)
     """
     require_matrices("linalg.matrix_norm", A)
+    if not isinstance(ord, str):
+        ord = real_order("linalg.matrix_norm", ord)
     if ord not in _ORDERS:
         raise RuntimeError(
             f"linalg.matrix_norm: Order {_order_name(ord)} not supported." + errors.at_user_line()
@@ -162,7 +165,8 @@ def norm(
         return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
     if ord is not None and (ndim == 2 if dim is None else len(dims) == 2):
         return matrix_norm(A, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
-    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+    order = 2.0 if ord is None else real_order("linalg.vector_norm", ord)
+    return vector_norm(A, order, dim, keepdim, dtype=dtype)
 
 
 @casts(FLOAT32)
@@ -181,7 +185,9 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
         raise RuntimeError(
             "linalg.cond: The input tensor must have at least 2 dimensions." + errors.at_user_line()
         )
-    if p is None or p in (2, -2):
+    if isinstance(p, complex):
+        raise errors.scalar_overflow("double")
+    if p is None or p == 2 or p == -2:
         values = svdvals(A)
         if not A._array.size:
             return wrap(np.zeros(A._array.shape[:-2], values._array.dtype))
@@ -196,16 +202,15 @@ def cond(A: Tensor, p: Order = None) -> Tensor:
     if not A._array.size:
         real = A.dtype.to_real().np
         return wrap(np.zeros(A._array.shape[:-2], real))
-    inverse = inv_ex(A)
+    inverse, info = inv_ex(A)
     if p == "nuc":
-        product = matrix_norm(A, p) * matrix_norm(_inverse_or_inf(inverse.inverse, inverse.info), p)
+        # The singular values of infinite matrices are not computed, but known.
+        singular = info != 0
+        known = inverse.masked_fill(singular[..., None, None], 0)
+        product = matrix_norm(A, p) * matrix_norm(known, p).masked_fill(singular, math.inf)
     else:
-        product = matrix_norm(A, p) * matrix_norm(inverse.inverse, p)
+        product = matrix_norm(A, p) * matrix_norm(inverse, p)
     return product.nan_to_num(math.inf, math.inf, -math.inf)
-
-
-def _inverse_or_inf(inverse: Tensor, info: Tensor) -> Tensor:
-    return inverse.masked_fill((info != 0)[..., None, None], math.inf)
 
 
 # -- vectors -------------------------------------------------------------------------------------
@@ -301,6 +306,13 @@ LINALG_CROSS: Op = Op(
 )  # fmt: skip
 
 
+def cross_out(args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor) -> None:
+    """`out` has the promoted dtype of the factors, and memory of its own."""
+    factors = [each for each in (*args, *kwargs.values()) if isinstance(each, Tensor)]
+    require_dtype(dtypes.promote_types(*(each.dtype for each in factors)), out)
+    keep_apart(factors, out)
+
+
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of length 3 along a dimension.
 
@@ -336,7 +348,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     return LINALG_CROSS(*pair, dim=place - len(first))
 
 
-@public()
+@public(out=cross_out)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The cross product along a dimension; by default the first one of length 3.
 

@@ -9,15 +9,6 @@ from clew.core.tensor import Tensor
 
 Array = np.ndarray
 
-# How PyTorch's messages about unequal dtypes spell them.
-C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short",
-    "int32": "int", "int64": "long", "uint16": "unsigned short", "uint32": "unsigned int",
-    "uint64": "unsigned long", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
-
 
 def refuse_bool(kernel: str, *arrays: Array) -> None:
     """Products need sums, and PyTorch has none for bools; two empty factors need none."""
@@ -55,8 +46,8 @@ def check_matrices(a: Tensor, b: Tensor) -> None:
 def require_same_dtype(a: Tensor, b: Tensor) -> None:
     if a._array.dtype is not b._array.dtype and a.dtype is not b.dtype:
         raise RuntimeError(
-            f"expected m1 and m2 to have the same dtype, but got: {C_NAMES[a.dtype.name]} != "
-            f"{C_NAMES[b.dtype.name]}\n  Products do not convert: write x.to(y.dtype)"
+            f"expected m1 and m2 to have the same dtype, but got: {a.dtype.c_name} != "
+            f"{b.dtype.c_name}\n  Products do not convert: write x.to(y.dtype)"
             + errors.at_user_line()
         )
 

@@ -11,17 +11,25 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
-from clew.core.public import public
+from clew.core.public import deliver, public
 from clew.core.tensor import Tensor, wrap
+from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim
+from clew.ops.define.out_checks import (
+    multi_dot_words,
+    of_result_dtype,
+    require_dtype,
+    tensordot_words,
+)
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.product_checks import refuse_bool
 from clew.ops.shape.views import UNSAFE_RESHAPE
 
 
-@public(aliases=("ger",))
+@public(aliases=("ger",), out=out_checks.same_or_apart)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The matrix of all products of two vectors' elements.
 
@@ -44,13 +52,14 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return input.reshape(input._array.size, 1) * vec2
 
 
-@public()
-def inner(input: Tensor, other: Tensor) -> Tensor:
+@public(out=False)
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The dot products of the last dimensions of two tensors.
 
     Args:
         input: (..., n); a number scales `other`
         other: (..., n)
+        out: the tensor to store the result in; None makes a new one
 
     Example:
         >>> clew.inner(clew.tensor([[1, 2], [3, 4]]), clew.tensor([1, 10]))
@@ -59,20 +68,38 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     require_tensors("inner", input=input, other=other)
     first, second = input._array.shape, other._array.shape
     if not first or not second:
-        return input * other
+        return _into(out, input * other)
     if first[-1] != second[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{errors.shape_list(first)} and {errors.shape_list(second)}" + errors.at_user_line()
         )
-    return contract(input, other, [len(first) - 1], [len(second) - 1])
+    return _into(out, contract(input, other, [len(first) - 1], [len(second) - 1]))
+
+
+def _into(out: Tensor | None, result: Tensor) -> Tensor:
+    """The result of a contraction in `out`, with its history."""
+    if out is None:
+        return result
+    require_dtype(result.dtype, out, tensordot_words)
+    if out.requires_grad and out._array.shape != result._array.shape:
+        raise RuntimeError(
+            "tensordot(): the 'out' tensor was specified and requires gradients, and its shape "
+            "does not match the expected result. Either remove the 'out' argument, ensure it does "
+            "not require gradients, or make sure its shape matches the expected output."
+            + errors.at_user_line()
+        )
+    if out._array.shape == result._array.shape:
+        return out.copy_(result)
+    deliver(result.detach(), out, "tensordot")
+    return out.copy_(result) if result.requires_grad else out
 
 
 # -- tensordot -------------------------------------------------------------------------------
 
 
-@public(method=False)
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+@public(method=False, out=False)
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
     """Contract dimensions of two tensors: the last and first `dims`, or the two lists given.
 
     Args:
@@ -80,6 +107,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         b: the other
         dims: a number: so many last dimensions of `a` with the first ones of `b`; or two lists, of
             dimensions of `a` and of those of `b` that they meet
+        out: the tensor to store the result in; None makes a new one
 
     Example:
         >>> a, b = clew.ones(2, 3, 4), clew.ones(4, 3, 5)
@@ -106,7 +134,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         raise RuntimeError("both dimension lists should have same length" + errors.at_user_line())
     if a.dtype is not b.dtype:
         raise RuntimeError("both inputs should have same dtype" + errors.at_user_line())
-    return contract(a, b, dims_a, dims_b)
+    return _into(out, contract(a, b, dims_a, dims_b))
 
 
 def _counted_dims(ndim_a: int, ndim_b: int, count: int) -> tuple[list[int], list[int]]:
@@ -159,7 +187,7 @@ def contract(a: Tensor, b: Tensor, dims_a: Sequence[int], dims_b: Sequence[int])
 # -- kron --------------------------------------------------------------------------------------
 
 
-@public()
+@public(out=out_checks.same_or_apart)
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: `other` scaled by every element of `input`, laid out as blocks.
 
@@ -240,7 +268,7 @@ def _check_chain(chain: list[Tensor]) -> None:
         if tensor.dtype is not chain[0].dtype:
             raise RuntimeError(
                 f"multi_dot(): all tensors must have be the same dtype but tensor 0 is "
-                f"{chain[0].dtype.scalar_name} and tensor {index} {tensor.dtype.scalar_name}"
+                f"{chain[0].dtype.c_name} and tensor {index} {tensor.dtype.c_name}"
                 + errors.at_user_line()
             )
 
@@ -271,7 +299,7 @@ def _multiply_chain(
     return left.mm(_multiply_chain(chain, splits, split + 1, last))
 
 
-@public(method=False)
+@public(method=False, accept=of_result_dtype(multi_dot_words))
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """Deprecated: the product of matrices given one by one; `linalg.multi_dot` takes a list.
 
@@ -284,6 +312,8 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
         "multiple parameters.",
         stacklevel=3,
     )
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices" + errors.at_user_line())
     for matrix in matrices:
         if matrix._array.ndim != 2:
             raise RuntimeError(
@@ -327,6 +357,8 @@ def trace(input: Tensor) -> Tensor:
         >>> clew.trace(clew.tensor([[1, 2], [3, 4]]))
         tensor(5)
     """
+    if input.dtype is dtypes.bool_:
+        raise errors.no_kernel("trace", input.dtype)
     if input._array.ndim != 2:
         raise RuntimeError(
             f"trace: expected a matrix, but got tensor with dim {input._array.ndim}"

@@ -9,6 +9,8 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy import lapack
+from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
     require_inexact,
     require_kernel,
@@ -33,7 +35,7 @@ def _qr(self: Array, *, mode: str) -> tuple[Array, Array]:
         Q = np.broadcast_to(np.eye(rows, size, dtype=self.dtype), (*self.shape[:-2], rows, size))
         return Q.copy(), np.zeros((*self.shape[:-2], size, columns), self.dtype)
     Q, R = np.linalg.qr(self, mode=mode)  # type: ignore[call-overload]  # mode is one of two here
-    return Q, R
+    return lapack.by_columns(Q), lapack.by_columns(R)
 
 
 def _qr_grad(g: Grads, out0: Tensor, out1: Tensor, mode: str) -> Tensor | None:
@@ -101,7 +103,7 @@ def qr(A: Tensor, mode: str = "reduced") -> qr_result:
     return qr_result(*LINALG_QR(A, mode=mode))
 
 
-@public(name="qr")
+@public(name="qr", accept=exact)
 def _old_qr(input: Tensor, some: bool = True) -> qr_result:
     """The QR decomposition; `linalg.qr` is its newer form.
 

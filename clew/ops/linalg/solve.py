@@ -14,9 +14,11 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.numpy import lapack
+from clew.ops.define.out_checks import castable, exact
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.checks import (
     refuse_indefinite,
+    refuse_singular,
     refuse_unsolvable,
     require_inexact,
     require_kernel,
@@ -160,11 +162,11 @@ def _solve_triangular(
     self: Array, B: Array, *, upper: bool, left: bool, unitriangular: bool
 ) -> Array:
     if left:
-        return lapack.solve_triangular(self, B, upper, unitriangular)
+        return lapack.by_columns(lapack.solve_triangular(self, B, upper, unitriangular))
     turned = lapack.solve_triangular(
         self.swapaxes(-2, -1), B.swapaxes(-2, -1), not upper, unitriangular
     )
-    return turned.swapaxes(-2, -1)
+    return np.ascontiguousarray(turned).swapaxes(-2, -1)
 
 
 def _triangular_grads(
@@ -215,7 +217,7 @@ def solve_triangular(
     return LINALG_SOLVE_TRIANGULAR(A, B, upper=upper, left=left, unitriangular=unitriangular)
 
 
-@public(out=False)
+@public(accept=exact)
 @casts(FLOAT32)
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
@@ -320,7 +322,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     return result.L
 
 
-@public(name="cholesky")
+@public(name="cholesky", accept=castable("cholesky"))
 @casts(FLOAT32)
 def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor; `linalg.cholesky` is its newer form.
@@ -340,11 +342,10 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 
 def _cholesky_solve(self: Array, input2: Array, *, upper: bool) -> Array:
-    if upper:
-        half = lapack.solve_triangular(lapack.adjoint(input2), self, False, False)
-        return lapack.solve_triangular(input2, half, True, False)
-    half = lapack.solve_triangular(input2, self, False, False)
-    return lapack.solve_triangular(lapack.adjoint(input2), half, True, False)
+    other = lapack.adjoint(input2)
+    first, second = (other, input2) if upper else (input2, other)
+    half = lapack.solve_triangular(first, self, False, False)
+    return lapack.by_columns(lapack.solve_triangular(second, half, True, False))
 
 
 def _cholesky_solve_grads(
@@ -361,7 +362,7 @@ def _cholesky_solve_grads(
 CHOLESKY_SOLVE = Op("cholesky_solve", _cholesky_solve, joint=_cholesky_solve_grads)
 
 
-@public()
+@public(accept=castable("cholesky_solve"))
 @casts(FLOAT32)
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of A X = B, given the Cholesky factor of A.
@@ -400,8 +401,12 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 
 def _cholesky_inverse(self: Array, *, upper: bool) -> Array:
-    eye = np.broadcast_to(np.eye(self.shape[-1], dtype=self.dtype), self.shape)
-    return _cholesky_solve(eye, self, upper=upper)
+    if self.size:
+        zeros = self.diagonal(axis1=-2, axis2=-1) == 0
+        refuse_singular("cholesky_inverse", np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0))
+    eye = np.eye(self.shape[-1], dtype=self.dtype)
+    inverse = lapack.solve_triangular(lapack.adjoint(self) if upper else self, eye, False, False)
+    return lapack.by_columns(lapack.adjoint(inverse) @ inverse)
 
 
 def _cholesky_inverse_grad(g: Tensor, self: Tensor, out: Tensor, upper: bool) -> Tensor:
@@ -412,7 +417,7 @@ def _cholesky_inverse_grad(g: Tensor, self: Tensor, out: Tensor, upper: bool) ->
 CHOLESKY_INVERSE = Op("cholesky_inverse", _cholesky_inverse, grads={"self": _cholesky_inverse_grad})
 
 
-@public()
+@public(accept=castable("cholesky_inverse"))
 @casts(FLOAT32)
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, given its Cholesky factor.

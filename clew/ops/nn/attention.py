@@ -275,8 +275,8 @@ def _check_arguments(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tenso
     if not query.dtype is key.dtype is value.dtype:
         raise RuntimeError(
             "Expected query, key, and value to have the same dtype, but got query.dtype: "
-            f"{_c_name(query)} key.dtype: {_c_name(key)} and value.dtype: {_c_name(value)} instead."
-            + errors.at_user_line()
+            f"{query.dtype.c_name} key.dtype: {key.dtype.c_name} and value.dtype: "
+            f"{value.dtype.c_name} instead." + errors.at_user_line()
         )
     dims = [each._array.ndim for _, each in named]
     if min(dims) < 2:
@@ -292,8 +292,8 @@ def _check_arguments(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tenso
     if attn_mask.dtype not in (dtypes.bool_, dtypes.float32, query.dtype):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
-            f"attn_mask.dtype: {_c_name(attn_mask)} and  query.dtype: {_c_name(query)} instead."
-            + errors.at_user_line()
+            f"attn_mask.dtype: {attn_mask.dtype.c_name} and  query.dtype: {query.dtype.c_name} "
+            "instead." + errors.at_user_line()
         )
 
 
@@ -306,15 +306,6 @@ def _check_kind(query: Tensor) -> None:
             f"expected scalar type Float but found {query.dtype.scalar_name}"
             + errors.at_user_line()
         )
-
-
-def _c_name(tensor: Tensor) -> str:
-    """The name that PyTorch's messages have for a dtype."""
-    names = {
-        "float32": "float", "float64": "double", "int64": "long int", "int32": "int",
-        "float16": "c10::Half", "bfloat16": "c10::BFloat16", "bool": "bool",
-    }  # fmt: skip
-    return names.get(tensor.dtype.name, tensor.dtype.name)
 
 
 def _with_repeated_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

@@ -16,9 +16,10 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
-from clew.core.public import public
+from clew.core.public import public, with_out
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import average_pool as kernel
+from clew.ops.define import out_checks
 from clew.ops.define.memory_layout import in_order
 from clew.ops.nn.spatial import (
     Shape,
@@ -211,7 +212,8 @@ def _average(
     _check_known(dims, input._array.shape, kernels, steps, pads, (1,) * dims, bool(ceil_mode))
     if divisor_override == 0:
         raise failure("divisor must be not zero")
-    if not (input.dtype.is_floating_point or input.dtype is dtypes.int64):
+    is_taken = input.dtype.is_floating_point and (dims == 2 or input.dtype.itemsize > 2)
+    if not (is_taken or input.dtype is dtypes.int64):
         raise errors.no_kernel("avg_pool2d" if dims == 2 else "avg_pool3d_out_frame", input.dtype)
     result: Tensor = AVERAGES[dims](
         input, kernel_size=kernels, stride=steps, padding=pads, ceil_mode=bool(ceil_mode),
@@ -276,6 +278,10 @@ def size_absent(stride: Any) -> bool:
     return stride is None or (isinstance(stride, Sequence) and not stride)
 
 
+_takes_out = functools.partial(with_out, prepare=out_checks.input_dtype())
+
+
+@_takes_out
 @typed
 def avg_pool2d(
     input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
@@ -303,6 +309,7 @@ def avg_pool2d(
     )  # fmt: skip
 
 
+@_takes_out
 @typed
 @casts(FLOAT32)
 def avg_pool3d(

@@ -9,7 +9,7 @@ from clew import errors
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, tangent_of, wrap
+from clew.core.tensor import Tensor, alias, tangent_of, wrap
 from clew.kernels.codegen.ufunc import elementwise, over_columns, over_rows
 from clew.kernels.numpy.arrays import widened
 from clew.ops.define.dims import require_bool
@@ -474,10 +474,14 @@ def batch_normalized(
         if running is None and not training:
             raise RuntimeError(f"{name} must be defined in evaluation mode" + errors.at_user_line())
     if not training and not tangent_of(running_mean) is tangent_of(running_var) is None:
-        raise RuntimeError(
-            "batch_norm is not differentiable wrt running_mean and running_var, they cannot have "
-            "forward grad defined" + errors.at_user_line()
-        )
+        if not all(tangent_of(each) is None for each in (input, weight, bias)):
+            raise RuntimeError(
+                "batch_norm is not differentiable wrt running_mean and running_var, they cannot "
+                "have forward grad defined" + errors.at_user_line()
+            )
+        # Their tangents go nowhere.
+        assert running_mean is not None and running_var is not None
+        running_mean, running_var = alias(running_mean), alias(running_var)
     check_norm_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
     if not training:
         result: Tensor = BATCH_NORM_RUNNING(input, weight, bias, running_mean, running_var, eps=eps)

@@ -44,6 +44,8 @@ Pads = tuple[int | tuple[int, int], ...]
 Grads = tuple[Tensor | None, ...]
 
 _NODE = "ConvolutionBackward0"
+# Twice as much, and it is no 64-bit number any more.
+_MOST_PADDING = 2**62 - 1
 _TYPE_NAMES = {"float32": "float", "float64": "double", "int64": "long", "int32": "int"}
 
 
@@ -306,11 +308,22 @@ def _same_padding(weight: Tensor, stride: Shape, dilation: Shape) -> Pads:
     return tuple((total // 2, total - total // 2) for total in totals)
 
 
+def _pads(function: str, padding: Any, dims: int) -> Shape:
+    pads = _per_axis("padding", integers(function, "padding", padding), dims)
+    if pads and max(pads) > _MOST_PADDING:
+        dim = next(dim for dim, value in enumerate(pads) if value > _MOST_PADDING)
+        raise failure(
+            f"Given padding={pads[dim]} at dimension {dim} , expected padding to be at most "
+            f"{_MOST_PADDING}"
+        )
+    return pads
+
+
 def _read_padding(
     function: str, padding: Any, weight: Tensor, stride: Shape, dilation: Shape
 ) -> Pads:
     if type(padding) is not str:
-        return _per_axis("padding", integers(function, "padding", padding), weight._array.ndim - 2)
+        return _pads(function, padding, weight._array.ndim - 2)
     if padding == "same":
         return _same_padding(weight, stride, dilation)
     if padding == "valid":
@@ -441,7 +454,7 @@ def _transposed_function(dims: int) -> Callable[..., Tensor]:
         axes = weight._array.ndim - 2
         steps = integers(function, "stride", stride)
         steps = _per_axis("stride", steps if len(steps) > 1 else steps * dims, axes)
-        pads = _per_axis("padding", integers(function, "padding", padding), axes)
+        pads = _pads(function, padding, axes)
         extra = integers(function, "output_padding", output_padding)
         extra = _per_axis("output_padding", extra, axes)
         spacing = _per_axis("dilation", integers(function, "dilation", dilation), axes)

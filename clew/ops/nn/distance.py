@@ -15,6 +15,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy.arrays import widened
 from clew.observer import active
 from clew.ops.define.dims import wrap_dim
+from clew.ops.linalg.cdist import direction, is_largest
 from clew.ops.shape.views import broadcast_tensors
 
 Array = np.ndarray
@@ -148,13 +149,14 @@ def _pdist_gradient(g: Tensor, self: Tensor, out: Tensor, p: float) -> Tensor:
 def _norm_slope(difference: Tensor, norm: Tensor, p: float) -> Tensor:
     """The derivative of the p-norm of the rows; 0 where the norm is 0."""
     if p == 1:
-        return difference.sign()
+        return direction(difference)
     if math.isinf(p):
-        return difference.sign() * (difference.abs() == norm).to(difference.dtype)
+        return direction(difference) * is_largest(difference, norm)
     if p == 2:
         slope: Any = difference / norm
     else:
         slope = difference.sign() * (difference.abs() / norm) ** (p - 1)
+        slope = slope.masked_fill(difference == 0, 0)
     result: Tensor = slope.masked_fill(norm == 0, 0)
     return result
 
@@ -180,6 +182,8 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         )
     if input.dtype.category != dtypes.FLOAT:
         raise RuntimeError("pdist only supports floating-point dtypes" + errors.at_user_line())
+    if input.dtype.itemsize < 4:
+        raise errors.no_kernel("pdist", input.dtype)
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values" + errors.at_user_line())
     result: Tensor = PDIST(input, p=p)

@@ -121,6 +121,8 @@ def _check_input(input: Tensor, per_feature: bool) -> None:
     have = input.dtype
     if have.category < dtypes.FLOAT:
         raise errors.in_place_dtype("Float", have.scalar_name)
+    if per_feature and have.is_complex:
+        raise errors.no_kernel("bernoulli_scalar_cpu_", have)
 
 
 def drop(weights: Tensor, p: float) -> Tensor:
@@ -350,6 +352,13 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return _dropout(input, p, train, False, per_feature=True)
 
 
+@public(method=False, out=False)
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`feature_dropout` in place."""
+    _check(p, RuntimeError)
+    return _dropout(input, p, train, True, per_feature=True)
+
+
 @public(method=False, out=False, name="alpha_dropout")
 def _torch_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     _check(p, RuntimeError)
@@ -360,3 +369,17 @@ def _torch_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 def _torch_feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     _check(p, RuntimeError)
     return _alpha_dropout(input, p, train, False, per_feature=True)
+
+
+@public(method=False, out=False)
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`alpha_dropout` in place."""
+    _check(p, RuntimeError)
+    return _alpha_dropout(input, p, train, True, per_feature=False)
+
+
+@public(method=False, out=False)
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`feature_alpha_dropout` in place."""
+    _check(p, RuntimeError)
+    return _alpha_dropout(input, p, train, True, per_feature=True)

@@ -9,7 +9,7 @@ weights, and can be differentiated again.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -287,6 +287,25 @@ def grid_sampler(
         input, grid, kernel.MODES[interpolation_mode], kernel.PADDING_MODES[padding_mode],
         align_corners,
     )  # fmt: skip
+
+
+def _of_dimensions(dims: int) -> Callable[..., Tensor]:
+    def sampler(
+        input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
+    ) -> Tensor:
+        if input._array.ndim != dims + 2:
+            raise failure(
+                f"grid_sampler_{dims}d(): expected {dims + 2}D input, but got input with sizes "
+                f"{errors.shape_list(input._array.shape)}"
+            )
+        return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+    sampler.__name__ = sampler.__qualname__ = f"grid_sampler_{dims}d"
+    sampler.__doc__ = f"`grid_sampler` of tensors with {dims} spatial dimensions."
+    return public(method=False, out=False)(sampler)
+
+
+grid_sampler_2d, grid_sampler_3d = _of_dimensions(2), _of_dimensions(3)
 
 
 # -- affine grids ------------------------------------------------------------------------------

@@ -41,16 +41,7 @@ def _resized(
     }  # fmt: skip
     if self.dtype != np.uint8 or mode.startswith("nearest"):
         return kernel.interpolate(self, **options)
-    # As in PyTorch the image is a byte image again between the two axes.
-    tall, wide = scales or (None, None)
-    options |= {"size": (self.shape[2], size[1]), "scales": (None, wide)}
-    narrow = _rounded(kernel.interpolate(self.astype(np.float32), **options))
-    options |= {"size": size, "scales": (tall, None)}
-    return _rounded(kernel.interpolate(narrow, **options)).astype(np.uint8)
-
-
-def _rounded(values: Array) -> Array:
-    return np.clip(np.floor(values + np.float32(0.5)), 0, 255)
+    return kernel.interpolate_bytes(self, **options)
 
 
 @keeps_format

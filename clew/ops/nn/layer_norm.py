@@ -323,10 +323,11 @@ def _is_usual_layer_norm(input: Any, shape: Any, weight: Any, bias: Any) -> bool
         and offset.dtype is dtype
         and factor.shape == offset.shape == x.shape[-1:] == shape
         and x.size
+        and x.ndim
     )
 
 
-def _check_layer_norm(
+def check_layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None
 ) -> None:
     shape = check_normalized_shape(input, normalized_shape, "layer_norm")
@@ -381,7 +382,7 @@ def layer_norm(
     """
     try:
         if not _is_usual_layer_norm(input, normalized_shape, weight, bias):
-            _check_layer_norm(input, normalized_shape, weight, bias)
+            check_layer_norm(input, normalized_shape, weight, bias)
         elif not local.state.grad_enabled and local.state.intercept is None:
             return _layer_norm_for_nobody(input, weight, bias, eps)
         result: tuple[Tensor, ...] = LAYER_NORM(
@@ -423,7 +424,7 @@ def local_response_norm(
         )
     if not input._array.size:
         return input
-    if input.dtype.is_complex:
+    if not (input.dtype.is_floating_point or input.dtype is dtypes.int64):
         kernel = "avg_pool2d" if ndim == 3 else "avg_pool3d_out_frame"
         raise errors.no_kernel(kernel, input.dtype)
     square = input * input

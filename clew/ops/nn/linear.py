@@ -7,27 +7,34 @@ import math
 from clew import errors
 from clew.core.casting import LOWER, UNCHANGED, casts
 from clew.core.elementwise import F32, F64, NO_PARAMS
-from clew.core.public import public
+from clew.core.public import public, with_out
 from clew.core.state import State, local
 from clew.core.tensor import Tensor
 from clew.kernels.gemm.products import affine
+from clew.ops.define.out_checks import input_dtype
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.addmm import ADDMM
 
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """`input @ weight.T + bias`.
 
     Args:
         input: (*, in)
         weight: (out, in), or a vector (in)
         bias: (out)
+        out: a tensor to write the result to
 
     Example:
         >>> weight, bias = clew.tensor([[1.0, 2.0]]), clew.tensor([10.0])
         >>> F.linear(clew.tensor([[3.0, 4.0]]), weight, bias)
         tensor([[21.]])
     """
+    if out is not None:
+        written: Tensor = with_out(linear, input_dtype())(input, weight, bias, out=out)
+        return written
     state = local.state
     autocast = state.autocast
     if autocast is not None:

@@ -6,6 +6,7 @@ when a saved tensor is overwritten.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from clew.backend import dtypes
 from clew.core.elementwise import NUMBER, binary, operands, operator
 from clew.core.inplace import apply_inplace
 from clew.core.op import OPS
-from clew.core.public import methods, public
+from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
 from clew.ops.define import out_checks
 from clew.ops.define.deprecated_forms import sorted_out
@@ -26,6 +27,7 @@ from clew.ops.define.rows import (
     Row,
     binary_in_place,
     binary_row,
+    out_form,
     require_tensors,
     unary_row,
 )
@@ -54,7 +56,7 @@ def no_derivative(name: str) -> Callable[[Tensor], Tensor]:
     """The formula of an operation that PyTorch lets into a graph but not through backward."""
 
     def refuse(g: Tensor) -> Tensor:
-        raise NotImplementedError(
+        raise RuntimeError(
             f"derivative for aten::{name} is not implemented\n"
             "  Where its gradient is not wanted, detach its inputs." + errors.at_user_line()
         )
@@ -231,7 +233,7 @@ def rsub(input: Tensor, other: Any, *, alpha: complex = 1) -> Tensor:
 def _rsub_operator(self: Tensor, other: Any) -> Any:
     if isinstance(other, NUMBER):
         return _rsub_number(self, other)
-    if isinstance(other, np.ndarray):
+    if isinstance(other, (np.ndarray, Tensor)):
         return _plain_sub(other, self)
     return NotImplemented
 
@@ -267,6 +269,11 @@ mul = binary_row(
     ),
 )  # fmt: skip
 MUL = cast(Row, OPS["mul"])
+# What PyTorch's own functions multiply by numbers with.
+MUL_NUMBER = Row(
+    "mul.number", MUL.forward, inputs=("self", "other"), takes=MUL.takes,
+    grads={"self": MUL.grads["self"]}, exact_numbers=MUL.exact_numbers, node="MulBackward1",
+)  # fmt: skip
 
 
 # -- one operand -----------------------------------------------------------------------------
@@ -283,7 +290,7 @@ neg = unary_row(
 )  # fmt: skip
 abs_ = unary_row(
     "abs", np.absolute, lambda g, self: g * self.sgn(), rule=REAL, aliases=("absolute",),
-    takes="ihfc", out_text=SAME_OUT, kinks="0 at 0",
+    takes="ihfc", out=False, kinks="0 at 0",
     doc="The absolute value; of complex numbers, their distance from 0.",
     example=(
         ">>> clew.abs(clew.tensor([-1, 2]))\n"
@@ -292,6 +299,24 @@ abs_ = unary_row(
         "tensor([5.])"
     ),
 )  # fmt: skip
+
+
+_EXACT_ABS, _ANY_ABS = out_form(FUNCTIONS["abs"], SAME_OUT), out_form(FUNCTIONS["abs"])
+
+
+def _abs_function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    # Complex numbers may go to floats of any width, or to complex numbers of their own.
+    if out is not None and isinstance(input, Tensor) and input.dtype.is_complex:
+        if out.dtype.is_complex and out.dtype is not input.dtype:
+            raise RuntimeError(
+                f"Found dtype {out.dtype.scalar_name} but expected {input.dtype.scalar_name}"
+                + errors.at_user_line()
+            )
+        return _ANY_ABS(input, out=out)
+    return _EXACT_ABS(input, out=out)
+
+
+FUNCTIONS["abs"] = FUNCTIONS["absolute"] = functools.wraps(_EXACT_ABS)(_abs_function)
 
 
 @public(out=False)
@@ -314,7 +339,6 @@ def positive(input: Tensor) -> Tensor:
 
 
 _OPERANDS = (Tensor, *NUMBER, np.ndarray)
-_FOREIGN_OPERANDS = (*NUMBER, np.ndarray)
 
 
 def binary_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
@@ -332,7 +356,9 @@ def reflected_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor,
     """The reflected dunder method of `function(other, self)`."""
 
     def method(self: Tensor, other: Any) -> Any:
-        if isinstance(other, _FOREIGN_OPERANDS):
+        if not isinstance(self, Tensor):
+            raise errors.operator_of_other(function.__name__, self)
+        if isinstance(other, _OPERANDS):
             return function(other, self)
         return NotImplemented
 

@@ -16,6 +16,7 @@ from clew.core.inplace import apply_inplace
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
 from clew.kernels.compiled.threaded_ufuncs import THRESHOLDS, threaded
+from clew.ops.define import out_checks
 from clew.ops.define.rows import Row, out_form
 from clew.ops.pointwise.arithmetic import binary_operator, conj, reflected_operator, zeros_of
 from clew.ops.pointwise.clamping import WHERE
@@ -189,7 +190,7 @@ def _pow_(self: Tensor, exponent: Any) -> Tensor:
     return apply_inplace(op, *operands(op, self, exponent))
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.same_or_apart)
 def square(input: Tensor) -> Tensor:
     """`input ** 2`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import Any
@@ -13,7 +14,7 @@ from clew.backend import dtypes
 from clew.core.op import OPS, Op
 from clew.core.public import FUNCTIONS, public
 from clew.core.tensor import Tensor
-from clew.ops.define import return_types
+from clew.ops.define import out_checks, return_types
 from clew.ops.define.rows import (
     BOOL,
     BOOL_OUT,
@@ -130,6 +131,9 @@ def _sign(self: np.ndarray) -> Any:
     result = np.asarray(np.sign(self))
     if kind == "f":
         np.copyto(result, 0, where=np.isnan(result))
+    elif kind == "c":
+        # An infinite number has no direction.
+        np.copyto(result, complex(np.nan, np.nan), where=~np.isfinite(self))
     return result
 
 
@@ -206,7 +210,7 @@ COPYSIGN_NUMBER = Row(
 )  # fmt: skip
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.same_or_apart)
 def copysign(input: Tensor, other: Any) -> Tensor:
     """The magnitude of `input` with the sign of `other`.
 
@@ -259,10 +263,23 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
     return HEAVISIDE(input, values)
 
 
-FUNCTIONS["heaviside"] = out_form(
+_heaviside_out_form = out_form(
     heaviside, "heaviside is not yet implemented for tensors with different dtypes.",
     differentiable=False,
 )  # fmt: skip
+
+
+@functools.wraps(_heaviside_out_form)
+def _heaviside_function(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Tensor:
+    if out is not None and out.dtype.is_complex:
+        raise RuntimeError(
+            "heaviside is not yet implemented for complex tensors." + errors.at_user_line()
+        )
+    result: Tensor = _heaviside_out_form(*args, out=out, **kwargs)
+    return result
+
+
+FUNCTIONS["heaviside"] = _heaviside_function
 
 # -- the representation of floats ------------------------------------------------------------
 
@@ -278,7 +295,7 @@ NEXTAFTER = NativeRow(
 )  # fmt: skip
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.same_or_apart)
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The next representable number after `input` towards `other`.
 
@@ -321,7 +338,7 @@ FREXP = Op(
 )  # fmt: skip
 
 
-@public()
+@public(accept=out_checks.of_result_dtype(out_checks.mantissa_words, out_checks.exponent_words))
 def frexp(input: Tensor) -> Any:
     """`(mantissa, exponent)` with input = mantissa · 2^exponent and 0.5 <= |mantissa| < 1.
 

@@ -20,6 +20,7 @@ from clew.core.tensor import Tensor
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy import incomplete_gamma
 from clew.kernels.numpy import special_functions as kernel
+from clew.ops.define import out_checks
 from clew.ops.define.rows import FLOAT, FLOATS, REALS, Row, binary_row, require_tensors, unary_row
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.pointwise.clamping import WHERE
@@ -389,7 +390,7 @@ def _of_kind(rows: tuple[Row, ...], input: Any, other: Any) -> Tensor:
     return op(*operands(op, input, other))
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.same_or_apart)
 def xlogy(input: Any, other: Any) -> Tensor:
     """`input * log(other)`, and 0 where input is 0.
 
@@ -444,7 +445,7 @@ LOGIT = Row(
 )  # fmt: skip
 
 
-@public(inplace=True)
+@public(inplace=True, out=out_checks.same_or_apart)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """`log(x / (1 - x))`: the inverse of the sigmoid.
 
@@ -470,8 +471,10 @@ def _sinc(self: np.ndarray) -> Any:
 
 def _grad_of_sinc(g: Tensor, self: Tensor) -> Tensor:
     scaled = self * math.pi
-    slope = g * conj((scaled * scaled.cos() - scaled.sin()) / (scaled * self))
-    return WHERE(self == 0, 0, slope)
+    below = scaled * self
+    slope = g * conj((scaled * scaled.cos() - scaled.sin()) / below)
+    # Also 0 for numbers so small that their square is.
+    return WHERE(below == 0, 0, slope)
 
 
 sinc = unary_row(

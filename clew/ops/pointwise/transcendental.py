@@ -13,6 +13,7 @@ import numpy as np
 
 from clew.backend import dtypes
 from clew.kernels.codegen.ufunc import Elementwise, elementwise
+from clew.kernels.numpy import complex_logarithms
 from clew.ops.define.rows import FLOAT, Row, unary_row
 from clew.ops.pointwise.arithmetic import conj
 
@@ -56,9 +57,15 @@ log10 = unary_row(
     doc="The logarithm to base 10.",
     example=">>> clew.log10(clew.tensor([1., 50., 0.]))\ntensor([0.0000, 1.6990,   -inf])",
 )  # fmt: skip
+
+
+def _log1p(self: Any) -> Any:
+    return complex_logarithms.log1p(self) if self.dtype.kind == "c" else np.log1p(self)
+
+
 log1p = unary_row(
     "log1p",
-    np.log1p,
+    _log1p,
     lambda g, self: g / conj(self + 1),
     rule=FLOAT,
     node="Log1PBackward0",

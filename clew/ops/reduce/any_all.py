@@ -7,6 +7,7 @@ import numpy as np
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names
 from clew.ops.reduce.reductions import DimArgument, Dims, fold, reduced_dims
 
@@ -36,7 +37,7 @@ def _logic_dims(dim: DimArgument, ndim: int, keepdim: bool) -> Dims:
     return reduced_dims(dim, ndim, keepdim)
 
 
-@public()
+@public(accept=out_checks.bool_or_byte("any"))
 @numpy_names
 def any(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor:
     """Whether some element is nonzero.
@@ -56,7 +57,7 @@ def any(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor
     return ANY(input, dims=_logic_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)
 
 
-@public()
+@public(accept=out_checks.bool_or_byte("all"))
 @numpy_names
 def all(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are nonzero.

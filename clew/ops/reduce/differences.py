@@ -9,13 +9,15 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim, wrap_dims
+from clew.ops.pointwise.arithmetic import MUL_NUMBER
 from clew.ops.shape.joining import cat
 
 # -- diff ------------------------------------------------------------------------------------------
 
 
-@public(checked=True)
+@public(checked=True, out=out_checks.same_or_apart)
 def diff(
     input: Tensor,
     n: int = 1,
@@ -118,12 +120,16 @@ def _one_spacing(name: str, x: Any, dx: Any) -> float:
             f"{name}() received an invalid combination of arguments: give either x or dx"
             + errors.at_user_line()
         )
+    if isinstance(dx, complex):
+        raise RuntimeError(
+            f"{name}: Currently, we only support dx as a real number." + errors.at_user_line()
+        )
     return dx
 
 
 @public(checked=True, method=False, out=False, aliases=("trapz",))
 def trapezoid(
-    y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
+    y: Tensor, x: Tensor | None = None, *, dx: complex | None = None, dim: int = -1
 ) -> Tensor:
     """The integral of sampled values by the trapezoidal rule.
 
@@ -148,14 +154,14 @@ def trapezoid(
     if spacing is None:
         length = y._array.shape[dim]
         ends = y.select(dim, 0) + y.select(dim, length - 1)
-        return (y.sum(dim) - ends * 0.5) * step
+        return MUL_NUMBER(y.sum(dim) - ends * 0.5, step)
     left, right = _neighbours(y, dim)
     return ((left + right) * spacing).sum(dim - y._array.ndim) / 2.0
 
 
 @public(method=False, out=False)
 def cumulative_trapezoid(
-    y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
+    y: Tensor, x: Tensor | None = None, *, dx: complex | None = None, dim: int = -1
 ) -> Tensor:
     """Running integrals of sampled values by the trapezoidal rule, one fewer than samples.
 
@@ -172,6 +178,8 @@ def cumulative_trapezoid(
     step = _one_spacing("cumulative_trapezoid", x, dx)
     spacing = _spacing("cumulative_trapezoid", y, x, dim)
     dim = wrap_dim(dim, y._array.ndim)
+    if y._array.ndim and not y._array.shape[dim]:
+        return y.clone()
     left, right = _neighbours(y, dim)
     if spacing is None:
         return (step / 2.0 * (left + right)).cumsum(dim)

@@ -23,10 +23,18 @@ def _hash(self: Array, *, dims: tuple[int, ...], keepdim: bool) -> Array:
     return xor.reduce(bits, axis=dims, keepdims=keepdim) if self.ndim else bits
 
 
+def _check_out(args: Any, kwargs: Any, out: Tensor) -> None:
+    if out.dtype is not dtypes.uint64:
+        raise RuntimeError(
+            f"Expected result to be of dtype uint64, but got {out.dtype.scalar_name}"
+            + errors.at_user_line()
+        )
+
+
 HASH_TENSOR = Op("hash_tensor", _hash, non_differentiable="integer output")
 
 
-@public(checked=True, out=False)
+@public(checked=True, out=_check_out)
 def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
     """The exclusive or of the bits of all elements, widened to 64 bits: a checksum.
 

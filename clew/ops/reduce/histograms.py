@@ -12,7 +12,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.ops.define import return_types
+from clew.ops.define import out_checks, return_types
 
 
 def is_of_examples(tensor: Tensor) -> bool:
@@ -99,7 +99,12 @@ def _evenly_binned(self: np.ndarray, *, bins: int, low: float, high: float) -> n
     """Counts in equal intervals; each element's place is computed in the input's own dtype."""
     values, kind = self.reshape(-1), self.dtype.type
     inside = values[(values >= kind(low)) & (values <= kind(high))]
-    places = (inside - kind(low)) * kind(bins) / (kind(high) - kind(low))
+    width = kind(high) - kind(low)
+    if width:
+        places = (inside - kind(low)) * kind(bins) / width
+    else:
+        # Numbers so large that there is none between the ends.
+        places = np.where(inside > 0, bins - 1, 0)
     counts = np.bincount(np.minimum(places.astype(np.int64), bins - 1), minlength=bins)
     return counts.astype(self.dtype)
 
@@ -127,7 +132,7 @@ def _check_bins(bins: int, axis: int = 0) -> None:
         )
 
 
-@public()
+@public(accept=out_checks.of_result_dtype(out_checks.histogram_words("hist")))
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """Counts of elements in `bins` equal intervals between `min` and `max`.
 
@@ -141,8 +146,6 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
         >>> clew.histc(clew.tensor([1., 2., 1., 4.]), bins=4, min=0, max=4)
         tensor([0., 2., 1., 1.])
     """
-    if input.dtype.category != dtypes.FLOAT:
-        raise errors.no_kernel("histogram_cpu", input.dtype)
     _check_bins(bins)
     if min == max and is_of_examples(input):
         counts: Tensor = input.each_example(lambda x: histc(x, bins, min, max), input)
@@ -150,6 +153,8 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     low, high = _outer_edges("histc", input, float(min), float(max))
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min" + errors.at_user_line())
+    if input.dtype.category != dtypes.FLOAT:
+        raise errors.no_kernel("histogram_cpu", input.dtype)
     return HISTC(input, bins=bins, low=low, high=high)
 
 
@@ -157,7 +162,7 @@ def _even_edges(low: float, high: float, bins: int, input: Tensor) -> np.ndarray
     return np.linspace(low, high, bins + 1).astype(input._array.dtype)
 
 
-@public()
+@public(accept=out_checks.histogram_pair)
 def histogram(
     input: Tensor,
     bins: int | Tensor = 100,
@@ -182,6 +187,17 @@ def histogram(
     """
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise errors.no_kernel("histogramdd", input.dtype)
+    if isinstance(bins, Tensor) and range is not None:
+        raise TypeError(
+            "histogram() received an invalid combination of arguments: with edges there is no "
+            "range" + errors.at_user_line()
+        )
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
+            f"should have the same dtype, but got input({input.dtype.c_name}), and weight"
+            f"({weight.dtype.c_name})" + errors.at_user_line()
+        )
     if weight is not None and weight._array.shape != input._array.shape:
         raise RuntimeError(
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the "
@@ -212,8 +228,19 @@ def edges_of(
         if bins.dtype is not input.dtype:
             raise RuntimeError(
                 "torch.histogramdd: input tensor and bins tensors should have the same dtype, but "
-                f"got input with dtype {input.dtype.name} and bins for dimension {axis} with dtype "
-                f"{bins.dtype.name}" + errors.at_user_line()
+                f"got input with dtype {input.dtype.c_name} and bins for dimension {axis} "
+                f"with dtype {bins.dtype.c_name}" + errors.at_user_line()
+            )
+        if bins._array.ndim != 1:
+            raise RuntimeError(
+                "torch.histogramdd: bins tensor should have one dimension, but got "
+                f"{bins._array.ndim} dimensions in the bins tensor for dimension {axis}"
+                + errors.at_user_line()
+            )
+        if not bins._array.size:
+            raise RuntimeError(
+                "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements "
+                f"in the bins tensor for dimension {axis}" + errors.at_user_line()
             )
         return bins.detach().clone()
     _check_bins(bins, axis)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.reduce.reductions import (
     DimArgument,
@@ -25,6 +28,7 @@ from clew.ops.reduce.reductions import (
     reduced_dims,
     restore_dims,
 )
+from clew.source import user_stacklevel
 
 # NumPy's stubs do not know the axis of generalised ufuncs.
 _vecdot: Any = np.vecdot
@@ -98,7 +102,7 @@ LINALG_VECTOR_NORM = Op(
 
 def vector_norm(
     input: Tensor,
-    ord: float = 2,
+    ord: complex = 2,
     dim: DimArgument = None,
     keepdim: bool = False,
     *,
@@ -120,7 +124,7 @@ def vector_norm(
         >>> clew.linalg.vector_norm(x, ord=float("inf"))
         tensor(4.)
     """
-    ord = float(ord)
+    ord = real_order("linalg.vector_norm", ord)
     if ord == 2 and dim is None and dtype is None and keepdim is False:
         quick = _quick_length(input)
         if quick is not None:
@@ -131,6 +135,15 @@ def vector_norm(
         _check_norm_identity(input, ord, dim, dims)
     wanted = input.dtype if dtype is None else dtype
     return LINALG_VECTOR_NORM(input, ord=ord, dims=dims, keepdim=keepdim, dtype=wanted.np)
+
+
+def real_order(name: str, ord: Any) -> float:
+    """The order of a norm as a float; complex numbers are refused."""
+    if isinstance(ord, complex):
+        raise RuntimeError(
+            f"{name}: Expected a non-complex scalar as the order of norm." + errors.at_user_line()
+        )
+    return float(ord)
 
 
 def _quick_length(input: Tensor) -> Tensor | None:
@@ -236,20 +249,52 @@ def _nuclear_norm(
     if dtype is not None:
         raise ValueError("dtype argument is not supported in nuclear norm" + errors.at_user_line())
     ndim = input._array.ndim
-    dims = (-2, -1) if dim is None and ndim == 2 else dim
-    if not isinstance(dims, (tuple, list)) or len(dims) != 2:
+    dims = list(range(ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    if ndim < 2:
         raise RuntimeError(
-            f"linalg.matrix_norm: dim must be a 2-tuple. Got {dim}" + errors.at_user_line()
+            "linalg.matrix_norm: The input tensor A must have at least 2 dimensions."
+            + errors.at_user_line()
+        )
+    if len(dims) != 2:
+        raise RuntimeError(
+            f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dims))}"
+            + errors.at_user_line()
         )
     rows, columns = (wrap_dim(each, ndim) for each in dims)
+    if rows == columns:
+        raise RuntimeError(
+            f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})"
+            + errors.at_user_line()
+        )
     rest = tuple(i for i in range(ndim) if i not in (rows, columns))
     matrices = input.permute(*rest, rows, columns)
-    total = matrices.svd(compute_uv=False)[1].sum(-1)
+    total = matrices.svd(compute_uv=False)[1].sum(-1).contiguous()
     if not keepdim:
         return total
     return total.reshape(
         tuple(1 if i in (rows, columns) else n for i, n in enumerate(input._array.shape))
     )
+
+
+@public(method=False)
+def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool = False) -> Tensor:
+    """Deprecated: the sum of the singular values; `linalg.matrix_norm(A, "nuc")` is its newer form.
+
+    Args:
+        input: at least two dimensions
+        dim: the two dimensions of the matrices; None is for an input of two
+        keepdim: keep reduced dimensions, with size 1
+
+    Example:
+        >>> clew.nuclear_norm(clew.tensor([[3., 0.], [0., -2.]]))
+        tensor(5.)
+    """
+    warnings.warn(
+        "at::nuclear_norm is deprecated and it is left for old programs. Use "
+        "linalg.matrix_norm(A, 'nuc', dim, keepdim).",
+        stacklevel=user_stacklevel(),
+    )
+    return _nuclear_norm(input, None if dim is None else tuple(dim), keepdim, None)
 
 
 # -- dist ----------------------------------------------------------------------------------------
@@ -296,10 +341,10 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
         >>> clew.dist(clew.tensor([1., 2.]), clew.tensor([4., 6.]))
         tensor(5.)
     """
+    if dtypes.bool_ in (input.dtype, other.dtype):
+        return input - other  # which raises and says why
     dtype = dtypes.promote_types(input.dtype, other.dtype)
     if dtype.category < dtypes.FLOAT:
-        if dtype is dtypes.bool_:
-            return input - other  # which raises and says why
         raise RuntimeError(
             "norm(): input dtype should be either floating point or complex. Got "
             f"{dtype.scalar_name} instead." + errors.at_user_line()
@@ -335,7 +380,7 @@ def _renorm_grad(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) ->
 RENORM = Op("renorm", _renorm, grads={"self": _renorm_grad})
 
 
-@public(inplace=True)
+@public(inplace=True, accept=out_checks.exact)
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Scale each slice along `dim` down to a norm of at most `maxnorm`.
 
@@ -350,6 +395,11 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         tensor([[0.6000, 0.8000],
                 [0.3000, 0.4000]])
     """
+    if input.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{input.dtype.scalar_name}" + errors.at_user_line()
+        )
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported" + errors.at_user_line())
     if maxnorm < 0:

@@ -11,6 +11,7 @@ from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
+from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -99,7 +100,7 @@ def _interpolated(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     return values.lerp(above, weights.expand(values._array.shape))
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.of_result_dtype(out_checks.quantile_words))
 @numpy_names
 @casts(FLOAT32)
 def quantile(
@@ -126,7 +127,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
 
-@public(checked=True)
+@public(checked=True, accept=out_checks.of_result_dtype(out_checks.quantile_words))
 @numpy_names
 @casts(FLOAT32)
 def nanquantile(

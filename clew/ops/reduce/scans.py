@@ -15,6 +15,8 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.codegen.ufunc import Scan, scan
 from clew.kernels.compiled import cumulative_extrema
+from clew.kernels.numpy import complex_logarithms
+from clew.kernels.numpy.arrays import widened
 from clew.ops.define import out_checks, return_types
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.pointwise.arithmetic import conj
@@ -113,6 +115,8 @@ def cumsum(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Ten
         tensor([[ 1,  3,  6],
                 [ 4,  9, 15]])
     """
+    if dtype is dtypes.bool_:
+        raise errors.no_kernel("cumsum_out_cpu", dtype)
     quick = _quick_scan(CUMSUM, np.add, input, dim) if dtype is None else None
     if quick is not None:
         return quick
@@ -238,11 +242,10 @@ def _logcumsumexp(self: np.ndarray, *, dim: int) -> np.ndarray:
 
 
 def _complex_logcumsumexp(rows: np.ndarray) -> None:
+    # Before the first one there is the logarithm of nothing.
+    rows[0] = complex_logarithms.logaddexp(np.full_like(rows[0], -np.inf), rows[0])
     for i in range(1, len(rows)):
-        a, b = rows[i - 1], rows[i]
-        swap = a.real < b.real
-        large, small = np.where(swap, b, a), np.where(swap, a, b)
-        rows[i] = large + np.log1p(np.exp(small - large))
+        rows[i] = complex_logarithms.logaddexp(rows[i - 1], rows[i])
 
 
 def _logcumsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor:
@@ -285,7 +288,7 @@ _EXTREMES: dict[Any, cumulative_extrema.CumulativeExtremum] = {
     np.maximum: cumulative_extrema.CUMMAX, np.minimum: cumulative_extrema.CUMMIN,
 }  # fmt: skip
 # With so many elements at every step it is quicker to go across.
-_WIDE = 64
+_WIDE = 256
 
 
 def _running_extreme(
@@ -293,20 +296,21 @@ def _running_extreme(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Values and places; None if there is no kernel for the dtype."""
     running = _EXTREMES[ufunc]
-    kernel = running.when(self) if self.ndim else None
+    wide = widened(self)
+    kernel = running.when(wide) if self.ndim else None
     if kernel is None:
         return None
-    values, places = np.empty(self.shape, self.dtype), np.empty(self.shape, np.int64)
-    operands = self, values, places
+    values, places = np.empty(self.shape, wide.dtype), np.empty(self.shape, np.int64)
+    operands = wide, values, places
     if dim == self.ndim - 1 or self.size <= _WIDE * self.shape[dim]:
         kernel(*(each.swapaxes(dim, -1) for each in operands))
-        return values, places
+        return values.astype(self.dtype, copy=False), places
     x, best, found = (each.swapaxes(dim, 0) for each in operands)
     best[0], found[0] = x[0], 0
-    go_on = running.step.when(self)
+    go_on = running.step.when(wide)
     for j in range(1, len(x)):
         go_on(x[j], best[j - 1], found[j - 1], j, best[j], found[j])
-    return values, places
+    return values.astype(self.dtype, copy=False), places
 
 
 def _running_places(ufunc: np.ufunc, self: np.ndarray, dim: int) -> np.ndarray:
@@ -363,7 +367,7 @@ def _running(
     return choose(input, indices, dim=dim), indices
 
 
-@public(out=out_checks.scanned_pair)
+@public(accept=out_checks.of_result_dtype(out_checks.scan_words))
 @numpy_names
 def cummax(input: Tensor, dim: int) -> return_types.cummax:
     """The largest element so far along a dimension, and where (the latest of equals).
@@ -380,7 +384,7 @@ def cummax(input: Tensor, dim: int) -> return_types.cummax:
     return return_types.cummax(*_running(ARGCUMMAX, CUMMAX, np.maximum, input, dim))
 
 
-@public(out=out_checks.scanned_pair)
+@public(accept=out_checks.of_result_dtype(out_checks.scan_words))
 @numpy_names
 def cummin(input: Tensor, dim: int) -> return_types.cummin:
     """The smallest element so far along a dimension, and where (the latest of equals).

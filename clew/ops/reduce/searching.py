@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,20 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
+from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim
 from clew.ops.reduce.choosing import orderable
+from clew.source import user_stacklevel
 
 # -- unique ----------------------------------------------------------------------------------------
 
 
 def _no_gradient(name: str) -> Any:
     def refuse(g: Any) -> Tensor:
-        raise errors.not_differentiable(name, "self", "a set of values has no derivative")
+        raise NotImplementedError(
+            f"the derivative for '{name}' is not implemented.\n"
+            "  A set of values has no derivative." + errors.at_user_line()
+        )
 
     return refuse
 
@@ -177,7 +183,7 @@ def _isin(
 ISIN = Op("isin", _isin, non_differentiable="boolean output")
 
 
-@public(method=False)
+@public(method=False, accept=out_checks.exact)
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
@@ -291,7 +297,7 @@ def _check_search(sequence: Tensor, values: Tensor, sorter: Tensor | None) -> No
             raise errors.no_kernel("searchsorted_out_cpu", tensor.dtype)
 
 
-@public(method=False)
+@public(method=False, accept=out_checks.of_result_dtype(out_checks.search_words))
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -325,12 +331,23 @@ def searchsorted(
         )
     values = input if isinstance(input, Tensor) else wrap(np.asarray(input))
     _check_search(sorted_sequence, values, sorter)
+    for role, tensor in (
+        ("input value", values),
+        ("boundary", sorted_sequence),
+        ("sorter", sorter),
+    ):
+        if tensor is not None and not tensor._array.flags.c_contiguous:
+            warnings.warn(
+                f"torch.searchsorted(): {role} tensor is non-contiguous, this will lower the "
+                "performance: it is copied first.",
+                stacklevel=user_stacklevel(),
+            )
     return SEARCHSORTED(
         sorted_sequence, values, sorter, right=right or side == "right", out_int32=out_int32
     )
 
 
-@public(method=False)
+@public(method=False, accept=out_checks.of_result_dtype(out_checks.search_words))
 def bucketize(
     input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
 ) -> Tensor:

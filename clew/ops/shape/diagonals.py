@@ -8,21 +8,30 @@ from clew import errors
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim
+from clew.ops.shape.joining import common_dtype
 from clew.ops.shape.slicing import DIAGONAL
 
 Shape = tuple[int, ...]
 
+
+def _clipped(matrices: np.ndarray, diagonal: int) -> int:
+    """Diagonals far outside are all alike, and need not fit into NumPy's integers."""
+    rows, columns = matrices.shape[-2:]
+    return max(-rows, min(diagonal, columns))
+
+
 TRIL = Op(
     "tril",
-    lambda self, *, diagonal: np.tril(self, diagonal),
+    lambda self, *, diagonal: as_new(np.tril(self, _clipped(self, diagonal))),
     grads={"self": lambda g, diagonal: g.tril(diagonal)},
     linear=True,
 )
 TRIU = Op(
     "triu",
-    lambda self, *, diagonal: np.triu(self, diagonal),
+    lambda self, *, diagonal: as_new(np.triu(self, _clipped(self, diagonal))),
     grads={"self": lambda g, diagonal: g.triu(diagonal)},
     linear=True,
 )
@@ -214,7 +223,7 @@ def block_diag(*tensors: Tensor) -> Tensor:
     """
     if not tensors:
         return wrap(np.zeros((1, 0), np.float32))
-    dtype = np.result_type(*[each._array.dtype for each in tensors])
+    dtype = common_dtype(tensors) or tensors[0]._array.dtype
     for position, each in enumerate(tensors):
         if each._array.ndim > 2:
             raise RuntimeError(

@@ -125,7 +125,10 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
             "torch.cat(): expected a non-empty list of Tensors" + errors.at_user_line()
         )
     shape = listed[0]._array.shape
-    if shape and all(each._array.shape == shape for each in listed):
+    if shape == (0,) and all(each._array.shape == shape for each in listed):
+        # One-dimensional empty tensors are left out; here nothing remains to have a dimension.
+        dim = 0
+    elif shape and all(each._array.shape == shape for each in listed):
         dim = wrap_dim(dim, len(shape))
     else:
         dim = _checked_cat_dim(listed, dim)
@@ -136,7 +139,7 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
 def _quick_cat(tensors: Any, dim: int) -> Tensor | None:
     """The short path for tensors of one shape and dtype; None where there is more to look at."""
     arrays = _uniform_arrays(tensors)
-    if arrays is None or not arrays[0].ndim:
+    if arrays is None or not arrays[0].ndim or arrays[0].shape == (0,):
         return None
     dim = wrap_dim(dim, arrays[0].ndim)
     params = {"dim": dim, "dtype": None}
@@ -234,7 +237,7 @@ def _not_empty(name: str, tensors: Any) -> list[Tensor]:
     return listed
 
 
-@public(method=False)
+@public(method=False, accept=out_checks.castable_parts)
 def hstack(tensors: Any) -> Tensor:
     """Join side by side: along the second dimension, vectors along their only one.
 
@@ -249,7 +252,7 @@ def hstack(tensors: Any) -> Tensor:
     return cat(listed, 0 if listed[0]._array.ndim == 1 else 1)
 
 
-@public(method=False, aliases=("row_stack",))
+@public(method=False, aliases=("row_stack",), accept=out_checks.castable_parts)
 def vstack(tensors: Any) -> Tensor:
     """Join as rows: along the first dimension.
 
@@ -264,7 +267,7 @@ def vstack(tensors: Any) -> Tensor:
     return cat([atleast_2d(each) for each in _not_empty("vstack", tensors)], 0)
 
 
-@public(method=False)
+@public(method=False, accept=out_checks.castable_parts)
 def dstack(tensors: Any) -> Tensor:
     """Join along the third dimension.
 
@@ -279,7 +282,7 @@ def dstack(tensors: Any) -> Tensor:
     return cat([atleast_3d(each) for each in _not_empty("dstack", tensors)], 2)
 
 
-@public(method=False)
+@public(method=False, accept=out_checks.castable_parts)
 def column_stack(tensors: Any) -> Tensor:
     """Join as columns: along the second dimension, vectors as one column each.
 

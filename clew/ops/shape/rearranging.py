@@ -12,10 +12,13 @@ import numpy as np
 
 from clew import errors
 from clew.backend.layout import contiguous_format
+from clew.core.interception import by_example
 from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define.dims import numpy_names, shape_argument, wrap_dim
+from clew.ops.define.memory_layout import in_memory_as
 from clew.ops.define.rows import require_tensors
 from clew.ops.shape.joining import stack, tensor_list
 
@@ -26,13 +29,13 @@ Shape = tuple[int, ...]
 
 FLIP = Op(
     "flip",
-    lambda self, *, dims: np.flip(self, dims).copy(),
+    lambda self, *, dims: in_memory_as(self, np.flip(self, dims)),
     grads={"self": lambda g, dims: g.flip(dims)},
     linear=True,
 )
 ROLL = Op(
     "roll",
-    lambda self, *, shifts, dims: np.roll(self, shifts, dims or None),
+    lambda self, *, shifts, dims: as_new(np.roll(self, shifts, dims or None)),
     grads={"self": lambda g, shifts, dims: g.roll(tuple(-n for n in shifts), dims)},
     linear=True,
 )
@@ -58,6 +61,10 @@ def flip(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
                 [1, 2]])
     """
     ndim = input._array.ndim
+    if not args and dims is None:
+        raise TypeError(
+            'flip() missing 1 required positional arguments: "dims"' + errors.at_user_line()
+        )
     wrapped = tuple(wrap_dim(dim, ndim) for dim in shape_argument(args, dims))
     for dim in wrapped:
         if wrapped.count(dim) > 1:
@@ -294,6 +301,7 @@ def _interleave_each(input: Tensor, repeats: Tensor, dim: int, output_size: int 
     return input.index_select(dim, _repeated_positions(repeats, output_size))
 
 
+@by_example
 def _repeated_positions(repeats: Tensor, output_size: int | None) -> Tensor:
     """`[2, 1]` -> `[0, 0, 1]`."""
     times = repeats._array

@@ -21,8 +21,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy.strides import address_of, owner_of
 from clew.ops.define import memory_layout
 from clew.ops.define.dims import shape_argument
-from clew.ops.define.out_checks import C_NAMES
-from clew.ops.shape.view_inplace import refuse_leaf
+from clew.ops.shape.view_inplace import refuse_change
 from clew.ops.tensor.storage_memory import bytes_of
 from clew.ops.tensor.typed_storage import TypedStorage, checked_storage, keep_storage
 from clew.ops.tensor.untyped_storage import UntypedStorage, over_storage, storage_of
@@ -169,7 +168,7 @@ def set_(
         >>> x.set_(y.untyped_storage(), 1, (2,))
         tensor([2., 3.])
     """
-    refuse_leaf(self, "set_")
+    refuse_change(self, "set_")
     if self.requires_grad and not self.is_leaf:
         raise RuntimeError(
             "set_ is only supported on tensors without a history" + errors.at_user_line()
@@ -186,9 +185,8 @@ def set_(
         )
     if isinstance(source, Tensor) and source._array.dtype is not self._array.dtype:
         raise RuntimeError(
-            f"Could not set tensor of type {C_NAMES.get(source.dtype.name, source.dtype.name)} to "
-            f"a tensor of type {C_NAMES.get(self.dtype.name, self.dtype.name)}"
-            + errors.at_user_line()
+            f"Could not set tensor of type {source.dtype.c_name} to "
+            f"a tensor of type {self.dtype.c_name}" + errors.at_user_line()
         )
     # As with `.data`, the version counter stays with the tensor.
     if isinstance(source, Tensor) and size is None:

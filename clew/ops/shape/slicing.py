@@ -19,6 +19,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import restride
+from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim
 from clew.ops.tensor.copying import convert, zeros
 
@@ -269,7 +270,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return SELECT.scatter(input, src, dim=dim, index=index)
 
 
-@public(checked=True)
+@public(checked=True, out=out_checks.input_dtype())
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
     step: int = 1,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import unwrap
 from typing import Any
 
@@ -13,13 +13,20 @@ from clew import errors
 from clew.backend.layout import contiguous_format
 from clew.core.arguments import typed
 from clew.core.op import Op
-from clew.core.public import FUNCTIONS, public
+from clew.core.public import FUNCTIONS, deliver, out_doc, public
 from clew.core.tensor import Tensor
 from clew.ops.define.out_checks import EXACT_OUT, input_dtype
 from clew.ops.define.rows import out_form
 from clew.ops.tensor.copying import clone
 
 View = Callable[..., Any]
+
+# Copies of several pieces, and what PyTorch calls them where it counts the tensors of `out=`.
+_MANY_OUT = {
+    "split": "split_copy_Tensor_out()",
+    "split_with_sizes": "split_with_sizes_copy_out",
+    "unbind": "unbind_copy_int_out",
+}
 
 # Stands for all dimensions: None is refused.
 _EVERY: Any = object()
@@ -102,6 +109,36 @@ def _copied(result: Any) -> Any:
     return tuple(clone(each, memory_format=contiguous_format) for each in result)
 
 
+def _many_out(implementation: View, overload: str) -> View:
+    """The same function with an `out=` argument: one tensor for each piece, and no result."""
+
+    @functools.wraps(implementation)
+    def function(*args: Any, out: Sequence[Tensor] | None = None, **kwargs: Any) -> Any:
+        pieces = implementation(*args, **kwargs)
+        if out is None:
+            return pieces
+        name = implementation.__name__
+        if not isinstance(out, (tuple, list)):
+            raise errors.wrong_argument(name, "out", None, "tuple of Tensors", out)
+        if len(out) != len(pieces):
+            raise RuntimeError(
+                f"{overload} expected an out= argument of size {len(pieces)}, got size {len(out)}"
+                + errors.at_user_line()
+            )
+        if name == "split_with_sizes_copy":
+            for piece, target in zip(pieces, out, strict=True):
+                input_dtype(may_alias=True)((piece,), {}, target)
+            for piece, target in zip(pieces, out, strict=True):
+                deliver(piece, target, name)
+        else:
+            for piece, target in zip(pieces, out, strict=True):
+                target.copy_(piece)
+        return None
+
+    function.__doc__ = out_doc(implementation.__doc__)
+    return function
+
+
 def _copying(view: View, name: str, call: str, result: str) -> None:
     """Define `clew.<name>_copy`."""
 
@@ -116,8 +153,8 @@ def _copying(view: View, name: str, call: str, result: str) -> None:
     function.__doc__ = _DOC.format(
         view=name, name=copy, arguments=arguments, call=call, result=result
     )
-    if name in ("split", "split_with_sizes", "unbind"):
-        FUNCTIONS[copy] = typed(function)
+    if name in _MANY_OUT:
+        FUNCTIONS[copy] = _many_out(typed(function), _MANY_OUT[name])
     else:
         # Inputs with history are no obstacle to `out=`, which then has it.
         FUNCTIONS[copy] = out_form(typed(function), EXACT_OUT, differentiable=False)

@@ -21,9 +21,10 @@ from clew.backend import dtypes
 from clew.backend.device import check_device
 from clew.core.exposure import expose
 from clew.core.mirror import CONJ, bits_of
+from clew.core.no_history import NoHistory
 from clew.core.public import methods
 from clew.core.state import local
-from clew.core.tensor import NoHistory, Tensor
+from clew.core.tensor import Tensor
 from clew.observer import active
 from clew.source import user_where
 
@@ -219,9 +220,7 @@ def _real_element(self: Tensor, name: str) -> Any:
     value = _only_element(self)
     if isinstance(value, complex):
         if value.imag:
-            raise RuntimeError(
-                f"value cannot be converted to type {name} without overflow" + errors.at_user_line()
-            )
+            raise errors.scalar_overflow(name)
         return value.real
     return value
 

@@ -266,12 +266,16 @@ def test_errors_begin_as_torch_errors(params: dict[str, Any], words: str) -> Non
         max_pool.max_pool(x, **params)
 
 
+def test_a_window_in_the_padding_has_the_lowest_value_and_no_index() -> None:
+    values, index = max_pool.max_pool(np.ones((1, 1, 1)), kernel_size=2, dilation=5, padding=3)
+    assert (values == -np.inf).all()
+    assert (index == -1).all()
+
+
 def test_own_errors() -> None:
     x = np.ones((1, 2, 5, 5))
     with pytest.raises(RuntimeError, match="dilation should be greater than zero"):
         max_pool.max_pool(x, kernel_size=2, dilation=0)
-    with pytest.raises(RuntimeError, match="wholly in the padding"):
-        max_pool.max_pool(np.ones((1, 1, 1)), kernel_size=2, dilation=5, padding=3)
     with pytest.raises(RuntimeError, match="divisor must be not zero"):
         average_pool.avg_pool(x, kernel_size=2, divisor_override=0)
     with pytest.raises(RuntimeError, match="not implemented for 'int64'"):

@@ -142,13 +142,13 @@ def test_fractional_sizes(m: Any) -> Any:
         pool = getattr(F, f"fractional_max_pool{dims}d")
         x, samples = m.randn(3, *(7,) * dims), m.rand(3, 3, dims)
         for size in (0, -1, 3, 8, (), (3,), (3, 3), (3, 3, 3), (0, 1), (0, 1, 1), 3.0):
-            seen.append(outcome(lambda: pool(x, 2, size, _random_samples=samples)))  # noqa: B023
+            seen.append(outcome(lambda: pool(x, 2, size, _random_samples=samples)))  # noqa: B023  # called at once
         for ratio in (0.5, (0.5,), (0.5, 0.4), (0.5, 0.4, 0.6), (0.5,) * 4):
             seen.append(
-                outcome(lambda: pool(x, 2, output_ratio=ratio, _random_samples=samples))  # noqa: B023
+                outcome(lambda: pool(x, 2, output_ratio=ratio, _random_samples=samples))  # noqa: B023  # called at once
             )
         for shape in ((0, 3), (2, 0), (0,), (2, 2, 3)):
-            seen.append(outcome(lambda: pool(m.zeros(*shape, *(7,) * dims), 2, 3)))  # noqa: B023
+            seen.append(outcome(lambda: pool(m.zeros(*shape, *(7,) * dims), 2, 3)))  # noqa: B023  # called at once
         seen.append(raised(pool, x, 2, 3, _random_samples=m.rand(3, dims)))
         seen.append(getattr(m.nn, f"FractionalMaxPool{dims}d")(2, 3)(x))
     seen.append(raised(m.nn.FractionalMaxPool3d, 0, 3))
@@ -169,8 +169,8 @@ def test_sizes_that_are_refused(m: Any) -> Any:
         for name in ("adaptive_max_pool", "adaptive_avg_pool"):
             pool = getattr(F, f"{name}{dims}d")
             seen += [raised(pool, x, size) for size in ((2.0,) * dims, True, (2,) * 4, -1)]
-            seen.append(raised(lambda: pool(x.requires_grad_(), 0).sum().backward()))  # noqa: B023
-            seen.append(raised(lambda: pool(m.ones(2, 0, *(5,) * dims), 3)))  # noqa: B023
+            seen.append(raised(lambda: pool(x.requires_grad_(), 0).sum().backward()))  # noqa: B023  # called at once
+            seen.append(raised(lambda: pool(m.ones(2, 0, *(5,) * dims), 3)))  # noqa: B023  # called at once
     line = m.ones(1, 2, 5)
     for size in (2.0, True, 2**70, (2, 2)):
         seen += [raised(F.max_pool1d, line, size), raised(F.avg_pool1d, line, size)]

@@ -13,8 +13,11 @@ from clew.core.public import public, with_out
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where as choose
 from clew.kernels.codegen.ufunc import elementwise
+from clew.ops.define import out_checks
 from clew.ops.define.rows import FLOATS, Row
 from clew.ops.nn.activation.unary import require_tensor, run, run_kernel, with_dims
+from clew.ops.pointwise.arithmetic import zeros_of
+from clew.ops.tensor.copying import scalar_as
 
 Array = np.ndarray
 
@@ -40,7 +43,8 @@ THRESHOLD_BACKWARD: Row = Row(
     "threshold_backward",
     lambda grad_output, self, *, threshold: _kept(grad_output, ~(self <= threshold)),
     grads={
-        "grad_output": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)
+        "grad_output": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold),
+        "self": zeros_of,
     },
 )
 THRESHOLD_IN_PLACE = Row(
@@ -53,10 +57,12 @@ THRESHOLD = Row(
     grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
     kinks="0 at the threshold",
 )  # fmt: skip
+# Equal elements give equal results, and PyTorch does not refuse to write these to one place.
+THRESHOLD_IN_PLACE.uniform = True
 
 
 @typed
-def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+def threshold(input: Tensor, threshold: complex, value: complex, inplace: bool = False) -> Tensor:
     """`x` above the threshold, `value` up to it.
 
     Args:
@@ -68,19 +74,29 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
         >>> F.threshold(clew.tensor([0.0, 0.5, 2.0]), 0.5, -1.0)
         tensor([-1., -1.,  2.])
     """
-    op = THRESHOLD_IN_PLACE if inplace else THRESHOLD
-    return run(op, input, inplace, threshold=threshold, value=value)
+    return _thresholded(input, threshold, value, inplace)
 
 
 @public(method=False, out=False)
-def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+def threshold_(input: Tensor, threshold: complex, value: complex) -> Tensor:
     """In-place version of `threshold`."""
-    return run(THRESHOLD_IN_PLACE, input, True, threshold=threshold, value=value)
+    return _thresholded(input, threshold, value, inplace=True)
 
 
 @public(method=False, name="threshold")
-def _torch_threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    return run(THRESHOLD, input, False, threshold=threshold, value=value)
+def _torch_threshold(input: Tensor, threshold: complex, value: complex) -> Tensor:
+    return _thresholded(input, threshold, value, inplace=False)
+
+
+def _thresholded(input: Tensor, threshold: Any, value: Any, inplace: bool) -> Tensor:
+    op = THRESHOLD_IN_PLACE if inplace else THRESHOLD
+    whole = isinstance(input, Tensor) and input.dtype.category == dtypes.INTEGER
+    if whole or isinstance(threshold, complex) or isinstance(value, complex):
+        require_tensor(op.name, input)
+        if not input.dtype.is_complex:
+            dtype = input._array.dtype
+            threshold, value = (scalar_as(each, dtype).item() for each in (threshold, value))
+    return run(op, input, inplace, threshold=threshold, value=value)
 
 
 def _hardtanh_backward(grad_output: Array, self: Array, *, min_val: float, max_val: float) -> Array:
@@ -92,7 +108,8 @@ HARDTANH_BACKWARD: Row = Row(
     grads={
         "grad_output": lambda g, self, min_val, max_val: HARDTANH_BACKWARD(
             g, self, min_val=min_val, max_val=max_val
-        )
+        ),
+        "self": zeros_of,
     },
 )  # fmt: skip
 HARDTANH = Row(
@@ -166,7 +183,7 @@ def _hardsigmoid(self: Array) -> Array:
 HARDSIGMOID_BACKWARD: Row = Row(
     "hardsigmoid_backward",
     lambda grad_output, self: _kept(grad_output / 6, (self > -3) & (self < 3)),
-    grads={"grad_output": lambda g, self: HARDSIGMOID_BACKWARD(g, self)},
+    grads={"grad_output": lambda g, self: HARDSIGMOID_BACKWARD(g, self), "self": zeros_of},
 )
 HARDSIGMOID = Row(
     "hardsigmoid", _hardsigmoid, inputs=("self",), takes=FLOATS, kinks="0 at both ends",
@@ -236,18 +253,34 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 # -- shrinking -----------------------------------------------------------------------------
 
 
-def _softshrink(self: Array, *, lambd: float) -> Array:
-    moved = np.where(self > 0, self - self.dtype.type(lambd), self + self.dtype.type(lambd))
-    small = (self >= -lambd) & (self <= lambd)
+@elementwise("softshrink", 2, scalars=(1,))
+def _SOFTSHRINK_KERNEL(x: Any, lambd: Any) -> Any:
+    moved = choose(x > 0.0, x - lambd, x + lambd)
     # A NaN is neither small nor large and must stay.
-    return np.where(small, self.dtype.type(0), moved)
+    return choose((x >= -lambd) & (x <= lambd), lambd.like(0.0), moved)
+
+
+@elementwise("shrink_backward", 3, scalars=(2,))
+def _SHRINK_BACKWARD_KERNEL(g: Any, x: Any, lambd: Any) -> Any:
+    return choose((x >= -lambd) & (x <= lambd), lambd.like(0.0), g)
+
+
+def _softshrink(self: Array, *, lambd: float) -> Array:
+    return run_kernel(_SOFTSHRINK_KERNEL, self, numbers=(lambd,))
+
+
+def _kept_outside(values: Array, self: Array, lambd: float) -> Array:
+    return run_kernel(_SHRINK_BACKWARD_KERNEL, values, self, numbers=(lambd,))
 
 
 SHRINK_BACKWARD: Row = Row(
     "shrink_backward",
-    lambda grad_output, self, *, lambd: _kept(grad_output, ~((self >= -lambd) & (self <= lambd))),
+    lambda grad_output, self, *, lambd: _kept_outside(grad_output, self, lambd),
     node="SoftshrinkBackwardBackward0",
-    grads={"grad_output": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd)},
+    grads={
+        "grad_output": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd),
+        "self": zeros_of,
+    },
 )
 SOFTSHRINK = Row(
     "softshrink", _softshrink, inputs=("self",), takes=FLOATS, kernel="softshrink_check",
@@ -256,7 +289,7 @@ SOFTSHRINK = Row(
 )  # fmt: skip
 HARDSHRINK = Row(
     "hardshrink",
-    lambda self, *, lambd: _kept(self, ~((self >= -lambd) & (self <= lambd))),
+    lambda self, *, lambd: _kept_outside(self, self, lambd),
     inputs=("self",), takes=FLOATS,
     grads={"self": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd)},
     kinks="0 at both ends",
@@ -275,7 +308,9 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         tensor([-0.5000,  0.0000,  1.5000])
     """
     require_tensor("softshrink", input)
-    largest = dtypes.finfo(input.dtype).max if input.dtype.category == dtypes.FLOAT else lambd
+    if input.dtype.category != dtypes.FLOAT:
+        raise errors.no_kernel("softshrink_check", input.dtype)
+    largest = dtypes.finfo(input.dtype).max
     if not 0 <= lambd <= largest:
         raise RuntimeError(
             f"lambda must be in range [0, {largest:g}] for input dtype {input.dtype.scalar_name}, "
@@ -284,7 +319,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return run(SOFTSHRINK, input, False, lambd=lambd)
 
 
-@public()
+@public(out=out_checks.same_or_apart)
 @explained
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`x` outside of [-lambd, lambd], 0 within.

@@ -22,7 +22,6 @@ from clew.kernels.codegen.ufunc import over_rows
 from clew.kernels.numpy.arrays import are_below, row_by_row, widened
 from clew.ops.define.rows import require_tensors
 from clew.ops.nn.activation.softmax import LOG_SOFTMAX, log_softmax
-from clew.ops.nn.linear import linear
 from clew.ops.nn.loss.reduction import asked_reduction
 
 Array = np.ndarray
@@ -441,45 +440,3 @@ def _smoothing_loss(
     left_out = ignored.reshape(target._array.shape)
     weights = weight[target.masked_fill(left_out, 0).long()].masked_fill(left_out, 0)
     return total / weights.sum()
-
-
-def linear_cross_entropy(
-    input: Tensor,
-    linear_weight: Tensor,
-    target: Tensor,
-    *,
-    linear_bias: Tensor | None = None,
-    weight: Tensor | None = None,
-    reduction: str = "mean",
-    ignore_index: int | None = None,
-    label_smoothing: float = 0.0,
-    options: object = None,
-) -> Tensor:
-    """`cross_entropy` of `linear(input, linear_weight, linear_bias)`.
-
-    A weight of more than two dimensions gives scores (N, C, d1, ...) from inputs (N, features).
-
-    Args:
-        input: (N, features)
-        linear_weight, linear_bias: of the linear layer
-        target, weight, reduction, ignore_index, label_smoothing: as in `cross_entropy`
-        options: how PyTorch may split the work; here it is done in one piece
-
-    Example:
-        >>> F.linear_cross_entropy(clew.zeros(4, 8), clew.zeros(3, 8), clew.tensor([0, 1, 2, 0]))
-        tensor(1.0986)
-    """
-    *out_shape, features = linear_weight._array.shape
-    if input._array.shape[-1] != features:
-        raise RuntimeError(
-            "expected equal input and linear_weight last dimensions (in_features), got "
-            f"{input._array.shape[-1]} and {features}, respectively" + errors.at_user_line()
-        )
-    bias = None if linear_bias is None else linear_bias.reshape(-1)
-    scores = linear(input, linear_weight.reshape(-1, features), bias)
-    if len(out_shape) > 1:
-        scores = scores.reshape(*scores._array.shape[:-1], *out_shape)
-    return cross_entropy(
-        scores, target, weight, ignore_index=-100 if ignore_index is None else ignore_index,
-        reduction=reduction, label_smoothing=label_smoothing,
-    )  # fmt: skip

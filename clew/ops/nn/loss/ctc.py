@@ -10,11 +10,12 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
+from clew.core.interception import one_by_one
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, every_value, wrap
+from clew.core.state import local
+from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy import ctc
-from clew.ops.define import vmap_errors
 from clew.ops.nn.loss.reduction import check_reduction
 
 Array = np.ndarray
@@ -227,9 +228,14 @@ def ctc_loss(
     batch = scores._array.shape[1]
     inputs = _lengths(input_lengths, "input_lengths", batch)
     wanted = _lengths(target_lengths, "target_lengths", batch)
-    for given in (targets, inputs, wanted):
-        if every_value(given) is not given._array:
-            raise vmap_errors.no_rule("ctc_loss", "the targets or lengths of each example differ")
+    if targets._is_lifted or inputs._is_lifted or wanted._is_lifted:
+        result: Tensor = one_by_one(
+            ctc_loss,
+            (log_probs, targets, inputs, wanted, blank, reduction, zero_infinity),
+            {},
+            local.state.intercept,
+        )
+        return result
     _check_lengths(scores, targets, inputs._array, wanted._array, blank)
     labels = _padded(targets, wanted._array, scores._array.shape[2])
     losses: Tensor = CTC_LOSS(

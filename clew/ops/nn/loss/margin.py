@@ -100,7 +100,7 @@ def margin_ranking_loss(
             f"input1: {input1.shape}, input2: {input2.shape}, target: {target.shape} "
             + errors.at_user_line()
         )
-    return reduce_loss((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return reduce_loss((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
 @typed

@@ -154,7 +154,7 @@ def _check_multi_margin(input: Tensor, target: Tensor, weight: Tensor | None) ->
             f"inconsistent weight size, expected {classes} but got "
             f"{errors.shape_list(weight._array.shape)}" + errors.at_user_line()
         )
-    if input.dtype.category != dtypes.FLOAT:
+    if input.dtype not in (dtypes.float32, dtypes.float64):
         raise errors.no_kernel("multi_margin_loss_cpu_kernel", input.dtype)
     for other, expected in ((target, dtypes.int64), (weight, input.dtype)):
         if other is not None and other.dtype is not expected:
@@ -171,6 +171,8 @@ def _label_gaps(self: Array, target: Array) -> tuple[Array, Array, Array]:
     """
     x, t = _rows(widened(self)), _rows(target)
     listed = np.logical_and.accumulate(t >= 0, axis=1)
+    most = listed.sum(axis=1).max(initial=0)
+    t, listed = t[:, :most], listed[:, :most]
     is_label = np.zeros(x.shape, bool)
     row, column = np.nonzero(listed)
     is_label[row, t[row, column]] = True
@@ -253,7 +255,7 @@ def multilabel_margin_loss(
     labels = every_value(target)
     if labels.size and (labels.min() < -1 or labels.max() >= (shape[-1] if shape else 1)):
         raise RuntimeError("argument #2 'target' is out of range" + errors.at_user_line())
-    if input.dtype.category != dtypes.FLOAT:
+    if input.dtype not in (dtypes.float32, dtypes.float64):
         raise errors.no_kernel("multilabel_margin_loss_forward_out_frame", input.dtype)
     if target.dtype is not dtypes.int64:
         raise RuntimeError(

@@ -1,0 +1,36 @@
+"""Reductions and normalizations that leave elements out: `clew.masked`, as `torch.masked`.
+
+A mask is a bool tensor that broadcasts to the input: True for the elements that count. What is
+left out is replaced by a value that does not change the result, so it gets no gradient.
+`MaskedTensor` is not part of clew.
+"""
+
+from clew.masked.along import (
+    cumprod,
+    cumsum,
+    log_softmax,
+    logaddexp,
+    normalize,
+    softmax,
+    softmin,
+)
+from clew.masked.reductions import (
+    amax,
+    amin,
+    argmax,
+    argmin,
+    logsumexp,
+    mean,
+    median,
+    norm,
+    prod,
+    std,
+    sum,
+    var,
+)
+
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp",
+    "logsumexp", "mean", "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum",
+    "var",
+]  # fmt: skip

@@ -1,0 +1,164 @@
+"""Functions of PyTorch that also return what they keep for backward, or check no indices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from clew import errors
+from clew.core.public import public
+from clew.core.tensor import Tensor
+from clew.ops.nn.batch_norm import BATCH_NORM, batch_normalized
+from clew.ops.nn.group_norm import GROUP_NORM
+from clew.ops.nn.layer_norm import LAYER_NORM, check_layer_norm, check_norm_dtypes
+
+# -- normalizations ------------------------------------------------------------------------------
+
+
+@public(method=False, out=False)
+def native_layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`layer_norm`, and the means and inverse deviations that it divided by.
+
+    Args:
+        normalized_shape: the sizes of the last dimensions, which are normalized
+        weight, bias: the scale and shift of each element, or None
+        eps: what is added to the variance
+
+    Example:
+        >>> x = clew.tensor([[1.0, 3.0]])
+        >>> clew.native_layer_norm(x, (2,), None, None, 0.0)
+        (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
+    """
+    check_layer_norm(input, normalized_shape, weight, bias)
+    result, mean, rstd = LAYER_NORM(
+        input, weight, bias, normalized_ndim=len(normalized_shape), eps=eps
+    )
+    return result, *_statistics(mean, rstd, input)
+
+
+@public(method=False, out=False)
+def native_group_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`group_norm`, and the means and inverse deviations that it divided by.
+
+    Args:
+        weight, bias: the scale and shift of each channel, or None
+        N, C, HxW: the numbers of samples, of channels, and of elements of a channel
+        group: the number of groups
+        eps: what is added to the variance
+
+    Example:
+        >>> x = clew.tensor([[1.0, 3.0]])
+        >>> clew.native_group_norm(x, None, None, 1, 2, 1, 1, 0.0)
+        (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
+    """
+    if C % group:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {errors.shape_list(input._array.shape)} and num_groups={group}"
+            + errors.at_user_line()
+        )
+    check_norm_dtypes("GroupNormKernelImpl", input, weight, bias)
+    rows = input.reshape(N, C, HxW)
+    result = GROUP_NORM(rows, weight, bias, num_groups=group, eps=eps)[0]
+    # These have gradients, too, unlike those of the other normalizations.
+    groups = rows.reshape(N, group, C // group * HxW)
+    groups = groups.float() if input.dtype.itemsize < 4 else groups
+    mean, rstd = groups.mean(-1), (groups.var(-1, correction=0) + eps).rsqrt()
+    return result.reshape(input.shape), mean.to(input.dtype), rstd.to(input.dtype)
+
+
+def _statistics(mean: Tensor, rstd: Tensor, input: Tensor) -> tuple[Tensor, Tensor]:
+    return mean.detach().to(input.dtype), rstd.detach().to(input.dtype)
+
+
+@public(method=False)
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`batch_norm`, and the batch's means and inverse deviations, which are empty in evaluation.
+
+    Args:
+        input: (N, C, ...)
+        weight, bias: the scale and shift of each channel, or None
+        running_mean, running_var: the running statistics, which training updates, or None
+        training: normalize over the batch, not by the running statistics
+        momentum: the weight of the batch in that update
+        eps: what is added to the variance
+
+    Example:
+        >>> x = clew.tensor([[1.0], [3.0]])
+        >>> clew.native_batch_norm(x, None, None, None, None, True, 0.1, 0.0)[1:]
+        (tensor([2.]), tensor([1.]))
+    """
+    result = batch_normalized(
+        input, running_mean, running_var, weight, bias, training, momentum, eps
+    )
+    given = next((v for v in (weight, bias, running_mean, running_var) if v is not None), input)
+    if training and input._array.size and input._array.ndim > 1:
+        _, mean, rstd, _ = BATCH_NORM(input.detach(), None, None, eps=eps)
+        mean, rstd = _statistics(mean, rstd, given)
+    else:
+        mean, rstd = input.new_empty(0), input.new_empty(0)
+    return result, mean, rstd
+
+
+@public(method=False)
+def _native_batch_norm_legit(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, *rest: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    running = rest[:-3] if len(rest) == 5 else (None, None)
+    return native_batch_norm(input, weight, bias, *running, *rest[-3:])
+
+
+# -- indices that are not checked --------------------------------------------------------------
+
+
+def _clamped(input: Tensor, indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
+    sizes = input._array.shape
+    return tuple(
+        slice(None) if index is None else index.clamp(-size, size - 1)
+        for index, size in zip(indices, sizes, strict=False)
+    )
+
+
+@public(method=False, out=False)
+def _unsafe_masked_index(
+    input: Tensor, mask: Tensor, indices: Sequence[Tensor | None], fill: complex
+) -> Tensor:
+    if not input._array.size:
+        return input.new_full(mask.shape, fill)
+    taken: Tensor = input[_clamped(input, indices)]
+    return taken.masked_fill(mask.logical_not(), fill)
+
+
+@public(method=False, out=False)
+def _unsafe_masked_index_put_accumulate(
+    input: Tensor, mask: Tensor, indices: Sequence[Tensor | None], values: Tensor
+) -> Tensor:
+    if not input._array.size:
+        return input.clone()
+    kept = values.masked_fill(mask.logical_not(), 0)
+    result: Tensor = input.index_put(_clamped(input, indices), kept, accumulate=True)
+    return result
