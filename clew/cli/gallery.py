@@ -60,17 +60,20 @@ def complain(text: str) -> int:
 
 
 def show_list(console: Console) -> None:
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for section in gallery.SECTIONS:
-        table.add_row(f"[bold]{gallery.title(gallery.FOLDER / section / '__init__.py')}[/bold]")
-        for entry in gallery.entries():
-            if entry.section == section:
-                table.add_row(f"  {entry.name}", gallery.title(entry.path))
-    table.add_row(f"[bold]{gallery.title(gallery.BROKEN / '__init__.py')}[/bold]")
-    for name in gallery.bugs():
-        table.add_row(f"  {name}", gallery.title(gallery.BROKEN / f"{name}.py"))
-    console.print(table)
-    console.print("\nRun one: clew gallery NAME [--fast] [--seed N] [--out DIR]")
+    names: dict[str, list[str]] = {section: [] for section in gallery.SECTIONS}
+    for entry in gallery.entries():
+        names[entry.section].append(entry.name)
+    names[gallery.BROKEN.name] = gallery.bugs()
+    width = max(len(name) for section in names.values() for name in section)
+    for section, programs in names.items():
+        folder = gallery.FOLDER / section
+        console.print(f"[bold]{gallery.title(folder / '__init__.py')}[/bold]", soft_wrap=True)
+        table = Table(show_header=False, box=None, padding=(0, 2, 0, 2))
+        table.add_column(width=width)
+        for name in programs:
+            table.add_row(name, gallery.title(folder / f"{name}.py"))
+        console.print(table)
+    console.print("Run one: clew gallery NAME [--fast] [--seed N] [--out DIR] [--torch]")
 
 
 def compare(entry: gallery.Entry, args: argparse.Namespace, seconds: float) -> None:
@@ -96,7 +99,7 @@ def break_it(name: str) -> int:
     console.rule(f"{broken.name}, under the doctor")
     examine(broken)
     console.rule("the repair")
-    console.print(Syntax("".join(repair(broken, repaired)), "diff"))
+    console.print(Syntax("".join(repair(broken, repaired)), "diff", word_wrap=True))
     console.rule(f"{repaired.name}, under the doctor")
     return examine(repaired)
 

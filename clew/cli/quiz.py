@@ -42,7 +42,7 @@ def start(args: argparse.Namespace) -> int:
 
 
 def present(question: Question, console: Console) -> None:
-    console.print(Syntax(question.code, "python"))
+    console.print(Syntax(question.code, "python", word_wrap=True))
     console.print(f"[bold]{question.ask}[/bold]", soft_wrap=True)
     for letter, choice in zip("abcd", question.choices):
         console.print(f"  {letter}  {choice}", markup=False)

@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     if args.step is None:
         console.print(f"{Path(scratch.__file__)}", soft_wrap=True, highlight=False)
         return helper.run(scratch.main, scratch.claims, args)
-    console.print(Syntax(source_of(args.step), "python"))
+    console.print(Syntax(source_of(args.step), "python", word_wrap=True))
     result = scratch.STEPS[args.step - 1]()
     if isinstance(result, dict):
         for name, value in result.items():
