@@ -41,7 +41,7 @@ PERMUTE = ViewOp(
 
 def _swapped(g: Any, dim0: int, dim1: int) -> Any:
     """Of tensors or bare arrays; without dimensions it is the same once more."""
-    if type(g) is np.ndarray and not g.ndim:
+    if isinstance(g, np.ndarray) and not g.ndim:
         return g.view()
     return g.swapaxes(dim0, dim1)
 
