@@ -14,8 +14,8 @@ from types import CodeType, FrameType
 from typing import NamedTuple
 
 # Packages whose frames are clew's own, so that a line in them is not the user's line. All but those
-# of the command line, whose programs are users like any other; looking for them would take as long
-# as importing five modules.
+# of the command line and the gallery, whose programs are users like any other; looking for them
+# would take as long as importing five modules.
 INTERNAL_PACKAGES = frozenset({"clew"}) | {
     f"clew.{name}"
     for name in (
