@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from clew.core.overrides import overridable
+
 __all__ = [
     "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max",
     "sym_min", "sym_not", "sym_sqrt", "sym_sum",
@@ -151,3 +153,6 @@ def sym_sqrt(a: Any) -> float:
 def sym_fresh_size(expr: Any) -> Any:
     """Raises: only a compiler has new symbols."""
     raise RuntimeError("sym_fresh_size: clew has no compiler, and no symbols")
+
+
+overridable("torch", globals(), *(name for name in __all__ if name.startswith("sym_")))

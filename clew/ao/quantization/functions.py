@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.autograd.function import Function
+from clew.core.overrides import overridable
 from clew.core.tensor import Tensor
 
 __all__ = ["fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"]
@@ -68,3 +69,6 @@ def fake_quantize_per_channel_affine(
         input, scale.reshape(shape), zero_point.reshape(shape), quant_min, quant_max
     )
     return result
+
+
+overridable("torch", globals(), *__all__)
