@@ -34,6 +34,7 @@ from clew.ops.shape.splitting import UNBIND
 from clew.ops.shape.squeezing import UNSQUEEZE
 from clew.ops.shape.views import ALIAS
 from clew.ops.tensor.copying import copy_, fill_, scalar_as
+from clew.source import user_stacklevel
 
 Shape = tuple[int, ...]
 INDEX_DTYPES = frozenset(np.dtype(name) for name in ("int64", "int32", "uint8", "bool"))
@@ -186,7 +187,7 @@ def _apply_tensor(
         warnings.warn(
             "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
             "instead.",
-            stacklevel=4,
+            stacklevel=user_stacklevel(),
         )
     _record(advanced, dim, index)
     return current, dim + (array.ndim if is_mask else 1)
