@@ -193,7 +193,6 @@ OUT_OF_SCOPE: dict[str, tuple[str, ...]] = {
     ),
     "sparse layouts": ("sparse.*", "to_sparse"),
     "CUDA only": ("jiterator_*", "bmm.triton_optimized", "nn.functional.batch_norm.without_cudnn"),
-    "masked prototype namespace": ("masked.*",),
     "samples that read storage outside of the tensor given, which translation does not carry": (
         "as_strided.partial_views",
     ),
