@@ -55,10 +55,6 @@ DEPARTURES: dict[tuple[str, str, str], str] = {
     ): "mean and deviation are rounded as in torch, and where they cancel their last bit shows",
     ("narrow_copy", "errors", "-"): "torch's words are of a check inside it that failed",
     **{
-        ("ormqr", "grad", dtype): "torch gives the vectors of an empty batch no gradient at all"
-        for dtype in ("float64", "complex128")
-    },
-    **{
         (name, "forward", dtype): "the signs of singular vectors are free: the libraries differ"
         for name in ("svd_lowrank", "pca_lowrank")
         for dtype in ("float64", "float32")

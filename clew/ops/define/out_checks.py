@@ -202,6 +202,28 @@ def decides_dtype(args: Args, kwargs: Kwargs, out: Tensor) -> None:
     same_or_apart(args, {}, out)
 
 
+def nansum_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
+    """`out` decides on the dtype, which must be floating point where the input is."""
+    wanted = kwargs.get("dtype")
+    if args and args[0].dtype.is_floating_point:
+        if wanted is not None and wanted is not out.dtype:
+            raise RuntimeError(
+                "nansum: provided dtype must match dtype of result. Got "
+                f"{out.dtype.scalar_name} and {wanted.scalar_name}." + errors.at_user_line()
+            )
+        if out.dtype.category < dtypes.FLOAT:
+            raise errors.no_kernel("nansum_cpu", out.dtype)
+    decides_dtype(args, kwargs, out)
+
+
+def diff_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
+    """Differences are converted; where none are taken, the dtype must be that of the input."""
+    order = kwargs.get("n", args[1] if len(args) > 1 else 1)
+    if order == 0:
+        require_dtype([*args, *kwargs.values()][0].dtype, out, scan_words)
+    same_or_apart(args, kwargs, out)
+
+
 def long_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
     if out.dtype is not dtypes.int64:
         raise RuntimeError(

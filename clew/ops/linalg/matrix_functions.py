@@ -252,7 +252,8 @@ def lstsq(
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
             + errors.at_user_line()
         )
-    result = lstsq_result(*LINALG_LSTSQ(A, right, rcond=rcond, driver=driver))
+    found = lstsq_result(*LINALG_LSTSQ(A, right, rcond=rcond, driver=driver))
+    result = found._replace(singular_values=found.singular_values.detach())
     return result._replace(solution=result.solution.squeeze(-1)) if vector else result
 
 

@@ -319,7 +319,7 @@ NANSUM = Op(
 )
 
 
-@public(out=out_checks.decides_dtype)
+@public(out=out_checks.nansum_out)
 @numpy_names
 def nansum(
     input: Tensor,
@@ -346,7 +346,7 @@ def nansum(
     return NANSUM(input, dims=dims, keepdim=keepdim, dtype=sum_dtype(input, dtype))
 
 
-@public()
+@public(out=out_checks.nansum_out)
 @numpy_names
 def nanmean(
     input: Tensor,
@@ -371,6 +371,11 @@ def nanmean(
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{input.dtype.scalar_name}" + errors.at_user_line()
+        )
+    if dtype is not None and dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating "
+            f"point or complex dtype. Got: {dtype.scalar_name}" + errors.at_user_line()
         )
     count = input.detach().isnan().logical_not().sum(dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count
