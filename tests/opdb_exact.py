@@ -8,6 +8,7 @@ from typing import Any
 import mpmath
 import numpy as np
 import torch
+from torch.utils._pytree import tree_map_only
 
 from . import oracle
 from .tensors import is_inexact, rounded_once, tensors_in, to_numpy
@@ -34,19 +35,45 @@ def _kaiser(M: int, **kwargs: Any) -> torch.Tensor:
     return torch.signal.windows.kaiser(M, dtype=torch.float64, **kwargs).to(kind)
 
 
+def _polygamma(input: torch.Tensor, n: int) -> torch.Tensor:
+    """At its poles, torch's trigamma is what rounding of pi leaves of an infinity."""
+    found = rounded_once(torch.polygamma)(n, input)
+    is_pole = (input <= 0) & (input == input.float().round())
+    return found.masked_fill(is_pole, float("inf")) if n == 1 else found
+
+
 _EXACT: dict[str, Function] = {
     "special.airy_ai": _elementwise(mpmath.airyai),
     "special.bessel_j0": _elementwise(lambda x: mpmath.besselj(0, x)),
     "special.bessel_j1": _elementwise(lambda x: mpmath.besselj(1, x)),
     "special.bessel_y0": _elementwise(lambda x: mpmath.bessely(0, x)),
     "special.bessel_y1": _elementwise(lambda x: mpmath.bessely(1, x)),
+    "polygamma": _polygamma,
+    "special.polygamma": _polygamma,
     "signal.windows.kaiser": _kaiser,
 }
 
 
 def exactly(theirs: Function, name: str) -> Function:
     """A torch function with the op's exact results, rounded once."""
-    return _EXACT.get(name) or rounded_once(theirs)
+    return _EXACT.get(name) or _of_integers(rounded_once(theirs))
+
+
+def _of_integers(theirs: Function) -> Function:
+    """Integers, which torch computes in the default dtype, are computed in float64."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any(is_inexact(t) for t in tensors_in((args, kwargs))):
+            return theirs(*args, **kwargs)
+        torch.set_default_dtype(torch.float64)
+        try:
+            result = theirs(*args, **kwargs)
+        finally:
+            torch.set_default_dtype(torch.float32)
+        back = {torch.float64: torch.float32, torch.complex128: torch.complex64}
+        return tree_map_only(torch.Tensor, lambda t: t.to(back.get(t.dtype, t.dtype)), result)
+
+    return call
 
 
 def is_as_exact(theirs: Function, ours: Function, sample: Any, name: str) -> bool:

@@ -11,6 +11,10 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Any
 
+import torch
+
+from .tensors import tensors_in
+
 DEPARTURES: dict[tuple[str, str, str], str] = {
     (
         "as_strided_scatter",
@@ -63,6 +67,17 @@ DEPARTURES: dict[tuple[str, str, str], str] = {
         (f"special.bessel_{name}", "forward", "float64"): "torch's short series is off by 4e-7 at 5"
         for name in ("j0", "j1", "y1")
     },
+}
+
+# Of checks and dtypes that only `python -m tests.opdb_wide` has.
+WIDE_DEPARTURES: dict[tuple[str, str, str], str] = {
+    ("normal", "out", "float64"): "torch draws in the order of the memory of an `out` with gaps",
+    ("resize_", "vmap", "float64"): "the memory is that of all examples",
+    (
+        "cov",
+        "gradgrad",
+        "complex128",
+    ): "the weights are float32, and what is left when their gradients cancel is rounding",
 }
 
 # torch computes these with a rounding to the dtype after every step, and is off by more than clew,
@@ -157,7 +172,21 @@ def _has_another_target_shape(sample: Any) -> bool:
     return bool(sample.args[0].shape != sample.input.shape and sample.args[0].numel() > 1)
 
 
+def _is_half(sample: Any) -> bool:
+    given = tensors_in((sample.input, sample.args, sample.kwargs))
+    return any(t.dtype == torch.float16 for t in given)
+
+
+def _is_half_with_a_complex_number(sample: Any) -> bool:
+    return _is_half(sample) and any(
+        isinstance(value, complex) for value in (sample.input, *sample.args)
+    )
+
+
 SAMPLES_LEFT_OUT: dict[tuple[str, str], tuple[Callable[[Any], bool], str]] = {
+    ("complex", "*"): (_is_half, "the result is complex32, which NumPy lacks"),
+    ("view_as_complex", "*"): (_is_half, "the result is complex32, which NumPy lacks"),
+    ("where", "*"): (_is_half_with_a_complex_number, "the result is complex32, which NumPy lacks"),
     ("as_strided*", "gaps"): (
         _always,
         "with other strides in memory, the strides asked for lead to what is not initialised",
@@ -166,6 +195,7 @@ SAMPLES_LEFT_OUT: dict[tuple[str, str], tuple[Callable[[Any], bool], str]] = {
         _always,
         "samples that read storage outside of the tensor given, which translation does not carry",
     ),
+    ("native_group_norm", "gaps"): (_always, "torch refuses memory with gaps"),
     **{
         (f"nn.functional.{name}", "*"): (
             _has_another_target_shape,
@@ -191,11 +221,20 @@ SAMPLES_LEFT_OUT: dict[tuple[str, str], tuple[Callable[[Any], bool], str]] = {
 
 
 # (op, kind of `out`) for which torch returns nothing to compare with.
-OUT_IGNORED: dict[tuple[str, str], str] = {
+OUTS_LEFT_OUT: dict[tuple[str, str], str] = {
+    **{
+        (name, "of another shape"): "torch's words are of a check inside it"
+        for name in ("native_batch_norm", "_native_batch_norm_legit")
+    },
+    ("normal.number_mean", "of no elements"): "torch does not resize `out` here",
+    ("normal.number_mean", "of another shape"): "torch does not resize `out` here",
     ("narrow_copy", "with gaps"): "torch writes as if there were no gaps",
     ("nn.functional.avg_pool3d", "with gaps"): "torch writes as if there were no gaps",
-    ("fft.ihfft2", "of the shape"): "torch leaves `out` as it is",
-    ("fft.ihfftn", "of the shape"): "torch leaves `out` as it is",
+    **{
+        (f"fft.{name}", kind): "torch leaves `out` as it is"
+        for name in ("ihfft2", "ihfftn")
+        for kind in ("of the shape", "of no elements", "with gaps", "of another shape")
+    },
 }
 
 

@@ -42,7 +42,14 @@ from .opdb import (
     op_db,
 )
 from .opdb_exact import exactly, is_as_exact
-from .opdb_expected import OUT_IGNORED, TANGENT_BY_TRANSPOSITION, left_out
+from .opdb_expected import (
+    DEPARTURES,
+    OUTS_LEFT_OUT,
+    TANGENT_BY_TRANSPOSITION,
+    WIDE_DEPARTURES,
+    left_out,
+    out_of_scope,
+)
 from .tensors import fresh_leaves, short_name, tensors_in
 
 DTYPES = (
@@ -137,7 +144,7 @@ def _check_out(op: Any, dtype: torch.dtype) -> None:
         if error is not None or not _is_flat(expected):
             continue
         for label, change in _OUTS.items():
-            if (full_name(op), label) in OUT_IGNORED:
+            if (full_name(op), label) in OUTS_LEFT_OUT:
                 continue
             _naming(sample, _with_out, op, ours, sample, expected, change, label=f"out {label}")
 
@@ -198,8 +205,13 @@ def _assert_equal(
 def _check_derivative(what: str, op: Any, dtype: torch.dtype) -> None:
     ours = oracle.counterpart(op.op)
     wrap, ours_wrap = op.gradcheck_wrapper, oracle.counterpart(op.gradcheck_wrapper)
-    options = {"by_transposition": op.name in TANGENT_BY_TRANSPOSITION} if what == "jvp" else {}
+    options: dict[str, Any] = {}
+    if what == "jvp":
+        options["by_transposition"] = op.name in TANGENT_BY_TRANSPOSITION
     for sample in _samples(op, what, dtype, requires_grad=what != "jvp"):
+        given = tensors_in((sample.input, sample.args, sample.kwargs))
+        if any(t.dtype == torch.float32 for t in given):
+            options["tol"] = oracle.TOLERANCES["float32"]
         reduce = sample.output_process_fn_grad
         ours_reduce = oracle.counterpart(reduce)
 
@@ -366,15 +378,22 @@ def main(argv: list[str] | None = None) -> int:
     part, count = map(int, arguments.shard.split("/"))
     chosen = sorted(_selected(arguments.op, op_db), key=full_name)[part::count]
     only = arguments.dtype.split(",") if arguments.dtype else None
-    failed = set()
+    chosen = [op for op in chosen if out_of_scope(full_name(op)) is None]
+    seen: dict[str, set[str]] = {"FAIL": set(), "KNOWN": set()}
     for op in chosen:
         for what in arguments.what.split(","):
             for failure in failures(op, what, only):
-                failed.add(failure.op)
-                print(f"FAIL {failure.op:32} {what:9} {failure.dtype:10} {failure.message}")
+                kind = "KNOWN" if failure.key in {**DEPARTURES, **WIDE_DEPARTURES} else "FAIL"
+                seen[kind].add(failure.op)
+                print(f"{kind} {failure.op:32} {what:9} {failure.dtype:10} {failure.message}")
                 sys.stdout.flush()
-    print(f"{len(chosen)} entries checked, {len(chosen) - len(failed)} pass, {len(failed)} fail")
-    return int(bool(failed))
+    passed = len(chosen) - len(seen["FAIL"] | seen["KNOWN"])
+    departing = len(seen["KNOWN"] - seen["FAIL"])
+    print(
+        f"{len(chosen)} entries checked: {passed} pass, {departing} depart as listed, "
+        f"{len(seen['FAIL'])} fail"
+    )
+    return int(bool(seen["FAIL"]))
 
 
 if __name__ == "__main__":

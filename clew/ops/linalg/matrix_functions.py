@@ -305,7 +305,9 @@ def _exp_grad(g: Tensor, self: Tensor) -> Tensor:
 
 
 def _matrix_exp(self: Array) -> Array:
-    return lapack.matrix_exp(widened(self)).astype(self.dtype, copy=False)
+    # The powers of a large matrix cancel, so that single precision would lose digits.
+    wide = np.complex128 if self.dtype.kind == "c" else np.float64
+    return lapack.matrix_exp(self.astype(wide, copy=False)).astype(self.dtype, copy=False)
 
 
 LINALG_MATRIX_EXP = Op("linalg_matrix_exp", _matrix_exp, grads={"self": _exp_grad})

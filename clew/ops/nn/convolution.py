@@ -239,8 +239,9 @@ def _check_ranks(size: Shape, shape: Shape) -> None:
 
 
 def _check_operands(
-    input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool
-) -> None:
+    input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool,
+    dilation: Shape,
+) -> None:  # fmt: skip
     """Ranks, bias and dtypes, as far as the kernels do not look at them themselves."""
     shape, size = weight._array.shape, input._array.shape
     groups = operator.index(groups)
@@ -251,7 +252,7 @@ def _check_operands(
         raise failure(
             f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}"
         )
-    _check_dtype(input, transposed)
+    _check_dtype(input, transposed, dilation)
 
 
 def _refuse_empty_space(size: Shape) -> None:
@@ -278,13 +279,15 @@ def _check_bias(
         raise failure(f"Input type ({have}) and bias type ({other}) should be the same")
 
 
-def _check_dtype(input: Tensor, transposed: bool) -> None:
+def _check_dtype(input: Tensor, transposed: bool, dilation: Shape) -> None:
     kind = input.dtype
     if kind.category >= dtypes.FLOAT:
         return
     dims = input._array.ndim - 2
     if transposed and kind is not dtypes.int64:
         raise errors.no_kernel(f"slow_conv_transpose{max(dims, 2)}d_out_cpu", input.dtype)
+    if kind is not dtypes.int64 and any(step != 1 for step in dilation):
+        raise errors.no_kernel("slow_conv_dilated<>", input.dtype)
     if kind.category == dtypes.BOOL:
         raise errors.no_kernel("slow_conv2d_cpu" if dims < 3 else "compute_columns3d", input.dtype)
 
@@ -325,7 +328,7 @@ def _run(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape, padding: Pads,
     dilation: Shape, groups: int,
 ) -> Tensor:  # fmt: skip
-    _check_operands(input, weight, bias, groups, transposed=False)
+    _check_operands(input, weight, bias, groups, False, dilation)
     options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     if 0 in input._array.shape:
         located(conv_output_shape)(input._array.shape, weight._array.shape, **options)
@@ -342,7 +345,7 @@ def _run_transposed(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape, padding: Pads,
     output_padding: Shape, dilation: Shape, groups: int,
 ) -> Tensor:  # fmt: skip
-    _check_operands(input, weight, bias, groups, transposed=True)
+    _check_operands(input, weight, bias, groups, True, dilation)
     options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     shape = located(conv_transpose_output_shape)(
         input._array.shape, weight._array.shape, output_padding=output_padding, **options

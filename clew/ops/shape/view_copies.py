@@ -15,7 +15,7 @@ from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.public import FUNCTIONS, public, with_out
 from clew.core.tensor import Tensor
-from clew.ops.define.out_checks import EXACT_OUT, input_dtype
+from clew.ops.define.out_checks import EXACT_OUT, exact, input_dtype
 from clew.ops.define.rows import out_form
 from clew.ops.tensor.copying import clone
 
@@ -133,7 +133,7 @@ def _copying(view: View, name: str, call: str, result: str) -> None:
 
 def _with_list_of_outs(copies: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The function with `out=`: as many tensors as it has results; it then returns nothing."""
-    written = with_out(copies)
+    written = with_out(copies, accept=None if "split_copy" in name else exact)
 
     @functools.wraps(copies)
     def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
