@@ -110,7 +110,7 @@ def _absent(grad: Any) -> str:
 def check_grad(
     ours: Function, theirs: Function, args: Any, kwargs: Any, tol: Any = (None, None)
 ) -> None:
-    """The gradient by every input that requires grad equals torch's; None stays None, unless empty."""
+    """The gradient by every input that requires grad equals torch's; None stays None, or empty."""
     ours_args, ours_kwargs = oracle.to_clew((args, kwargs))
     pair = _run_pair(
         lambda: _first_grads(clew, ours, ours_args, ours_kwargs, create_graph=False),

@@ -191,9 +191,7 @@ def _with_out(op: Any, ours: Any, sample: Any, expected: Any, change: Any) -> No
             assert all(a is b for a, b in pairs), "the result is not the tensor given as out"
 
 
-def _assert_equal(
-    name: str, actual: Any, expected: Any, given: Any, where: str = "result"
-) -> None:
+def _assert_equal(name: str, actual: Any, expected: Any, given: Any, where: str = "result") -> None:
     """As torch's, or as the exact result."""
     try:
         oracle.assert_same(actual, expected, grad_flag=False, where=where)

@@ -67,7 +67,7 @@ def smallest(dtype: dtypes.dtype, function: str) -> Any:
 def _of_integers(dtype: dtypes.dtype, function: str) -> Any:
     if dtype is dtypes.bool_:
         raise NotImplementedError(
-            f"identity of {function} on {dtype} input\n  Convert the input to an integer dtype first."
+            f"identity of {function} on {dtype} input\n  Convert it to integers first."
             + errors.at_user_line()
         )
     return dtypes.iinfo(dtype)

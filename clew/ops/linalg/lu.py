@@ -239,7 +239,7 @@ def _old_lu(
     A: Tensor,
     pivot: bool = True,
     get_infos: bool = False,
-    out: Sequence[Tensor] | None = None,
+    out: Any = None,
 ) -> Sequence[Tensor]:
     """L and U in one tensor and the pivots (old form of `linalg.lu_factor`).
 

@@ -13,7 +13,6 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import lapack
-from clew.kernels.numpy.arrays import widened
 from clew.ops.define.out_checks import castable
 from clew.ops.linalg.checks import (
     refuse_singular,

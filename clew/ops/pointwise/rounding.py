@@ -137,6 +137,7 @@ def special_round(input: Tensor, *, decimals: int = 0) -> Tensor:
     """
     return round(input, decimals=decimals)
 
+
 # -- signs -----------------------------------------------------------------------------------
 
 
