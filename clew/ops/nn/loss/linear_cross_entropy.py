@@ -28,7 +28,8 @@ def linear_cross_entropy(
         input: (N, features)
         linear_weight, linear_bias: of the linear layer
         target, weight, reduction, ignore_index, label_smoothing: as in `cross_entropy`
-        options: how PyTorch may split the work; here it is done in one piece
+        options: how PyTorch may split the work; here it is done in one piece, and half precision
+            is computed in float32
 
     Example:
         >>> F.linear_cross_entropy(clew.zeros(4, 8), clew.zeros(3, 8), clew.tensor([0, 1, 2, 0]))
@@ -42,13 +43,21 @@ def linear_cross_entropy(
             + errors.at_user_line()
         )
     bias = None if linear_bias is None else linear_bias.reshape(-1)
+    narrow = input.dtype
+    if options is not None and narrow.is_floating_point and narrow.itemsize < 4:
+        # In pieces, PyTorch adds up in single precision.
+        input, linear_weight = input.float(), linear_weight.float()
+        bias = None if bias is None else bias.float()
+        weight = None if weight is None else weight.float()
+        target = target.float() if target.dtype is narrow else target
     scores = linear(input, linear_weight.reshape(-1, features), bias)
     if len(out_shape) > 1:
         scores = scores.reshape(*scores._array.shape[:-1], *out_shape)
-    return cross_entropy(
+    loss = cross_entropy(
         scores, target, weight, ignore_index=-100 if ignore_index is None else ignore_index,
         reduction=reduction, label_smoothing=label_smoothing,
     )  # fmt: skip
+    return loss if loss.dtype is narrow else loss.to(narrow)
 
 
 def _check_linear_shapes(input: Tensor, linear_weight: Tensor, linear_bias: Tensor | None) -> None:
